@@ -1,0 +1,1 @@
+"""flare: the networking library for Mojo."""

@@ -1,0 +1,1 @@
+"""Octet classes, scans, and the byte buffer: pure building blocks."""

@@ -1,0 +1,1 @@
+"""HTTP messages, server and routing."""

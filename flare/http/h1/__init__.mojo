@@ -1,0 +1,1 @@
+"""RFC 9112 protocol cores, pure."""

@@ -1,0 +1,234 @@
+"""The chunked transfer coding, decoded in place."""
+
+from flare.bytes.scan import BytePtr, scan_field_value
+from flare.bytes.word import load16
+from flare.http.h1.field_section import CRLF, FieldSection
+from flare.http.h1.framing import Framing
+from flare.http.h1.limits import HeadLimits
+from flare.http.h1.protocol_error import RemoteProtocolError, Rule
+from std.memory import unsafe_memmove
+
+comptime CHUNK_SIZE_DIGITS_MAX = 15
+"""Most hex digits accepted in a chunk-size (RFC 9112 section 7.1).
+
+The RFC sets no limit. Sixteen digits can overflow a signed 64-bit count.
+"""
+
+comptime CHUNK_EXTENSION_LEN_MAX = 1024
+"""Most octets of chunk extensions on one line (RFC 9112 section 7.1.1)."""
+
+comptime CHUNK_EXTENSIONS_LEN_MAX = 16_384
+"""Most octets of chunk extensions in one body.
+
+Nothing uses them; without a bound, a small body could be dressed in gigabytes.
+"""
+
+comptime _SIZE = UInt8(0)
+comptime _DATA = UInt8(1)
+comptime _DATA_END = UInt8(2)
+comptime _TRAILERS = UInt8(3)
+comptime _DONE = UInt8(4)
+
+
+struct ChunkedDecoder(Movable):
+    """Decodes one chunked body as it arrives.
+
+    Each chunk's data moves down to the data before it, so that the content
+    ends up in one piece at the start of the octets; no second buffer is needed.
+
+    States: size -> data -> data end -> size ..., and from the last chunk's size
+    to trailers -> done.
+    """
+
+    var content_len: Int
+    """Decoded octets so far; they stand from the start of the octets."""
+    var consumed_len: Int
+    """Octets of the coding that were read so far."""
+    var trailers_offset: Int
+    """Where the trailer section starts; good when the body is complete."""
+    var trailers: FieldSection
+    """The trailer fields; offsets count from `trailers_offset`."""
+    var _state: UInt8
+    var _remaining: Int
+    var _extensions_len: Int
+
+    def __init__(out self):
+        """Makes a decoder ready for its first body."""
+        self.content_len = 0
+        self.consumed_len = 0
+        self.trailers_offset = 0
+        self.trailers = FieldSection()
+        self._state = _SIZE
+        self._remaining = 0
+        self._extensions_len = 0
+
+    def begin(mut self):
+        """Forgets the last body."""
+        self.content_len = 0
+        self.consumed_len = 0
+        self.trailers.begin(0)
+        self._state = _SIZE
+        self._remaining = 0
+        self._extensions_len = 0
+
+    def decode(
+        mut self,
+        base: BytePtr,
+        length: Int,
+        max_body_size: Int,
+        limits: HeadLimits,
+    ) raises RemoteProtocolError -> Bool:
+        """Decodes what has arrived.
+
+        Source: RFC 9112 section 7.1.
+
+        Args:
+            base: Start of the body, the same octets at each call; the octet at
+                `length` is 0 and `SCAN_SLACK` readable bytes follow.
+            length: How many octets are there.
+            max_body_size: Most octets of content.
+            limits: Bounds of the trailer section.
+
+        Returns:
+            True if the body is complete.
+
+        Raises:
+            RemoteProtocolError: If the body breaks a rule.
+        """
+        while self._state != _DONE:
+            if self._state == _SIZE:
+                if not self._read_size(base, length, max_body_size):
+                    return False
+            elif self._state == _DATA:
+                if not self._move_data(base, length):
+                    return False
+            elif self._state == _DATA_END:
+                if not self._read_data_end(base, length):
+                    return False
+            else:
+                return self._read_trailers(base, length, limits)
+        return True
+
+    def _read_size(
+        mut self, base: BytePtr, length: Int, max_body_size: Int
+    ) raises RemoteProtocolError -> Bool:
+        # SAFETY: the 0 at `length` ends both scans.
+        var start = self.consumed_len
+        var size = 0
+        var end = start
+        while True:
+            var digit = _hex_value(base[unsafe_offset=end])
+            if digit < 0:
+                break
+            if end - start == CHUNK_SIZE_DIGITS_MAX:
+                raise RemoteProtocolError(materialize[Rule.CHUNK_SIZE](), end)
+            size = size * 16 + digit
+            end += 1
+        if end >= length:
+            return False
+        if end == start:
+            raise RemoteProtocolError(materialize[Rule.CHUNK_SIZE](), end)
+        var line_end = end
+        if base[unsafe_offset=end] != 13:
+            line_end = self._skip_extensions(base, end, length)
+            if line_end < 0:
+                return False
+        if load16(base, line_end) != CRLF:
+            if line_end + 1 >= length:
+                return False
+            raise RemoteProtocolError(materialize[Rule.LINE_END](), line_end)
+        self._extensions_len += line_end - end
+        if self._extensions_len > CHUNK_EXTENSIONS_LEN_MAX:
+            raise RemoteProtocolError(materialize[Rule.CHUNK_EXTENSION](), end)
+        if size > max_body_size - self.content_len:
+            raise RemoteProtocolError(materialize[Rule.BODY_LEN](), start)
+        self.consumed_len = line_end + 2
+        self._remaining = size
+        self._state = _DATA if size > 0 else _TRAILERS
+        self.trailers_offset = self.consumed_len
+        return True
+
+    def _skip_extensions(
+        self, base: BytePtr, start: Int, length: Int
+    ) raises RemoteProtocolError -> Int:
+        """Gives the offset of the CR behind extensions, or -1 if it is missing.
+        """
+        # SAFETY: the 0 at `length` ends both scans.
+        var first = start
+        while base[unsafe_offset=first] == 32 or base[unsafe_offset=first] == 9:
+            first += 1
+        var end = scan_field_value(base, first).offset
+        if end - start > CHUNK_EXTENSION_LEN_MAX:
+            raise RemoteProtocolError(
+                materialize[Rule.CHUNK_EXTENSION](), start
+            )
+        if first >= length:
+            return -1
+        # Whitespace before CRLF is no extension; parsers that skip it and
+        # parsers that do not would disagree on the size.
+        if base[unsafe_offset=first] != 59:
+            raise RemoteProtocolError(
+                materialize[Rule.CHUNK_EXTENSION](), first
+            )
+        return -1 if end >= length else end
+
+    def _move_data(mut self, base: BytePtr, length: Int) -> Bool:
+        # SAFETY: source and target lie within `length` octets from `base`,
+        # the target never behind the source.
+        var count = min(self._remaining, length - self.consumed_len)
+        if count > 0 and self.content_len != self.consumed_len:
+            unsafe_memmove(
+                dest=base.unsafe_offset(self.content_len),
+                src=base.unsafe_offset(self.consumed_len),
+                count=count,
+            )
+        self.content_len += count
+        self.consumed_len += count
+        self._remaining -= count
+        if self._remaining > 0:
+            return False
+        self._state = _DATA_END
+        return True
+
+    def _read_data_end(
+        mut self, base: BytePtr, length: Int
+    ) raises RemoteProtocolError -> Bool:
+        # SAFETY: two octets from a position up to `length` lie in the slack.
+        var position = self.consumed_len
+        if load16(base, position) != CRLF:
+            var is_unfinished = position >= length or (
+                position + 1 >= length and base[unsafe_offset=position] == 13
+            )
+            if is_unfinished:
+                return False
+            raise RemoteProtocolError(materialize[Rule.CHUNK_END](), position)
+        self.consumed_len += 2
+        self._state = _SIZE
+        return True
+
+    def _read_trailers(
+        mut self, base: BytePtr, length: Int, limits: HeadLimits
+    ) raises RemoteProtocolError -> Bool:
+        # SAFETY: the section starts within the octets that were consumed.
+        var no_framing = Framing()
+        var end = self.trailers.parse[False](
+            base.unsafe_offset(self.trailers_offset),
+            length - self.trailers_offset,
+            limits,
+            no_framing,
+        )
+        if end == 0:
+            return False
+        self.consumed_len = self.trailers_offset + end
+        self._state = _DONE
+        return True
+
+
+@always_inline
+def _hex_value(octet: UInt8) -> Int:
+    if octet >= 48 and octet <= 57:
+        return Int(octet) - 48
+    var folded = octet | 0x20
+    if folded >= 97 and folded <= 102:
+        return Int(folded) - 87
+    return -1

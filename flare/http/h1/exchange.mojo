@@ -1,0 +1,299 @@
+"""One request on its way in: the pure core of a server connection.
+
+    var exchange = Exchange(buffer_len)
+    # 1. put octets into exchange.input
+    # 2. call advance() until it answers something other than HEAD_READY
+    # 3. READY: lend exchange.request(...) to a handler, then finish()
+    # 4. NEEDS_OCTETS: go to 1
+
+    advance():  HEAD --complete, no content--------------------> READY
+                HEAD --complete, content--> HEAD_READY
+                HEAD_READY --limit set--> BODY --complete------> READY
+                READY --finish()--> HEAD of the next request
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.scan import BytePtr
+from flare.http.h1.chunked import ChunkedDecoder
+from flare.http.h1.framing import IS_CHUNKED
+from flare.http.h1.limits import HeadLimits
+from flare.http.h1.protocol_error import RemoteProtocolError, Rule
+from flare.http.h1.request_head import RequestHead
+from flare.http.message.fields import FieldLine, Fields
+from flare.http.message.path_params import PathParams
+from flare.http.message.request import Request, RequestLine
+from flare.http.message.version import Version
+from flare.net.socket_addr import SocketAddr
+from std.sys.intrinsics import likely, unlikely
+
+
+struct Progress(Equatable, ImplicitlyCopyable):
+    """What `Exchange.advance` found."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime NEEDS_OCTETS = Progress(0)
+    """The request is not complete."""
+    comptime HEAD_READY = Progress(1)
+    """The head is complete, content follows: set `max_body_size`, go on."""
+    comptime READY = Progress(2)
+    """The request is complete."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: The case.
+        """
+        self.number = number
+
+    @always_inline
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two cases.
+
+        Args:
+            other: A case.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.number == other.number
+
+
+comptime _IN_HEAD = UInt8(0)
+comptime _IN_BODY = UInt8(1)
+comptime _COMPLETE = UInt8(2)
+
+
+struct Exchange(Movable):
+    """Input octets of a connection, and the request that stands first in them.
+    """
+
+    var input: Buffer
+    """What was received and not yet finished; the first request is at its head.
+    """
+    var head: RequestHead
+    """The parsed head of the first request."""
+    var max_body_size: Int
+    """Most octets of content for the first request."""
+    var _chunked: ChunkedDecoder
+    var _state: UInt8
+
+    def __init__(out self, capacity: Int):
+        """Makes an exchange without octets.
+
+        Args:
+            capacity: Bytes of input that fit without growing.
+        """
+        self.input = Buffer(capacity)
+        self.head = RequestHead()
+        self.max_body_size = 0
+        self._chunked = ChunkedDecoder()
+        self._state = _IN_HEAD
+
+    @always_inline
+    def is_idle(self) -> Bool:
+        """Tells whether no part of a request is here.
+
+        Returns:
+            True between requests, with no octets left over.
+        """
+        return self._state == _IN_HEAD and len(self.input) == 0
+
+    @always_inline
+    def is_in_body(self) -> Bool:
+        """Tells whether the head is complete and the content is not.
+
+        Returns:
+            True from HEAD_READY to READY.
+        """
+        return self._state == _IN_BODY
+
+    @always_inline
+    def advance(
+        mut self, limits: HeadLimits
+    ) raises RemoteProtocolError -> Progress:
+        """Parses as far as the octets go.
+
+        Args:
+            limits: Bounds of head and trailers.
+
+        Returns:
+            What was found.
+
+        Raises:
+            RemoteProtocolError: If the request breaks a rule; the connection
+                cannot be used any further.
+        """
+        if likely(self._state == _IN_HEAD):
+            if unlikely(len(self.input) == 0):
+                return Progress.NEEDS_OCTETS
+            self.input.seal()
+            if not self.head.parse(
+                self.input.base(), len(self.input), limits
+            ):
+                return Progress.NEEDS_OCTETS
+            if likely(not self.head.framing.has_content()):
+                self._state = _COMPLETE
+                return Progress.READY
+            self._state = _IN_BODY
+            self._chunked.begin()
+            return Progress.HEAD_READY
+        return self._advance_body(limits)
+
+    def _advance_body(
+        mut self, limits: HeadLimits
+    ) raises RemoteProtocolError -> Progress:
+        # SAFETY: the head's length lies within the input.
+        if self._state == _COMPLETE:
+            return Progress.READY
+        var head_len = self.head.head_len
+        if self.head.framing.has(IS_CHUNKED):
+            self.input.seal()
+            if not self._chunked.decode(
+                self.input.base().unsafe_offset(head_len),
+                len(self.input) - head_len,
+                self.max_body_size,
+                limits,
+            ):
+                return Progress.NEEDS_OCTETS
+        else:
+            if self.head.framing.content_length > self.max_body_size:
+                raise RemoteProtocolError(
+                    materialize[Rule.BODY_LEN](), head_len
+                )
+            if self.missing_len() > 0:
+                return Progress.NEEDS_OCTETS
+        self._state = _COMPLETE
+        return Progress.READY
+
+    def missing_len(self) -> Int:
+        """Tells how much of a sized body is still to come.
+
+        Returns:
+            Bytes; 0 for a chunked body, whose length is not known.
+        """
+        var whole = self.head.head_len + self.head.framing.content_length
+        return max(0, whole - len(self.input))
+
+    def body_received_len(self) -> Int:
+        """Tells how much content has arrived, for the rate of a body.
+
+        Returns:
+            Octets behind the head, with the framing of a chunked body.
+        """
+        return len(self.input) - self.head.head_len
+
+    @always_inline
+    def finish(mut self):
+        """Drops the complete request; the next one is then first."""
+        self.input.consume(self._request_len())
+        self.head.begin()
+        self._state = _IN_HEAD
+
+    @always_inline
+    def _request_len(self) -> Int:
+        if unlikely(self.head.framing.has(IS_CHUNKED)):
+            return self.head.head_len + self._chunked.consumed_len
+        return self.head.head_len + self.head.framing.content_length
+
+    def take_over(mut self, mut other: Self):
+        """Takes the unfinished request of another exchange.
+
+        Parsing goes on here where it stopped there; nothing is parsed twice.
+
+        Args:
+            other: The exchange that is emptied.
+        """
+        self.input.clear()
+        self.input.append(other.input.span())
+        other.input.clear()
+        swap(self.head, other.head)
+        swap(self._chunked, other._chunked)
+        self.max_body_size = other.max_body_size
+        self._state = other._state
+        other.reset()
+
+    def reset(mut self):
+        """Drops everything and keeps the memory."""
+        self.input.clear()
+        self.head.begin()
+        self._state = _IN_HEAD
+
+    @always_inline
+    def request[
+        o: ImmOrigin
+    ](
+        self,
+        peer: SocketAddr,
+        params: Pointer[PathParams, MutUntrackedOrigin],
+    ) -> Request[o]:
+        """Lends the first request.
+
+        Parameters:
+            o: The lifetime to lend for; ends before the exchange changes.
+
+        Args:
+            peer: Where the request came from.
+            params: Storage for path parameters that outlives the request.
+
+        Returns:
+            The request; without content if the body is not complete.
+        """
+        # SAFETY: all offsets come from the parser and lie within the input;
+        # the caller ends the loan before it changes the exchange.
+        var octets = Span[UInt8, o](
+            unsafe_ptr=self.input.base()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[o](),
+            length=len(self.input),
+        )
+        ref head = self.head
+        var method_start = head.method_offset
+        var line = RequestLine[o](
+            method=head.method,
+            method_name=_text(octets, method_start, head.method_len),
+            url=_text(octets, head.target_offset, head.target_len),
+            path=_text(octets, head.target.path_offset, head.target.path_len),
+            query=_text(
+                octets, head.target.query_offset, head.target.query_len
+            ),
+            authority=_text(
+                octets, head.target.authority_offset, head.target.authority_len
+            ),
+            version=Version(1, head.minor_version),
+        )
+        var content_len = 0
+        var trailers = Fields(octets[0:0], Span[FieldLine, o](), True)
+        if self._state == _COMPLETE and head.framing.has_content():
+            if head.framing.has(IS_CHUNKED):
+                content_len = self._chunked.content_len
+                trailers = self._chunked.trailers.fields(
+                    octets.unsafe_subspan(
+                        offset=head.head_len + self._chunked.trailers_offset,
+                        length=self._chunked.consumed_len
+                        - self._chunked.trailers_offset,
+                    )
+                )
+            else:
+                content_len = head.framing.content_length
+        return Request(
+            line,
+            head.section.fields(octets),
+            octets.unsafe_subspan(offset=head.head_len, length=content_len),
+            trailers,
+            peer=peer,
+            params=params,
+        )
+
+
+@always_inline
+def _text[
+    o: ImmOrigin
+](octets: Span[UInt8, o], offset: Int, length: Int) -> StringSpan[o]:
+    # SAFETY: the parser found the part within the octets, all visible ASCII.
+    return StringSpan(
+        unsafe_from_utf8=octets.unsafe_subspan(offset=offset, length=length)
+    )

@@ -1,0 +1,204 @@
+"""A section of field lines: the headers of a request, or its trailers."""
+
+from flare.bytes.octet_class import TCHAR
+from flare.bytes.scan import BytePtr, scan_class, scan_field_value
+from flare.bytes.word import load16
+from flare.http.h1.framing import Framing
+from flare.http.h1.limits import HeadLimits
+from flare.http.h1.protocol_error import RemoteProtocolError, Rule
+from flare.http.message.fields import FieldLine, Fields
+from std.sys.intrinsics import likely, unlikely
+
+comptime CRLF: UInt16 = 0x0A0D
+"""CR and LF as `load16` reads them."""
+
+
+struct FieldSection(Movable):
+    """The places of the field lines of one section, parsed as they arrive.
+
+    Parsing resumes at the start of the line where the octets ended. Offsets
+    count from the `base` that each call is given: the message's start for
+    headers, the section's start for trailers.
+    """
+
+    var _lines: List[FieldLine]
+    var count: Int
+    """How many lines were parsed."""
+    var is_text: Bool
+    """False if a value may hold octets from 0x80 up."""
+    var _start: Int
+    var _position: Int
+
+    def __init__(out self):
+        """Makes an empty section."""
+        self._lines = []
+        self.count = 0
+        self.is_text = True
+        self._start = 0
+        self._position = 0
+
+    @always_inline
+    def begin(mut self, offset: Int):
+        """Starts a new section.
+
+        Args:
+            offset: Where its first line starts.
+        """
+        self.count = 0
+        self.is_text = True
+        self._start = offset
+        self._position = offset
+
+    @always_inline
+    def fields[
+        o: ImmOrigin
+    ](self, octets: Span[UInt8, o]) -> Fields[o]:
+        """Lends the parsed lines.
+
+        Parameters:
+            o: Where the octets live; the section lives at least as long.
+
+        Args:
+            octets: The octets from the `base` that `parse` was given.
+
+        Returns:
+            Names and values.
+        """
+        # SAFETY: section and octets belong to the same exchange, which outlives
+        # every request that is lent from it.
+        return Fields(
+            octets,
+            Span[FieldLine, o](
+                unsafe_ptr=self._lines.unsafe_ptr()
+                .unsafe_mut_cast[False]()
+                .unsafe_origin_cast[o](),
+                length=self.count,
+            ),
+            self.is_text,
+        )
+
+    @always_inline
+    def parse[
+        is_header: Bool
+    ](
+        mut self,
+        base: BytePtr,
+        length: Int,
+        limits: HeadLimits,
+        mut framing: Framing,
+    ) raises RemoteProtocolError -> Int:
+        """Parses lines until the empty one that ends the section.
+
+        Source: RFC 9112 section 5.
+
+        Parameters:
+            is_header: True to note what the fields say of the framing; a
+                trailer has no say in it (RFC 9110 section 6.5.1).
+
+        Args:
+            base: Where offsets count from; the octet at `length` is 0 and
+                `SCAN_SLACK` readable bytes follow.
+            length: How many octets are there.
+            limits: Bounds of the section.
+            framing: Where to note what a header says.
+
+        Returns:
+            The offset behind the section, or 0 if more octets are needed.
+
+        Raises:
+            RemoteProtocolError: If a line breaks a rule.
+        """
+        # SAFETY: `_lines` has room for `max_fields` lines, and all scans stop
+        # at the 0 at `length`, behind which the caller promises the slack.
+        if unlikely(len(self._lines) < limits.max_fields):
+            self._lines.resize(limits.max_fields, FieldLine(0, 0, 0, 0))
+        var lines = self._lines.unsafe_ptr()
+        var count = self.count
+        var start = self._position
+        var seen_high = False
+        while True:
+            # The end of the line is looked for from its start, so that from
+            # line to line there is one scan in a row; the scan for the colon
+            # runs beside it.
+            var stop = scan_field_value(base, start)
+            var end = stop.offset
+            if unlikely(load16(base, end) != CRLF):
+                self.count = count
+                self._position = start
+                self.is_text = self.is_text and not seen_high
+                self._check_stop(base, end, length, limits)
+                return 0
+            if end == start:
+                break
+            seen_high |= stop.has_high_octets
+            if unlikely(
+                count >= limits.max_fields
+                or end - self._start > limits.max_header_size
+            ):
+                raise _too_large(count >= limits.max_fields, end)
+            var colon = scan_class[TCHAR](base, start)
+            if unlikely(base[unsafe_offset=colon] != 58 or colon == start):
+                raise _bad_name(base, start, colon)
+            var line = _line(base, start, colon, end)
+            lines[unsafe_offset=count] = line
+            count += 1
+            comptime if is_header:
+                framing.note(base, line)
+            start = end + 2
+        self.count = count
+        self.is_text = self.is_text and not seen_high
+        return start + 2
+
+    @no_inline
+    def _check_stop(
+        self, base: BytePtr, stop: Int, length: Int, limits: HeadLimits
+    ) raises RemoteProtocolError:
+        """Tells an unfinished line from a broken one."""
+        # SAFETY: `stop` is at most `length`, where the 0 stands.
+        var octet = base[unsafe_offset=stop]
+        if stop >= length or (octet == 13 and stop + 1 >= length):
+            if length - self._start > limits.max_header_size:
+                raise _too_large(False, length)
+            return
+        if octet == 13 or octet == 10:
+            raise RemoteProtocolError(materialize[Rule.LINE_END](), stop)
+        raise RemoteProtocolError(materialize[Rule.CONTROL](), stop)
+
+
+@always_inline
+def _line(base: BytePtr, start: Int, colon: Int, end: Int) -> FieldLine:
+    """Takes the whitespace off a value (RFC 9112 section 5, OWS)."""
+    # SAFETY: `colon < end`, and `end` is the CR of the line.
+    var value = colon + 1
+    if likely(base[unsafe_offset=value] == 32):
+        value += 1
+    while unlikely(
+        base[unsafe_offset=value] == 32 or base[unsafe_offset=value] == 9
+    ):
+        value += 1
+    var value_end = end
+    while unlikely(
+        value_end > value
+        and (
+            base[unsafe_offset=value_end - 1] == 32
+            or base[unsafe_offset=value_end - 1] == 9
+        )
+    ):
+        value_end -= 1
+    return FieldLine(start, colon - start, value, value_end - value)
+
+
+@no_inline
+def _bad_name(base: BytePtr, start: Int, colon: Int) -> RemoteProtocolError:
+    # SAFETY: `colon` lies within the line.
+    var octet = base[unsafe_offset=colon]
+    if colon == start and (octet == 32 or octet == 9):
+        return RemoteProtocolError(materialize[Rule.OBS_FOLD](), start)
+    return RemoteProtocolError(materialize[Rule.FIELD_NAME](), colon)
+
+
+@no_inline
+def _too_large(is_count: Bool, offset: Int) -> RemoteProtocolError:
+    if is_count:
+        return RemoteProtocolError(materialize[Rule.FIELD_COUNT](), offset)
+    return RemoteProtocolError(materialize[Rule.HEADER_LEN](), offset)

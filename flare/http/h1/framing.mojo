@@ -1,0 +1,274 @@
+"""What the fields of a request say of its framing and its connection.
+
+Each field line is looked at once, when it is parsed; nothing searches the head
+again. Names are told by their length, then by whole-word compares.
+"""
+
+from flare.bytes.octet_class import AUTHORITY
+from flare.bytes.scan import BytePtr, scan_class
+from flare.bytes.word import (
+    CASE_BITS_32,
+    CASE_BITS_64,
+    load16,
+    load32,
+    load64,
+    word32,
+    word64,
+)
+from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.http.h1.protocol_error import RemoteProtocolError, Rule
+from flare.http.h1.transfer_coding import check_transfer_encoding
+from flare.http.message.fields import FieldLine
+from std.sys.intrinsics import likely, unlikely
+
+comptime HAS_HOST: UInt32 = 1
+"""A Host field was seen."""
+comptime HAS_LENGTH: UInt32 = 2
+"""A Content-Length field was seen."""
+comptime IS_CHUNKED: UInt32 = 4
+"""The content is framed by the chunked coding."""
+comptime SAYS_CLOSE: UInt32 = 8
+"""Connection has the option `close`."""
+comptime SAYS_KEEP_ALIVE: UInt32 = 16
+"""Connection has the option `keep-alive`."""
+comptime EXPECTS_CONTINUE: UInt32 = 32
+"""The client waits for 100 (Continue)."""
+comptime EXPECTS_OTHER: UInt32 = 64
+"""The client expects something that is not known."""
+
+comptime CONTENT_LENGTH_DIGITS_MAX = 18
+"""Most digits accepted in a Content-Length (RFC 9110 section 8.6).
+
+The RFC sets no limit. Nineteen digits can overflow a signed 64-bit count.
+"""
+
+comptime _KNOWN_NAME_LENS = (1 << 4) | (1 << 6) | (1 << 10) | (1 << 14) | (
+    1 << 17
+)
+
+
+struct Framing(TrivialRegisterPassable):
+    """Framing facts of one request head."""
+
+    var flags: UInt32
+    """The constants above, or-ed."""
+    var content_length: Int
+    """The Content-Length in bytes; 0 without one."""
+
+    @always_inline
+    def __init__(out self):
+        """Makes the framing of a head without fields."""
+        self.flags = 0
+        self.content_length = 0
+
+    @always_inline
+    def has(self, flag: UInt32) -> Bool:
+        """Tells whether a fact was noted.
+
+        Args:
+            flag: One of the constants of this file.
+
+        Returns:
+            True if it was.
+        """
+        return (self.flags & flag) != 0
+
+    @always_inline
+    def has_content(self) -> Bool:
+        """Tells whether octets of content follow the head.
+
+        Returns:
+            True for chunked, or a Content-Length over 0.
+        """
+        return self.has(IS_CHUNKED) or self.content_length > 0
+
+    @always_inline
+    def keeps_alive(self, minor_version: UInt8) -> Bool:
+        """Decides whether the connection may carry another request.
+
+        Source: RFC 9112 section 9.3.
+
+        Args:
+            minor_version: 0 for HTTP/1.0, else 1 or more.
+
+        Returns:
+            True if it may.
+        """
+        if self.has(SAYS_CLOSE):
+            return False
+        return minor_version > 0 or self.has(SAYS_KEEP_ALIVE)
+
+    @always_inline
+    def note(
+        mut self, base: BytePtr, line: FieldLine
+    ) raises RemoteProtocolError:
+        """Looks at one field line.
+
+        Args:
+            base: Start of the head.
+            line: The line's place in the head.
+
+        Raises:
+            RemoteProtocolError: If the field breaks a rule of its own.
+        """
+        var name_len = line.name_len()
+        if likely(
+            name_len > 17 or ((_KNOWN_NAME_LENS >> name_len) & 1) == 0
+        ):
+            return
+        var name = line.name_offset()
+        comptime HOST = word32("host")
+        comptime CONNECTI = word64("connecti")
+        if name_len == 4:
+            if (load32(base, name) | CASE_BITS_32) == HOST:
+                self._note_host(base, line)
+        elif name_len == 10:
+            # A token has no octet whose case bit makes it another token octet
+            # here but letters, and `-` has the bit already.
+            if (
+                (load64(base, name) | CASE_BITS_64) == CONNECTI
+                and (load16(base, name + 8) | 0x2020) == 0x6E6F
+            ):
+                self._note_connection(base, line)
+        else:
+            self._note_rarer(base, line)
+
+    @always_inline
+    def _note_host(
+        mut self, base: BytePtr, line: FieldLine
+    ) raises RemoteProtocolError:
+        if unlikely(self.has(HAS_HOST)):
+            raise RemoteProtocolError(
+                materialize[Rule.HOST_REPEATED](), line.name_offset()
+            )
+        self.flags |= HAS_HOST
+        var end = line.value_offset() + line.value_len()
+        var stop = scan_class[AUTHORITY](base, line.value_offset())
+        if unlikely(stop < end):
+            raise RemoteProtocolError(materialize[Rule.HOST_VALUE](), stop)
+
+    @always_inline
+    def _note_connection(mut self, base: BytePtr, line: FieldLine):
+        comptime KEEP_ALI = word64("keep-ali")
+        comptime CLOS = word32("clos")
+        var value = line.value_offset()
+        if (
+            line.value_len() == 10
+            and (load64(base, value) | CASE_BITS_64) == KEEP_ALI
+            and (load16(base, value + 8) | 0x2020) == 0x6576
+        ):
+            self.flags |= SAYS_KEEP_ALIVE
+        elif (
+            line.value_len() == 5
+            and (load32(base, value) | CASE_BITS_32) == CLOS
+            and (load16(base, value + 3) | 0x2020) == 0x6573
+        ):
+            self.flags |= SAYS_CLOSE
+        else:
+            self._note_connection_options(base, line)
+
+    @no_inline
+    def _note_connection_options(mut self, base: BytePtr, line: FieldLine):
+        """Reads a list of connection options (RFC 9110 section 7.6.1)."""
+        var value = _octets(base, line.value_offset(), line.value_len())
+        var start = 0
+        while start < len(value):
+            var end = start
+            while end < len(value) and value[end] != 44:
+                end += 1
+            var option = trim_whitespace(value[start:end])
+            if equals_ignore_case(option, "close".as_bytes()):
+                self.flags |= SAYS_CLOSE
+            elif equals_ignore_case(option, "keep-alive".as_bytes()):
+                self.flags |= SAYS_KEEP_ALIVE
+            start = end + 1
+
+    @no_inline
+    def _note_rarer(
+        mut self, base: BytePtr, line: FieldLine
+    ) raises RemoteProtocolError:
+        var name = _octets(base, line.name_offset(), line.name_len())
+        var value = _octets(base, line.value_offset(), line.value_len())
+        if equals_ignore_case(name, "content-length".as_bytes()):
+            self._note_length(value, line.value_offset())
+        elif equals_ignore_case(name, "transfer-encoding".as_bytes()):
+            # A second Transfer-Encoding line continues the list of the first,
+            # and chunked would then stand in it twice, or not last.
+            if self.has(IS_CHUNKED):
+                raise RemoteProtocolError(
+                    materialize[Rule.CODING_NOT_FINAL](), line.value_offset()
+                )
+            var broken = check_transfer_encoding(value)
+            if broken:
+                raise RemoteProtocolError(broken.value(), line.value_offset())
+            self.flags |= IS_CHUNKED
+        elif equals_ignore_case(name, "expect".as_bytes()):
+            if equals_ignore_case(value, "100-continue".as_bytes()):
+                self.flags |= EXPECTS_CONTINUE
+            else:
+                self.flags |= EXPECTS_OTHER
+
+    def _note_length(
+        mut self, value: Span[UInt8, _], offset: Int
+    ) raises RemoteProtocolError:
+        if self.has(HAS_LENGTH):
+            raise RemoteProtocolError(
+                materialize[Rule.LENGTH_REPEATED](), offset
+            )
+        self.flags |= HAS_LENGTH
+        if len(value) == 0 or len(value) > CONTENT_LENGTH_DIGITS_MAX:
+            raise RemoteProtocolError(materialize[Rule.LENGTH_VALUE](), offset)
+        var length = 0
+        for index in range(len(value)):
+            var digit = Int(value[index]) - 48
+            if digit < 0 or digit > 9:
+                raise RemoteProtocolError(
+                    materialize[Rule.LENGTH_VALUE](), offset + index
+                )
+            length = length * 10 + digit
+        self.content_length = length
+
+    @always_inline
+    def check(
+        self, minor_version: UInt8, offset: Int
+    ) raises RemoteProtocolError:
+        """Checks what can be told only when all fields are there.
+
+        Args:
+            minor_version: 0 for HTTP/1.0, else 1 or more.
+            offset: Where the head ends, for the error.
+
+        Raises:
+            RemoteProtocolError: If the fields break a rule together.
+        """
+        comptime PLAIN = HAS_HOST | SAYS_KEEP_ALIVE | SAYS_CLOSE | HAS_LENGTH
+        if likely(
+            minor_version > 0
+            and self.has(HAS_HOST)
+            and (self.flags & ~PLAIN) == 0
+        ):
+            return
+        if minor_version > 0 and not self.has(HAS_HOST):
+            raise RemoteProtocolError(materialize[Rule.HOST_MISSING](), offset)
+        if self.has(IS_CHUNKED) and self.has(HAS_LENGTH):
+            raise RemoteProtocolError(
+                materialize[Rule.LENGTH_AND_CODING](), offset
+            )
+        if self.has(IS_CHUNKED) and minor_version == 0:
+            raise RemoteProtocolError(
+                materialize[Rule.CODING_VERSION](), offset
+            )
+        if self.has(EXPECTS_OTHER) and minor_version > 0:
+            raise RemoteProtocolError(materialize[Rule.EXPECTATION](), offset)
+
+
+def _octets(
+    base: BytePtr, offset: Int, length: Int
+) -> Span[UInt8, ImmUntrackedOrigin]:
+    # SAFETY: the line was found within the head that starts at `base`.
+    return {
+        unsafe_ptr = base.unsafe_offset(offset)
+        .unsafe_mut_cast[False]()
+        .unsafe_origin_cast[ImmUntrackedOrigin](),
+        length = length,
+    }

@@ -1,0 +1,180 @@
+"""The error for a peer that breaks the rules of HTTP/1.1, and every rule it can break.
+"""
+
+
+struct Rule(Equatable, ImplicitlyCopyable):
+    """A rule for what a client may send, with the status that answers a breach."""
+
+    var number: UInt8
+    """The rule's number in this library."""
+    var status: Int
+    """The status code of the answer."""
+
+    comptime EMPTY_LINES = Rule(1, 400)
+    """Few empty lines before a request line (RFC 9112 section 2.2)."""
+    comptime METHOD = Rule(2, 400)
+    """A method is a token and one space follows (RFC 9112 section 3.1)."""
+    comptime TARGET = Rule(3, 400)
+    """A target has one of four forms (RFC 9112 section 3.2)."""
+    comptime TARGET_LEN = Rule(4, 414)
+    """A target keeps to the server's limit (RFC 9110 section 15.5.15)."""
+    comptime VERSION_SYNTAX = Rule(5, 400)
+    """A version is HTTP/digit.digit (RFC 9112 section 2.3)."""
+    comptime VERSION_MAJOR = Rule(6, 505)
+    """The major version is 1 (RFC 9110 section 15.6.6)."""
+    comptime LINE_END = Rule(7, 400)
+    """A line ends with CRLF, and neither CR nor LF stands alone (RFC 9112
+    section 2.2)."""
+    comptime CONTROL = Rule(8, 400)
+    """A field line holds no control octet but HTAB (RFC 9110 section 5.5)."""
+    comptime FIELD_NAME = Rule(9, 400)
+    """A field name is a token directly before its colon (RFC 9112 section 5.1)."""
+    comptime OBS_FOLD = Rule(10, 400)
+    """A field line does not begin with whitespace (RFC 9112 section 5.2)."""
+    comptime FIELD_COUNT = Rule(11, 431)
+    """There are not more field lines than the server's limit."""
+    comptime HEADER_LEN = Rule(12, 431)
+    """A header section keeps to the server's limit (RFC 6585 section 5)."""
+    comptime HOST_MISSING = Rule(13, 400)
+    """An HTTP/1.1 request has Host (RFC 9112 section 3.2)."""
+    comptime HOST_REPEATED = Rule(14, 400)
+    """There is one Host at most (RFC 9112 section 3.2)."""
+    comptime HOST_VALUE = Rule(15, 400)
+    """Host is a host and an optional port (RFC 9110 section 7.2)."""
+    comptime LENGTH_VALUE = Rule(16, 400)
+    """A Content-Length is decimal digits (RFC 9110 section 8.6)."""
+    comptime LENGTH_REPEATED = Rule(17, 400)
+    """There is one Content-Length at most (RFC 9112 section 6.3)."""
+    comptime LENGTH_AND_CODING = Rule(18, 400)
+    """Content-Length does not stand beside Transfer-Encoding (RFC 9112
+    section 6.1)."""
+    comptime CODING_UNKNOWN = Rule(19, 501)
+    """Chunked is the one transfer coding here (RFC 9112 section 6.1)."""
+    comptime CODING_NOT_FINAL = Rule(20, 400)
+    """Chunked is the final coding, once (RFC 9112 section 6.3)."""
+    comptime CODING_VERSION = Rule(21, 400)
+    """HTTP/1.0 has no transfer codings (RFC 9112 section 6.1)."""
+    comptime EXPECTATION = Rule(22, 417)
+    """The one expectation is 100-continue (RFC 9110 section 10.1.1)."""
+    comptime CHUNK_SIZE = Rule(23, 400)
+    """A chunk-size is one to 15 hex digits (RFC 9112 section 7.1)."""
+    comptime CHUNK_EXTENSION = Rule(24, 400)
+    """Chunk extensions begin with `;`, and are short (RFC 9112 section 7.1.1)."""
+    comptime CHUNK_END = Rule(25, 400)
+    """CRLF follows a chunk's data (RFC 9112 section 7.1)."""
+    comptime BODY_LEN = Rule(26, 413)
+    """Content keeps to the server's or the route's limit (RFC 9110 section
+    15.5.14)."""
+    comptime METHOD_LEN = Rule(27, 501)
+    """A method's name is not absurdly long."""
+
+    @always_inline
+    def __init__(out self, number: UInt8, status: Int):
+        """Makes a rule.
+
+        Args:
+            number: The rule's number.
+            status: The status code of the answer.
+        """
+        self.number = number
+        self.status = status
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two rules.
+
+        Args:
+            other: A rule.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.number == other.number
+
+    def text(self) -> StaticString:
+        """Says what the rule demands, for the response and the log.
+
+        Returns:
+            One sentence with the section that it comes from.
+        """
+        match Int(self.number):
+            case 1:
+                return "too many empty lines before the request line"
+            case 2:
+                return "the method must be a token, followed by one space"
+            case 3:
+                return "the request target has none of the forms of RFC 9112"
+            case 4:
+                return "the request target is longer than this server allows"
+            case 5:
+                return "the version must be written as HTTP/1.1"
+            case 6:
+                return "this server speaks HTTP/1.1 and HTTP/1.0"
+            case 7:
+                return "a line must end with CRLF"
+            case 8:
+                return "a field line must not hold control octets"
+            case 9:
+                return "a field name must be a token directly before its colon"
+            case 10:
+                return "a field line must not begin with whitespace"
+            case 11:
+                return "there are more field lines than this server allows"
+            case 12:
+                return "the header section is larger than this server allows"
+            case 13:
+                return "an HTTP/1.1 request must have a Host field"
+            case 14:
+                return "a request must not have more than one Host field"
+            case 15:
+                return "Host must be a host name with an optional port"
+            case 16:
+                return "Content-Length must be decimal digits"
+            case 17:
+                return "Content-Length must not be repeated"
+            case 18:
+                return "Content-Length must not stand with Transfer-Encoding"
+            case 19:
+                return "the only transfer coding here is chunked"
+            case 20:
+                return "chunked must be the final transfer coding, once"
+            case 21:
+                return "HTTP/1.0 requests must not have Transfer-Encoding"
+            case 22:
+                return "the only expectation here is 100-continue"
+            case 23:
+                return "a chunk-size must be one to 15 hex digits"
+            case 24:
+                return "a chunk extension must begin with ; and be short"
+            case 25:
+                return "CRLF must follow a chunk's data"
+            case 26:
+                return "the content is larger than this server allows"
+            case _:
+                return "the method is longer than any that is registered"
+
+
+@fieldwise_init
+struct RemoteProtocolError(Copyable, Movable, Writable):
+    """The peer broke a rule; its connection ends with this answer."""
+
+    var rule: Rule
+    """The rule that was broken."""
+    var offset: Int
+    """Where, in bytes from the start of the message, or of the trailer
+    section, or, for a chunk, from the start of the chunked body."""
+
+    def status(self) -> Int:
+        """Gives the status code to answer with.
+
+        Returns:
+            A 4xx or 5xx code.
+        """
+        return self.rule.status
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the rule and the place.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.rule.text(), " (byte ", self.offset, ")")

@@ -1,0 +1,250 @@
+"""The head of a request: request line and header section, parsed as they arrive."""
+
+from flare.bytes.octet_class import TCHAR
+from flare.bytes.scan import BytePtr, scan_class, scan_visible
+from flare.bytes.word import load16, load32, load64, word32, word64
+from flare.http.h1.field_section import CRLF, FieldSection
+from flare.http.h1.framing import Framing
+from flare.http.h1.limits import HeadLimits
+from flare.http.h1.protocol_error import RemoteProtocolError, Rule
+from flare.http.message.method import Method
+from flare.http.message.target import TargetParts, split_target
+from std.sys.intrinsics import likely, unlikely
+
+comptime EMPTY_LINE_COUNT_MAX = 8
+"""Most empty lines skipped before a request line (RFC 9112 section 2.2).
+
+The RFC asks for at least one; some old clients send one behind a body.
+"""
+
+comptime METHOD_LEN_MAX = 32
+"""Longest method name in bytes; the longest registered one has 17."""
+
+
+struct RequestHead(Movable):
+    """Where the parts of one request head stand, and what they mean.
+
+    All offsets count from the start of the request. `parse` may be called with
+    more and more of the same octets; it resumes at the line where it stopped.
+    """
+
+    var method: Method
+    """The method."""
+    var method_offset: Int
+    """Start of the method's name, behind skipped empty lines."""
+    var method_len: Int
+    """Length of the method's name in bytes."""
+    var target_offset: Int
+    """Start of the target."""
+    var target_len: Int
+    """Length of the target in bytes."""
+    var target: TargetParts
+    """The parts of the target."""
+    var minor_version: UInt8
+    """0 for HTTP/1.0, 1 or more for HTTP/1.1 and what is compatible."""
+    var framing: Framing
+    """What the fields say of framing and connection."""
+    var section: FieldSection
+    """The header fields."""
+    var head_len: Int
+    """Length of the complete head in bytes, with its last CRLF."""
+    var _is_in_fields: Bool
+
+    def __init__(out self):
+        """Makes a head ready for its first request."""
+        self.method = Method.OTHER
+        self.method_offset = 0
+        self.method_len = 0
+        self.target_offset = 0
+        self.target_len = 0
+        self.target = TargetParts(0, 0, 0)
+        self.minor_version = 1
+        self.framing = Framing()
+        self.section = FieldSection()
+        self.head_len = 0
+        self._is_in_fields = False
+
+    @always_inline
+    def begin(mut self):
+        """Forgets the last request."""
+        self.framing = Framing()
+        self.head_len = 0
+        self._is_in_fields = False
+
+    @always_inline
+    def parse(
+        mut self, base: BytePtr, length: Int, limits: HeadLimits
+    ) raises RemoteProtocolError -> Bool:
+        """Parses the head as far as it has arrived.
+
+        Source: RFC 9112 sections 2 to 6.
+
+        Args:
+            base: Start of the request; the octet at `length` is 0 and
+                `SCAN_SLACK` readable bytes follow.
+            length: How many octets are there.
+            limits: Bounds of the head.
+
+        Returns:
+            True if the head is complete; `head_len` then says where it ends.
+
+        Raises:
+            RemoteProtocolError: If the request breaks a rule.
+        """
+        if likely(not self._is_in_fields):
+            var fields_offset = self._parse_request_line(base, length, limits)
+            if unlikely(fields_offset == 0):
+                return False
+            self._is_in_fields = True
+            self.section.begin(fields_offset)
+        var end = self.section.parse[True](
+            base, length, limits, self.framing
+        )
+        if unlikely(end == 0):
+            return False
+        self.head_len = end
+        self.framing.check(self.minor_version, end)
+        return True
+
+    @always_inline
+    def _parse_request_line(
+        mut self, base: BytePtr, length: Int, limits: HeadLimits
+    ) raises RemoteProtocolError -> Int:
+        """Gives the offset behind the line, or 0 if octets are missing."""
+        # SAFETY: every scan stops at the 0 at `length`; fixed reads stay
+        # within the slack behind it.
+        var start = 0
+        if unlikely(base[unsafe_offset=0] == 13):
+            start = _skip_empty_lines(base, length)
+            if start < 0:
+                return 0
+        comptime GET = word32("GET ")
+        comptime POST = word32("POST")
+        var word = load32(base, start)
+        self.method_offset = start
+        if likely(word == GET):
+            self.method = Method.GET
+            self.method_len = 3
+        elif word == POST and base[unsafe_offset=start + 4] == 32:
+            self.method = Method.POST
+            self.method_len = 4
+        elif not self._parse_other_method(base, start, length):
+            return 0
+        var target = start + self.method_len + 1
+        var end = scan_visible(base, target)
+        if unlikely(
+            base[unsafe_offset=end] != 32
+            or end == target
+            or end - target > limits.max_target_size
+        ):
+            _check_target_stop(target, end, length, limits)
+            return 0
+        self.target_offset = target
+        self.target_len = end - target
+        self.target = split_target(self.method, base, target, end - target)
+        if unlikely(self.target.path_offset < 0):
+            raise RemoteProtocolError(materialize[Rule.TARGET](), target)
+        return self._parse_version(base, end + 1, length)
+
+    @always_inline
+    def _parse_version(
+        mut self, base: BytePtr, start: Int, length: Int
+    ) raises RemoteProtocolError -> Int:
+        # SAFETY: reads of ten octets from `start` stay within the slack.
+        comptime HTTP_1_1 = word64("HTTP/1.1")
+        comptime HTTP_1_0 = word64("HTTP/1.0")
+        var version = load64(base, start)
+        if likely(version == HTTP_1_1):
+            self.minor_version = 1
+        elif version == HTTP_1_0:
+            self.minor_version = 0
+        elif start + 8 > length:
+            return 0
+        else:
+            self.minor_version = _other_minor_version(base, start)
+        if unlikely(load16(base, start + 8) != CRLF):
+            var has_lone_cr = (
+                start + 9 == length and base[unsafe_offset=start + 8] == 13
+            )
+            if start + 8 >= length or has_lone_cr:
+                return 0
+            raise RemoteProtocolError(materialize[Rule.LINE_END](), start + 8)
+        return start + 10
+
+    @no_inline
+    def _parse_other_method(
+        mut self, base: BytePtr, start: Int, length: Int
+    ) raises RemoteProtocolError -> Bool:
+        # SAFETY: the scan stops at the 0 at `length`.
+        var end = scan_class[TCHAR](base, start)
+        if end - start > METHOD_LEN_MAX:
+            raise RemoteProtocolError(materialize[Rule.METHOD_LEN](), end)
+        if end >= length:
+            return False
+        if base[unsafe_offset=end] != 32 or end == start:
+            raise RemoteProtocolError(materialize[Rule.METHOD](), end)
+        self.method_len = end - start
+        self.method = Method(
+            StringSpan(
+                unsafe_from_utf8=Span[UInt8, MutUntrackedOrigin](
+                    unsafe_ptr=base.unsafe_offset(start), length=end - start
+                )
+            )
+        )
+        return True
+
+
+@no_inline
+def _skip_empty_lines(
+    base: BytePtr, length: Int
+) raises RemoteProtocolError -> Int:
+    """Gives the offset of the first octet behind CRLFs, or -1 if there is none."""
+    # SAFETY: the 0 at `length` ends the loop.
+    var start = 0
+    while base[unsafe_offset=start] == 13:
+        if start + 1 >= length:
+            return -1
+        if base[unsafe_offset=start + 1] != 10:
+            raise RemoteProtocolError(materialize[Rule.LINE_END](), start)
+        start += 2
+        if start > 2 * EMPTY_LINE_COUNT_MAX:
+            raise RemoteProtocolError(materialize[Rule.EMPTY_LINES](), start)
+    return start if start < length else -1
+
+
+@no_inline
+def _check_target_stop(
+    start: Int, stop: Int, length: Int, limits: HeadLimits
+) raises RemoteProtocolError:
+    """Tells an unfinished target from a broken one."""
+    if stop - start > limits.max_target_size:
+        raise RemoteProtocolError(
+            materialize[Rule.TARGET_LEN](), start + limits.max_target_size
+        )
+    if stop < length:
+        raise RemoteProtocolError(materialize[Rule.TARGET](), stop)
+
+
+@no_inline
+def _other_minor_version(
+    base: BytePtr, start: Int
+) raises RemoteProtocolError -> UInt8:
+    """Reads a version that is neither 1.1 nor 1.0 (RFC 9112 section 2.3)."""
+    # SAFETY: the caller saw eight octets from `start`.
+    comptime NAME = word32("HTTP")
+    var major = base[unsafe_offset=start + 5]
+    var minor = base[unsafe_offset=start + 7]
+    var is_version = (
+        load32(base, start) == NAME
+        and base[unsafe_offset=start + 4] == 47
+        and major >= 48
+        and major <= 57
+        and base[unsafe_offset=start + 6] == 46
+        and minor >= 48
+        and minor <= 57
+    )
+    if not is_version:
+        raise RemoteProtocolError(materialize[Rule.VERSION_SYNTAX](), start)
+    if major != 49:
+        raise RemoteProtocolError(materialize[Rule.VERSION_MAJOR](), start)
+    return minor - 48

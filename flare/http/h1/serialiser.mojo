@@ -1,0 +1,190 @@
+"""A response as octets."""
+
+from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.buffer import Buffer
+from flare.http.message.date import append_imf_fixdate
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.response import Response
+from flare.http.message.status import Status
+from std.sys.intrinsics import likely, unlikely
+
+comptime CONTINUE_RESPONSE = StaticString("HTTP/1.1 100 Continue\r\n\r\n")
+"""The interim response that asks for the content (RFC 9110 section 15.2.1)."""
+
+
+struct DateLine(Movable):
+    """The head of a 200 response with its Date, written once a second."""
+
+    var _ok_head: Buffer
+    var _unix_s: Int
+
+    comptime STATUS_LINE = StaticString("HTTP/1.1 200 OK\r\n")
+    """What the block begins with."""
+
+    def __init__(out self):
+        """Makes the block for the epoch; `refresh` brings it up to date."""
+        self._ok_head = Buffer(64)
+        self._unix_s = -1
+        self.refresh(0)
+
+    @always_inline
+    def refresh(mut self, unix_s: Int):
+        """Writes the block anew if the second has changed.
+
+        Args:
+            unix_s: Seconds since 1970-01-01 00:00:00 UTC.
+        """
+        if unlikely(unix_s != self._unix_s):
+            self._write(unix_s)
+
+    @no_inline
+    def _write(mut self, unix_s: Int):
+        self._unix_s = unix_s
+        self._ok_head.clear()
+        self._ok_head.append_literal[Self.STATUS_LINE]()
+        self._ok_head.append_literal["Date: "]()
+        append_imf_fixdate(self._ok_head, unix_s)
+        self._ok_head.append_literal["\r\n"]()
+
+    @always_inline
+    def ok_head(ref self) -> Span[UInt8, ImmOrigin(origin_of(self._ok_head))]:
+        """Lends status line and Date of a 200 response.
+
+        Returns:
+            Two lines.
+        """
+        return self._ok_head.span()
+
+    @always_inline
+    def date_line(ref self) -> Span[UInt8, ImmOrigin(origin_of(self._ok_head))]:
+        """Lends the Date field line (RFC 9110 section 6.6.1).
+
+        Returns:
+            One line.
+        """
+        comptime start = Self.STATUS_LINE.byte_length()
+        return self._ok_head.span()[start:]
+
+
+@fieldwise_init
+struct ResponseFraming(TrivialRegisterPassable):
+    """How a response is framed, decided by the request and the connection."""
+
+    var is_head: Bool
+    """True if the request was HEAD: the content is announced, not sent."""
+    var keeps_alive: Bool
+    """False to announce that the connection closes behind this response."""
+    var minor_version: UInt8
+    """Of the request: HTTP/1.0 has to be told that a connection stays."""
+
+
+@always_inline
+def write_response_head(
+    mut out: Buffer,
+    response: Response,
+    framing: ResponseFraming,
+    date: DateLine,
+):
+    """Appends status line and header section of a response.
+
+    Source: RFC 9112 sections 4 and 6. The framing is ours: Content-Length,
+    Transfer-Encoding and Connection of the handler are not sent.
+
+    Args:
+        out: Where to.
+        response: The response.
+        framing: How it is framed.
+        date: The Date line of this second.
+    """
+    var status = response.status.code
+    var has_own_date = False
+    var lines = response.headers.lines_octets()
+    if unlikely(len(lines) > 0):
+        has_own_date = "date" in response.headers
+    if likely(status == 200 and not has_own_date):
+        out.append(date.ok_head())
+    else:
+        _append_status_line(out, response.status)
+        if not has_own_date:
+            out.append(date.date_line())
+    var content_type = response.headers.content_type().as_bytes()
+    if likely(len(content_type) > 0):
+        out.append_literal["Content-Type: "]()
+        out.append(content_type)
+        out.append_literal["\r\n"]()
+    if unlikely(len(lines) > 0):
+        _append_lines(out, response.headers)
+    if unlikely(not framing.keeps_alive):
+        out.append_literal["Connection: close\r\n"]()
+    elif unlikely(framing.minor_version == 0):
+        out.append_literal["Connection: keep-alive\r\n"]()
+    if likely(response.status.allows_content()):
+        out.append_literal["Content-Length: "]()
+        out.append_decimal(len(response.body))
+        out.append_literal["\r\n\r\n"]()
+    else:
+        out.append_literal["\r\n"]()
+
+
+@always_inline
+def sends_content(response: Response, framing: ResponseFraming) -> Bool:
+    """Tells whether content follows the head (RFC 9112 section 6.3).
+
+    Args:
+        response: The response.
+        framing: How it is framed.
+
+    Returns:
+        False for HEAD, 1xx, 204 and 304.
+    """
+    return not framing.is_head and response.status.allows_content()
+
+
+def asks_for_close(headers: HeaderMap) -> Bool:
+    """Tells whether a handler wants its connection closed.
+
+    Args:
+        headers: The header fields of its response.
+
+    Returns:
+        True if it set `Connection: close`.
+    """
+    var connection = headers.get("connection")
+    if not connection:
+        return False
+    return equals_ignore_case(
+        connection.value().as_bytes(), "close".as_bytes()
+    )
+
+
+@no_inline
+def _append_status_line(mut out: Buffer, status: Status):
+    out.append_literal["HTTP/1.1 "]()
+    out.append_decimal(min(max(status.code, 100), 999))
+    out.append_literal[" "]()
+    out.append(status.reason().as_bytes())
+    out.append_literal["\r\n"]()
+
+
+@no_inline
+def _append_lines(mut out: Buffer, headers: HeaderMap):
+    if not (
+        "content-length" in headers
+        or "transfer-encoding" in headers
+        or "connection" in headers
+    ):
+        out.append(headers.lines_octets())
+        return
+    for index in range(len(headers)):
+        var name = headers.name(index).as_bytes()
+        if (
+            equals_ignore_case(name, "content-length".as_bytes())
+            or equals_ignore_case(name, "transfer-encoding".as_bytes())
+            or equals_ignore_case(name, "connection".as_bytes())
+            or equals_ignore_case(name, "content-type".as_bytes())
+        ):
+            continue
+        out.append(name)
+        out.append_literal[": "]()
+        out.append(headers.value(index).as_bytes())
+        out.append_literal["\r\n"]()

@@ -1,0 +1,1 @@
+"""RFC 9110 message values, pure."""

@@ -1,0 +1,31 @@
+"""Escaping of peer octets for messages that people read."""
+
+comptime ESCAPED_LEN_MAX = 200
+"""Longest run of peer octets that a message repeats, in bytes.
+
+A log line is for finding the request, not for keeping a copy of it.
+"""
+
+
+def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
+    """Writes octets so that they can neither end a log line nor forge one.
+
+    Visible ASCII stands for itself, everything else as `\\xHH`; what is longer
+    than `ESCAPED_LEN_MAX` is cut, with a note.
+
+    Args:
+        octets: Any octets.
+        writer: Where to.
+    """
+    comptime DIGITS = StaticString("0123456789abcdef")
+    for index in range(min(len(octets), ESCAPED_LEN_MAX)):
+        var octet = octets[index]
+        if octet >= 32 and octet < 127 and octet != 92:
+            writer.write(StringSpan(unsafe_from_utf8=octets[index : index + 1]))
+        else:
+            var high = Int(octet >> 4)
+            var low = Int(octet & 15)
+            writer.write("\\x", DIGITS[byte=high : high + 1])
+            writer.write(DIGITS[byte=low : low + 1])
+    if len(octets) > ESCAPED_LEN_MAX:
+        writer.write("... (", len(octets), " bytes)")

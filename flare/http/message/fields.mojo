@@ -1,0 +1,245 @@
+"""Field lines lent from a message: names and values without a copy."""
+
+from flare.bytes.ascii import equals_ignore_case
+
+
+struct FieldLine(TrivialRegisterPassable):
+    """Where the name and the value of one field line stand.
+
+    Offsets and lengths of 16 bits in one word, so no message head may be
+    longer than 65,535 bytes; `ServerConfig` sees to that.
+    """
+
+    var word: UInt64
+    """Name offset, name length, value offset, value length, low bits first."""
+
+    @always_inline
+    def __init__(
+        out self, name_offset: Int, name_len: Int, value_offset: Int, value_len: Int
+    ):
+        """Packs the four numbers.
+
+        Args:
+            name_offset: Start of the name, in bytes from the message's start.
+            name_len: Length of the name in bytes.
+            value_offset: Start of the value, in bytes from the message's start.
+            value_len: Length of the value in bytes, without whitespace around.
+        """
+        self.word = (
+            UInt64(name_offset)
+            | (UInt64(name_len) << 16)
+            | (UInt64(value_offset) << 32)
+            | (UInt64(value_len) << 48)
+        )
+
+    @always_inline
+    def name_offset(self) -> Int:
+        """Unpacks the start of the name.
+
+        Returns:
+            Bytes from the message's start.
+        """
+        return Int(self.word & 0xFFFF)
+
+    @always_inline
+    def name_len(self) -> Int:
+        """Unpacks the length of the name.
+
+        Returns:
+            Bytes.
+        """
+        return Int((self.word >> 16) & 0xFFFF)
+
+    @always_inline
+    def value_offset(self) -> Int:
+        """Unpacks the start of the value.
+
+        Returns:
+            Bytes from the message's start.
+        """
+        return Int((self.word >> 32) & 0xFFFF)
+
+    @always_inline
+    def value_len(self) -> Int:
+        """Unpacks the length of the value.
+
+        Returns:
+            Bytes.
+        """
+        return Int(self.word >> 48)
+
+
+struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
+    """The field lines of one section, in the order of arrival.
+
+    Names compare without regard to case (RFC 9110 section 5.1). The same name
+    may stand in several lines; `get` finds the first.
+
+    Parameters:
+        o: Where the octets live.
+    """
+
+    var _octets: Span[UInt8, Self.o]
+    var _lines: Span[FieldLine, Self.o]
+    var _is_text: Bool
+
+    @always_inline
+    def __init__(
+        out self,
+        octets: Span[UInt8, Self.o],
+        lines: Span[FieldLine, Self.o],
+        is_text: Bool,
+    ):
+        """Lends field lines.
+
+        Args:
+            octets: The message, from its first octet.
+            lines: One entry a line, offsets within `octets`.
+            is_text: True if all values are known to be UTF-8.
+        """
+        self._octets = octets
+        self._lines = lines
+        self._is_text = is_text
+
+    @always_inline
+    def __len__(self) -> Int:
+        """Counts the field lines.
+
+        Returns:
+            Lines, not distinct names.
+        """
+        return len(self._lines)
+
+    def name(self, index: Int) -> StringSpan[Self.o]:
+        """Lends the name in a line, as sent.
+
+        Args:
+            index: At least 0 and less than `len(self)`.
+
+        Returns:
+            The name, a token.
+        """
+        var line = self._lines[index]
+        var start = line.name_offset()
+        return StringSpan(
+            unsafe_from_utf8=self._octets[start : start + line.name_len()]
+        )
+
+    def value_bytes(self, index: Int) -> Span[UInt8, Self.o]:
+        """Lends the octets of the value in a line.
+
+        Args:
+            index: At least 0 and less than `len(self)`.
+
+        Returns:
+            The value without whitespace around; octets from 0x80 up are opaque
+            (RFC 9110 section 5.5).
+        """
+        var line = self._lines[index]
+        var start = line.value_offset()
+        return self._octets[start : start + line.value_len()]
+
+    def value(self, index: Int) -> StringSpan[Self.o]:
+        """Lends the value in a line as text.
+
+        Args:
+            index: At least 0 and less than `len(self)`.
+
+        Returns:
+            The value; empty if its octets are not UTF-8, then `value_bytes`
+            has them.
+        """
+        var octets = self.value_bytes(index)
+        if self._is_text:
+            return StringSpan(unsafe_from_utf8=octets)
+        try:
+            return StringSpan(from_utf8=octets)
+        except:
+            return StringSpan(unsafe_from_utf8=octets[0:0])
+
+    def find(self, name: StringSpan, start: Int = 0) -> Int:
+        """Finds a line by name.
+
+        Args:
+            name: A field name in any case.
+            start: Index of the first line to look at.
+
+        Returns:
+            The index of the first such line, or -1.
+        """
+        var wanted = name.as_bytes()
+        for index in range(start, len(self._lines)):
+            var line = self._lines[index]
+            if line.name_len() == len(wanted):
+                var offset = line.name_offset()
+                var found = self._octets[offset : offset + line.name_len()]
+                if equals_ignore_case(found, wanted):
+                    return index
+        return -1
+
+    def __contains__(self, name: StringSpan) -> Bool:
+        """Tells whether a field is there.
+
+        Args:
+            name: A field name in any case.
+
+        Returns:
+            True if at least one line has the name.
+        """
+        return self.find(name) >= 0
+
+    def get(self, name: StringSpan) -> Optional[StringSpan[Self.o]]:
+        """Lends the first value of a field.
+
+        Args:
+            name: A field name in any case.
+
+        Returns:
+            The value, or None if no line has the name.
+        """
+        var index = self.find(name)
+        if index < 0:
+            return None
+        return self.value(index)
+
+    def get_all(self, name: StringSpan) -> List[StringSpan[Self.o]]:
+        """Lends every value of a field.
+
+        Args:
+            name: A field name in any case.
+
+        Returns:
+            The values in the order of arrival.
+        """
+        var values = List[StringSpan[Self.o]]()
+        var index = self.find(name)
+        while index >= 0:
+            values.append(self.value(index))
+            index = self.find(name, index + 1)
+        return values^
+
+    def __getitem__(self, name: StringSpan) raises -> StringSpan[Self.o]:
+        """Lends the first value of a field that has to be there.
+
+        Args:
+            name: A field name in any case.
+
+        Returns:
+            The value.
+
+        Raises:
+            Error: If no line has the name.
+        """
+        var index = self.find(name)
+        if index < 0:
+            raise Error("the message has no field '", name, "'")
+        return self.value(index)
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes `name: value`, a line each.
+
+        Args:
+            writer: Where to.
+        """
+        for index in range(len(self)):
+            writer.write(self.name(index), ": ", self.value(index), "\n")

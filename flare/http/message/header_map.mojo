@@ -1,0 +1,278 @@
+"""The owned header fields of a message that is being made."""
+
+from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.http.message.field_check import check_field
+from flare.http.message.fields import FieldLine
+from flare.http.message.header_error import HeaderError
+
+comptime HEADER_BLOCK_LEN_MAX = 65_535
+"""Longest header block in bytes: offsets in a `FieldLine` have 16 bits."""
+
+comptime _CONTENT_TYPE_NAME = StaticString("Content-Type")
+
+
+struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
+    """Header fields in order; names compare without regard to case.
+
+    Names and values are checked where they are set, so no value can end its
+    line (response splitting). The lines are kept as they will be sent; setting
+    the Content-Type costs no allocation.
+    """
+
+    # Content-Type has a place of its own because nearly every response sets it
+    # to a literal, which a String holds without a copy.
+    var _content_type: String
+    var _octets: List[UInt8]
+    var _lines: List[FieldLine]
+
+    def __init__(out self):
+        """Makes an empty map; allocates nothing."""
+        self._content_type = String()
+        self._octets = []
+        self._lines = []
+
+    def __init__(out self, *, var content_type: String):
+        """Makes a map with a Content-Type that is known to be good.
+
+        Args:
+            content_type: A media type without control octets; not checked.
+        """
+        self._content_type = content_type^
+        self._octets = []
+        self._lines = []
+
+    def _has_content_type(self) -> Int:
+        return 1 if self._content_type.byte_length() > 0 else 0
+
+    def __len__(self) -> Int:
+        """Counts the field lines.
+
+        Returns:
+            Lines, not distinct names.
+        """
+        return self._has_content_type() + len(self._lines)
+
+    def name(self, index: Int) -> StringSpan[ImmOrigin(origin_of(self))]:
+        """Lends the name in a line.
+
+        Args:
+            index: At least 0 and less than `len(self)`.
+
+        Returns:
+            The name as it was set.
+        """
+        var own = index - self._has_content_type()
+        if own < 0:
+            return self._lend(_CONTENT_TYPE_NAME.unsafe_ptr(), 12)
+        var line = self._lines[own]
+        return self._lend_octets(line.name_offset(), line.name_len())
+
+    def value(self, index: Int) -> StringSpan[ImmOrigin(origin_of(self))]:
+        """Lends the value in a line.
+
+        Args:
+            index: At least 0 and less than `len(self)`.
+
+        Returns:
+            The value as it was set.
+        """
+        var own = index - self._has_content_type()
+        if own < 0:
+            ref text = self._content_type
+            return self._lend(text.unsafe_ptr(), text.byte_length())
+        var line = self._lines[own]
+        return self._lend_octets(line.value_offset(), line.value_len())
+
+    def _lend_octets(
+        self, start: Int, length: Int
+    ) -> StringSpan[ImmOrigin(origin_of(self))]:
+        # SAFETY: offsets of this map's own lines lie within its octets.
+        return self._lend(
+            self._octets.unsafe_ptr().unsafe_offset(start), length
+        )
+
+    def _lend(
+        self, base: Pointer[UInt8, _], length: Int
+    ) -> StringSpan[ImmOrigin(origin_of(self))]:
+        # SAFETY: the octets are literal or belong to this map, which is the
+        # span's origin.
+        return StringSpan(
+            unsafe_from_utf8=Span[UInt8, ImmOrigin(origin_of(self))](
+                unsafe_ptr=base.unsafe_mut_cast[False]().unsafe_origin_cast[
+                    ImmOrigin(origin_of(self))
+                ](),
+                length=length,
+            )
+        )
+
+    def find(self, name: StringSpan, start: Int = 0) -> Int:
+        """Finds a line by name.
+
+        Args:
+            name: A field name in any case.
+            start: Index of the first line to look at.
+
+        Returns:
+            The index of the first such line, or -1.
+        """
+        for index in range(start, len(self)):
+            if equals_ignore_case(self.name(index).as_bytes(), name.as_bytes()):
+                return index
+        return -1
+
+    def __contains__(self, name: StringSpan) -> Bool:
+        """Tells whether a field is there.
+
+        Args:
+            name: A field name in any case.
+
+        Returns:
+            True if at least one line has the name.
+        """
+        return self.find(name) >= 0
+
+    def get(
+        self, name: StringSpan
+    ) -> Optional[StringSpan[ImmOrigin(origin_of(self))]]:
+        """Lends the first value of a field.
+
+        Args:
+            name: A field name in any case.
+
+        Returns:
+            The value, or None if no line has the name.
+        """
+        var index = self.find(name)
+        if index < 0:
+            return None
+        return self.value(index)
+
+    def __getitem__(
+        self, name: StringSpan
+    ) raises -> StringSpan[ImmOrigin(origin_of(self))]:
+        """Lends the first value of a field that has to be there.
+
+        Args:
+            name: A field name in any case.
+
+        Returns:
+            The value.
+
+        Raises:
+            Error: If no line has the name.
+        """
+        var index = self.find(name)
+        if index < 0:
+            raise Error("the message has no field '", name, "'")
+        return self.value(index)
+
+    def set(mut self, name: StringSpan, value: StringSpan) raises HeaderError:
+        """Sets a field to one value, in place of all it had.
+
+        Args:
+            name: A token (RFC 9110 section 5.1).
+            value: The value; whitespace around it is dropped.
+
+        Raises:
+            HeaderError: If the name is no token, the value holds a control
+                octet but HTAB, or the block grows over its limit.
+        """
+        check_field(name, value)
+        _ = self.remove(name)
+        self._add(name, value)
+
+    def append(mut self, name: StringSpan, value: StringSpan) raises HeaderError:
+        """Adds one more line for a field.
+
+        Args:
+            name: A token (RFC 9110 section 5.1).
+            value: The value; whitespace around it is dropped.
+
+        Raises:
+            HeaderError: If the name is no token, the value holds a control
+                octet but HTAB, or the block grows over its limit.
+        """
+        check_field(name, value)
+        self._add(name, value)
+
+    def _add(mut self, name: StringSpan, value: StringSpan) raises HeaderError:
+        var text = trim_whitespace(value.as_bytes().as_imm())
+        if self._has_content_type() == 0 and equals_ignore_case(
+            name.as_bytes(), _CONTENT_TYPE_NAME.as_bytes()
+        ):
+            self._content_type = String(StringSpan(unsafe_from_utf8=text))
+            return
+        var start = len(self._octets)
+        var name_len = name.byte_length()
+        if start + name_len + len(text) + 4 > HEADER_BLOCK_LEN_MAX:
+            raise HeaderError("header block", name, 0)
+        self._octets.extend(name.as_bytes())
+        self._octets.extend(": ".as_bytes())
+        self._octets.extend(text)
+        self._octets.extend("\r\n".as_bytes())
+        self._lines.append(
+            FieldLine(start, name_len, start + name_len + 2, len(text))
+        )
+
+    def remove(mut self, name: StringSpan) -> Bool:
+        """Drops every line of a field.
+
+        Args:
+            name: A field name in any case.
+
+        Returns:
+            True if there was one.
+        """
+        if self.find(name) < 0:
+            return False
+        if equals_ignore_case(name.as_bytes(), _CONTENT_TYPE_NAME.as_bytes()):
+            self._content_type = String()
+        var octets = List[UInt8]()
+        var lines = List[FieldLine]()
+        for line in self._lines:
+            var start = line.name_offset()
+            var end = line.value_offset() + line.value_len()
+            var old_name = self._octets[start : start + line.name_len()]
+            if equals_ignore_case(old_name, name.as_bytes()):
+                continue
+            var offset = len(octets)
+            octets.extend(self._octets[start:end])
+            octets.extend("\r\n".as_bytes())
+            lines.append(
+                FieldLine(
+                    offset,
+                    line.name_len(),
+                    offset + line.value_offset() - start,
+                    line.value_len(),
+                )
+            )
+        self._octets = octets^
+        self._lines = lines^
+        return True
+
+    @always_inline
+    def content_type(ref self) -> ref[self._content_type] String:
+        """Lends the Content-Type.
+
+        Returns:
+            The value, or an empty string if there is none.
+        """
+        return self._content_type
+
+    @always_inline
+    def lines_octets(ref self) -> Span[UInt8, origin_of(self._octets)]:
+        """Lends all lines but the Content-Type as they are sent.
+
+        Returns:
+            Field lines, each with its CRLF.
+        """
+        return Span(self._octets)
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes `name: value`, a line each.
+
+        Args:
+            writer: Where to.
+        """
+        for index in range(len(self)):
+            writer.write(self.name(index), ": ", self.value(index), "\n")

@@ -1,0 +1,186 @@
+"""A request as a handler sees it: a view over the octets that were received."""
+
+from flare.http.message.cookie import Cookie, parse_cookie_header
+from flare.http.message.fields import Fields
+from flare.http.message.method import Method
+from flare.http.message.path_params import PathParams
+from flare.http.message.version import Version
+from flare.json.value import JsonValue
+from flare.net.socket_addr import SocketAddr
+
+
+@fieldwise_init
+struct RequestLine[o: ImmOrigin](Copyable, Movable):
+    """The parts of a request line (RFC 9112 section 3).
+
+    Parameters:
+        o: Where the octets live.
+    """
+
+    var method: Method
+    """The method; `Method.OTHER` if it is not registered."""
+    var method_name: StringSpan[Self.o]
+    """The method as sent."""
+    var url: StringSpan[Self.o]
+    """The request target as sent."""
+    var path: StringSpan[Self.o]
+    """The target's path, still percent-encoded."""
+    var query: StringSpan[Self.o]
+    """The target's query without its `?`, still percent-encoded."""
+    var authority: StringSpan[Self.o]
+    """The target's authority; empty for origin-form and asterisk-form."""
+    var version: Version
+    """The protocol version."""
+
+
+struct Request[o: ImmOrigin](Movable):
+    """One request, lent to a handler for the length of its call.
+
+    Nothing in it is owned: all text lies in the connection's input buffer. The
+    compiler refuses to let a piece of it outlive the call; `String(req.path)`
+    or `to_owned` make copies that may. Write handlers as
+    `def handle(req: Request) raises -> Response`.
+
+    Parameters:
+        o: Where the octets live.
+    """
+
+    var method: Method
+    """The method; `Method.OTHER` if it is not registered."""
+    var method_name: StringSpan[Self.o]
+    """The method as sent."""
+    var version: Version
+    """The protocol version of the request."""
+    var url: StringSpan[Self.o]
+    """The request target as sent, visible ASCII."""
+    var path: StringSpan[Self.o]
+    """The target's path, still percent-encoded; empty for CONNECT."""
+    var query: StringSpan[Self.o]
+    """The target's query without its `?`, still percent-encoded."""
+    var headers: Fields[Self.o]
+    """The header fields."""
+    var body: Span[UInt8, Self.o]
+    """The content, without its framing."""
+    var trailers: Fields[Self.o]
+    """The trailer fields of a chunked body, kept apart from the headers."""
+    var peer: SocketAddr
+    """The address that the request came from."""
+
+    var _authority: StringSpan[Self.o]
+    # SAFETY: the worker that lends the request owns the storage, for longer
+    # than the handler's call.
+    var _params: Pointer[PathParams, MutUntrackedOrigin]
+
+    @always_inline
+    def __init__(
+        out self,
+        line: RequestLine[Self.o],
+        headers: Fields[Self.o],
+        body: Span[UInt8, Self.o],
+        trailers: Fields[Self.o],
+        *,
+        peer: SocketAddr,
+        params: Pointer[PathParams, MutUntrackedOrigin],
+    ):
+        """Makes a request from its parts.
+
+        Args:
+            line: The request line.
+            headers: The header fields.
+            body: The content.
+            trailers: The trailer fields.
+            peer: Where the request came from.
+            params: Storage for path parameters that outlives the request.
+        """
+        # SAFETY: the caller promises that `params` outlives the request.
+        self.method = line.method
+        self.method_name = line.method_name
+        self.version = line.version
+        self.url = line.url
+        self.path = line.path
+        self.query = line.query
+        self.headers = headers.copy()
+        self.body = body
+        self.trailers = trailers.copy()
+        self.peer = peer
+        self._authority = line.authority
+        self._params = params
+
+    def host(self) -> StringSpan[Self.o]:
+        """Lends the authority that the request is for.
+
+        Source: RFC 9112 section 3.2.2: an absolute target outranks Host.
+
+        Returns:
+            Host and optional port; empty for HTTP/1.0 requests without Host.
+        """
+        if self._authority.byte_length() > 0:
+            return self._authority
+        var value = self.headers.get("host")
+        return value.value() if value else self._authority
+
+    def text(self) raises -> String:
+        """Copies the content as text.
+
+        Returns:
+            The content.
+
+        Raises:
+            Error: If it is not UTF-8.
+        """
+        return String(from_utf8=self.body)
+
+    def json(self) raises -> JsonValue:
+        """Reads the content as JSON (RFC 8259).
+
+        Returns:
+            The value; read it as in `req.json()["name"].string_value()`.
+
+        Raises:
+            Error: If the content is not JSON; it says where and why.
+        """
+        return JsonValue.parse(self.body)
+
+    def cookies(self) -> List[Cookie]:
+        """Reads the cookies (RFC 6265 section 5.4).
+
+        Returns:
+            The cookies of all Cookie fields, in order.
+        """
+        var cookies = List[Cookie]()
+        for value in self.headers.get_all("cookie"):
+            cookies.extend(parse_cookie_header(value))
+        return cookies^
+
+    @always_inline
+    def param(self, name: StringSpan) -> StringSpan[Self.o]:
+        """Lends a path parameter that the router captured.
+
+        Args:
+            name: The name in the route's pattern, without `:` or `*`.
+
+        Returns:
+            The value, percent-decoded; empty if the route has no such name.
+        """
+        # SAFETY: a parameter's value lies in the input buffer, whose origin is
+        # `o`, or in the worker's storage, which lives at least as long.
+        ref params = self._params[]
+        var index = params.find(name)
+        if index < 0:
+            return StringSpan(unsafe_from_utf8=self.body[0:0])
+        var value = params.at(index).value.as_bytes()
+        return StringSpan(
+            unsafe_from_utf8=Span[UInt8, Self.o](
+                unsafe_ptr=value.unsafe_ptr().unsafe_origin_cast[Self.o](),
+                length=len(value),
+            )
+        )
+
+    def route_params(self) -> Pointer[PathParams, MutUntrackedOrigin]:
+        """Gives the storage for path parameters, for routers alone.
+
+        Returns:
+            Storage that lives at least as long as this request.
+        """
+        # SAFETY: handed on with the promise made to the initializer.
+        return self._params

@@ -1,0 +1,252 @@
+"""A response, and short ways to make the common ones."""
+
+from flare.http.message.body import Body
+from flare.http.message.header_error import HeaderError
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.status import Status
+
+comptime TEXT_PLAIN = StaticString("text/plain; charset=utf-8")
+"""Media type of plain text (RFC 2046 section 4.1)."""
+comptime TEXT_HTML = StaticString("text/html; charset=utf-8")
+"""Media type of HTML."""
+comptime APPLICATION_JSON = StaticString("application/json")
+"""Media type of JSON, which is UTF-8 by definition (RFC 8259 section 11)."""
+comptime OCTET_STREAM = StaticString("application/octet-stream")
+"""Media type of octets of no known kind."""
+
+
+struct Response(Copyable, Movable):
+    """A status, header fields and content (RFC 9110 section 3.4).
+
+    Content-Length, Transfer-Encoding, Date and the framing part of Connection
+    are the server's; the first two are ignored if a handler sets them.
+    """
+
+    var status: Status
+    """The status code."""
+    var headers: HeaderMap
+    """The header fields."""
+    var body: Body
+    """The content."""
+
+    def __init__(out self, status: Status = 200, var body: Body = Body()):
+        """Makes a response without header fields.
+
+        Args:
+            status: The status code.
+            body: The content.
+        """
+        self.status = status
+        self.headers = HeaderMap()
+        self.body = body^
+
+    def __init__(
+        out self, status: Status, var body: Body, *, var content_type: String
+    ):
+        """Makes a response of a known media type.
+
+        Args:
+            status: The status code.
+            body: The content.
+            content_type: A media type without control octets; not checked.
+        """
+        self.status = status
+        self.headers = HeaderMap(content_type=content_type^)
+        self.body = body^
+
+    def text(self) raises -> String:
+        """Copies the content as text.
+
+        Returns:
+            The content.
+
+        Raises:
+            Error: If it is not UTF-8.
+        """
+        return self.body.text()
+
+    def reason(self) -> StaticString:
+        """Looks up the registered reason phrase of the status.
+
+        Returns:
+            The phrase, or an empty string for an unregistered code.
+        """
+        return self.status.reason()
+
+
+def _plain(status: Status, var text: String) -> Response:
+    return Response(status, Body(text^), content_type=String(TEXT_PLAIN))
+
+
+def ok(var text: String = String()) -> Response:
+    """Makes a 200 response of plain text.
+
+    Args:
+        text: The content; a literal costs no copy.
+
+    Returns:
+        The response.
+    """
+    return _plain(200, text^)
+
+
+def ok(text: StringSpan) -> Response:
+    """Makes a 200 response of plain text.
+
+    Args:
+        text: The content, copied.
+
+    Returns:
+        The response.
+    """
+    return _plain(200, String(text))
+
+
+def ok(var octets: List[UInt8]) -> Response:
+    """Makes a 200 response of octets.
+
+    Args:
+        octets: The content.
+
+    Returns:
+        The response, as `application/octet-stream`.
+    """
+    return Response(200, Body(octets^), content_type=String(OCTET_STREAM))
+
+
+def ok_json(var text: String) -> Response:
+    """Makes a 200 response of JSON text.
+
+    Args:
+        text: The content, already JSON; it is not checked.
+
+    Returns:
+        The response.
+    """
+    return Response(200, Body(text^), content_type=String(APPLICATION_JSON))
+
+
+def ok_html(var text: String) -> Response:
+    """Makes a 200 response of HTML.
+
+    Args:
+        text: The content.
+
+    Returns:
+        The response.
+    """
+    return Response(200, Body(text^), content_type=String(TEXT_HTML))
+
+
+def created(var text: String = String()) -> Response:
+    """Makes a 201 response of plain text (RFC 9110 section 15.3.2).
+
+    Args:
+        text: The content. Name the new resource with a Location header field.
+
+    Returns:
+        The response.
+    """
+    return _plain(201, text^)
+
+
+def no_content() -> Response:
+    """Makes a 204 response (RFC 9110 section 15.3.5).
+
+    Returns:
+        The response, without content.
+    """
+    return Response(204)
+
+
+def bad_request(var reason: String = String("bad request")) -> Response:
+    """Makes a 400 response of plain text (RFC 9110 section 15.5.1).
+
+    Args:
+        reason: What is wrong with the request.
+
+    Returns:
+        The response.
+    """
+    return _plain(400, reason^)
+
+
+def unauthorized(
+    var reason: String = String("unauthorized"),
+    challenge: StaticString = "Bearer",
+) raises HeaderError -> Response:
+    """Makes a 401 response of plain text (RFC 9110 section 15.5.2).
+
+    Args:
+        reason: What is missing.
+        challenge: The WWW-Authenticate field's value, which the RFC demands.
+
+    Returns:
+        The response.
+
+    Raises:
+        HeaderError: If the challenge holds a control octet.
+    """
+    var response = _plain(401, reason^)
+    response.headers.set("WWW-Authenticate", challenge)
+    return response^
+
+
+def forbidden(var reason: String = String("forbidden")) -> Response:
+    """Makes a 403 response of plain text (RFC 9110 section 15.5.4).
+
+    Args:
+        reason: Why.
+
+    Returns:
+        The response.
+    """
+    return _plain(403, reason^)
+
+
+def not_found(target: StringSpan = "") -> Response:
+    """Makes a 404 response of plain text (RFC 9110 section 15.5.5).
+
+    Args:
+        target: What was not found, for instance `req.url`.
+
+    Returns:
+        The response.
+    """
+    if target.byte_length() == 0:
+        return _plain(404, "not found")
+    return _plain(404, "not found: " + target)
+
+
+def internal_error(
+    var reason: String = String("internal server error"),
+) -> Response:
+    """Makes a 500 response of plain text (RFC 9110 section 15.6.1).
+
+    Args:
+        reason: What may be said to strangers.
+
+    Returns:
+        The response.
+    """
+    return _plain(500, reason^)
+
+
+def redirect(
+    location: StringSpan, status: Status = 302
+) raises HeaderError -> Response:
+    """Makes a redirection (RFC 9110 section 15.4).
+
+    Args:
+        location: The Location field's value, a URI reference.
+        status: 301, 302, 303, 307 or 308.
+
+    Returns:
+        The response, without content.
+
+    Raises:
+        HeaderError: If the location holds a control octet.
+    """
+    var response = Response(status)
+    response.headers.set("Location", location)
+    return response^

@@ -1,0 +1,71 @@
+"""What answers requests."""
+
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+
+comptime HandlerFunction = def[o: ImmOrigin](Request[o]) raises thin -> Response
+"""A plain function as a handler: `def f(req: Request) raises -> Response`.
+
+A function that does not raise fits too.
+"""
+
+comptime DEFAULT_BODY_LIMIT = -1
+"""Stands for `ServerConfig.max_body_size`."""
+
+
+trait Handler(Deinitable, Movable):
+    """Answers requests.
+
+    A handler is called by one worker at a time, with requests of many
+    connections. Middleware is a handler that holds another.
+    """
+
+    def serve(self, req: Request) raises -> Response:
+        """Answers one request.
+
+        Args:
+            req: The request, lent for the length of the call.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: The server logs it and answers 500, saying nothing of it.
+        """
+        ...
+
+    def max_body_size(self, req: Request) -> Int:
+        """Chooses the limit for the request's content before it is read.
+
+        Called once a request with content, when its head is there.
+
+        Args:
+            req: The request, still without content and path parameters.
+
+        Returns:
+            Bytes, or `DEFAULT_BODY_LIMIT` for the server's own limit.
+        """
+        return DEFAULT_BODY_LIMIT
+
+
+@fieldwise_init
+struct FnHandler(Handler, ImplicitlyCopyable):
+    """A plain function as a handler."""
+
+    var function: HandlerFunction
+    """What is called."""
+
+    @always_inline
+    def serve(self, req: Request) raises -> Response:
+        """Calls the function.
+
+        Args:
+            req: The request.
+
+        Returns:
+            What the function returns.
+
+        Raises:
+            Error: What the function raises.
+        """
+        return self.function(req)
