@@ -1,0 +1,149 @@
+"""A socket address: an IP address and a port."""
+
+from flare.net.address_parse_error import AddressParseError
+from flare.net.ip import IpAddr
+
+comptime _SOCKET_ADDRESS = StaticString(
+    "a socket address such as 127.0.0.1:8080 or [::1]:8080"
+)
+
+
+struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
+    """Where a socket listens, or whom it speaks to."""
+
+    var ip: IpAddr
+    """The address."""
+    var port: UInt16
+    """The port; 0 lets the kernel choose one when binding."""
+
+    @always_inline
+    def __init__(out self, ip: IpAddr, port: UInt16):
+        """Makes a socket address.
+
+        Args:
+            ip: The address.
+            port: The port.
+        """
+        self.ip = ip
+        self.port = port
+
+    @staticmethod
+    def localhost(port: UInt16) -> Self:
+        """Names a port of this machine that other machines cannot reach.
+
+        Args:
+            port: The port; 0 lets the kernel choose one.
+
+        Returns:
+            127.0.0.1 with the port.
+        """
+        return Self(IpAddr.v4(127, 0, 0, 1), port)
+
+    @staticmethod
+    def any(port: UInt16) -> Self:
+        """Names a port on all IPv4 addresses of this machine.
+
+        Args:
+            port: The port; 0 lets the kernel choose one.
+
+        Returns:
+            0.0.0.0 with the port.
+        """
+        return Self(IpAddr.v4(0, 0, 0, 0), port)
+
+    @staticmethod
+    def parse(text: StringSpan) raises AddressParseError -> Self:
+        """Reads an address with a port.
+
+        Source: RFC 3986 section 3.2.2 for the brackets, which IPv6 needs.
+
+        Args:
+            text: `a.b.c.d:port` or `[v6]:port`, nothing around it.
+
+        Returns:
+            The socket address.
+
+        Raises:
+            AddressParseError: If the text has another form; the port is 0 to
+                65535 without leading zeros.
+        """
+        var octets = text.as_bytes()
+        var colon = len(octets) - 1
+        while colon >= 0 and octets[colon] != 58:
+            colon -= 1
+        if colon < 0:
+            raise _error(text, len(octets), "a colon and a port are missing")
+        var port = _parse_port(text, colon + 1)
+        if octets[0] != 91:
+            var ip = IpAddr.parse(octets[0:colon])
+            if ip.is_v6():
+                raise _error(text, 0, "IPv6 needs brackets around it")
+            return Self(ip, port)
+        if colon < 2 or octets[colon - 1] != 93:
+            raise _error(text, colon, "']' is missing before the colon")
+        var ip = IpAddr.parse(octets[1 : colon - 1])
+        if ip.is_v4():
+            raise _error(text, 0, "IPv4 has no brackets around it")
+        return Self(ip, port)
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two socket addresses.
+
+        Args:
+            other: A socket address.
+
+        Returns:
+            True if address and port are equal.
+        """
+        return self.ip == other.ip and self.port == other.port
+
+    def __lt__(self, other: Self) -> Bool:
+        """Orders socket addresses by address, then port.
+
+        Args:
+            other: A socket address.
+
+        Returns:
+            True if this one comes first.
+        """
+        return self.ip < other.ip or (
+            self.ip == other.ip and self.port < other.port
+        )
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the form that `parse` reads.
+
+        Args:
+            writer: Where to.
+        """
+        if self.ip.is_v6():
+            writer.write("[", self.ip, "]:", self.port)
+        else:
+            writer.write(self.ip, ":", self.port)
+
+
+def _error(
+    text: StringSpan, offset: Int, reason: StaticString
+) -> AddressParseError:
+    return AddressParseError(
+        _SOCKET_ADDRESS, String(from_utf8_lossy=text.as_bytes()), offset, reason
+    )
+
+
+def _parse_port(
+    text: StringSpan, start: Int
+) raises AddressParseError -> UInt16:
+    var octets = text.as_bytes()
+    var count = len(octets) - start
+    if count < 1 or count > 5:
+        raise _error(text, start, "a port has one to five digits")
+    var port = 0
+    for index in range(start, len(octets)):
+        if octets[index] < 48 or octets[index] > 57:
+            raise _error(text, index, "a port has decimal digits only")
+        port = port * 10 + Int(octets[index]) - 48
+    if port > 65_535:
+        raise _error(text, start, "a port is at most 65535")
+    if count > 1 and octets[start] == 48:
+        raise _error(text, start, "a port has no leading zero")
+    return UInt16(port)
