@@ -1,0 +1,1 @@
+"""Foreign calls: the one place where the operating system is spoken to."""

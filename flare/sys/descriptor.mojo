@@ -1,0 +1,151 @@
+"""An owned file descriptor."""
+
+from flare.sys.errno import OsError, last_errno
+from flare.sys.platform import by_platform
+from std.ffi import external_call
+
+comptime _F_GETFL = 3
+comptime _F_SETFL = 4
+comptime _F_SETFD = 2
+comptime _FD_CLOEXEC = 1
+comptime _O_NONBLOCK = by_platform(0o4000, 0x4)
+
+
+struct Descriptor(Movable):
+    """A file descriptor that is closed once, when its owner goes.
+
+    Calls on a descriptor belong in methods of what owns it: the compiler ends
+    a value's life at its last use, and a bare number does not count as one.
+    """
+
+    var _number: Int32
+
+    @always_inline
+    def __init__(out self, *, owned: Int32):
+        """Takes over a descriptor.
+
+        Args:
+            owned: An open descriptor that nothing else closes, or -1.
+        """
+        self._number = owned
+
+    def __deinit__(deinit self):
+        """Closes the descriptor."""
+        if self._number >= 0:
+            close_descriptor(self._number)
+
+    @always_inline
+    def number(self) -> Int32:
+        """Lends the number.
+
+        Returns:
+            The descriptor, good while this value lives; -1 if closed.
+        """
+        return self._number
+
+    @always_inline
+    def is_open(self) -> Bool:
+        """Tells whether there is a descriptor.
+
+        Returns:
+            False after `close`.
+        """
+        return self._number >= 0
+
+    def close(mut self):
+        """Closes the descriptor now; a second call does nothing."""
+        if self._number >= 0:
+            close_descriptor(self._number)
+            self._number = -1
+
+    def release(mut self) -> Int32:
+        """Gives the descriptor away.
+
+        Returns:
+            The number, which the caller must close.
+        """
+        var number = self._number
+        self._number = -1
+        return number
+
+    def set_nonblocking(mut self) raises OsError:
+        """Makes calls return at once instead of waiting.
+
+        Raises:
+            OsError: If the kernel refuses.
+        """
+        make_nonblocking(self._number)
+
+
+def make_nonblocking(number: Int32) raises OsError:
+    """Makes calls on a descriptor return at once instead of waiting.
+
+    Args:
+        number: An open descriptor.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    var flags = _fcntl(number, _F_GETFL, 0)
+    if flags < 0 or _fcntl(number, _F_SETFL, Int(flags) | _O_NONBLOCK) < 0:
+        raise OsError("fcntl", last_errno())
+
+
+def close_on_exec(number: Int32) raises OsError:
+    """Keeps a descriptor from programs that are executed.
+
+    Args:
+        number: An open descriptor.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    if _fcntl(number, _F_SETFD, _FD_CLOEXEC) < 0:
+        raise OsError("fcntl", last_errno())
+
+
+def _fcntl(number: Int32, command: Int, argument: Int) -> Int32:
+    return external_call["fcntl", Int32, num_fixed_args=2](
+        number, Int32(command), Int32(argument)
+    )
+
+
+def close_descriptor(number: Int32):
+    """Closes a descriptor that no `Descriptor` owns.
+
+    Args:
+        number: An open descriptor.
+    """
+    _ = external_call["close", Int32](number)
+
+
+def read_into(number: Int32, room: Span[UInt8, MutUntrackedOrigin]) -> Int:
+    """Reads octets.
+
+    Args:
+        number: An open descriptor.
+        room: Where to.
+
+    Returns:
+        How many, 0 at the end, or a negative errno.
+    """
+    var count = external_call["read", Int](
+        number, room.unsafe_ptr(), len(room)
+    )
+    return -last_errno() if count < 0 else count
+
+
+def write_from(number: Int32, octets: Span[UInt8, _]) -> Int:
+    """Writes octets.
+
+    Args:
+        number: An open descriptor.
+        octets: What to write.
+
+    Returns:
+        How many were taken, or a negative errno.
+    """
+    var count = external_call["write", Int](
+        number, octets.unsafe_ptr(), len(octets)
+    )
+    return -last_errno() if count < 0 else count

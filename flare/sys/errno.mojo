@@ -1,0 +1,114 @@
+"""Error numbers of the kernel, and the error that carries one."""
+
+from flare.sys.platform import by_platform
+from std.ffi import get_errno
+
+comptime EPERM = 1
+"""Operation not permitted."""
+comptime ENOENT = 2
+"""No such file."""
+comptime EINTR = 4
+"""A signal came in between."""
+comptime EBADF = 9
+"""Not an open descriptor."""
+comptime EAGAIN = by_platform(11, 35)
+"""Nothing to do right now."""
+comptime ENOMEM = 12
+"""Out of memory."""
+comptime EACCES = 13
+"""Permission denied."""
+comptime EINVAL = 22
+"""Invalid argument."""
+comptime ENFILE = 23
+"""The system has no more open files."""
+comptime EMFILE = 24
+"""The process has no more descriptors."""
+comptime EPIPE = 32
+"""The other side no longer reads."""
+comptime EADDRINUSE = by_platform(98, 48)
+"""The address is taken."""
+comptime EADDRNOTAVAIL = by_platform(99, 49)
+"""The address is not one of this machine's."""
+comptime ENETUNREACH = by_platform(101, 51)
+"""No route to the network."""
+comptime ECONNABORTED = by_platform(103, 53)
+"""A waiting connection was given up by its peer."""
+comptime ECONNRESET = by_platform(104, 54)
+"""The peer reset the connection."""
+comptime ENOBUFS = by_platform(105, 55)
+"""The kernel has no more buffers."""
+comptime ENOTCONN = by_platform(107, 57)
+"""The socket is not connected."""
+comptime ETIMEDOUT = by_platform(110, 60)
+"""The peer did not answer."""
+comptime ECONNREFUSED = by_platform(111, 61)
+"""Nothing listens there."""
+comptime EHOSTUNREACH = by_platform(113, 65)
+"""No route to the host."""
+comptime EINPROGRESS = by_platform(115, 36)
+"""The connection is under way."""
+
+
+@always_inline
+def last_errno() -> Int:
+    """Reads the error number of the call before.
+
+    Returns:
+        The calling thread's errno.
+    """
+    return Int(get_errno().value)
+
+
+@fieldwise_init
+struct OsError(Copyable, Movable, Writable):
+    """A system call failed."""
+
+    var operation: StaticString
+    """The call's name."""
+    var number: Int
+    """The errno it left."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the call and what went wrong.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.operation, ": ", errno_text(self.number))
+
+
+def errno_text(number: Int) -> String:
+    """Describes an error number.
+
+    Args:
+        number: An errno.
+
+    Returns:
+        A phrase, with the number.
+    """
+    var text: StaticString
+    if number == EACCES or number == EPERM:
+        text = "permission denied"
+    elif number == EADDRINUSE:
+        text = "the address is in use"
+    elif number == EADDRNOTAVAIL:
+        text = "the address is not one of this machine's"
+    elif number == ECONNREFUSED:
+        text = "connection refused"
+    elif number == ECONNRESET:
+        text = "connection reset by the peer"
+    elif number == EPIPE:
+        text = "the peer no longer reads"
+    elif number == ETIMEDOUT:
+        text = "timed out"
+    elif number == EMFILE:
+        text = "the process has no more descriptors (raise its limit)"
+    elif number == ENFILE:
+        text = "the system has no more open files"
+    elif number == ENETUNREACH or number == EHOSTUNREACH:
+        text = "unreachable"
+    elif number == EAGAIN:
+        text = "nothing to do right now"
+    else:
+        text = "failed"
+    return String(text, " (errno ", number, ")")

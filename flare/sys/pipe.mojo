@@ -1,0 +1,86 @@
+"""A pipe, as a bell that any thread and any signal handler may ring."""
+
+from flare.sys.descriptor import (
+    Descriptor,
+    close_on_exec,
+    make_nonblocking,
+    read_into,
+    write_from,
+)
+from flare.sys.errno import OsError, last_errno
+from std.ffi import external_call
+
+
+struct Pipe(Movable):
+    """A non-blocking pipe; both ends are closed on exec."""
+
+    var _reading: Descriptor
+    var _writing: Descriptor
+
+    def __init__(out self) raises OsError:
+        """Makes a pipe.
+
+        Raises:
+            OsError: If the kernel refuses.
+        """
+        var ends = Array[Int32, 2](fill=-1)
+        if external_call["pipe", Int32](ends.unsafe_ptr()) != 0:
+            raise OsError("pipe", last_errno())
+        self._reading = Descriptor(owned=ends[0])
+        self._writing = Descriptor(owned=ends[1])
+        for index in range(2):
+            make_nonblocking(ends[index])
+            close_on_exec(ends[index])
+
+    def reading_number(self) -> Int32:
+        """Lends the end that is read.
+
+        Returns:
+            A descriptor, good while the pipe lives.
+        """
+        return self._reading.number()
+
+    def writing_number(self) -> Int32:
+        """Lends the end that is written.
+
+        Returns:
+            A descriptor, good while the pipe lives.
+        """
+        return self._writing.number()
+
+    def ring(self):
+        """Makes the reading end ready; a full pipe is ready already."""
+        ring_bell(self._writing.number())
+
+    def drain(mut self) -> Int:
+        """Reads all that was written.
+
+        Returns:
+            How many octets there were: how often it was rung.
+        """
+        var total = 0
+        var room = Array[UInt8, 64](fill=0)
+        while True:
+            var count = read_into(
+                self._reading.number(),
+                Span[UInt8, MutUntrackedOrigin](
+                    unsafe_ptr=room.unsafe_ptr().unsafe_origin_cast[
+                        MutUntrackedOrigin
+                    ](),
+                    length=64,
+                ),
+            )
+            if count <= 0:
+                _ = room^
+                return total
+            total += count
+
+
+def ring_bell(writing_number: Int32):
+    """Writes one octet into a pipe; safe in a signal handler.
+
+    Args:
+        writing_number: The writing end of a `Pipe`.
+    """
+    var octet = Array[UInt8, 1](fill=1)
+    _ = write_from(writing_number, Span(octet))

@@ -1,0 +1,20 @@
+"""Which operating system the program is built for."""
+
+from std.sys import CompilationTarget
+
+comptime IS_MACOS = CompilationTarget.is_macos()
+"""True when building for macOS; otherwise the target is Linux."""
+
+
+@always_inline
+def by_platform(linux: Int, macos: Int) -> Int:
+    """Chooses a constant, for use at compile time.
+
+    Args:
+        linux: Its value on Linux.
+        macos: Its value on macOS.
+
+    Returns:
+        The value for the target.
+    """
+    return macos if IS_MACOS else linux

@@ -1,0 +1,61 @@
+"""Limits of the process."""
+
+from flare.sys.errno import OsError, last_errno
+from flare.sys.platform import by_platform
+from std.ffi import external_call
+
+comptime _RLIMIT_NOFILE = by_platform(7, 8)
+
+
+struct _Limit:
+    """`struct rlimit`."""
+
+    var soft: UInt64
+    var hard: UInt64
+
+    def __init__(out self):
+        self.soft = 0
+        self.hard = 0
+
+
+def descriptor_limit() raises OsError -> Int:
+    """Reads how many descriptors the process may have.
+
+    Returns:
+        The soft limit.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    var limit = _Limit()
+    if (
+        external_call["getrlimit", Int32](
+            Int32(_RLIMIT_NOFILE), Pointer(to=limit)
+        )
+        != 0
+    ):
+        raise OsError("getrlimit", last_errno())
+    return Int(min(limit.soft, 1_000_000_000))
+
+
+def set_descriptor_limit(count: Int) raises OsError:
+    """Changes how many descriptors the process may have.
+
+    Args:
+        count: The new soft limit, at most the hard limit.
+
+    Raises:
+        OsError: If it is over the hard limit.
+    """
+    var limit = _Limit()
+    _ = external_call["getrlimit", Int32](
+        Int32(_RLIMIT_NOFILE), Pointer(to=limit)
+    )
+    limit.soft = UInt64(count)
+    if (
+        external_call["setrlimit", Int32](
+            Int32(_RLIMIT_NOFILE), Pointer(to=limit)
+        )
+        != 0
+    ):
+        raise OsError("setrlimit", last_errno())

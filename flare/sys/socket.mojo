@@ -1,0 +1,439 @@
+"""Socket calls. Hot ones answer a count or a negative errno and never raise."""
+
+from flare.sys.descriptor import Descriptor, close_on_exec, make_nonblocking
+from flare.sys.errno import EINTR, OsError, last_errno
+from flare.sys.platform import IS_MACOS, by_platform
+from flare.sys.sock_addr import SockAddr
+from std.ffi import external_call
+from std.memory import OptionalPointer
+
+comptime SOCK_STREAM = 1
+"""A byte stream."""
+comptime SOCK_DGRAM = 2
+"""Datagrams."""
+comptime _SOCK_NONBLOCK = 0o4000
+comptime _SOCK_CLOEXEC = 0o2000000
+comptime _MSG_NOSIGNAL = by_platform(0x4000, 0)
+comptime _SOL_SOCKET = by_platform(1, 0xFFFF)
+comptime _SO_NOSIGPIPE = 0x1022
+comptime _IPPROTO_TCP = 6
+comptime _IPPROTO_IPV6 = 41
+
+comptime SHUT_READ = 0
+"""Ends reading."""
+comptime SHUT_WRITE = 1
+"""Ends writing: the peer sees the end of the stream."""
+comptime SHUT_BOTH = 2
+"""Ends both directions."""
+
+
+@fieldwise_init
+struct SocketOption(TrivialRegisterPassable):
+    """A socket option that takes an integer."""
+
+    var level: Int32
+    """The protocol level."""
+    var name: Int32
+    """The number at that level."""
+
+    comptime REUSE_ADDR = SocketOption(
+        Int32(_SOL_SOCKET), Int32(by_platform(2, 4))
+    )
+    """Binds over connections in TIME_WAIT."""
+    comptime REUSE_PORT = SocketOption(
+        Int32(_SOL_SOCKET), Int32(by_platform(15, 0x200))
+    )
+    """Lets several sockets listen on one port."""
+    comptime KEEP_ALIVE = SocketOption(
+        Int32(_SOL_SOCKET), Int32(by_platform(9, 8))
+    )
+    """Probes silent peers."""
+    comptime LINGER = SocketOption(
+        Int32(_SOL_SOCKET), Int32(by_platform(13, 0x80))
+    )
+    """What close does with unsent data."""
+    comptime ERROR = SocketOption(
+        Int32(_SOL_SOCKET), Int32(by_platform(4, 0x1007))
+    )
+    """The pending error, read only."""
+    comptime SEND_BUFFER = SocketOption(
+        Int32(_SOL_SOCKET), Int32(by_platform(7, 0x1001))
+    )
+    """Size of the kernel's send buffer in bytes."""
+    comptime RECEIVE_BUFFER = SocketOption(
+        Int32(_SOL_SOCKET), Int32(by_platform(8, 0x1002))
+    )
+    """Size of the kernel's receive buffer in bytes."""
+    comptime NO_DELAY = SocketOption(Int32(_IPPROTO_TCP), 1)
+    """Sends small segments at once."""
+    comptime V6_ONLY = SocketOption(
+        Int32(_IPPROTO_IPV6), Int32(by_platform(26, 27))
+    )
+    """Keeps an IPv6 socket from IPv4 peers."""
+
+
+@fieldwise_init
+struct IoVector(TrivialRegisterPassable):
+    """One piece of a gathered write (`struct iovec`)."""
+
+    var base: Pointer[UInt8, ImmUntrackedOrigin]
+    """Start of the piece; its owner must outlive the call."""
+    var length: Int
+    """Length of the piece in bytes."""
+
+
+def open_socket(family: Int, kind: Int) raises OsError -> Descriptor:
+    """Makes a non-blocking socket that is closed on exec.
+
+    Args:
+        family: An `AF_` constant.
+        kind: A `SOCK_` constant.
+
+    Returns:
+        The socket.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    comptime flags = 0 if IS_MACOS else _SOCK_NONBLOCK | _SOCK_CLOEXEC
+    var number = external_call["socket", Int32](
+        Int32(family), Int32(kind | flags), Int32(0)
+    )
+    if number < 0:
+        raise OsError("socket", last_errno())
+    var socket = Descriptor(owned=number)
+    comptime if IS_MACOS:
+        prepare_macos_socket(number)
+    return socket^
+
+
+def prepare_macos_socket(number: Int32) raises OsError:
+    """Does on macOS what Linux does with flags.
+
+    Args:
+        number: A new socket.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    make_nonblocking(number)
+    close_on_exec(number)
+    set_option(
+        number, SocketOption(Int32(_SOL_SOCKET), Int32(_SO_NOSIGPIPE)), 1
+    )
+
+
+def set_option(
+    number: Int32, option: SocketOption, value: Int
+) raises OsError:
+    """Sets a socket option.
+
+    Args:
+        number: A socket.
+        option: The option.
+        value: Its value.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    var word = Int32(value)
+    if (
+        external_call["setsockopt", Int32](
+            number, option.level, option.name, Pointer(to=word), UInt32(4)
+        )
+        != 0
+    ):
+        raise OsError("setsockopt", last_errno())
+
+
+def get_option(number: Int32, option: SocketOption) raises OsError -> Int:
+    """Reads a socket option.
+
+    Args:
+        number: A socket.
+        option: The option.
+
+    Returns:
+        Its value.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    var word = Int32(0)
+    var length = UInt32(4)
+    if (
+        external_call["getsockopt", Int32](
+            number,
+            option.level,
+            option.name,
+            Pointer(to=word),
+            Pointer(to=length),
+        )
+        != 0
+    ):
+        raise OsError("getsockopt", last_errno())
+    return Int(word)
+
+
+def set_reset_on_close(number: Int32) raises OsError:
+    """Makes close send a reset instead of an orderly end (SO_LINGER of 0 s).
+
+    Args:
+        number: A TCP socket.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    # struct linger: l_onoff, l_linger.
+    var linger = Array[Int32, 2](fill=0)
+    linger[0] = 1
+    if (
+        external_call["setsockopt", Int32](
+            number,
+            SocketOption.LINGER.level,
+            SocketOption.LINGER.name,
+            Pointer(to=linger),
+            UInt32(8),
+        )
+        != 0
+    ):
+        raise OsError("setsockopt", last_errno())
+
+
+def bind_socket(number: Int32, address: SockAddr) raises OsError:
+    """Gives a socket its address.
+
+    Args:
+        number: A socket.
+        address: The address.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    if (
+        external_call["bind", Int32](
+            number, address.octets.unsafe_ptr(), address.length
+        )
+        != 0
+    ):
+        raise OsError("bind", last_errno())
+
+
+def listen_socket(number: Int32, backlog: Int) raises OsError:
+    """Lets a bound socket wait for connections.
+
+    Args:
+        number: A bound stream socket.
+        backlog: Most connections that wait to be accepted.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    if external_call["listen", Int32](number, Int32(backlog)) != 0:
+        raise OsError("listen", last_errno())
+
+
+def accept_socket(number: Int32, mut peer: SockAddr) -> Int32:
+    """Takes a waiting connection, non-blocking and closed on exec.
+
+    Args:
+        number: A listening socket.
+        peer: Filled with the address of the peer.
+
+    Returns:
+        A descriptor that the caller owns, or a negative errno.
+    """
+    peer.length = 128
+    comptime if IS_MACOS:
+        var accepted = external_call["accept", Int32](
+            number, peer.octets.unsafe_ptr(), Pointer(to=peer.length)
+        )
+        if accepted < 0:
+            return Int32(-last_errno())
+        try:
+            prepare_macos_socket(accepted)
+        except error:
+            var unusable = Descriptor(owned=accepted)
+            unusable.close()
+            return Int32(-error.number)
+        return accepted
+    else:
+        var accepted = external_call["accept4", Int32](
+            number,
+            peer.octets.unsafe_ptr(),
+            Pointer(to=peer.length),
+            Int32(_SOCK_NONBLOCK | _SOCK_CLOEXEC),
+        )
+        return Int32(-last_errno()) if accepted < 0 else accepted
+
+
+def connect_socket(number: Int32, address: SockAddr) -> Int:
+    """Starts a connection.
+
+    Args:
+        number: A socket.
+        address: The peer's address.
+
+    Returns:
+        0, or a negative errno; -EINPROGRESS is the normal one.
+    """
+    var result = external_call["connect", Int32](
+        number, address.octets.unsafe_ptr(), address.length
+    )
+    return -last_errno() if result != 0 else 0
+
+
+@always_inline
+def receive(number: Int32, room: Span[UInt8, MutUntrackedOrigin]) -> Int:
+    """Reads octets from a socket.
+
+    Args:
+        number: A connected socket.
+        room: Where to; the owner must outlive the call.
+
+    Returns:
+        How many, 0 at the end of the stream, or a negative errno.
+    """
+    var count = external_call["recv", Int](
+        number, room.unsafe_ptr(), len(room), Int32(0)
+    )
+    return -last_errno() if count < 0 else count
+
+
+@always_inline
+def send(number: Int32, octets: Span[UInt8, _]) -> Int:
+    """Writes octets to a socket; a closed peer never raises SIGPIPE.
+
+    Args:
+        number: A connected socket.
+        octets: What to send.
+
+    Returns:
+        How many were taken, or a negative errno.
+    """
+    var count = external_call["send", Int](
+        number, octets.unsafe_ptr(), len(octets), Int32(_MSG_NOSIGNAL)
+    )
+    return -last_errno() if count < 0 else count
+
+
+struct _Message:
+    """`struct msghdr` of Linux; macOS has the same fields with other widths."""
+
+    var name: Int
+    var name_len: Int
+    var vectors: Pointer[IoVector, MutUntrackedOrigin]
+    var vector_count: Int
+    var control: Int
+    var control_len: Int
+    var flags: Int
+
+    def __init__(
+        out self,
+        vectors: Pointer[IoVector, MutUntrackedOrigin],
+        vector_count: Int,
+    ):
+        self.name = 0
+        self.name_len = 0
+        self.vectors = vectors
+        self.vector_count = vector_count
+        self.control = 0
+        self.control_len = 0
+        self.flags = 0
+
+
+def send_two(
+    number: Int32, first: Span[UInt8, _], second: Span[UInt8, _]
+) -> Int:
+    """Writes two pieces with one call, without joining them.
+
+    Args:
+        number: A connected socket.
+        first: What goes first.
+        second: What follows.
+
+    Returns:
+        How many octets of both were taken, or a negative errno.
+    """
+    # The fields behind the vectors stay 0, so the narrower integers that macOS
+    # has there read as 0 too; the vector count is little-endian on both.
+    var vectors = Array[IoVector, 2](fill=_vector(first))
+    vectors[1] = _vector(second)
+    var message = _Message(
+        vectors.unsafe_ptr().unsafe_origin_cast[MutUntrackedOrigin](), 2
+    )
+    var count = external_call["sendmsg", Int](
+        number, Pointer(to=message), Int32(_MSG_NOSIGNAL)
+    )
+    var result = -last_errno() if count < 0 else count
+    _ = vectors^
+    return result
+
+
+def _vector(octets: Span[UInt8, _]) -> IoVector:
+    return IoVector(
+        octets.unsafe_ptr()
+        .unsafe_mut_cast[False]()
+        .unsafe_origin_cast[ImmUntrackedOrigin](),
+        len(octets),
+    )
+
+
+def shutdown_socket(number: Int32, how: Int) -> Int:
+    """Ends one or both directions of a connection.
+
+    Args:
+        number: A connected socket.
+        how: A `SHUT_` constant.
+
+    Returns:
+        0, or a negative errno.
+    """
+    var result = external_call["shutdown", Int32](number, Int32(how))
+    return -last_errno() if result != 0 else 0
+
+
+def local_address(number: Int32) raises OsError -> SockAddr:
+    """Reads the address of a socket's own side.
+
+    Args:
+        number: A bound socket.
+
+    Returns:
+        The address.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    var address = SockAddr()
+    if (
+        external_call["getsockname", Int32](
+            number, address.octets.unsafe_ptr(), Pointer(to=address.length)
+        )
+        != 0
+    ):
+        raise OsError("getsockname", last_errno())
+    return address^
+
+
+def peer_address(number: Int32) raises OsError -> SockAddr:
+    """Reads the address of a socket's other side.
+
+    Args:
+        number: A connected socket.
+
+    Returns:
+        The address.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    var address = SockAddr()
+    if (
+        external_call["getpeername", Int32](
+            number, address.octets.unsafe_ptr(), Pointer(to=address.length)
+        )
+        != 0
+    ):
+        raise OsError("getpeername", last_errno())
+    return address^
