@@ -1,6 +1,23 @@
 """Addresses, network errors and raw sockets."""
 
 from flare.net.address_parse_error import AddressParseError
+from flare.net.error import (
+    AddressInUse,
+    AddressNotAvailable,
+    BadAddress,
+    BrokenPipe,
+    ConnectionRefused,
+    ConnectionReset,
+    ConnectionTimeout,
+    NetworkError,
+    NetworkErrorKind,
+    OtherError,
+    PermissionDenied,
+    TooManyOpenFiles,
+    Unreachable,
+    WouldBlock,
+)
 from flare.net.ip import IpAddr
 from flare.net.ip_network import IpNetwork
+from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr

@@ -1,0 +1,217 @@
+"""From a complete request to its response in the output."""
+
+from flare.bytes.buffer import Buffer
+from flare.http.h1.exchange import Exchange
+from flare.http.h1.protocol_error import RemoteProtocolError
+from flare.http.h1.serialiser import (
+    ResponseFraming,
+    asks_for_close,
+    sends_content,
+    write_response_head,
+)
+from flare.http.message.method import Method
+from flare.http.message.response import Response, internal_error
+from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
+from flare.http.server.connection import Connection
+from flare.http.server.error_log import log_handler_error
+from flare.http.server.sending import COPIED_BODY_LEN_MAX, flush_with_body
+from flare.http.server.worker_state import WorkerState
+from std.sys.intrinsics import likely, unlikely
+
+
+@fieldwise_init
+struct Answer(TrivialRegisterPassable):
+    """What became of a request."""
+
+    var keeps_alive: Bool
+    """False if the connection ends with this response."""
+    var is_broken: Bool
+    """True if the connection failed while sending."""
+
+
+@always_inline
+def answer[
+    H: Handler
+](
+    mut exchange: Exchange,
+    mut connection: Connection,
+    mut state: WorkerState,
+    handler: H,
+) -> Answer:
+    """Lets the handler answer the complete request that is first.
+
+    Args:
+        exchange: Has the request; it is dropped.
+        connection: Where it came from.
+        state: The worker's state; the response goes to its output.
+        handler: Answers.
+
+    Returns:
+        What became of it.
+    """
+    var is_head = exchange.head.method == Method.HEAD
+    var minor_version = exchange.head.minor_version
+    var keeps_alive = (
+        exchange.head.framing.keeps_alive(minor_version)
+        and not state.is_draining
+    )
+    var response = _call(exchange, connection, state, handler)
+    connection.request_count += 1
+    state.request_count += 1
+    var request_max = state.config.max_keepalive_requests
+    if unlikely(
+        request_max > 0 and connection.request_count >= UInt64(request_max)
+    ):
+        keeps_alive = False
+    if unlikely(len(response.headers.lines_octets()) > 0):
+        keeps_alive = keeps_alive and not asks_for_close(response.headers)
+    exchange.finish()
+    var framing = ResponseFraming(is_head, keeps_alive, minor_version)
+    var is_sound = append_response(
+        connection, state, response^, framing
+    )
+    return Answer(keeps_alive, not is_sound)
+
+
+@always_inline
+def _call[
+    H: Handler
+](
+    exchange: Exchange,
+    connection: Connection,
+    mut state: WorkerState,
+    handler: H,
+) -> Response:
+    state.params[].clear()
+    # SAFETY: the request ends before the exchange changes; the handler's own
+    # signature keeps it from holding on to a part of it.
+    var request = exchange.request[ImmUntrackedOrigin](
+        connection.peer, state.params_pointer()
+    )
+    try:
+        return handler.serve(request)
+    except error:
+        if state.config.logs_errors:
+            log_handler_error(request, error)
+        return internal_error()
+
+
+@always_inline
+def append_response(
+    mut connection: Connection,
+    mut state: WorkerState,
+    var response: Response,
+    framing: ResponseFraming,
+) -> Bool:
+    """Puts a response into the output; large content is sent at once.
+
+    Args:
+        connection: Where it goes.
+        state: The worker's state.
+        response: The response.
+        framing: How it is framed.
+
+    Returns:
+        False if the connection is broken.
+    """
+    write_response_head(state.out, response, framing, state.date)
+    if unlikely(not sends_content(response, framing)):
+        return True
+    if likely(len(response.body) <= COPIED_BODY_LEN_MAX):
+        state.out.append(response.body.as_bytes())
+        return True
+    return flush_with_body(connection, state.out, response.body.copy())
+
+
+def body_limit[
+    H: Handler
+](
+    exchange: Exchange,
+    connection: Connection,
+    mut state: WorkerState,
+    handler: H,
+) -> Int:
+    """Asks the handler how much content a request may have.
+
+    Args:
+        exchange: Has the request's head.
+        connection: Where it came from.
+        state: The worker's state.
+        handler: May choose a limit.
+
+    Returns:
+        Bytes.
+    """
+    state.params[].clear()
+    # SAFETY: as in `_call`.
+    var request = exchange.request[ImmUntrackedOrigin](
+        connection.peer, state.params_pointer()
+    )
+    var limit = handler.max_body_size(request)
+    if limit == DEFAULT_BODY_LIMIT:
+        return state.config.max_body_size
+    return limit
+
+
+@no_inline
+def answer_error(
+    mut connection: Connection,
+    mut state: WorkerState,
+    error: RemoteProtocolError,
+):
+    """Puts the answer to a broken rule into the output; it is the last one.
+
+    Args:
+        connection: Where it goes.
+        state: The worker's state.
+        error: The rule that was broken.
+    """
+    _append_closing(
+        connection, state, error.status(), String(error.rule.text())
+    )
+
+
+@no_inline
+def answer_timeout(mut connection: Connection, mut state: WorkerState):
+    """Puts the answer to a request that came too slowly into the output.
+
+    Args:
+        connection: Where it goes.
+        state: The worker's state.
+    """
+    _append_closing(
+        connection, state, 408, "the request did not arrive in time"
+    )
+
+
+@no_inline
+def answer_overload(mut connection: Connection, mut state: WorkerState):
+    """Puts the refusal of a connection into the output.
+
+    Args:
+        connection: Where it goes.
+        state: The worker's state.
+    """
+    _append_closing(
+        connection, state, 503, "the server has too many connections"
+    )
+
+
+def _append_closing(
+    mut connection: Connection,
+    mut state: WorkerState,
+    status: Int,
+    var reason: String,
+):
+    reason += "\n"
+    var response = Response(
+        status, reason^, content_type="text/plain; charset=utf-8"
+    )
+    if status == 503:
+        try:
+            response.headers.set("Retry-After", "1")
+        except error:
+            print(error)
+    _ = append_response(
+        connection, state, response^, ResponseFraming(False, False, 1)
+    )

@@ -1,0 +1,194 @@
+"""What a server allows, and how long it waits."""
+
+from flare.http.h1.limits import HeadLimits
+
+comptime _HEAD_LEN_MAX = 65_000
+# Offsets in a `FieldLine` have 16 bits; a request line has some octets beside
+# its target.
+
+
+@fieldwise_init
+struct ConfigError(Copyable, Movable, Writable):
+    """A configuration contradicts itself or goes beyond what is possible."""
+
+    var reason: String
+    """The fields, what they hold, and what is allowed."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the reason.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write("ServerConfig: ", self.reason)
+
+
+struct ServerConfig(Copyable, Movable):
+    """Limits and times of a server. All are on by default.
+
+    Times are totals for their phase: a client that sends an octet now and then
+    does not gain more. Every field may be given by name:
+    `ServerConfig(max_body_size=64 * 1024)`.
+    """
+
+    var max_header_size: Int
+    """Longest header section in bytes; beyond it 431. Default 8 KiB."""
+    var max_target_size: Int
+    """Longest request target in bytes; beyond it 414. Default 8 KiB."""
+    var max_fields: Int
+    """Most header fields of a request; beyond it 431. Default 100."""
+    var max_body_size: Int
+    """Most content of a request in bytes; beyond it 413. Default 10 MiB.
+
+    A handler may choose another for a route: `Handler.max_body_size`.
+    """
+    var max_keepalive_requests: Int
+    """Requests that one connection may carry. Default 0: no end."""
+    var max_connections: Int
+    """Connections that may be open at once; beyond it 503. Default 65,536."""
+    var header_timeout_ms: Int
+    """From the first octet of a head (or the connection's begin) to its end.
+    Default 10 s."""
+    var body_timeout_ms: Int
+    """For the content of a request. Default 30 s, and what `min_body_rate`
+    adds."""
+    var min_body_rate: Int
+    """Bytes a second at which a large body may take longer: each such portion
+    received adds a second to `body_timeout_ms`. Default 16 KiB; 0 adds none."""
+    var idle_timeout_ms: Int
+    """Between requests of a connection. Default 60 s."""
+    var write_timeout_ms: Int
+    """For sending what the client was not ready to take at once. Default
+    30 s."""
+    var linger_timeout_ms: Int
+    """For a client to read the last response before its connection is closed.
+    Default 2 s."""
+    var shutdown_timeout_ms: Int
+    """For requests under way when the server is told to stop. Default 30 s."""
+    var handles_signals: Bool
+    """True to stop in good order at SIGTERM and SIGINT. Default True."""
+    var logs_errors: Bool
+    """True to write what handlers raise to standard error. Default True."""
+
+    def __init__(
+        out self,
+        *,
+        max_header_size: Int = 8 * 1024,
+        max_target_size: Int = 8 * 1024,
+        max_fields: Int = 100,
+        max_body_size: Int = 10 * 1024 * 1024,
+        max_keepalive_requests: Int = 0,
+        max_connections: Int = 65_536,
+        header_timeout_ms: Int = 10_000,
+        body_timeout_ms: Int = 30_000,
+        min_body_rate: Int = 16 * 1024,
+        idle_timeout_ms: Int = 60_000,
+        write_timeout_ms: Int = 30_000,
+        linger_timeout_ms: Int = 2_000,
+        shutdown_timeout_ms: Int = 30_000,
+        handles_signals: Bool = True,
+        logs_errors: Bool = True,
+    ):
+        """Makes a configuration; what is not named has its default.
+
+        Args:
+            max_header_size: Longest header section in bytes.
+            max_target_size: Longest request target in bytes.
+            max_fields: Most header fields.
+            max_body_size: Most content in bytes.
+            max_keepalive_requests: Requests of one connection; 0 for no end.
+            max_connections: Connections open at once.
+            header_timeout_ms: For a request's head.
+            body_timeout_ms: For a request's content.
+            min_body_rate: Bytes a second that prolong `body_timeout_ms`.
+            idle_timeout_ms: Between requests.
+            write_timeout_ms: For sending to a slow client.
+            linger_timeout_ms: For a client to read the last response.
+            shutdown_timeout_ms: For requests under way at shutdown.
+            handles_signals: Whether SIGTERM and SIGINT stop the server.
+            logs_errors: Whether errors of handlers are written to standard
+                error.
+        """
+        self.max_header_size = max_header_size
+        self.max_target_size = max_target_size
+        self.max_fields = max_fields
+        self.max_body_size = max_body_size
+        self.max_keepalive_requests = max_keepalive_requests
+        self.max_connections = max_connections
+        self.header_timeout_ms = header_timeout_ms
+        self.body_timeout_ms = body_timeout_ms
+        self.min_body_rate = min_body_rate
+        self.idle_timeout_ms = idle_timeout_ms
+        self.write_timeout_ms = write_timeout_ms
+        self.linger_timeout_ms = linger_timeout_ms
+        self.shutdown_timeout_ms = shutdown_timeout_ms
+        self.handles_signals = handles_signals
+        self.logs_errors = logs_errors
+
+    def head_limits(self) -> HeadLimits:
+        """Gives the bounds that the parser keeps.
+
+        Returns:
+            The bounds of a request head.
+        """
+        return HeadLimits(
+            self.max_target_size, self.max_header_size, self.max_fields
+        )
+
+    def check(self) raises ConfigError:
+        """Checks that the fields make sense, alone and together.
+
+        Raises:
+            ConfigError: If one does not; it names the fields and the bounds.
+        """
+        _check_range("max_header_size", self.max_header_size, 64, _HEAD_LEN_MAX)
+        _check_range("max_target_size", self.max_target_size, 1, _HEAD_LEN_MAX)
+        _check_range("max_fields", self.max_fields, 1, 10_000)
+        _check_range("max_body_size", self.max_body_size, 0, 1 << 40)
+        _check_range(
+            "max_keepalive_requests", self.max_keepalive_requests, 0, 1 << 40
+        )
+        _check_range("max_connections", self.max_connections, 1, 1 << 24)
+        _check_range("min_body_rate", self.min_body_rate, 0, 1 << 40)
+        _check_time("header_timeout_ms", self.header_timeout_ms)
+        _check_time("body_timeout_ms", self.body_timeout_ms)
+        _check_time("idle_timeout_ms", self.idle_timeout_ms)
+        _check_time("write_timeout_ms", self.write_timeout_ms)
+        _check_time("linger_timeout_ms", self.linger_timeout_ms)
+        _check_time("shutdown_timeout_ms", self.shutdown_timeout_ms)
+        if self.max_header_size + self.max_target_size > _HEAD_LEN_MAX:
+            raise ConfigError(
+                String(
+                    "max_header_size (",
+                    self.max_header_size,
+                    ") and max_target_size (",
+                    self.max_target_size,
+                    ") must not be over ",
+                    _HEAD_LEN_MAX,
+                    " bytes together; lower one of them",
+                )
+            )
+        if self.max_body_size < self.max_header_size:
+            raise ConfigError(
+                String(
+                    "max_body_size (",
+                    self.max_body_size,
+                    ") must not be less than max_header_size (",
+                    self.max_header_size,
+                    "); raise the first or lower the second",
+                )
+            )
+
+
+def _check_range(
+    name: StaticString, value: Int, least: Int, most: Int
+) raises ConfigError:
+    if value < least or value > most:
+        raise ConfigError(
+            String(name, " is ", value, "; allowed are ", least, " to ", most)
+        )
+
+
+def _check_time(name: StaticString, value: Int) raises ConfigError:
+    # A day: whatever waits longer is stuck.
+    _check_range(name, value, 1, 86_400_000)

@@ -1,0 +1,175 @@
+"""One connection of a worker: what is kept of it between events."""
+
+from flare.bytes.buffer import Buffer
+from flare.http.h1.exchange import Exchange
+from flare.http.message.body import Body
+from flare.net.raw_socket import RawSocket
+from flare.net.socket_addr import SocketAddr
+from flare.runtime.timer_wheel import TimerId
+from std.memory import OwnedPointer
+
+comptime PHASE_IDLE: UInt8 = 0
+"""Between requests."""
+comptime PHASE_HEAD: UInt8 = 1
+"""A request's head is awaited: of the first, or in part here."""
+comptime PHASE_BODY: UInt8 = 2
+"""A request's content is awaited."""
+comptime PHASE_WRITE: UInt8 = 3
+"""The client is not ready to take what is to be sent."""
+comptime PHASE_LINGER: UInt8 = 4
+"""All is sent and the own direction ended; the client may still read."""
+
+comptime NEVER_MS = Int.MAX
+"""A time that never comes."""
+
+
+struct Tail(Movable):
+    """What a client was not ready to take: octets, then content."""
+
+    var octets: Buffer
+    """What goes first."""
+    var body: Body
+    """The content behind it, kept without a copy."""
+    var body_offset: Int
+    """How much of the content is sent, in bytes."""
+
+    def __init__(out self):
+        """Makes an empty tail."""
+        self.octets = Buffer(0)
+        self.body = Body()
+        self.body_offset = 0
+
+    def send_to(mut self, mut socket: RawSocket) -> Int:
+        """Sends once.
+
+        Args:
+            socket: Where to.
+
+        Returns:
+            How many octets were taken, or a negative errno.
+        """
+        var rest = self.body.as_bytes()[self.body_offset :]
+        var count: Int
+        if len(rest) == 0:
+            count = socket.send(self.octets.span())
+        elif len(self.octets) == 0:
+            count = socket.send(rest)
+        else:
+            count = socket.send_two(self.octets.span(), rest)
+        if count > 0:
+            var first = min(count, len(self.octets))
+            self.octets.consume(first)
+            self.body_offset += count - first
+        return count
+
+    def is_empty(self) -> Bool:
+        """Tells whether all is sent.
+
+        Returns:
+            True if nothing is left.
+        """
+        return len(self.octets) == 0 and self.body_offset == len(self.body)
+
+
+struct Connection(Movable):
+    """One client, with as little memory as its state needs.
+
+    Between requests there is neither input nor output here: the worker lends
+    its own buffers. A part of a request and an unsent tail have boxes.
+    """
+
+    var socket: RawSocket
+    """The socket; not open in a free slot."""
+    var peer: SocketAddr
+    """The client's address."""
+    var generation: UInt32
+    """Counts the connections that had this slot."""
+    var phase: UInt8
+    """One of the `PHASE_` constants."""
+    var closes: Bool
+    """True if the connection ends when the tail is sent."""
+    var lingers: Bool
+    """True if the client may not have been read to the end when it closes."""
+    var has_unread: Bool
+    """True if octets may wait in the socket that no event will announce."""
+    var is_ready: Bool
+    """True if the connection is on the worker's ready list."""
+    var request_count: UInt64
+    """Requests answered."""
+    var phase_request: UInt64
+    """`request_count` when the phase began: tells two heads apart."""
+    var phase_start_ms: Int
+    """When the phase began."""
+    var deadline_ms: Int
+    """When the phase must be over."""
+    var armed_ms: Int
+    """When the timer will look at the deadline; never after it."""
+    var timer: TimerId
+    """The one timer."""
+    var exchange: Optional[OwnedPointer[Exchange]]
+    """The part of a request that has arrived."""
+    var tail: Optional[OwnedPointer[Tail]]
+    """What is still to be sent."""
+
+    def __init__(out self):
+        """Makes a free slot."""
+        self.socket = RawSocket(owned=-1)
+        self.peer = SocketAddr.any(0)
+        self.generation = 0
+        self.phase = PHASE_IDLE
+        self.closes = False
+        self.lingers = False
+        self.has_unread = False
+        self.is_ready = False
+        self.request_count = 0
+        self.phase_request = 0
+        self.phase_start_ms = 0
+        self.deadline_ms = NEVER_MS
+        self.armed_ms = NEVER_MS
+        self.timer = TimerId.NONE
+        self.exchange = None
+        self.tail = None
+
+    def open(mut self, var socket: RawSocket, peer: SocketAddr):
+        """Starts a connection in this slot.
+
+        Args:
+            socket: The socket.
+            peer: The client's address.
+        """
+        self.socket = socket^
+        self.peer = peer
+        self.phase = PHASE_HEAD
+        self.closes = False
+        self.lingers = False
+        self.has_unread = False
+        self.is_ready = False
+        self.request_count = 0
+        self.phase_request = 0
+        self.deadline_ms = NEVER_MS
+        self.armed_ms = NEVER_MS
+        self.timer = TimerId.NONE
+
+    @always_inline
+    def begin_phase(mut self, phase: UInt8, now_ms: Int, timeout_ms: Int):
+        """Enters a phase, unless it is in it already for the same request.
+
+        Args:
+            phase: One of the `PHASE_` constants.
+            now_ms: The time now.
+            timeout_ms: How long the phase may take.
+        """
+        if self.phase == phase and self.phase_request == self.request_count:
+            return
+        self.phase = phase
+        self.phase_request = self.request_count
+        self.phase_start_ms = now_ms
+        self.deadline_ms = now_ms + timeout_ms
+
+    def take_exchange(mut self) -> OwnedPointer[Exchange]:
+        """Takes the part of a request out; there must be one.
+
+        Returns:
+            Its box.
+        """
+        return self.exchange.take()

@@ -1,0 +1,358 @@
+"""Driving a connection: read, parse, answer, send, until it has to wait.
+
+Octets that are here are always driven: a connection waits only for its client,
+and one that could go on gives way to the others through the ready list.
+"""
+
+from flare.http.h1.exchange import Exchange, Progress
+from flare.http.h1.framing import EXPECTS_CONTINUE
+from flare.http.h1.serialiser import CONTINUE_RESPONSE
+from flare.http.routing.handler import Handler
+from flare.http.server.answering import answer, answer_error, body_limit
+from flare.http.server.connection import (
+    Connection,
+    PHASE_BODY,
+    PHASE_HEAD,
+    PHASE_IDLE,
+    PHASE_LINGER,
+    PHASE_WRITE,
+)
+from flare.http.server.sending import flush, send_tail
+from flare.http.server.worker_state import FLUSH_LEN, WorkerState
+from flare.sys.errno import EAGAIN, EINTR
+from std.sys.intrinsics import likely, unlikely
+
+
+struct Fate(Equatable, ImplicitlyCopyable):
+    """What is to happen to a connection."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime WAITS = Fate(0)
+    """It waits for its client."""
+    comptime CLOSES = Fate(1)
+    """It is over."""
+    comptime GIVES_WAY = Fate(2)
+    """It could go on, and does so in the next round."""
+    comptime ENDS = Fate(3)
+    """The last response is sent, or parked; the client may still read it."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: The case.
+        """
+        self.number = number
+
+    @always_inline
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two cases.
+
+        Args:
+            other: A case.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.number == other.number
+
+
+comptime LINGER_LEN_MAX = 1 << 20
+"""Most octets read from a client behind the last response, in bytes."""
+
+
+@always_inline
+def drive[
+    H: Handler
+](
+    mut connection: Connection,
+    mut scratch: Exchange,
+    mut state: WorkerState,
+    handler: H,
+    is_closed: Bool,
+) -> Fate:
+    """Drives a connection that is readable.
+
+    Args:
+        connection: The connection; not lingering.
+        scratch: The worker's own exchange, idle; idle again afterwards.
+        state: The worker's state.
+        handler: Answers.
+        is_closed: True if the end of the stream may stand behind the octets,
+            so that a short read does not mean that all was read.
+
+    Returns:
+        What is to happen to it.
+    """
+    if unlikely(connection.tail.__bool__()):
+        connection.has_unread = True
+        return Fate.WAITS
+    connection.has_unread = False
+    if unlikely(connection.exchange.__bool__()):
+        return _drive_partial(connection, state, handler, is_closed)
+    var fate = _read(connection, scratch, state, handler, is_closed)
+    if likely(scratch.is_idle()):
+        return fate
+    if fate == Fate.CLOSES or fate == Fate.ENDS:
+        scratch.reset()
+        return fate
+    var box = state.take_exchange()
+    box[].take_over(scratch)
+    connection.exchange = box^
+    return fate
+
+
+@no_inline
+def _drive_partial[
+    H: Handler
+](
+    mut connection: Connection,
+    mut state: WorkerState,
+    handler: H,
+    is_closed: Bool,
+) -> Fate:
+    """Drives a connection with a part of a request in its own exchange."""
+    var box = connection.take_exchange()
+    var missing = box[].missing_len() if box[].is_in_body() else 0
+    # Room grows with what has arrived, not with what is announced.
+    var arrived = max(len(box[].input), 4_096)
+    box[].input.reserve(min(max(missing, 4_096), arrived))
+    var fate = _read(connection, box[], state, handler, is_closed)
+    if box[].is_idle() or fate == Fate.CLOSES or fate == Fate.ENDS:
+        state.give_exchange(box^)
+    else:
+        connection.exchange = box^
+    return fate
+
+
+@always_inline
+def _read[
+    H: Handler
+](
+    mut connection: Connection,
+    mut exchange: Exchange,
+    mut state: WorkerState,
+    handler: H,
+    is_closed: Bool,
+) -> Fate:
+    while True:
+        var room = exchange.input.room()
+        var room_len = len(room)
+        var count = connection.socket.receive(room)
+        if unlikely(count <= 0):
+            if count == -EAGAIN:
+                return _settle(connection, exchange, state)
+            if count == -EINTR:
+                continue
+            return Fate.CLOSES
+        exchange.input.commit(count)
+        var fate = process(connection, exchange, state, handler)
+        if unlikely(fate != Fate.WAITS):
+            return fate
+        if unlikely(connection.tail.__bool__()):
+            connection.has_unread = True
+            return Fate.WAITS
+        if likely(count < room_len and not is_closed):
+            return Fate.WAITS
+        if count == room_len:
+            # More may wait than one round should take.
+            return Fate.GIVES_WAY
+
+
+@always_inline
+def process[
+    H: Handler
+](
+    mut connection: Connection,
+    mut exchange: Exchange,
+    mut state: WorkerState,
+    handler: H,
+) -> Fate:
+    """Answers all complete requests of an exchange, and sends.
+
+    Args:
+        connection: Where they came from; has no tail.
+        exchange: Has octets.
+        state: The worker's state.
+        handler: Answers.
+
+    Returns:
+        What is to happen to the connection.
+    """
+    var keeps_alive = True
+    while keeps_alive:
+        var progress: Progress
+        try:
+            progress = exchange.advance(state.limits)
+            if unlikely(progress == Progress.HEAD_READY):
+                exchange.max_body_size = body_limit(
+                    exchange, connection, state, handler
+                )
+                progress = exchange.advance(state.limits)
+                if progress == Progress.NEEDS_OCTETS:
+                    _ask_for_content(exchange, state)
+        except error:
+            answer_error(connection, state, error)
+            connection.lingers = True
+            keeps_alive = False
+            break
+        if progress == Progress.NEEDS_OCTETS:
+            break
+        var result = answer(exchange, connection, state, handler)
+        if unlikely(result.is_broken):
+            return Fate.CLOSES
+        keeps_alive = result.keeps_alive
+        if unlikely(len(state.out) > FLUSH_LEN):
+            if not flush(connection, state.out):
+                return Fate.CLOSES
+        if unlikely(connection.tail.__bool__()):
+            break
+    if likely(not connection.tail.__bool__()):
+        if unlikely(not flush(connection, state.out)):
+            return Fate.CLOSES
+    elif len(state.out) > 0:
+        ref tail = connection.tail.value()[]
+        tail.octets.append(state.out.span())
+        state.out.clear()
+    if unlikely(not keeps_alive):
+        connection.lingers = connection.lingers or len(exchange.input) > 0
+        return Fate.ENDS
+    return _settle(connection, exchange, state)
+
+
+def _ask_for_content(exchange: Exchange, mut state: WorkerState):
+    """Sends 100 (Continue) to a client that waits for it (RFC 9110 10.1.1)."""
+    if exchange.head.framing.has(EXPECTS_CONTINUE):
+        if exchange.head.minor_version > 0 and exchange.body_received_len() == 0:
+            state.out.append_literal[CONTINUE_RESPONSE]()
+
+
+@always_inline
+def _settle(
+    mut connection: Connection, exchange: Exchange, mut state: WorkerState
+) -> Fate:
+    """Sets the phase and the deadline of a connection that waits."""
+    if likely(exchange.is_idle() and not connection.tail.__bool__()):
+        if connection.request_count > 0:
+            connection.phase = PHASE_IDLE
+            connection.deadline_ms = (
+                state.now_ms + state.config.idle_timeout_ms
+            )
+        return Fate.WAITS
+    return _settle_unfinished(connection, exchange, state)
+
+
+@no_inline
+def _settle_unfinished(
+    mut connection: Connection, exchange: Exchange, mut state: WorkerState
+) -> Fate:
+    ref config = state.config
+    if connection.tail:
+        connection.begin_phase(
+            PHASE_WRITE, state.now_ms, config.write_timeout_ms
+        )
+    elif exchange.is_in_body():
+        connection.begin_phase(PHASE_BODY, state.now_ms, config.body_timeout_ms)
+        if config.min_body_rate > 0:
+            var earned_ms = (
+                exchange.body_received_len() * 1_000 // config.min_body_rate
+            )
+            connection.deadline_ms = (
+                connection.phase_start_ms + config.body_timeout_ms + earned_ms
+            )
+    else:
+        connection.begin_phase(
+            PHASE_HEAD, state.now_ms, config.header_timeout_ms
+        )
+    return Fate.WAITS
+
+
+def resume[
+    H: Handler
+](
+    mut connection: Connection, mut state: WorkerState, handler: H
+) -> Fate:
+    """Goes on with a connection whose client takes octets again.
+
+    Args:
+        connection: The connection.
+        state: The worker's state.
+        handler: Answers.
+
+    Returns:
+        What is to happen to it; GIVES_WAY if it should be read again.
+    """
+    if not connection.tail:
+        return Fate.WAITS
+    if not send_tail(connection):
+        return Fate.CLOSES
+    if connection.tail:
+        return Fate.WAITS
+    if connection.closes:
+        return Fate.ENDS
+    if connection.exchange:
+        var box = connection.take_exchange()
+        var fate = process(connection, box[], state, handler)
+        if box[].is_idle() or fate == Fate.CLOSES or fate == Fate.ENDS:
+            state.give_exchange(box^)
+        else:
+            connection.exchange = box^
+        if fate != Fate.WAITS or connection.tail:
+            return fate
+    else:
+        connection.phase = PHASE_IDLE
+        connection.deadline_ms = state.now_ms + state.config.idle_timeout_ms
+    return Fate.GIVES_WAY if connection.has_unread else Fate.WAITS
+
+
+def end(mut connection: Connection, mut state: WorkerState) -> Fate:
+    """Ends a connection whose last response is in the output, sent or parked.
+
+    A client that has not been read to the end would be sent a reset by close,
+    which can destroy the response on its way (RFC 9112 section 9.6). So the
+    own direction ends first, and what still comes is read for a while.
+
+    Args:
+        connection: The connection.
+        state: The worker's state.
+
+    Returns:
+        What is to happen to it.
+    """
+    connection.closes = True
+    if connection.tail:
+        connection.begin_phase(
+            PHASE_WRITE, state.now_ms, state.config.write_timeout_ms
+        )
+        return Fate.WAITS
+    if not connection.lingers:
+        return Fate.CLOSES
+    connection.socket.finish_writing()
+    connection.begin_phase(
+        PHASE_LINGER, state.now_ms, state.config.linger_timeout_ms
+    )
+    return Fate.GIVES_WAY
+
+
+def discard(mut connection: Connection, mut scratch: Exchange) -> Fate:
+    """Reads and drops what a client sends behind its last response.
+
+    Args:
+        connection: A lingering connection.
+        scratch: The worker's own exchange, idle; idle again afterwards.
+
+    Returns:
+        CLOSES at the end of the stream, or if the client sends too much.
+    """
+    var total = 0
+    while total < LINGER_LEN_MAX:
+        var count = connection.socket.receive(scratch.input.room())
+        if count == -EAGAIN:
+            return Fate.WAITS
+        if count <= 0 and count != -EINTR:
+            return Fate.CLOSES
+        total += max(count, 0)
+    return Fate.CLOSES

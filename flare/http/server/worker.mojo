@@ -1,0 +1,341 @@
+"""The one loop of a worker."""
+
+from flare.http.h1.exchange import Exchange
+from flare.http.routing.handler import Handler
+from flare.http.server.answering import answer_overload, answer_timeout
+from flare.http.server.config import ServerConfig
+from flare.http.server.connection import (
+    NEVER_MS,
+    PHASE_BODY,
+    PHASE_HEAD,
+    PHASE_IDLE,
+    PHASE_LINGER,
+)
+from flare.http.server.connection_table import ConnectionTable
+from flare.http.server.driving import Fate, discard, drive, end, resume
+from flare.http.server.error_log import log_server_error
+from flare.http.server.sending import flush
+from flare.http.server.stopping import StopRequests
+from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
+from flare.net.raw_socket import RawSocket
+from flare.runtime.event import Event, Interest
+from flare.runtime.selector import Selector
+from flare.runtime.timer_wheel import TimerId, TimerWheel
+from flare.sys.clock import coarse_monotonic_ms, unix_seconds
+from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, OsError, errno_text
+from std.sys.intrinsics import likely, unlikely
+
+comptime _EVENT_COUNT_MAX = 512
+comptime _ACCEPT_COUNT_MAX = 64
+comptime _REFUSED_COUNT_MAX = 64
+comptime _ACCEPT_PAUSE_MS = 100
+comptime _FRESH_GRACE_MS = 1_000
+
+comptime _LISTENER_TOKEN: UInt64 = 0xFFFFFFFF
+comptime _STOP_TOKEN: UInt64 = 0xFFFFFFFE
+comptime _SIGNAL_TOKEN: UInt64 = 0xFFFFFFFD
+comptime _FIRST_SPECIAL_TOKEN: UInt64 = 0xFFFFFFFD
+
+
+struct Worker[H: Handler](Movable):
+    """One listener, one selector, one timer wheel, many connections.
+
+    Parameters:
+        H: What answers requests.
+    """
+
+    var _handler: Self.H
+    var _listener: RawSocket
+    var _selector: Selector
+    var _wheel: TimerWheel
+    var _table: ConnectionTable
+    var _scratch: Exchange
+    var _state: WorkerState
+    var _stop: StopRequests
+    var _ready: List[UInt64]
+    var _is_accepting: Bool
+    var _drain_end_ms: Int
+
+    def __init__(
+        out self,
+        var handler: Self.H,
+        var listener: RawSocket,
+        config: ServerConfig,
+        var stop: StopRequests,
+    ) raises OsError:
+        """Makes a worker.
+
+        Args:
+            handler: Answers requests.
+            listener: A listening socket.
+            config: Limits and times.
+            stop: Says when to stop.
+
+        Raises:
+            OsError: If the process has no more descriptors.
+        """
+        self._handler = handler^
+        self._listener = listener^
+        self._selector = Selector(_EVENT_COUNT_MAX)
+        self._wheel = TimerWheel(coarse_monotonic_ms())
+        self._table = ConnectionTable()
+        self._scratch = Exchange(READ_BUFFER_LEN)
+        self._state = WorkerState(config)
+        self._stop = stop^
+        self._ready = []
+        self._is_accepting = False
+        self._drain_end_ms = NEVER_MS
+
+    def run(mut self) raises OsError:
+        """Serves until it is told to stop and all connections have ended.
+
+        Raises:
+            OsError: If the selector fails.
+        """
+        self._selector.register(
+            self._stop.waker_number(), _STOP_TOKEN, Interest.READ
+        )
+        if self._stop.signal_number() >= 0:
+            self._selector.register(
+                self._stop.signal_number(), _SIGNAL_TOKEN, Interest.READ
+            )
+        self._tick()
+        self._resume_accepting()
+        while not self._is_over():
+            var count = self._selector.wait(self._wait_ms())
+            self._tick()
+            for index in range(count):
+                self._on_event(self._selector.event(index))
+            self._on_ready_list()
+            self._on_timers()
+
+    def _tick(mut self):
+        self._state.now_ms = coarse_monotonic_ms()
+        self._state.date.refresh(unix_seconds())
+
+    def _wait_ms(self) -> Int:
+        if len(self._ready) > 0:
+            return 0
+        var deadline = self._wheel.next_deadline_ms()
+        if not deadline:
+            return -1
+        # The coarse clock may be a few milliseconds late.
+        return max(1, min(deadline.value() - self._state.now_ms, 60_000))
+
+    def _is_over(self) -> Bool:
+        if not self._state.is_draining:
+            return False
+        return len(self._table) == 0 or self._state.now_ms >= self._drain_end_ms
+
+    @always_inline
+    def _on_event(mut self, event: Event):
+        if unlikely(
+            event.token >= _FIRST_SPECIAL_TOKEN
+            and event.token <= _LISTENER_TOKEN
+        ):
+            if event.token == _LISTENER_TOKEN:
+                self._accept()
+            else:
+                self._on_stop_request()
+            return
+        var slot = self._table.find(event.token)
+        if likely(slot >= 0):
+            self._on_connection(slot, event)
+
+    @always_inline
+    def _on_connection(mut self, slot: Int, event: Event):
+        ref connection = self._table.at(slot)
+        var fate = Fate.WAITS
+        if unlikely(connection.tail.__bool__() and event.is_writable):
+            fate = resume(connection, self._state, self._handler)
+        if likely(fate == Fate.WAITS and event.is_readable):
+            if unlikely(connection.phase == PHASE_LINGER):
+                fate = discard(connection, self._scratch)
+            else:
+                fate = drive(
+                    connection,
+                    self._scratch,
+                    self._state,
+                    self._handler,
+                    event.is_closed,
+                )
+        self._settle(slot, fate)
+
+    @always_inline
+    def _settle(mut self, slot: Int, fate: Fate):
+        """Does what a connection's fate asks for, and keeps its timer right."""
+        var next = fate
+        if unlikely(next == Fate.ENDS):
+            next = end(self._table.at(slot), self._state)
+        if unlikely(next == Fate.CLOSES):
+            self._close(slot)
+            return
+        ref connection = self._table.at(slot)
+        if unlikely(next == Fate.GIVES_WAY and not connection.is_ready):
+            connection.is_ready = True
+            self._ready.append(self._table.token(slot))
+        if unlikely(connection.deadline_ms < connection.armed_ms):
+            self._arm(slot)
+
+    def _arm(mut self, slot: Int):
+        var token = self._table.token(slot)
+        ref connection = self._table.at(slot)
+        _ = self._wheel.cancel(connection.timer)
+        connection.armed_ms = connection.deadline_ms
+        connection.timer = self._wheel.insert(connection.deadline_ms, token)
+
+    def _close(mut self, slot: Int):
+        _ = self._wheel.cancel(self._table.at(slot).timer)
+        self._table.close(slot)
+
+    def _on_ready_list(mut self):
+        """Drives those that gave way, each once."""
+        if len(self._ready) == 0:
+            return
+        var ready = List[UInt64]()
+        swap(ready, self._ready)
+        for token in ready:
+            var slot = self._table.find(token)
+            if slot >= 0:
+                self._table.at(slot).is_ready = False
+                self._on_connection(slot, Event(token, True, True, True))
+
+    def _on_timers(mut self):
+        while True:
+            var token = self._wheel.next_expired(self._state.now_ms)
+            if not token:
+                return
+            if token.value() == _LISTENER_TOKEN:
+                self._resume_accepting()
+                continue
+            var slot = self._table.find(token.value())
+            if slot >= 0:
+                self._on_timer(slot)
+
+    def _on_timer(mut self, slot: Int):
+        """Ends a connection whose time is over, or looks again later."""
+        ref connection = self._table.at(slot)
+        connection.timer = TimerId.NONE
+        connection.armed_ms = NEVER_MS
+        if self._state.now_ms < connection.deadline_ms:
+            self._arm(slot)
+            return
+        var is_partial = connection.exchange.__bool__()
+        if is_partial and (
+            connection.phase == PHASE_HEAD or connection.phase == PHASE_BODY
+        ):
+            answer_timeout(connection, self._state)
+            connection.lingers = True
+            connection.exchange = None
+            if flush(connection, self._state.out):
+                self._settle(slot, Fate.ENDS)
+                return
+        self._close(slot)
+
+    def _accept(mut self):
+        for _ in range(_ACCEPT_COUNT_MAX):
+            if not self._is_accepting:
+                return
+            var accepted = self._listener.accept()
+            if accepted.error_number != 0:
+                if accepted.error_number == EAGAIN:
+                    return
+                if (
+                    accepted.error_number != ECONNABORTED
+                    and accepted.error_number != EINTR
+                ):
+                    self._pause_accepting(accepted.error_number)
+                continue
+            var count = len(self._table)
+            var connection_max = self._state.config.max_connections
+            if count >= connection_max + _REFUSED_COUNT_MAX:
+                continue
+            var peer = accepted.peer
+            var slot = self._table.open(accepted^.take_socket(), peer)
+            self._begin(slot, count >= connection_max)
+
+    def _begin(mut self, slot: Int, is_refused: Bool):
+        var token = self._table.token(slot)
+        ref connection = self._table.at(slot)
+        try:
+            self._selector.register(
+                connection.socket.number(), token, Interest.STREAM
+            )
+        except error:
+            log_server_error(String(error, "; a connection is dropped"))
+            self._close(slot)
+            return
+        connection.deadline_ms = (
+            self._state.now_ms + self._state.config.header_timeout_ms
+        )
+        if is_refused:
+            answer_overload(connection, self._state)
+            connection.lingers = True
+            if not flush(connection, self._state.out):
+                self._close(slot)
+                return
+            self._settle(slot, Fate.ENDS)
+            return
+        self._settle(slot, Fate.WAITS)
+
+    def _pause_accepting(mut self, error_number: Int):
+        """Lets connections wait in the kernel until descriptors are free."""
+        log_server_error(
+            String("accept: ", errno_text(error_number), "; trying again")
+        )
+        self._is_accepting = False
+        try:
+            self._selector.deregister(self._listener.number())
+        except error:
+            log_server_error(String(error))
+        _ = self._wheel.insert(
+            self._state.now_ms + _ACCEPT_PAUSE_MS, _LISTENER_TOKEN
+        )
+
+    def _resume_accepting(mut self):
+        if self._is_accepting or self._state.is_draining:
+            return
+        try:
+            self._selector.register(
+                self._listener.number(), _LISTENER_TOKEN, Interest.READ
+            )
+            self._is_accepting = True
+        except error:
+            log_server_error(String(error, "; the server cannot accept"))
+
+    def _on_stop_request(mut self):
+        """Drains at the first request to stop, ends at the second."""
+        var count = self._stop.take()
+        for _ in range(count):
+            if self._state.is_draining:
+                self._drain_end_ms = self._state.now_ms
+            else:
+                self._begin_drain()
+
+    def _begin_drain(mut self):
+        # What waits in the kernel came before the request to stop.
+        self._accept()
+        self._state.is_draining = True
+        self._drain_end_ms = (
+            self._state.now_ms + self._state.config.shutdown_timeout_ms
+        )
+        if self._is_accepting:
+            self._is_accepting = False
+            try:
+                self._selector.deregister(self._listener.number())
+            except error:
+                log_server_error(String(error))
+        self._listener.close()
+        _ = self._wheel.insert(self._drain_end_ms, _LISTENER_TOKEN)
+        for slot in range(self._table.slot_count()):
+            ref connection = self._table.at(slot)
+            if not connection.socket.is_open() or connection.exchange:
+                continue
+            if connection.phase == PHASE_IDLE:
+                self._close(slot)
+            elif connection.phase == PHASE_HEAD:
+                # Its first request may be on its way.
+                connection.deadline_ms = min(
+                    connection.deadline_ms, self._state.now_ms + _FRESH_GRACE_MS
+                )
+                self._settle(slot, Fate.WAITS)

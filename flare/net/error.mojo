@@ -1,0 +1,174 @@
+"""Errors of the network, told apart by kind."""
+
+from flare.net.address_parse_error import AddressParseError
+from flare.sys.errno import (
+    EACCES,
+    EADDRINUSE,
+    EADDRNOTAVAIL,
+    EAGAIN,
+    ECONNREFUSED,
+    ECONNRESET,
+    EHOSTUNREACH,
+    EMFILE,
+    ENETUNREACH,
+    ENFILE,
+    EPERM,
+    EPIPE,
+    ETIMEDOUT,
+    OsError,
+    errno_text,
+)
+
+
+struct NetworkErrorKind(Equatable, ImplicitlyCopyable, Writable):
+    """What went wrong, for programs: `if error.kind == AddressInUse`."""
+
+    var name: StaticString
+    """The kind's name."""
+
+    def __init__(out self, name: StaticString):
+        """Makes a kind.
+
+        Args:
+            name: The kind's name.
+        """
+        self.name = name
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two kinds.
+
+        Args:
+            other: A kind.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.name == other.name
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the name.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.name)
+
+
+comptime ConnectionRefused = NetworkErrorKind("ConnectionRefused")
+"""Nothing listens at the address."""
+comptime ConnectionReset = NetworkErrorKind("ConnectionReset")
+"""The peer gave the connection up."""
+comptime ConnectionTimeout = NetworkErrorKind("ConnectionTimeout")
+"""The peer did not answer."""
+comptime AddressInUse = NetworkErrorKind("AddressInUse")
+"""Another socket has the address."""
+comptime AddressNotAvailable = NetworkErrorKind("AddressNotAvailable")
+"""The address is not one of this machine's."""
+comptime BrokenPipe = NetworkErrorKind("BrokenPipe")
+"""The peer no longer reads."""
+comptime PermissionDenied = NetworkErrorKind("PermissionDenied")
+"""The system does not allow it, for instance a port below 1024."""
+comptime TooManyOpenFiles = NetworkErrorKind("TooManyOpenFiles")
+"""The process or the system has no more descriptors."""
+comptime Unreachable = NetworkErrorKind("Unreachable")
+"""There is no route to the address."""
+comptime WouldBlock = NetworkErrorKind("WouldBlock")
+"""A non-blocking call has nothing to do right now."""
+comptime BadAddress = NetworkErrorKind("BadAddress")
+"""A text is no address."""
+comptime OtherError = NetworkErrorKind("OtherError")
+"""Anything else; `NetworkError.number` has the errno."""
+
+
+struct NetworkError(Copyable, Movable, Writable):
+    """A network operation failed.
+
+    Its text names the operation, the address and the cause.
+    """
+
+    var kind: NetworkErrorKind
+    """What went wrong."""
+    var operation: StaticString
+    """What was tried, such as "bind"."""
+    var address: String
+    """With which address; empty if with none."""
+    var number: Int
+    """The errno; 0 if the kernel was not asked."""
+    var reason: String
+    """The cause in words."""
+
+    @implicit
+    def __init__(out self, error: OsError):
+        """Translates a failed system call.
+
+        Args:
+            error: What the kernel said.
+        """
+        self = Self(error, String())
+
+    @implicit
+    def __init__(out self, error: AddressParseError):
+        """Takes over an address that could not be read.
+
+        Args:
+            error: What the parser said.
+        """
+        self.kind = materialize[BadAddress]()
+        self.operation = "parse address"
+        self.address = String()
+        self.number = 0
+        self.reason = String(error)
+
+    def __init__(out self, error: OsError, var address: String):
+        """Translates a failed system call.
+
+        Args:
+            error: What the kernel said.
+            address: The address that was used.
+        """
+        self.kind = _kind(error.number)
+        self.operation = error.operation
+        self.address = address^
+        self.number = error.number
+        self.reason = errno_text(error.number)
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes operation, address and cause.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.operation)
+        if self.address.byte_length() > 0:
+            writer.write(" ", self.address)
+        writer.write(": ", self.reason)
+        if self.kind == AddressInUse:
+            writer.write("; stop the other program or choose another port")
+        elif self.kind == ConnectionRefused:
+            writer.write("; is a server listening there?")
+        elif self.kind == PermissionDenied:
+            writer.write("; ports below 1024 need privileges")
+
+
+def _kind(number: Int) -> NetworkErrorKind:
+    if number == ECONNREFUSED:
+        return materialize[ConnectionRefused]()
+    if number == ECONNRESET:
+        return materialize[ConnectionReset]()
+    if number == ETIMEDOUT:
+        return materialize[ConnectionTimeout]()
+    if number == EADDRINUSE:
+        return materialize[AddressInUse]()
+    if number == EADDRNOTAVAIL:
+        return materialize[AddressNotAvailable]()
+    if number == EPIPE:
+        return materialize[BrokenPipe]()
+    if number == EACCES or number == EPERM:
+        return materialize[PermissionDenied]()
+    if number == EMFILE or number == ENFILE:
+        return materialize[TooManyOpenFiles]()
+    if number == ENETUNREACH or number == EHOSTUNREACH:
+        return materialize[Unreachable]()
+    if number == EAGAIN:
+        return materialize[WouldBlock]()
+    return materialize[OtherError]()

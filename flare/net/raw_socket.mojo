@@ -1,0 +1,342 @@
+"""A non-blocking socket, the ground that listeners and streams stand on."""
+
+from flare.net.error import NetworkError
+from flare.net.ip import IpAddr
+from flare.net.socket_addr import SocketAddr
+from flare.sys.descriptor import Descriptor
+from flare.sys.errno import EINPROGRESS, OsError
+from flare.sys.sock_addr import AF_INET, AF_INET6, SockAddr
+from flare.sys.socket import (
+    SHUT_WRITE,
+    SOCK_DGRAM,
+    SOCK_STREAM,
+    SocketOption,
+    accept_socket,
+    bind_socket,
+    connect_socket,
+    get_option,
+    listen_socket,
+    local_address,
+    open_socket,
+    peer_address,
+    receive,
+    send,
+    send_two,
+    set_option,
+    set_reset_on_close,
+    shutdown_socket,
+)
+
+
+def to_kernel(address: SocketAddr) -> SockAddr:
+    """Translates an address for the kernel.
+
+    Args:
+        address: An IPv4 or IPv6 socket address.
+
+    Returns:
+        The structure.
+    """
+    if address.ip.is_v4():
+        return SockAddr.inet(address.ip.v4_octets(), address.port)
+    return SockAddr.inet6(address.ip.v6_octets(), address.port)
+
+
+def from_kernel(address: SockAddr) -> SocketAddr:
+    """Translates an address of the kernel.
+
+    Args:
+        address: A structure of any family.
+
+    Returns:
+        The address; 0.0.0.0:0 for a family that is not IP.
+    """
+    if address.family() == AF_INET:
+        return SocketAddr(
+            IpAddr.from_v4_octets(address.inet_octets()), address.port()
+        )
+    if address.family() == AF_INET6:
+        return SocketAddr(
+            IpAddr.from_v6_octets(address.inet6_octets()), address.port()
+        )
+    return SocketAddr.any(0)
+
+
+@fieldwise_init
+struct Accepted(Movable):
+    """What `RawSocket.accept` took."""
+
+    var socket: RawSocket
+    """The connection; not open if there was none."""
+    var peer: SocketAddr
+    """Its other side."""
+    var error_number: Int
+    """0, or the errno: `EAGAIN` when no connection waits."""
+
+    def take_socket(deinit self) -> RawSocket:
+        """Takes the connection out.
+
+        Returns:
+            The socket.
+        """
+        return self.socket^
+
+
+struct RawSocket(Movable):
+    """An owned, non-blocking socket; it is closed when its owner goes."""
+
+    var _descriptor: Descriptor
+
+    def __init__(out self, *, owned: Int32):
+        """Takes over a socket.
+
+        Args:
+            owned: A non-blocking socket that nothing else closes, or -1.
+        """
+        self._descriptor = Descriptor(owned=owned)
+
+    @staticmethod
+    def tcp(is_v6: Bool = False) raises NetworkError -> Self:
+        """Makes a TCP socket.
+
+        Args:
+            is_v6: True for IPv6.
+
+        Returns:
+            The socket.
+
+        Raises:
+            NetworkError: If the kernel refuses.
+        """
+        var family = AF_INET6 if is_v6 else AF_INET
+        var socket = open_socket(family, SOCK_STREAM)
+        return Self(owned=socket.release())
+
+    @staticmethod
+    def udp(is_v6: Bool = False) raises NetworkError -> Self:
+        """Makes a UDP socket.
+
+        Args:
+            is_v6: True for IPv6.
+
+        Returns:
+            The socket.
+
+        Raises:
+            NetworkError: If the kernel refuses.
+        """
+        var family = AF_INET6 if is_v6 else AF_INET
+        var socket = open_socket(family, SOCK_DGRAM)
+        return Self(owned=socket.release())
+
+    @staticmethod
+    def listen_tcp(
+        address: SocketAddr, backlog: Int = 4096
+    ) raises NetworkError -> Self:
+        """Makes a socket that waits for TCP connections.
+
+        Accepted sockets inherit `TCP_NODELAY`. Connections of a former run in
+        TIME_WAIT do not stand in the way.
+
+        Args:
+            address: Where to listen; port 0 lets the kernel choose one.
+            backlog: Most connections that wait to be accepted.
+
+        Returns:
+            The socket.
+
+        Raises:
+            NetworkError: If the address cannot be had; it names the address.
+        """
+        var socket = Self.tcp(address.ip.is_v6())
+        socket.set_option(SocketOption.REUSE_ADDR, 1)
+        socket.set_option(SocketOption.NO_DELAY, 1)
+        socket.bind(address)
+        try:
+            listen_socket(socket.number(), backlog)
+        except error:
+            raise NetworkError(error, String(address))
+        return socket^
+
+    @always_inline
+    def number(self) -> Int32:
+        """Lends the descriptor, for a reactor.
+
+        Returns:
+            The number, good while this socket lives; -1 if closed.
+        """
+        return self._descriptor.number()
+
+    def is_open(self) -> Bool:
+        """Tells whether there is a socket.
+
+        Returns:
+            False after `close`.
+        """
+        return self._descriptor.is_open()
+
+    def set_option(mut self, option: SocketOption, value: Int) raises NetworkError:
+        """Sets a socket option.
+
+        Args:
+            option: The option.
+            value: Its value; 1 and 0 for switches.
+
+        Raises:
+            NetworkError: If the kernel refuses.
+        """
+        set_option(self._descriptor.number(), option, value)
+
+    def option(self, option: SocketOption) raises NetworkError -> Int:
+        """Reads a socket option.
+
+        Args:
+            option: The option.
+
+        Returns:
+            Its value.
+
+        Raises:
+            NetworkError: If the kernel refuses.
+        """
+        return get_option(self._descriptor.number(), option)
+
+    def reset_on_close(mut self) raises NetworkError:
+        """Makes close send a reset instead of an orderly end.
+
+        Raises:
+            NetworkError: If the kernel refuses.
+        """
+        set_reset_on_close(self._descriptor.number())
+
+    def bind(mut self, address: SocketAddr) raises NetworkError:
+        """Gives the socket its address.
+
+        Args:
+            address: The address.
+
+        Raises:
+            NetworkError: If it cannot be had; it names the address.
+        """
+        try:
+            bind_socket(self._descriptor.number(), to_kernel(address))
+        except error:
+            raise NetworkError(error, String(address))
+
+    def accept(mut self) -> Accepted:
+        """Takes a waiting connection.
+
+        Returns:
+            The connection, or the errno that says why there is none.
+        """
+        var peer = SockAddr()
+        var number = accept_socket(self._descriptor.number(), peer)
+        if number < 0:
+            return Accepted(
+                RawSocket(owned=-1), SocketAddr.any(0), Int(-number)
+            )
+        return Accepted(RawSocket(owned=number), from_kernel(peer), 0)
+
+    def connect(mut self, address: SocketAddr) raises NetworkError -> Bool:
+        """Starts a connection.
+
+        Args:
+            address: The other side.
+
+        Returns:
+            True if it is there at once; False if it is under way: when the
+            socket is writable, `connect_error` tells how it went.
+
+        Raises:
+            NetworkError: If it fails at once; it names the address.
+        """
+        var result = connect_socket(
+            self._descriptor.number(), to_kernel(address)
+        )
+        if result == -EINPROGRESS:
+            return False
+        if result < 0:
+            raise NetworkError(OsError("connect", -result), String(address))
+        return True
+
+    def check_connected(self, address: SocketAddr) raises NetworkError:
+        """Tells how a connection that was under way has ended.
+
+        Args:
+            address: The other side, for the error.
+
+        Raises:
+            NetworkError: If it failed; it names the address.
+        """
+        var number = self.option(SocketOption.ERROR)
+        if number != 0:
+            raise NetworkError(OsError("connect", number), String(address))
+
+    @always_inline
+    def receive(mut self, room: Span[UInt8, MutUntrackedOrigin]) -> Int:
+        """Reads octets.
+
+        Args:
+            room: Where to; its owner must outlive the call.
+
+        Returns:
+            How many, 0 at the end of the stream, or a negative errno.
+        """
+        return receive(self._descriptor.number(), room)
+
+    @always_inline
+    def send(mut self, octets: Span[UInt8, _]) -> Int:
+        """Writes octets.
+
+        Args:
+            octets: What to send.
+
+        Returns:
+            How many were taken, or a negative errno.
+        """
+        return send(self._descriptor.number(), octets)
+
+    def send_two(mut self, first: Span[UInt8, _], second: Span[UInt8, _]) -> Int:
+        """Writes two pieces with one call, without joining them.
+
+        Args:
+            first: What goes first.
+            second: What follows.
+
+        Returns:
+            How many octets of both were taken, or a negative errno.
+        """
+        return send_two(self._descriptor.number(), first, second)
+
+    def finish_writing(mut self):
+        """Ends the own direction; the peer sees the end of the stream.
+
+        A peer that is gone already is no error.
+        """
+        _ = shutdown_socket(self._descriptor.number(), SHUT_WRITE)
+
+    def local_addr(self) raises NetworkError -> SocketAddr:
+        """Reads the address of the own side.
+
+        Returns:
+            The address, with the port that the kernel chose.
+
+        Raises:
+            NetworkError: If the kernel refuses.
+        """
+        return from_kernel(local_address(self._descriptor.number()))
+
+    def peer_addr(self) raises NetworkError -> SocketAddr:
+        """Reads the address of the other side.
+
+        Returns:
+            The address.
+
+        Raises:
+            NetworkError: If the socket is not connected.
+        """
+        return from_kernel(peer_address(self._descriptor.number()))
+
+    def close(mut self):
+        """Closes the socket now; a second call does nothing."""
+        self._descriptor.close()

@@ -1,0 +1,1 @@
+"""Event loops: selector, timers, wakers, signals."""
