@@ -1,0 +1,1 @@
+"""Fuzz targets on an in-process engine; see fuzz/README.md."""

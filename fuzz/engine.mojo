@@ -1,0 +1,281 @@
+"""The fuzz engine: feeds mutated inputs to a target, in this process.
+
+A target is a struct with the `Target` trait and a `main` that calls
+`fuzz_main`. No coverage is measured; speed and good seeds make up for it.
+"""
+
+from fuzz.input_file import InputFile, read_input
+from fuzz.mutator import Mutator, Rng
+from std.ffi import external_call
+from std.os import listdir, makedirs
+from std.os.path import exists
+from std.sys import argv
+from std.time import perf_counter_ns
+
+comptime HANG_SECONDS = 30
+"""A single input that takes longer than this ends the process with SIGALRM."""
+
+comptime RECENT_COUNT_MAX = 64
+"""Mutants kept in the corpus, so that mutations can add up."""
+
+comptime RECENT_ONE_IN = 128
+"""One mutant in so many is kept."""
+
+
+trait Target(Deinitable, Movable):
+    """What is fuzzed."""
+
+    def run(mut self, input: Span[UInt8, _]) raises:
+        """Feeds one input and checks the properties.
+
+        Args:
+            input: The bytes; they end right before a forbidden page.
+
+        Raises:
+            Error: If a property is violated. An input that the code under test
+                merely refuses is no violation: catch that.
+        """
+        ...
+
+    def seeds(self) -> List[String]:
+        """Lists inputs to start from.
+
+        Returns:
+            Any octets (`octets_from_hex` for those that are no text).
+        """
+        ...
+
+    def tokens(self) -> List[String]:
+        """Lists texts worth placing into an input.
+
+        Returns:
+            Keywords, delimiters, numbers at limits.
+        """
+        return []
+
+
+@fieldwise_init
+struct Options(Movable):
+    """The command line of a target."""
+
+    var seed: Int
+    """Fixes the sequence of inputs."""
+    var seconds: Int
+    """When to stop, in seconds."""
+    var runs: Int
+    """When to stop, in inputs; 0 for no bound."""
+    var corpus: String
+    """Folder with further seeds; need not exist."""
+    var replay: String
+    """File with the only input to run; empty for none."""
+
+
+def octets_from_hex(hex: StaticString) -> String:
+    """Makes a seed of octets that are no text.
+
+    Args:
+        hex: Pairs of hex digits; anything else is skipped.
+
+    Returns:
+        The octets, which need not be UTF-8.
+    """
+    var octets = List[UInt8]()
+    var high = -1
+    for digit in hex.as_bytes():
+        var value = Int(digit) - 48 if digit < 58 else Int(digit | 32) - 87
+        if value < 0 or value > 15:
+            continue
+        if high < 0:
+            high = value
+        else:
+            octets.append(UInt8(high << 4 | value))
+            high = -1
+    return String(unsafe_from_utf8=octets)
+
+
+def cut_points(input: Span[UInt8, _], count_max: Int = 8) -> List[Int]:
+    """Chooses where to cut an input, for tests of split invariance.
+
+    The choice hangs on the input alone, so a replay cuts where the run did.
+
+    Args:
+        input: What will be fed in pieces.
+        count_max: Most cuts.
+
+    Returns:
+        Ascending offsets, ending with `len(input)`; feed `input[a:b]` for each
+        two neighbours, from 0 on. Pieces may be empty.
+    """
+    var digest = UInt64(14695981039346656037)
+    for octet in input:
+        digest = (digest ^ UInt64(octet)) * 1099511628211
+    var rng = Rng(digest)
+    var cuts = List[Int]()
+    if rng.below(8) == 0:
+        for offset in range(1, len(input)):
+            cuts.append(offset)
+    else:
+        for _ in range(rng.below(count_max + 1)):
+            cuts.append(rng.below(len(input) + 1))
+        sort(cuts)
+    cuts.append(len(input))
+    return cuts^
+
+
+def escape(octets: Span[UInt8, _]) -> String:
+    """Writes octets as the text of a string literal.
+
+    Args:
+        octets: Any.
+
+    Returns:
+        Printable ASCII.
+    """
+    comptime DIGITS = StaticString("0123456789abcdef")
+    var text = String()
+    for octet in octets:
+        if octet == 10:
+            text += "\\n"
+        elif octet == 13:
+            text += "\\r"
+        elif octet == 34 or octet == 92:
+            text += "\\"
+            text += chr(Int(octet))
+        elif octet >= 32 and octet < 127:
+            text += chr(Int(octet))
+        else:
+            var high = Int(octet >> 4)
+            var low = Int(octet & 15)
+            text.write("\\x", DIGITS[byte = high : high + 1])
+            text.write(DIGITS[byte = low : low + 1])
+    return text^
+
+
+def _options(name: StaticString) raises -> Options:
+    var options = Options(1, 5, 0, String("fuzz/corpus/", name), "")
+    var words = argv()
+    var index = 1
+    while index < len(words):
+        var word = String(words[index])
+        if index + 1 >= len(words):
+            raise Error("option ", word, " needs a value")
+        var value = String(words[index + 1])
+        if word == "--seed":
+            options.seed = Int(value)
+        elif word == "--seconds":
+            options.seconds = Int(value)
+        elif word == "--runs":
+            options.runs = Int(value)
+        elif word == "--corpus":
+            options.corpus = value
+        elif word == "--replay":
+            options.replay = value
+        else:
+            raise Error(
+                "unknown option ",
+                word,
+                "; known: --seed N --seconds N --runs N --corpus DIR"
+                " --replay FILE",
+            )
+        index += 2
+    return options^
+
+
+def _load_corpus[
+    T: Target
+](target: T, folder: String) raises -> List[List[UInt8]]:
+    var corpus = List[List[UInt8]]()
+    for seed in target.seeds():
+        corpus.append(List[UInt8](seed.as_bytes()))
+    if exists(folder):
+        for entry in listdir(folder):
+            corpus.append(read_input(String(folder, "/", entry)))
+    return corpus^
+
+
+def _run_one[
+    T: Target
+](name: StaticString, mut target: T, mut file: InputFile) raises:
+    """Runs the stored input; keeps and prints it if a property fails."""
+    try:
+        target.run(file.span())
+    except error:
+        var path = String("build/fuzz/", name, ".crash")
+        with open(path, "w") as crash:
+            crash.write_bytes(file.span())
+        print("fuzz", name, "FAILED:", error)
+        print('  input: "', escape(file.span()), '"', sep="")
+        print("  kept in", path, "(run it again with --replay)")
+        raise Error("fuzz ", name, ": a property was violated")
+
+
+def _arm_alarm():
+    _ = external_call["alarm", UInt32](UInt32(HANG_SECONDS))
+
+
+def _fuzz[
+    T: Target
+](
+    name: StaticString, mut target: T, mut file: InputFile, options: Options
+) raises:
+    var corpus = _load_corpus(target, options.corpus)
+    var start = perf_counter_ns()
+    var alarm_at = start
+    _arm_alarm()
+    var run_count = 0
+    for index in range(len(corpus)):
+        file.store(Span(corpus[index]))
+        _run_one(name, target, file)
+        run_count += 1
+    var seed_count = len(corpus)
+    var mutator = Mutator(UInt64(options.seed), corpus^, target.tokens())
+    var octets = List[UInt8]()
+    var end = start + options.seconds * 1_000_000_000
+    while options.runs == 0 or run_count < options.runs:
+        var now = perf_counter_ns()
+        if now >= end:
+            break
+        if now - alarm_at > 1_000_000_000:
+            alarm_at = now
+            _arm_alarm()
+        mutator.next_input(octets)
+        file.store(Span(octets))
+        _run_one(name, target, file)
+        run_count += 1
+        if mutator.rng.below(RECENT_ONE_IN) == 0:
+            _keep(mutator, seed_count, octets)
+    var elapsed_ns = perf_counter_ns() - start
+    var rate = run_count * 1_000_000_000 // max(elapsed_ns, 1)
+    print("fuzz ", name, ": seed ", options.seed, ", ", sep="", end="")
+    print(run_count, "runs,", rate, "runs/s, no failure")
+
+
+def _keep(mut mutator: Mutator, seed_count: Int, octets: List[UInt8]):
+    if len(mutator.corpus) < seed_count + RECENT_COUNT_MAX:
+        mutator.corpus.append(octets.copy())
+    else:
+        var index = seed_count + mutator.rng.below(RECENT_COUNT_MAX)
+        mutator.corpus[index] = octets.copy()
+
+
+def fuzz_main[T: Target](name: StaticString, var target: T) raises:
+    """Runs a target as the command line says; the body of its `main`.
+
+    Args:
+        name: The target's name: that of its file without `fuzz_`.
+        target: What to feed.
+
+    Raises:
+        Error: If a property was violated; the input is then in
+            `build/fuzz/NAME.crash`. After an abort it is in
+            `build/fuzz/NAME.last`.
+    """
+    var options = _options(name)
+    makedirs("build/fuzz", exist_ok=True)
+    var file = InputFile(String("build/fuzz/", name, ".last"))
+    if options.replay != "":
+        file.store(Span(read_input(options.replay)))
+        _run_one(name, target, file)
+        print("fuzz ", name, ": replay passed", sep="")
+        return
+    _fuzz(name, target, file, options)
