@@ -1,1 +1,27 @@
 """HTTP messages, server and routing."""
+
+from flare.http.message.cookie import Cookie, parse_cookie_header
+from flare.http.message.fields import Fields
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.method import Method
+from flare.http.message.request import Request
+from flare.http.message.response import (
+    Response,
+    bad_request,
+    created,
+    forbidden,
+    internal_error,
+    no_content,
+    not_found,
+    ok,
+    ok_html,
+    ok_json,
+    redirect,
+    unauthorized,
+)
+from flare.http.message.status import Status
+from flare.http.message.version import Version
+from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
+from flare.http.routing.router import Router
+from flare.http.server.config import ServerConfig
+from flare.http.server.server import HttpServer, ShutdownHandle

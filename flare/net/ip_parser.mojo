@@ -1,5 +1,6 @@
 """Reads IP addresses from text."""
 
+from flare.bytes.hex import hex_digit_value
 from flare.net.address_parse_error import AddressParseError
 
 comptime _IP = StaticString("an IPv4 or IPv6 address")
@@ -121,7 +122,7 @@ def _parse_v6(text: Span[UInt8, _]) raises AddressParseError -> IpBits:
 
 def _group_end(text: Span[UInt8, _], start: Int) -> Int:
     var end = start
-    while end < len(text) and _hex_digit(text[end]) >= 0:
+    while end < len(text) and hex_digit_value(text[end]) >= 0:
         end += 1
     return end
 
@@ -129,17 +130,8 @@ def _group_end(text: Span[UInt8, _], start: Int) -> Int:
 def _hex(text: Span[UInt8, _], start: Int, end: Int) -> UInt64:
     var group = UInt64(0)
     for index in range(start, end):
-        group = group * 16 + UInt64(_hex_digit(text[index]))
+        group = group * 16 + UInt64(hex_digit_value(text[index]))
     return group
-
-
-def _hex_digit(octet: UInt8) -> Int:
-    if octet >= 48 and octet <= 57:
-        return Int(octet) - 48
-    var folded = octet | 0x20
-    if folded >= 97 and folded <= 102:
-        return Int(folded) - 87
-    return -1
 
 
 def _assemble(

@@ -1,5 +1,6 @@
 """The chunked transfer coding, decoded in place."""
 
+from flare.bytes.hex import hex_digit_value
 from flare.bytes.scan import BytePtr, scan_field_value
 from flare.bytes.word import load16
 from flare.http.h1.field_section import CRLF, FieldSection
@@ -117,7 +118,7 @@ struct ChunkedDecoder(Movable):
         var size = 0
         var end = start
         while True:
-            var digit = _hex_value(base[unsafe_offset=end])
+            var digit = hex_digit_value(base[unsafe_offset=end])
             if digit < 0:
                 break
             if end - start == CHUNK_SIZE_DIGITS_MAX:
@@ -222,13 +223,3 @@ struct ChunkedDecoder(Movable):
         self.consumed_len = self.trailers_offset + end
         self._state = _DONE
         return True
-
-
-@always_inline
-def _hex_value(octet: UInt8) -> Int:
-    if octet >= 48 and octet <= 57:
-        return Int(octet) - 48
-    var folded = octet | 0x20
-    if folded >= 97 and folded <= 102:
-        return Int(folded) - 87
-    return -1

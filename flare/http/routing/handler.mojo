@@ -9,6 +9,9 @@ comptime HandlerFunction = def[o: ImmOrigin](Request[o]) raises thin -> Response
 A function that does not raise fits too.
 """
 
+comptime QuietHandlerFunction = def[o: ImmOrigin](Request[o]) thin -> Response
+"""A plain function as a handler that never raises."""
+
 comptime DEFAULT_BODY_LIMIT = -1
 """Stands for `ServerConfig.max_body_size`."""
 

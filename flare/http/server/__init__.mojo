@@ -1,1 +1,4 @@
 """The HTTP server."""
+
+from flare.http.server.config import ServerConfig
+from flare.http.server.server import HttpServer, ShutdownHandle

@@ -1,0 +1,122 @@
+"""A handler of any type behind one type, so that routes can be kept in a list."""
+
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+from flare.http.routing.handler import (
+    FnHandler,
+    Handler,
+    HandlerFunction,
+    QuietHandlerFunction,
+)
+from std.memory import Allocation, Layout, OpaquePointer, alloc, dealloc
+
+comptime _Erased = OpaquePointer[MutUntrackedOrigin]
+comptime _Serve = def[o: ImmOrigin](_Erased, Request[o]) raises thin -> Response
+comptime _Limit = def[o: ImmOrigin](_Erased, Request[o]) thin -> Int
+
+
+def _serve[
+    H: Handler, o: ImmOrigin
+](handler: _Erased, req: Request[o]) raises -> Response:
+    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+    return handler.unsafe_bitcast[H]()[].serve(req)
+
+
+def _max_body_size[
+    H: Handler, o: ImmOrigin
+](handler: _Erased, req: Request[o]) -> Int:
+    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+    return handler.unsafe_bitcast[H]()[].max_body_size(req)
+
+
+def _drop[H: Handler](handler: _Erased):
+    # SAFETY: `AnyHandler` made the pointer with this very layout, and calls
+    # this once.
+    var owned = handler.unsafe_bitcast[H]()
+    owned.unsafe_deinit_pointee()
+    dealloc(Allocation(unsafe_owned_ptr=owned, layout=Layout[H](count=1)))
+
+
+@fieldwise_init
+struct _QuietFnHandler(Handler):
+    var function: QuietHandlerFunction
+
+    def serve(self, req: Request) raises -> Response:
+        return self.function(req)
+
+
+struct AnyHandler(Handler):
+    """Owns a handler of any type, and calls it through pointers."""
+
+    # SAFETY: `_handler` points to memory that this value owns; the functions
+    # beside it were made for the type that it holds.
+    var _handler: _Erased
+    var _call: _Serve
+    var _limit: _Limit
+    var _release: def(_Erased) thin -> None
+
+    @implicit
+    def __init__[H: Handler](out self, var handler: H):
+        """Takes a handler.
+
+        Parameters:
+            H: Its type.
+
+        Args:
+            handler: The handler.
+        """
+        # SAFETY: released by `_drop[H]`.
+        var owned = alloc(Layout[H](count=1)).unsafe_leak()
+        owned.unsafe_write(handler^)
+        self._handler = owned.unsafe_bitcast[NoneType]()
+        self._call = _serve[H, ...]
+        self._limit = _max_body_size[H, ...]
+        self._release = _drop[H]
+
+    @implicit
+    def __init__(out self, function: HandlerFunction):
+        """Takes a plain function.
+
+        Args:
+            function: `def f(req: Request) raises -> Response`.
+        """
+        self = Self(FnHandler(function))
+
+    @implicit
+    def __init__(out self, function: QuietHandlerFunction):
+        """Takes a plain function that does not raise.
+
+        Args:
+            function: `def f(req: Request) -> Response`.
+        """
+        self = Self(_QuietFnHandler(function))
+
+    def __deinit__(deinit self):
+        """Releases the handler."""
+        self._release(self._handler)
+
+    @always_inline
+    def serve(self, req: Request) raises -> Response:
+        """Calls the handler.
+
+        Args:
+            req: The request.
+
+        Returns:
+            Its response.
+
+        Raises:
+            Error: What the handler raises.
+        """
+        return self._call(self._handler, req)
+
+    def max_body_size(self, req: Request) -> Int:
+        """Asks the handler for its limit.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            Its answer.
+        """
+        return self._limit(self._handler, req)
