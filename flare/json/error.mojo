@@ -1,0 +1,152 @@
+"""The error of JSON: bad text, a value that is not there, a misused writer."""
+
+
+@fieldwise_init
+struct JsonErrorKind(Equatable, TrivialRegisterPassable):
+    """What went wrong."""
+
+    var code: UInt8
+    """A small number, distinct for each kind."""
+
+    comptime UNEXPECTED = JsonErrorKind(0)
+    """An octet that the grammar does not allow there."""
+    comptime TRUNCATED = JsonErrorKind(1)
+    """The text ends within a value."""
+    comptime CONTROL = JsonErrorKind(2)
+    """A control character stands unescaped in a string."""
+    comptime ESCAPE = JsonErrorKind(3)
+    """An escape that RFC 8259 section 7 does not list."""
+    comptime SURROGATE = JsonErrorKind(4)
+    """Half of a UTF-16 surrogate pair stands alone."""
+    comptime NOT_UTF8 = JsonErrorKind(5)
+    """The text is not UTF-8 (RFC 8259 section 8.1)."""
+    comptime NUMBER_RANGE = JsonErrorKind(6)
+    """A number beyond the range of a 64-bit float."""
+    comptime TOO_DEEP = JsonErrorKind(7)
+    """More arrays and objects inside each other than the limit."""
+    comptime TOO_LONG = JsonErrorKind(8)
+    """More octets than the limit."""
+    comptime NO_MEMBER = JsonErrorKind(9)
+    """An object has no member of that name."""
+    comptime NO_ELEMENT = JsonErrorKind(10)
+    """An array has no element of that index."""
+    comptime WRONG_KIND = JsonErrorKind(11)
+    """A value is of another kind than asked for."""
+    comptime NOT_FINITE = JsonErrorKind(12)
+    """JSON has no text for an infinity or a NaN (RFC 8259 section 6)."""
+    comptime MISUSED_WRITER = JsonErrorKind(13)
+    """Calls of a writer that make no JSON text."""
+
+
+@fieldwise_init
+struct JsonError(Copyable, Movable, Writable):
+    """Says where in a JSON text, or at which value, something is wrong."""
+
+    var kind: JsonErrorKind
+    """What went wrong."""
+    var offset: Int
+    """Where in the text, in bytes from 0; -1 if the error is not in a text."""
+    var line: Int
+    """The line of that place, from 1; 0 if the error is not in a text."""
+    var column: Int
+    """The character of that line, from 1; 0 if the error is not in a text."""
+    var path: String
+    """Which value, such as `$["a"][0]`; empty if the error is in a text."""
+    var expected: String
+    """What would have been right."""
+    var found: String
+    """What there is instead."""
+
+    @staticmethod
+    @no_inline
+    def in_text(
+        kind: JsonErrorKind,
+        text: Span[UInt8, _],
+        offset: Int,
+        expected: StaticString,
+    ) -> Self:
+        """Makes an error about a place in a text.
+
+        Args:
+            kind: What went wrong.
+            text: The whole text.
+            offset: The place, at most `len(text)`.
+            expected: What would have been right.
+
+        Returns:
+            The error, with line, column and what was found.
+        """
+        var line = 1
+        var column = 1
+        for index in range(min(offset, len(text))):
+            if text[index] == 10:
+                line += 1
+                column = 1
+            elif text[index] & 0xC0 != 0x80:
+                column += 1
+        var found = String("the end of the text")
+        if offset < len(text):
+            found = _octet_name(text[offset])
+        return Self(kind, offset, line, column, "", String(expected), found^)
+
+    @staticmethod
+    @no_inline
+    def at_value(
+        kind: JsonErrorKind,
+        var path: String,
+        var expected: String,
+        var found: String,
+    ) -> Self:
+        """Makes an error about a value.
+
+        Args:
+            kind: What went wrong.
+            path: Which value.
+            expected: What would have been right.
+            found: What there is instead.
+
+        Returns:
+            The error.
+        """
+        return Self(kind, -1, 0, 0, path^, expected^, found^)
+
+    @staticmethod
+    @no_inline
+    def in_writer(kind: JsonErrorKind, expected: StaticString) -> Self:
+        """Makes an error about a call of a writer.
+
+        Args:
+            kind: What went wrong.
+            expected: What would have been right.
+
+        Returns:
+            The error.
+        """
+        return Self(kind, -1, 0, 0, "", String(expected), "")
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the message.
+
+        Args:
+            writer: Where to.
+        """
+        if self.offset >= 0:
+            writer.write("JSON text, line ", self.line, ", column ")
+            writer.write(self.column, " (byte ", self.offset, "): found ")
+            writer.write(self.found, ", expected ", self.expected)
+        elif self.path.byte_length() > 0:
+            writer.write("JSON value ", self.path, ": found ", self.found)
+            writer.write(", expected ", self.expected)
+        else:
+            writer.write("JSON writer: expected ", self.expected)
+
+
+def _octet_name(octet: UInt8) -> String:
+    if octet > 32 and octet < 127:
+        return String("'", chr(Int(octet)), "'")
+    comptime DIGITS = StaticString("0123456789abcdef")
+    var high = Int(octet >> 4)
+    var low = Int(octet & 15)
+    return String(
+        "octet 0x", DIGITS[byte=high : high + 1], DIGITS[byte=low : low + 1]
+    )

@@ -1,0 +1,216 @@
+"""Runs the tests: all, or the parts named as arguments.
+
+Parts, quickest first: check (format, layers, style, docs), unit, cross, fuzz,
+vectors, examples, wire; asan only when named.
+"""
+
+import importlib.util
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import check_docs
+import check_layers
+import check_style
+import unit
+from report import Report
+from toolchain import BUILD, MBLACK, ROOT, build, environment
+
+FORMATTED = ["flare", "tests", "examples", "fuzz", "bench"]
+CROSS_TARGETS = [
+    ("aarch64-unknown-linux-gnu", "generic"),
+    ("arm64-apple-macosx14", "apple-m1"),
+]
+FUZZ_SECONDS = 3
+EXAMPLE_TIMEOUT_S = 60
+
+
+def check_format(report: Report) -> None:
+    folders = [folder for folder in FORMATTED if (ROOT / folder).exists()]
+    result = subprocess.run(
+        [str(MBLACK), "--check", "-q", *folders], cwd=ROOT, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )
+    if result.returncode:
+        report.fail("format", f"run `make format`\n{result.stdout}")
+    else:
+        report.passed("format")
+
+
+def check_tools(report: Report) -> None:
+    run_pytest(report, "tests/tools")
+
+
+def check(report: Report) -> None:
+    report.step("format", check_format)
+    report.step("layers", lambda r: r_problems(r, "layers", check_layers.problems(ROOT)))
+    report.step("style", lambda r: r_problems(r, "style", check_style.problems(ROOT)))
+    report.step("tests of the tools", check_tools)
+    report.step("docs", check_docs.run)
+
+
+def r_problems(report: Report, name: str, problems: list[str]) -> None:
+    if problems:
+        report.fail(name, "\n".join(problems))
+    else:
+        report.passed(name)
+
+
+def cross(report: Report) -> None:
+    """Type-checks the library for the other platforms."""
+    source = ROOT / "tools" / "cross" / "everything.mojo"
+
+    def one(target: tuple[str, str]) -> None:
+        triple, cpu = target
+        result = build(
+            source, BUILD / "cross" / f"{triple}.o",
+            "--target-triple", triple, "--target-cpu", cpu, "--emit", "object",
+        )
+        if result.returncode:
+            report.fail(f"cross build for {triple}", result.stdout[-4000:])
+        else:
+            report.passed(triple)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(one, CROSS_TARGETS))
+
+
+def fuzz(report: Report) -> None:
+    targets = sorted((ROOT / "fuzz").glob("fuzz_*.mojo"))
+
+    def one(source: Path) -> None:
+        binary = BUILD / "fuzz" / source.stem
+        result = build(source, binary)
+        if result.returncode:
+            report.fail(f"build of {source.name}", result.stdout[-4000:])
+            return
+        outcome = subprocess.run(
+            [str(binary), "--seed", "1", "--seconds", str(FUZZ_SECONDS)], cwd=ROOT,
+            env=environment(), text=True, errors="replace", timeout=300,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )
+        if outcome.returncode:
+            report.fail(source.name, outcome.stdout[-3000:])
+        else:
+            report.passed(source.name)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(one, targets))
+
+
+def vectors(report: Report) -> None:
+    runner = ROOT / "tests" / "vectors" / "run_vectors.py"
+    if not runner.exists():
+        return
+    spec = importlib.util.spec_from_file_location("run_vectors", runner)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.run(report)
+
+
+def expected_output(source: Path) -> list[str]:
+    """Reads the expected output from an example's header."""
+    lines = source.read_text().splitlines()
+    start = lines.index("# Expected output:") + 1
+    expected = []
+    for line in lines[start:]:
+        if not line.startswith("#   "):
+            break
+        expected.append(line[4:])
+    return expected
+
+
+def examples(report: Report) -> None:
+    sources = sorted((ROOT / "examples").glob("[0-9]*.mojo"))
+
+    def one(source: Path) -> None:
+        binary = BUILD / "examples" / source.stem
+        began = time.monotonic()
+        result = build(source, binary)
+        report.timed(f"build {source.name}", time.monotonic() - began)
+        if result.returncode:
+            report.fail(f"build of {source.name}", result.stdout[-4000:])
+            return
+        outcome = subprocess.run(
+            [str(binary)], cwd=ROOT, env=environment(), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=EXAMPLE_TIMEOUT_S,
+        )
+        wanted, got = expected_output(source), outcome.stdout.rstrip("\n").splitlines()
+        matches = len(wanted) == len(got) and all(
+            re.fullmatch(re.escape(w).replace(r"\*", ".*"), g) for w, g in zip(wanted, got)
+        )
+        if outcome.returncode or not matches:
+            report.fail(
+                source.name,
+                f"exit {outcome.returncode}; wanted {wanted}, got {got}\n{outcome.stderr}",
+            )
+        else:
+            report.passed(source.name)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(one, sources))
+
+
+def run_pytest(report: Report, folder: str) -> None:
+    """Runs pytest and counts its results one by one."""
+    if not (ROOT / folder).exists():
+        return
+    log = BUILD / f"pytest-{Path(folder).name}.xml"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x" if "-x" in sys.argv else "-q",
+         folder, f"--junitxml={log}", "-p", "no:cacheprovider"],
+        cwd=ROOT, env=environment(),
+    )
+    import xml.etree.ElementTree as xml
+
+    if not log.exists():
+        report.fail(folder, f"pytest ended with {result.returncode}")
+        return
+    for case in xml.parse(log).getroot().iter("testcase"):
+        name = f"{case.get('classname')}::{case.get('name')}"
+        trouble = case.find("failure") if case.find("failure") is not None else case.find("error")
+        if trouble is not None:
+            report.fail(name, trouble.get("message") or "failed")
+        elif case.find("skipped") is not None:
+            report.skipped(name, case.find("skipped").get("message") or "")
+        else:
+            report.passed(name)
+        report.timed(name, float(case.get("time") or 0))
+    if result.returncode not in (0, 1):
+        report.fail(folder, f"pytest ended with {result.returncode}")
+
+
+def wire(report: Report) -> None:
+    run_pytest(report, "tests/wire")
+
+
+PARTS = {
+    "check": lambda report: check(report),
+    "unit": lambda report: report.step("unit tests", unit.run),
+    "cross": lambda report: report.step("cross builds", cross),
+    "fuzz": lambda report: report.step("fuzz targets", fuzz),
+    "vectors": lambda report: report.step("vectors", vectors),
+    "examples": lambda report: report.step("examples", examples),
+    "wire": lambda report: report.step("wire tests", wire),
+    "asan": lambda report: report.step("unit tests under ASan", unit.run, True),
+}
+
+
+def main() -> int:
+    named = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    for name in named:
+        if name not in PARTS:
+            print(f"test: there is no part '{name}'; parts are {', '.join(PARTS)}")
+            return 2
+    report = Report()
+    for name in named or [part for part in PARTS if part != "asan"]:
+        PARTS[name](report)
+    return report.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""Runs the unit tests: finds them, batches them into a few programs, runs those.
+
+A Mojo program costs seconds to build however small it is, so all tests go into
+a few generated mains. Each prints the name of a test before it runs it: if the
+program dies, the test that killed it is known, and the rest runs without it.
+"""
+
+import re
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from report import Report
+from toolchain import BUILD, ROOT, build, environment
+
+BATCH_COUNT = 4
+TEST_TIMEOUT_S = 300
+TEST = re.compile(r"^def (test_\w+)\(\)", re.MULTILINE)
+ASAN_OPTIONS = ["--sanitize", "address", "-g1"]
+
+
+def find_tests() -> dict[Path, list[str]]:
+    """Finds the test functions of every test file."""
+    skipped = {ROOT / "tests" / "wire", ROOT / "tests" / "vectors"}
+    found = {}
+    for path in sorted((ROOT / "tests").rglob("test_*.mojo")):
+        if not skipped.intersection(path.parents):
+            found[path] = TEST.findall(path.read_text())
+    return found
+
+
+def batches(tests: dict[Path, list[str]], count: int) -> list[list[Path]]:
+    """Shares files out so that the batches have about the same length."""
+    shares: list[list[Path]] = [[] for _ in range(count)]
+    sizes = [0] * count
+    for path in sorted(tests, key=lambda p: -p.stat().st_size):
+        smallest = sizes.index(min(sizes))
+        shares[smallest].append(path)
+        sizes[smallest] += path.stat().st_size
+    return [share for share in shares if share]
+
+
+def write_main(path: Path, files: list[Path], tests: dict, asan: bool) -> list[str]:
+    """Writes the main of a batch; gives the names of its tests in order."""
+    imports = ["from std.sys import argv, exit"]
+    calls, names = [], []
+    if asan:
+        imports.append("from std.ffi import external_call")
+    for file in files:
+        relative = file.relative_to(ROOT)
+        module = ".".join(relative.with_suffix("").parts)
+        for test in tests[file]:
+            alias = f"t{len(names)}"
+            imports.append(f"from {module} import {test} as {alias}")
+            name = f"{relative}::{test}"
+            calls.append(f'    if first <= {len(names)}: _run["{name}", {alias}]()')
+            names.append(name)
+    start = (
+        '    external_call["KGEN_CompilerRT_SetAsanAllocators", NoneType]()\n'
+        if asan else ""
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        "\n".join(imports)
+        + "\n\ndef _run[name: StaticString, test: def() raises thin -> None]():\n"
+        + '    print("RUN", name, flush=True)\n'
+        + "    try:\n        test()\n"
+        + '        print("PASS", name, flush=True)\n'
+        + '    except error:\n        print("FAIL", name, flush=True)\n'
+        + '        print(error, flush=True)\n'
+        + "\ndef main() raises:\n" + start
+        + "    var first = Int(String(argv()[1]))\n"
+        + "\n".join(calls) + "\n    print(\"END\", flush=True)\n"
+    )
+    return names
+
+
+def run_batch(binary: Path, names: list[str], report: Report) -> None:
+    """Runs a batch to its end, going on behind a test that kills it."""
+    first = 0
+    while first < len(names):
+        try:
+            result = subprocess.run(
+                [str(binary), str(first)], cwd=ROOT, env=environment(), text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                timeout=TEST_TIMEOUT_S, errors="replace",
+            )
+            output, code = result.stdout, result.returncode
+        except subprocess.TimeoutExpired as error:
+            output = (error.stdout or b"").decode(errors="replace")
+            code = "no end"
+        last = read_output(output, report)
+        if output.rstrip().endswith("END") and code == 0:
+            return
+        if "\nEND" in output:
+            report.fail(f"{binary.name} (at exit)", output[-3000:])
+            return
+        if last is None:
+            report.fail(f"{binary.name}", f"ended with {code}:\n{output[-3000:]}")
+            return
+        report.fail(last, f"killed the program ({code}):\n{output[-3000:]}")
+        first = names.index(last) + 1
+
+
+def read_output(output: str, report: Report) -> str | None:
+    """Counts results; gives the test that was running at the end, if any."""
+    running, failed, message = None, None, []
+    for line in output.splitlines():
+        word, _, name = line.partition(" ")
+        if word in ("RUN", "PASS", "FAIL", "END") and failed:
+            report.fail(failed, "\n".join(message))
+            failed, message = None, []
+        if word == "RUN":
+            running = name
+        elif word == "PASS":
+            report.passed(name)
+            running = None
+        elif word == "FAIL":
+            failed, running = name, None
+        elif failed:
+            message.append(line)
+    if failed:
+        report.fail(failed, "\n".join(message))
+    return running
+
+
+def run(report: Report, asan: bool = False) -> None:
+    """Builds and runs all unit tests."""
+    tests = find_tests()
+    folder = BUILD / ("asan" if asan else "unit")
+    shares = batches(tests, BATCH_COUNT)
+
+    def one(index: int) -> None:
+        source = folder / f"batch_{index}.mojo"
+        names = write_main(source, shares[index], tests, asan)
+        binary = folder / f"batch_{index}"
+        began = time.monotonic()
+        result = build(source, binary, *(ASAN_OPTIONS if asan else []))
+        report.timed(f"build {binary.name}", time.monotonic() - began)
+        if result.returncode != 0:
+            report.fail(f"build of {binary.name}", result.stdout[-6000:])
+            return
+        began = time.monotonic()
+        run_batch(binary, names, report)
+        report.timed(f"run {binary.name}", time.monotonic() - began)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(one, range(len(shares))))
