@@ -34,9 +34,7 @@ def equals_ignore_case(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
     return True
 
 
-def trim_whitespace[
-    o: ImmOrigin
-](octets: Span[UInt8, o]) -> Span[UInt8, o]:
+def trim_whitespace[o: ImmOrigin](octets: Span[UInt8, o]) -> Span[UInt8, o]:
     """Takes optional whitespace off both ends (RFC 9110 section 5.6.3, OWS).
 
     Parameters:

@@ -204,9 +204,7 @@ def scan_visible_scalar(base: BytePtr, start: Int) -> Int:
 
 
 @always_inline
-def find_octet_within(
-    base: BytePtr, start: Int, end: Int, octet: UInt8
-) -> Int:
+def find_octet_within(base: BytePtr, start: Int, end: Int, octet: UInt8) -> Int:
     """Finds the first occurrence of an octet in a range.
 
     Args:

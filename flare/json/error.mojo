@@ -148,5 +148,5 @@ def _octet_name(octet: UInt8) -> String:
     var high = Int(octet >> 4)
     var low = Int(octet & 15)
     return String(
-        "octet 0x", DIGITS[byte=high : high + 1], DIGITS[byte=low : low + 1]
+        "octet 0x", DIGITS[byte = high : high + 1], DIGITS[byte = low : low + 1]
     )

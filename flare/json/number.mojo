@@ -155,9 +155,7 @@ def _scan_float(
         value *= global_constant[_POWERS]()[exponent]
     if is_negative:
         value = -value
-    return NumberScan(
-        at, JsonKind.FLOAT, bitcast[DType.uint64](value), False
-    )
+    return NumberScan(at, JsonKind.FLOAT, bitcast[DType.uint64](value), False)
 
 
 @no_inline

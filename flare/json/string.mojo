@@ -110,9 +110,7 @@ def unescape(base: BytePtr, start: Int, first_stop: Int) -> StringScan:
     while True:
         var octet = base[unsafe_offset=read]
         if octet == 34:
-            return StringScan(
-                read + 1, write - start, JsonErrorKind.UNEXPECTED
-            )
+            return StringScan(read + 1, write - start, JsonErrorKind.UNEXPECTED)
         if octet != 92:
             return StringScan.broken(read, JsonErrorKind.CONTROL)
         var escape = _read_escape(base, read)

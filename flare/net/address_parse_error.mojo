@@ -32,7 +32,7 @@ struct AddressParseError(Copyable, Movable, Writable):
             else:
                 var high = Int(octet >> 4)
                 var low = Int(octet & 15)
-                writer.write("\\x", DIGITS[byte=high : high + 1])
-                writer.write(DIGITS[byte=low : low + 1])
+                writer.write("\\x", DIGITS[byte = high : high + 1])
+                writer.write(DIGITS[byte = low : low + 1])
         writer.write("' is not ", self.expected, ": ", self.reason)
         writer.write(" (byte ", self.offset, ")")

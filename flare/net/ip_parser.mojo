@@ -46,9 +46,7 @@ def parse_ip_octets(text: Span[UInt8, _]) raises AddressParseError -> IpBits:
 def _error(
     text: Span[UInt8, _], offset: Int, reason: StaticString
 ) -> AddressParseError:
-    return AddressParseError(
-        _IP, String(from_utf8_lossy=text), offset, reason
-    )
+    return AddressParseError(_IP, String(from_utf8_lossy=text), offset, reason)
 
 
 def _parse_v4(
@@ -89,9 +87,11 @@ def _parse_v6(text: Span[UInt8, _]) raises AddressParseError -> IpBits:
         if len(text) < 2 or text[1] != 58:
             raise _error(text, 0, "a single colon may not stand at the start")
     while offset < len(text):
-        if text[offset] == 58 and offset + 1 < len(text) and text[
-            offset + 1
-        ] == 58:
+        if (
+            text[offset] == 58
+            and offset + 1 < len(text)
+            and text[offset + 1] == 58
+        ):
             if gap >= 0:
                 raise _error(text, offset, "'::' may stand once only")
             gap = count

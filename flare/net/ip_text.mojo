@@ -68,4 +68,4 @@ def _write_hex(group: UInt64, mut writer: Some[Writer]):
         var digit = Int((group >> UInt64(12 - 4 * index)) & 15)
         if digit != 0 or has_started or index == 3:
             has_started = True
-            writer.write(DIGITS[byte=digit : digit + 1])
+            writer.write(DIGITS[byte = digit : digit + 1])

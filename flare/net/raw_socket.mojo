@@ -175,7 +175,9 @@ struct RawSocket(Movable):
         """
         return self._descriptor.is_open()
 
-    def set_option(mut self, option: SocketOption, value: Int) raises NetworkError:
+    def set_option(
+        mut self, option: SocketOption, value: Int
+    ) raises NetworkError:
         """Sets a socket option.
 
         Args:
@@ -296,7 +298,9 @@ struct RawSocket(Movable):
         """
         return send(self._descriptor.number(), octets)
 
-    def send_two(mut self, first: Span[UInt8, _], second: Span[UInt8, _]) -> Int:
+    def send_two(
+        mut self, first: Span[UInt8, _], second: Span[UInt8, _]
+    ) -> Int:
         """Writes two pieces with one call, without joining them.
 
         Args:

@@ -129,9 +129,7 @@ def read_into(number: Int32, room: Span[UInt8, MutUntrackedOrigin]) -> Int:
     Returns:
         How many, 0 at the end, or a negative errno.
     """
-    var count = external_call["read", Int](
-        number, room.unsafe_ptr(), len(room)
-    )
+    var count = external_call["read", Int](number, room.unsafe_ptr(), len(room))
     return -last_errno() if count < 0 else count
 
 

@@ -13,8 +13,7 @@ comptime _MAP_PRIVATE_ANONYMOUS = by_platform(0x22, 0x1002)
 
 
 struct GuardedMemory(Movable):
-    """Writable memory that ends at a forbidden page: one byte too far crashes.
-    """
+    """Writable memory that ends at a forbidden page: one byte too far crashes."""
 
     var _address: Int
     var _length: Int

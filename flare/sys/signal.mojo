@@ -102,9 +102,7 @@ struct SignalBell(Movable):
             raise OsError("dup2", last_errno())
         close_on_exec(SIGNAL_BELL_NUMBER)
         for signal in signals:
-            self._saved.append(
-                Array[UInt8, _SAVED_ACTION_LEN](fill=0)
-            )
+            self._saved.append(Array[UInt8, _SAVED_ACTION_LEN](fill=0))
             self._signals.append(Int32(signal))
             _install(Int32(signal), self._saved[len(self._saved) - 1])
 
@@ -157,8 +155,7 @@ def _restore(signal: Int32, saved: Array[UInt8, _SAVED_ACTION_LEN]):
 
 
 def ignore_sigpipe():
-    """Lets writes to closed pipes fail with EPIPE instead of ending the process.
-    """
+    """Lets writes to closed pipes fail with EPIPE instead of ending the process."""
     _ = external_call["signal", Int](Int32(SIGPIPE), Int(_SIG_IGN))
 
 

@@ -123,9 +123,7 @@ def prepare_macos_socket(number: Int32) raises OsError:
     )
 
 
-def set_option(
-    number: Int32, option: SocketOption, value: Int
-) raises OsError:
+def set_option(number: Int32, option: SocketOption, value: Int) raises OsError:
     """Sets a socket option.
 
     Args:

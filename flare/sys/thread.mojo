@@ -56,7 +56,9 @@ struct Thread(Movable):
         )
         if result != 0:
             owned.unsafe_deinit_pointee()
-            dealloc(Allocation(unsafe_owned_ptr=owned, layout=Layout[T](count=1)))
+            dealloc(
+                Allocation(unsafe_owned_ptr=owned, layout=Layout[T](count=1))
+            )
             raise OsError("pthread_create", Int(result))
 
     def join(deinit self):

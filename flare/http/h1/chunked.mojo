@@ -152,8 +152,7 @@ struct ChunkedDecoder(Movable):
     def _skip_extensions(
         self, base: BytePtr, start: Int, length: Int
     ) raises RemoteProtocolError -> Int:
-        """Gives the offset of the CR behind extensions, or -1 if it is missing.
-        """
+        """Gives the offset of the CR behind extensions, or -1 if it is missing."""
         # SAFETY: the 0 at `length` ends both scans.
         var first = start
         while base[unsafe_offset=first] == 32 or base[unsafe_offset=first] == 9:

@@ -68,8 +68,7 @@ comptime _COMPLETE = UInt8(2)
 
 
 struct Exchange(Movable):
-    """Input octets of a connection, and the request that stands first in them.
-    """
+    """Input octets of a connection, and the request that stands first in them."""
 
     var input: Buffer
     """What was received and not yet finished; the first request is at its head.
@@ -131,9 +130,7 @@ struct Exchange(Movable):
             if unlikely(len(self.input) == 0):
                 return Progress.NEEDS_OCTETS
             self.input.seal()
-            if not self.head.parse(
-                self.input.base(), len(self.input), limits
-            ):
+            if not self.head.parse(self.input.base(), len(self.input), limits):
                 return Progress.NEEDS_OCTETS
             if likely(not self.head.framing.has_content()):
                 self._state = _COMPLETE

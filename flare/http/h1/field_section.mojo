@@ -50,9 +50,7 @@ struct FieldSection(Movable):
         self._position = offset
 
     @always_inline
-    def fields[
-        o: ImmOrigin
-    ](self, octets: Span[UInt8, o]) -> Fields[o]:
+    def fields[o: ImmOrigin](self, octets: Span[UInt8, o]) -> Fields[o]:
         """Lends the parsed lines.
 
         Parameters:

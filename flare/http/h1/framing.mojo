@@ -112,9 +112,7 @@ struct Framing(TrivialRegisterPassable):
             RemoteProtocolError: If the field breaks a rule of its own.
         """
         var name_len = line.name_len()
-        if likely(
-            name_len > 17 or ((_KNOWN_NAME_LENS >> name_len) & 1) == 0
-        ):
+        if likely(name_len > 17 or ((_KNOWN_NAME_LENS >> name_len) & 1) == 0):
             return
         var name = line.name_offset()
         comptime HOST = word32("host")
@@ -125,10 +123,9 @@ struct Framing(TrivialRegisterPassable):
         elif name_len == 10:
             # A token has no octet whose case bit makes it another token octet
             # here but letters, and `-` has the bit already.
-            if (
-                (load64(base, name) | CASE_BITS_64) == CONNECTI
-                and (load16(base, name + 8) | 0x2020) == 0x6E6F
-            ):
+            if (load64(base, name) | CASE_BITS_64) == CONNECTI and (
+                load16(base, name + 8) | 0x2020
+            ) == 0x6E6F:
                 self._note_connection(base, line)
         else:
             self._note_rarer(base, line)

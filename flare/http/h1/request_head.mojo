@@ -97,9 +97,7 @@ struct RequestHead(Movable):
                 return False
             self._is_in_fields = True
             self.section.begin(fields_offset)
-        var end = self.section.parse[True](
-            base, length, limits, self.framing
-        )
+        var end = self.section.parse[True](base, length, limits, self.framing)
         if unlikely(end == 0):
             return False
         self.head_len = end

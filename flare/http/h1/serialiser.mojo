@@ -152,9 +152,7 @@ def asks_for_close(headers: HeaderMap) -> Bool:
     var connection = headers.get("connection")
     if not connection:
         return False
-    return equals_ignore_case(
-        connection.value().as_bytes(), "close".as_bytes()
-    )
+    return equals_ignore_case(connection.value().as_bytes(), "close".as_bytes())
 
 
 @no_inline

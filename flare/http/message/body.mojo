@@ -65,13 +65,17 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         """
         # SAFETY: text or octets belong to this body, which is the span's
         # origin; one of the two is empty.
-        var base = self._octets.unsafe_ptr().unsafe_mut_cast[
-            False
-        ]().unsafe_origin_cast[ImmOrigin(origin_of(self))]()
+        var base = (
+            self._octets.unsafe_ptr()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[ImmOrigin(origin_of(self))]()
+        )
         if len(self._octets) == 0:
-            base = self._text.unsafe_ptr().unsafe_mut_cast[
-                False
-            ]().unsafe_origin_cast[ImmOrigin(origin_of(self))]()
+            base = (
+                self._text.unsafe_ptr()
+                .unsafe_mut_cast[False]()
+                .unsafe_origin_cast[ImmOrigin(origin_of(self))]()
+            )
         return {unsafe_ptr = base, length = len(self)}
 
     def text(self) raises -> String:

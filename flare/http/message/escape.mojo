@@ -25,7 +25,7 @@ def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
         else:
             var high = Int(octet >> 4)
             var low = Int(octet & 15)
-            writer.write("\\x", DIGITS[byte=high : high + 1])
-            writer.write(DIGITS[byte=low : low + 1])
+            writer.write("\\x", DIGITS[byte = high : high + 1])
+            writer.write(DIGITS[byte = low : low + 1])
     if len(octets) > ESCAPED_LEN_MAX:
         writer.write("... (", len(octets), " bytes)")

@@ -15,7 +15,11 @@ struct FieldLine(TrivialRegisterPassable):
 
     @always_inline
     def __init__(
-        out self, name_offset: Int, name_len: Int, value_offset: Int, value_len: Int
+        out self,
+        name_offset: Int,
+        name_len: Int,
+        value_offset: Int,
+        value_len: Int,
     ):
         """Packs the four numbers.
 

@@ -181,7 +181,9 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         _ = self.remove(name)
         self._add(name, value)
 
-    def append(mut self, name: StringSpan, value: StringSpan) raises HeaderError:
+    def append(
+        mut self, name: StringSpan, value: StringSpan
+    ) raises HeaderError:
         """Adds one more line for a field.
 
         Args:

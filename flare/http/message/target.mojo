@@ -5,8 +5,7 @@ from flare.http.message.method import Method
 
 
 struct TargetParts(TrivialRegisterPassable):
-    """Where the parts of a request target stand; offsets as given to `split_target`.
-    """
+    """Where the parts of a request target stand; offsets as given to `split_target`."""
 
     var path_offset: Int
     """Start of the path."""

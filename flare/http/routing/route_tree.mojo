@@ -218,9 +218,7 @@ struct RouteTree(Movable):
             return self._choose(child, method, found)
         return self._descend(child, method, path, end + 1, found)
 
-    def _choose(
-        self, node: Int, method: Method, mut found: RouteMatch
-    ) -> Bool:
+    def _choose(self, node: Int, method: Method, mut found: RouteMatch) -> Bool:
         """Takes the route of a method, and notes which methods there are."""
         var any_route = -1
         for leaf in self._nodes[node].leaves:

@@ -249,7 +249,9 @@ struct Router(Handler):
         """
         self._fallback = handler^
 
-    def mount(mut self, prefix: StringSpan, var router: Router) raises RouteError:
+    def mount(
+        mut self, prefix: StringSpan, var router: Router
+    ) raises RouteError:
         """Takes over the routes of another router below a prefix.
 
         The other router's fallback is not taken over.
@@ -288,7 +290,10 @@ struct Router(Handler):
         if len(names) > PATH_PARAM_COUNT_MAX:
             raise RouteError(
                 String(
-                    "'", pattern, "': at most ", PATH_PARAM_COUNT_MAX,
+                    "'",
+                    pattern,
+                    "': at most ",
+                    PATH_PARAM_COUNT_MAX,
                     " parameters are allowed",
                 )
             )

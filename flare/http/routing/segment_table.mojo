@@ -91,6 +91,4 @@ def _equals(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
     # SAFETY: both spans have the length that is compared.
     if len(left) != len(right):
         return False
-    return (
-        unsafe_memcmp(left.unsafe_ptr(), right.unsafe_ptr(), len(left)) == 0
-    )
+    return unsafe_memcmp(left.unsafe_ptr(), right.unsafe_ptr(), len(left)) == 0

@@ -67,9 +67,7 @@ def answer[
         keeps_alive = keeps_alive and not asks_for_close(response.headers)
     exchange.finish()
     var framing = ResponseFraming(is_head, keeps_alive, minor_version)
-    var is_sound = append_response(
-        connection, state, response^, framing
-    )
+    var is_sound = append_response(connection, state, response^, framing)
     return Answer(keeps_alive, not is_sound)
 
 

@@ -226,7 +226,10 @@ def process[
 def _ask_for_content(exchange: Exchange, mut state: WorkerState):
     """Sends 100 (Continue) to a client that waits for it (RFC 9110 10.1.1)."""
     if exchange.head.framing.has(EXPECTS_CONTINUE):
-        if exchange.head.minor_version > 0 and exchange.body_received_len() == 0:
+        if (
+            exchange.head.minor_version > 0
+            and exchange.body_received_len() == 0
+        ):
             state.out.append_literal[CONTINUE_RESPONSE]()
 
 
@@ -238,9 +241,7 @@ def _settle(
     if likely(exchange.is_idle() and not connection.tail.__bool__()):
         if connection.request_count > 0:
             connection.phase = PHASE_IDLE
-            connection.deadline_ms = (
-                state.now_ms + state.config.idle_timeout_ms
-            )
+            connection.deadline_ms = state.now_ms + state.config.idle_timeout_ms
         return Fate.WAITS
     return _settle_unfinished(connection, exchange, state)
 
@@ -272,9 +273,7 @@ def _settle_unfinished(
 
 def resume[
     H: Handler
-](
-    mut connection: Connection, mut state: WorkerState, handler: H
-) -> Fate:
+](mut connection: Connection, mut state: WorkerState, handler: H) -> Fate:
     """Goes on with a connection whose client takes octets again.
 
     Args:

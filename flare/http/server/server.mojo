@@ -24,8 +24,8 @@ struct ShutdownHandle(Copyable, Movable):
 struct HttpServer(Movable):
     """Listens at an address and answers HTTP/1.1 requests.
 
-        var server = HttpServer.bind(SocketAddr.localhost(8080))
-        server.serve(router^)
+    var server = HttpServer.bind(SocketAddr.localhost(8080))
+    server.serve(router^)
     """
 
     var _listener: RawSocket

@@ -65,10 +65,9 @@ struct WorkerState(Movable):
             A pointer that is good while the worker lives.
         """
         # SAFETY: the box never moves, and the worker outlives every request.
-        return (
-            Pointer(to=self.params[])
-            .unsafe_origin_cast[MutUntrackedOrigin]()
-        )
+        return Pointer(to=self.params[]).unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
 
     def take_exchange(mut self) -> OwnedPointer[Exchange]:
         """Takes an empty exchange, for a part of a request.
