@@ -10,11 +10,9 @@ from flare.sys.socket import (
     SHUT_WRITE,
     SOCK_DGRAM,
     SOCK_STREAM,
-    SocketOption,
     accept_socket,
     bind_socket,
     connect_socket,
-    get_option,
     listen_socket,
     local_address,
     open_socket,
@@ -22,9 +20,13 @@ from flare.sys.socket import (
     receive,
     send,
     send_two,
+    shutdown_socket,
+)
+from flare.sys.socket_option import (
+    SocketOption,
+    get_option,
     set_option,
     set_reset_on_close,
-    shutdown_socket,
 )
 
 

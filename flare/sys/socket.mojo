@@ -4,6 +4,7 @@ from flare.sys.descriptor import Descriptor, close_on_exec, make_nonblocking
 from flare.sys.errno import EINTR, OsError, last_errno
 from flare.sys.platform import IS_MACOS, by_platform
 from flare.sys.sock_addr import SockAddr
+from flare.sys.socket_option import SocketOption, set_option
 from std.ffi import external_call
 from std.memory import OptionalPointer
 
@@ -14,10 +15,6 @@ comptime SOCK_DGRAM = 2
 comptime _SOCK_NONBLOCK = 0o4000
 comptime _SOCK_CLOEXEC = 0o2000000
 comptime _MSG_NOSIGNAL = by_platform(0x4000, 0)
-comptime _SOL_SOCKET = by_platform(1, 0xFFFF)
-comptime _SO_NOSIGPIPE = 0x1022
-comptime _IPPROTO_TCP = 6
-comptime _IPPROTO_IPV6 = 41
 
 comptime SHUT_READ = 0
 """Ends reading."""
@@ -25,51 +22,6 @@ comptime SHUT_WRITE = 1
 """Ends writing: the peer sees the end of the stream."""
 comptime SHUT_BOTH = 2
 """Ends both directions."""
-
-
-@fieldwise_init
-struct SocketOption(TrivialRegisterPassable):
-    """A socket option that takes an integer."""
-
-    var level: Int32
-    """The protocol level."""
-    var name: Int32
-    """The number at that level."""
-
-    comptime REUSE_ADDR = SocketOption(
-        Int32(_SOL_SOCKET), Int32(by_platform(2, 4))
-    )
-    """Binds over connections in TIME_WAIT."""
-    comptime REUSE_PORT = SocketOption(
-        Int32(_SOL_SOCKET), Int32(by_platform(15, 0x200))
-    )
-    """Lets several sockets listen on one port."""
-    comptime KEEP_ALIVE = SocketOption(
-        Int32(_SOL_SOCKET), Int32(by_platform(9, 8))
-    )
-    """Probes silent peers."""
-    comptime LINGER = SocketOption(
-        Int32(_SOL_SOCKET), Int32(by_platform(13, 0x80))
-    )
-    """What close does with unsent data."""
-    comptime ERROR = SocketOption(
-        Int32(_SOL_SOCKET), Int32(by_platform(4, 0x1007))
-    )
-    """The pending error, read only."""
-    comptime SEND_BUFFER = SocketOption(
-        Int32(_SOL_SOCKET), Int32(by_platform(7, 0x1001))
-    )
-    """Size of the kernel's send buffer in bytes."""
-    comptime RECEIVE_BUFFER = SocketOption(
-        Int32(_SOL_SOCKET), Int32(by_platform(8, 0x1002))
-    )
-    """Size of the kernel's receive buffer in bytes."""
-    comptime NO_DELAY = SocketOption(Int32(_IPPROTO_TCP), 1)
-    """Sends small segments at once."""
-    comptime V6_ONLY = SocketOption(
-        Int32(_IPPROTO_IPV6), Int32(by_platform(26, 27))
-    )
-    """Keeps an IPv6 socket from IPv4 peers."""
 
 
 @fieldwise_init
@@ -118,84 +70,7 @@ def prepare_macos_socket(number: Int32) raises OsError:
     """
     make_nonblocking(number)
     close_on_exec(number)
-    set_option(
-        number, SocketOption(Int32(_SOL_SOCKET), Int32(_SO_NOSIGPIPE)), 1
-    )
-
-
-def set_option(number: Int32, option: SocketOption, value: Int) raises OsError:
-    """Sets a socket option.
-
-    Args:
-        number: A socket.
-        option: The option.
-        value: Its value.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
-    var word = Int32(value)
-    if (
-        external_call["setsockopt", Int32](
-            number, option.level, option.name, Pointer(to=word), UInt32(4)
-        )
-        != 0
-    ):
-        raise OsError("setsockopt", last_errno())
-
-
-def get_option(number: Int32, option: SocketOption) raises OsError -> Int:
-    """Reads a socket option.
-
-    Args:
-        number: A socket.
-        option: The option.
-
-    Returns:
-        Its value.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
-    var word = Int32(0)
-    var length = UInt32(4)
-    if (
-        external_call["getsockopt", Int32](
-            number,
-            option.level,
-            option.name,
-            Pointer(to=word),
-            Pointer(to=length),
-        )
-        != 0
-    ):
-        raise OsError("getsockopt", last_errno())
-    return Int(word)
-
-
-def set_reset_on_close(number: Int32) raises OsError:
-    """Makes close send a reset instead of an orderly end (SO_LINGER of 0 s).
-
-    Args:
-        number: A TCP socket.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
-    # struct linger: l_onoff, l_linger.
-    var linger = Array[Int32, 2](fill=0)
-    linger[0] = 1
-    if (
-        external_call["setsockopt", Int32](
-            number,
-            SocketOption.LINGER.level,
-            SocketOption.LINGER.name,
-            Pointer(to=linger),
-            UInt32(8),
-        )
-        != 0
-    ):
-        raise OsError("setsockopt", last_errno())
+    set_option(number, SocketOption.NO_SIGPIPE, 1)
 
 
 def bind_socket(number: Int32, address: SockAddr) raises OsError:

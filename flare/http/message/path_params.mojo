@@ -110,13 +110,7 @@ struct PathParams(Movable, Sized):
         # SAFETY: the list has its full capacity from the start, so the string
         # stays where it is until `clear`.
         ref kept = self._decoded[len(self._decoded) - 1]
-        var octets = Span[UInt8, ImmUntrackedOrigin](
-            unsafe_ptr=kept.unsafe_ptr()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmUntrackedOrigin](),
-            length=kept.byte_length(),
-        )
-        return self.add(name, StringSpan(unsafe_from_utf8=octets))
+        return self.add(name, lend_untracked(kept.as_bytes()))
 
     @always_inline
     def at(self, index: Int) -> PathParam:
@@ -146,3 +140,24 @@ struct PathParams(Movable, Sized):
             if self._params[index].name == name:
                 return index
         return -1
+
+
+@always_inline
+def lend_untracked(octets: Span[UInt8, _]) -> StringSpan[ImmUntrackedOrigin]:
+    """Lends text for the length of a handler's call.
+
+    Args:
+        octets: UTF-8 that outlives the call.
+
+    Returns:
+        The text; nothing checks its lifetime.
+    """
+    # SAFETY: the caller promises the lifetime.
+    return StringSpan(
+        unsafe_from_utf8=Span[UInt8, ImmUntrackedOrigin](
+            unsafe_ptr=octets.unsafe_ptr()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[ImmUntrackedOrigin](),
+            length=len(octets),
+        )
+    )

@@ -27,6 +27,129 @@ struct PercentError(Copyable, Movable, Writable):
         writer.write(" (RFC 3986 section 2.1)")
 
 
+struct EncodeSet(TrivialRegisterPassable):
+    """A set of octets to encode: controls and non-ASCII always, others by name.
+    """
+
+    var _low: UInt64
+    var _high: UInt64
+
+    def __init__(out self, also: StaticString):
+        """Makes a set.
+
+        Args:
+            also: The visible octets and spaces that belong to it.
+        """
+        self._low = 0xFFFF_FFFF
+        self._high = UInt64(1) << 63
+        for octet in also.as_bytes():
+            if octet < 64:
+                self._low |= UInt64(1) << UInt64(octet)
+            else:
+                self._high |= UInt64(1) << UInt64(octet & 63)
+
+    @always_inline
+    def contains(self, octet: UInt8) -> Bool:
+        """Tells whether an octet is in the set.
+
+        Args:
+            octet: Any octet.
+
+        Returns:
+            True if it has to be encoded.
+        """
+        if octet >= 128:
+            return True
+        var word = self._low if octet < 64 else self._high
+        return (word >> UInt64(octet & 63)) & 1 != 0
+
+
+comptime CONTROL_SET = EncodeSet("")
+"""C0 control percent-encode set (URL Standard section 1.3, as all below)."""
+comptime FRAGMENT_SET = EncodeSet(' "<>`')
+"""Fragment percent-encode set."""
+comptime QUERY_SET = EncodeSet(' "#<>')
+"""Query percent-encode set."""
+comptime SPECIAL_QUERY_SET = EncodeSet(' "#<>\'')
+"""Special-query percent-encode set."""
+comptime PATH_SET = EncodeSet(' "#<>?^`{}')
+"""Path percent-encode set."""
+comptime USERINFO_SET = EncodeSet(' "#<>?^`{}/:;=@[\\]|')
+"""Userinfo percent-encode set."""
+comptime COMPONENT_SET = EncodeSet(' "#<>?^`{}/:;=@[\\]|$%&+,')
+"""Component percent-encode set: what `encodeURIComponent` encodes."""
+comptime FORM_SET = EncodeSet(' "#<>?^`{}/:;=@[\\]|$%&+,!\'()~')
+"""application/x-www-form-urlencoded percent-encode set."""
+
+
+def percent_encode[
+    set: EncodeSet
+](octets: Span[UInt8, _], mut encoded: List[UInt8]):
+    """Appends octets, those of a set as `%HH` with upper-case digits.
+
+    Source: URL Standard section 1.3. A `%` is encoded only if the set holds it.
+
+    Parameters:
+        set: The octets to encode.
+
+    Args:
+        octets: Any octets.
+        encoded: Where to.
+    """
+    comptime DIGITS = StaticString("0123456789ABCDEF")
+    var digits = DIGITS.as_bytes()
+    for octet in octets:
+        if set.contains(octet):
+            encoded.append(PERCENT)
+            encoded.append(digits[Int(octet >> 4)])
+            encoded.append(digits[Int(octet & 15)])
+        else:
+            encoded.append(octet)
+
+
+@always_inline
+def hex_pair_value(octets: Span[UInt8, _], index: Int) -> Int:
+    """Reads the two hex digits behind a `%`.
+
+    Args:
+        octets: Encoded text.
+        index: Where the `%` stands.
+
+    Returns:
+        0 to 255, or -1 if there are no two hex digits.
+    """
+    if index + 2 >= len(octets):
+        return -1
+    var high = hex_digit_value(octets[index + 1])
+    var low = hex_digit_value(octets[index + 2])
+    if high < 0 or low < 0:
+        return -1
+    return high * 16 + low
+
+
+def percent_decode_lenient(
+    octets: Span[UInt8, _], mut decoded: List[UInt8]
+):
+    """Appends decoded octets; a `%` without two hex digits stands for itself.
+
+    Source: URL Standard section 1.3.
+
+    Args:
+        octets: Encoded text.
+        decoded: Where to.
+    """
+    var index = 0
+    while index < len(octets):
+        var octet = octets[index]
+        if octet == PERCENT:
+            var value = hex_pair_value(octets, index)
+            if value >= 0:
+                octet = UInt8(value)
+                index += 2
+        decoded.append(octet)
+        index += 1
+
+
 def percent_decode(octets: Span[UInt8, _]) raises PercentError -> String:
     """Decodes percent-encoded text.
 
@@ -47,13 +170,10 @@ def percent_decode(octets: Span[UInt8, _]) raises PercentError -> String:
     while index < len(octets):
         var octet = octets[index]
         if octet == PERCENT:
-            if index + 2 >= len(octets):
+            var value = hex_pair_value(octets, index)
+            if value < 0:
                 raise PercentError(index)
-            var high = hex_digit_value(octets[index + 1])
-            var low = hex_digit_value(octets[index + 2])
-            if high < 0 or low < 0:
-                raise PercentError(index)
-            octet = UInt8(high * 16 + low)
+            octet = UInt8(value)
             index += 2
         decoded.append(octet)
         index += 1

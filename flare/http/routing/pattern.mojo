@@ -76,7 +76,7 @@ def _parse_segment(
     var octets = part.as_bytes()
     if len(octets) == 0:
         return Segment(SEGMENT_STATIC, String())
-    var kind = SEGMENT_STATIC
+    var kind: UInt8
     if octets[0] == 58:
         kind = SEGMENT_PARAM
     elif octets[0] == 42:

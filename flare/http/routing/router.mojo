@@ -1,8 +1,10 @@
 """The router: a handler that chooses among handlers by method and path."""
 
 from flare.http.message.method import Method
-from flare.http.message.method_registry import METHOD_COUNT, method_name
-from flare.http.message.path_params import PATH_PARAM_COUNT_MAX
+from flare.http.message.path_params import (
+    PATH_PARAM_COUNT_MAX,
+    lend_untracked,
+)
 from flare.http.message.percent import PercentError, percent_decode
 from flare.http.message.request import Request
 from flare.http.message.response import (
@@ -11,6 +13,7 @@ from flare.http.message.response import (
     internal_error,
     not_found,
 )
+from flare.http.routing.allow import with_allow
 from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
 from flare.http.routing.pattern import (
@@ -105,7 +108,7 @@ struct Router(Handler):
 
         Args:
             pattern: The pattern.
-            handler: A plain function or any `Handler`.
+            handler: A function or a `Handler`.
             max_body_size: Most content in bytes.
 
         Raises:
@@ -124,7 +127,7 @@ struct Router(Handler):
 
         Args:
             pattern: The pattern.
-            handler: A plain function or any `Handler`.
+            handler: A function or a `Handler`.
             max_body_size: Most content in bytes.
 
         Raises:
@@ -143,7 +146,7 @@ struct Router(Handler):
 
         Args:
             pattern: The pattern.
-            handler: A plain function or any `Handler`.
+            handler: A function or a `Handler`.
             max_body_size: Most content in bytes.
 
         Raises:
@@ -162,7 +165,7 @@ struct Router(Handler):
 
         Args:
             pattern: The pattern.
-            handler: A plain function or any `Handler`.
+            handler: A function or a `Handler`.
             max_body_size: Most content in bytes.
 
         Raises:
@@ -181,7 +184,7 @@ struct Router(Handler):
 
         Args:
             pattern: The pattern.
-            handler: A plain function or any `Handler`.
+            handler: A function or a `Handler`.
             max_body_size: Most content in bytes.
 
         Raises:
@@ -200,7 +203,7 @@ struct Router(Handler):
 
         Args:
             pattern: The pattern.
-            handler: A plain function or any `Handler`.
+            handler: A function or a `Handler`.
             max_body_size: Most content in bytes.
 
         Raises:
@@ -219,7 +222,7 @@ struct Router(Handler):
 
         Args:
             pattern: The pattern.
-            handler: A plain function or any `Handler`.
+            handler: A function or a `Handler`.
             max_body_size: Most content in bytes.
 
         Raises:
@@ -334,16 +337,16 @@ struct Router(Handler):
         if found.route >= 0:
             return self._routes[found.route].handler.serve(req)
         if req.method == Method.OPTIONS and req.path == "*":
-            return _allow(Response(204), UInt64.MAX)
+            return with_allow(Response(204), UInt64.MAX)
         if found.allowed == 0:
             if self._fallback:
                 return self._fallback.value().serve(req)
             return not_found(req.path)
         if req.method == Method.OPTIONS:
-            return _allow(Response(204), found.allowed)
+            return with_allow(Response(204), found.allowed)
         if req.method == Method.OTHER:
             return Response(501)
-        return _allow(Response(405), found.allowed)
+        return with_allow(Response(405), found.allowed)
 
     def _capture(
         self, req: Request, found: RouteMatch
@@ -357,13 +360,13 @@ struct Router(Handler):
         var path = req.path.as_bytes()
         for index in range(found.capture_count):
             var capture = found.captures[index]
-            var name = _lend(names[index].as_bytes())
+            var name = lend_untracked(names[index].as_bytes())
             var value = path[capture.start : capture.end]
             var is_kept: Bool
             if capture.is_encoded:
                 is_kept = params.add_decoded(name, percent_decode(value))
             else:
-                is_kept = params.add(name, _lend(value))
+                is_kept = params.add(name, lend_untracked(value))
             if not is_kept:
                 return False
         return True
@@ -388,32 +391,3 @@ struct Router(Handler):
         if route.max_body_size != DEFAULT_BODY_LIMIT:
             return route.max_body_size
         return route.handler.max_body_size(req)
-
-
-@always_inline
-def _lend(octets: Span[UInt8, _]) -> StringSpan[ImmUntrackedOrigin]:
-    # SAFETY: see `Router._capture`.
-    return StringSpan(
-        unsafe_from_utf8=Span[UInt8, ImmUntrackedOrigin](
-            unsafe_ptr=octets.unsafe_ptr()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmUntrackedOrigin](),
-            length=len(octets),
-        )
-    )
-
-
-def _allow(var response: Response, allowed: UInt64) raises -> Response:
-    """Names the allowed methods (RFC 9110 section 10.2.1)."""
-    var get = UInt64(1) << UInt64(Method.GET.number)
-    var methods = allowed | (UInt64(1) << UInt64(Method.OPTIONS.number))
-    if (allowed & get) != 0:
-        methods |= UInt64(1) << UInt64(Method.HEAD.number)
-    var names = String()
-    for number in range(1, METHOD_COUNT + 1):
-        if (methods >> UInt64(number)) & 1 == 1:
-            if names.byte_length() > 0:
-                names += ", "
-            names += method_name(number)
-    response.headers.set("Allow", names)
-    return response^
