@@ -1,0 +1,282 @@
+"""Checks the rules of style.md that can be counted (H5).
+
+Each breach is printed with its file, its line and what to use instead.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from mojo_source import Function, Problem, Source, conclude, mojo_files
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("flare", "tests", "fuzz", "bench", "examples", "tools")
+TEXT_SUFFIXES = (".mojo", ".py", ".md", ".toml", ".txt", ".sh", ".c")
+# These two have to spell what they refuse.
+EXEMPT = (Path("tools/check_style.py"), Path("tests/tools"))
+
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 60
+ARGUMENTS_MAX = 5
+GENERATED = "# Generated"
+
+BANNED_NAMES = (
+    "base2 common core2 fast helper helpers impl manager misc unified util utils"
+).split()
+BANNED_WORDS = re.compile(r"\b(stubs?|TODO|FIXME|XXX)\b", re.IGNORECASE)
+MACHINE_PATH = re.compile(r"(?<![\w.])/(work|root|home|tmp/bash)/")
+REGISTRY_HOST = re.compile(
+    r"\b(pypi\.org|pythonhosted\.org|anaconda\.(org|com)|prefix\.dev"
+    r"|proxy\.golang\.org|registry\.npmjs\.org|crates\.io)"
+)
+POINTER = re.compile(
+    # A pointer with an origin that the compiler follows is as safe as a span.
+    r"Pointer\[[^\]]*(Untracked|External|Any\w*Origin)|\bOpaquePointer\["
+    r"|\bunsafe_(ptr|offset|load|store|bitcast|\w+_cast|get|set|leak|mem\w+"
+    r"|write|deinit\w*|owned_ptr|subspan)\b|\b(de)?alloc\("
+)
+EXTERNAL_CALL = re.compile(r"\bexternal_call\b")
+SYMBOL = re.compile(r"\bexternal_call\[\s*\"(\w+)\"")
+# A field-less struct and a recursive one have to write these two out.
+PASS_ALLOWED = ("__init__", "__deinit__")
+
+
+def check_text(path: Path, text: str) -> Iterator[Problem]:
+    """Looks for words, paths and hosts that belong in no file."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := BANNED_WORDS.search(line):
+            message = f"`{found[0]}`; do the work or leave it out"
+            yield Problem(path, number, message)
+        if MACHINE_PATH.search(line):
+            yield Problem(path, number, "path of one machine; use a relative one")
+        if found := REGISTRY_HOST.search(line):
+            message = f"registry host {found[0]}; leave the choice to the user"
+            yield Problem(path, number, message)
+
+
+def check_file(source: Source) -> Iterator[Problem]:
+    """Looks at a file's name and length and at its forbidden spellings."""
+    path, code = source.path, source.code
+    if path.stem in BANNED_NAMES:
+        yield Problem(path, 1, f"`{path.stem}` is no idea; name the file for its")
+    generated = source.text.startswith(GENERATED)
+    if len(code) > FILE_LINES_MAX and not generated:
+        message = f"{len(code)} lines; split by idea (at most {FILE_LINES_MAX})"
+        yield Problem(path, FILE_LINES_MAX + 1, message)
+    for number, line in enumerate(code, 1):
+        if re.match(r"\s*fn\s+\w", line):
+            yield Problem(path, number, "`fn`; write `def`")
+        if path.parts[0] not in ("flare", "examples"):
+            continue
+        if re.search(r"\bgetenv\b", line):
+            message = "`getenv`; take the value as an argument"
+            yield Problem(path, number, message)
+        if path.parts[:2] != ("flare", "sys") and EXTERNAL_CALL.search(line):
+            message = "foreign call outside flare/sys; wrap the symbol there"
+            yield Problem(path, number, message)
+
+
+def check_functions(source: Source) -> Iterator[Problem]:
+    """Looks at each function's length, arguments and body."""
+    path = source.path
+    if source.text.startswith(GENERATED):
+        return
+    for function in source.functions:
+        length = function.end_line - function.body_line + 1
+        if length > FUNCTION_LINES_MAX:
+            message = f"`{function.name}` has {length} lines; split it (at most"
+            yield Problem(path, function.line, f"{message} {FUNCTION_LINES_MAX})")
+        body = source.code[function.body_line - 1 : function.end_line]
+        if [line.strip() for line in body if line.strip()] == ["pass"]:
+            if function.name not in PASS_ALLOWED:
+                message = f"`{function.name}` does nothing; leave it out"
+                yield Problem(path, function.line, message)
+
+
+def wide_functions(source: Source) -> Iterator[Problem]:
+    """Names functions with many arguments: a warning, not a breach."""
+    for function in source.functions:
+        signature = _signature(source, function)
+        count = len(_arguments(signature))
+        if count > ARGUMENTS_MAX:
+            message = f"`{function.name}` takes {count} arguments; a type is missing"
+            yield Problem(source.path, function.line, message)
+
+
+def _signature(source: Source, function: Function) -> str:
+    lines = source.code[function.line - 1 : function.body_line - 1]
+    return "\n".join(lines) or source.code[function.line - 1]
+
+
+def _arguments(signature: str) -> list[str]:
+    """Splits a signature's argument list at its top-level commas."""
+    depth = square = 0
+    parts = [""]
+    for char in signature:
+        square += (char == "[") - (char == "]")
+        if char == "(" and square == 0:
+            depth += 1
+            if depth == 1:
+                continue
+        if char == ")" and square == 0:
+            depth -= 1
+            if depth == 0:
+                break
+        if depth == 1 and square == 0 and char == ",":
+            parts.append("")
+        elif depth:
+            parts[-1] += char
+    names = (part.strip() for part in parts)
+    return [name for name in names if name not in ("", "self", "*", "/")]
+
+
+def check_pointers(source: Source) -> Iterator[Problem]:
+    """Asks for a `# SAFETY:` beside each use of a pointer.
+
+    The comment stands inside the function, directly above it, at the head of
+    the struct around it, or at the head of the file, where it covers all.
+    """
+    path = source.path
+    if path.parts[0] != "flare" or path.parts[:2] == ("flare", "sys"):
+        return
+    safe = [n for n, line in enumerate(source.lines, 1) if "# SAFETY:" in line]
+    regions = _regions(source)
+    reported: set[int] = set()
+    imports = {n for e in source.imports for n in range(e.line, e.end_line + 1)}
+    for number, line in enumerate(source.code, 1):
+        declares = number in imports or line.startswith("comptime")
+        if declares or not POINTER.search(line):
+            continue
+        around = [r for r in regions if r[1] <= number <= r[2]]
+        covered = any(a <= n <= b for n in safe for a, b in _covering(around, source))
+        place = max((r[0] for r in around), default=number)
+        if not covered and place not in reported:
+            reported.add(place)
+            message = "pointer without `# SAFETY:`; say who keeps the memory"
+            yield Problem(path, number, f"{message} alive")
+
+
+def _regions(source: Source) -> list[tuple[int, int, int, str]]:
+    """Lists (key, first, last, kind) of each function and struct."""
+    found = []
+    for function in source.functions:
+        first = _comment_above(source, function.line)
+        found.append((function.line, first, function.end_line, "def"))
+    for index, line in enumerate(source.code):
+        if re.match(r"(struct|trait)\s", line):
+            end = index + 1
+            while end < len(source.code) and (
+                not source.code[end].strip()
+                or source.code[end][0] in " )}]"
+                or source.code[end].startswith('"""')
+            ):
+                end += 1
+            first = _comment_above(source, index + 1)
+            found.append((index + 1, first, end, "struct"))
+    return found
+
+
+def _comment_above(source: Source, line: int) -> int:
+    """Finds where the comments and decorators right above a line start."""
+    first = line
+    while first > 1 and source.lines[first - 2].strip().startswith(("#", "@")):
+        first -= 1
+    return first
+
+
+def _covering(
+    around: list[tuple[int, int, int, str]], source: Source
+) -> Iterator[tuple[int, int]]:
+    """Lists the line ranges where a `# SAFETY:` covers a place."""
+    for number, line in enumerate(source.code, 1):
+        if re.match(r"struct|trait|def|comptime|@", line):
+            # The file's head ends where its first definition's comment starts.
+            yield 1, _comment_above(source, number) - 1
+            break
+    for key, first, last, kind in around:
+        if kind == "def":
+            yield first, last
+            continue
+        inner = [f.line for f in source.functions if key < f.line <= last]
+        head = _comment_above(source, min(inner)) - 1 if inner else last
+        yield first, head
+
+
+def check_symbols(sources: list[Source]) -> Iterator[Problem]:
+    """Asks for one declaration of each C symbol."""
+    seen: dict[str, str] = {}
+    for source in sources:
+        if source.path.parts[:2] != ("flare", "sys"):
+            continue
+        for found in SYMBOL.finditer(source.text):
+            line = source.text.count("\n", 0, found.start()) + 1
+            place = f"{source.path}:{line}"
+            if found[1] in seen:
+                message = f"`{found[1]}` is declared at {seen[found[1]]} already"
+                yield Problem(source.path, line, f"{message}; call that")
+            seen.setdefault(found[1], place)
+
+
+def check_unused(sources: list[Source]) -> Iterator[Problem]:
+    """Asks that every file of the library is imported by another of it."""
+    imported: dict[str, set[Path]] = {}
+    for source in sources:
+        for entry in source.imports:
+            imported.setdefault(entry.module, set()).add(source.path)
+    for source in sources:
+        path = source.path
+        if path.name == "__init__.mojo":
+            continue
+        module = ".".join(path.with_suffix("").parts)
+        if path.stem.startswith("test_") or _has_main(source):
+            continue
+        # A test alone is no use: what only tests call is dead code.
+        users = imported.get(module, set())
+        if all(user.stem.startswith("test_") for user in users):
+            yield Problem(path, 1, "no file imports this one; use it or drop it")
+
+
+def _has_main(source: Source) -> bool:
+    return any(f.name == "main" for f in source.functions)
+
+
+def text_files(root: Path) -> Iterator[Path]:
+    """Lists the text files of the repository, as paths below `root`."""
+    tops = [root / name for name in (*FOLDERS, "docs", ".ci")]
+    found = [path for top in tops for path in top.rglob("*")]
+    found += root.glob("*")
+    for path in sorted(found):
+        named = path.suffix in TEXT_SUFFIXES or path.name in ("Makefile", "run")
+        if not path.is_file() or not named or "__pycache__" in path.parts:
+            continue
+        relative = path.relative_to(root)
+        if not any(relative.is_relative_to(exempt) for exempt in EXEMPT):
+            yield relative
+
+
+def problems(root: Path) -> list[str]:
+    """Checks one tree."""
+    found: list[Problem] = []
+    for path in text_files(root):
+        found += check_text(path, (root / path).read_text(errors="replace"))
+    sources = [Source.read(root, path) for path in mojo_files(root, *FOLDERS)]
+    for source in sources:
+        found += check_file(source)
+        found += check_functions(source)
+        found += check_pointers(source)
+    found += check_symbols(sources)
+    found += check_unused(sources)
+    return [str(problem) for problem in found]
+
+
+def main() -> int:
+    """Checks the repository; warnings do not count."""
+    for path in mojo_files(ROOT, "flare"):
+        for problem in wide_functions(Source.read(ROOT, path)):
+            print(f"warning: {problem}")
+    return conclude("style", problems(ROOT))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
