@@ -32,11 +32,24 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         self._index = index
 
     @always_inline
-    def _node(self) -> JsonNode:
+    def node(self) -> JsonNode:
+        """Reads the value's node, for code that walks a document.
+
+        Returns:
+            The node.
+        """
         return self._document[].nodes.unsafe_get(self._index)
 
     @always_inline
-    def _at(self, index: Int) -> Self:
+    def at(self, index: Int) -> Self:
+        """Looks at another node, for code that walks a document.
+
+        Args:
+            index: A node of the same document, such as a child by `node`.
+
+        Returns:
+            A view of it.
+        """
         return Self(self._document, index)
 
     @always_inline
@@ -46,7 +59,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         Returns:
             Its kind.
         """
-        return self._node().kind()
+        return self.node().kind()
 
     @always_inline
     def is_null(self) -> Bool:
@@ -90,7 +103,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
             JsonError: If the value is no number.
         """
         if self.kind() == JsonKind.INT:
-            return Float64(bitcast[DType.int64](self._node().payload))
+            return Float64(bitcast[DType.int64](self.node().payload))
         return bitcast[DType.float64](self._node_of(JsonKind.FLOAT).payload)
 
     def string_value(self) raises JsonError -> String:
@@ -114,13 +127,18 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
             JsonError: If the value is no string.
         """
         _ = self._node_of(JsonKind.STRING)
-        return self._text()
+        return self.text()
 
     @always_inline
-    def _text(self) -> StringSpan[Self.origin]:
+    def text(self) -> StringSpan[Self.origin]:
+        """Lends a string or a name, for code that walks a document.
+
+        Returns:
+            It, unescaped; of no meaning for nodes of another kind.
+        """
         # SAFETY: the parser made the node from octets of the document's own
         # buffer, which are valid UTF-8 and live as long as `origin`.
-        var node = self._node()
+        var node = self.node()
         var octets = Span[UInt8, Self.origin](
             unsafe_ptr=self._document[]
             .octets.base()
@@ -140,7 +158,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         """
         if self.kind() == JsonKind.STRING:
             return 0
-        return self._node().count()
+        return self.node().count()
 
     def __getitem__(self, index: Int) raises JsonError -> Self:
         """Finds an element of an array, in constant time.
@@ -162,7 +180,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
                 String("an element ", index),
                 String("an array of ", node.count()),
             )
-        return self._at(Int(node.payload) + index)
+        return self.at(Int(node.payload) + index)
 
     def __getitem__(self, name: StringSpan) raises JsonError -> Self:
         """Finds a member of an object, by looking at one after the other.
@@ -183,9 +201,9 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
                 JsonErrorKind.NO_MEMBER,
                 self._document[].path(self._index),
                 String('a member "', name, '"'),
-                String("an object of ", self._node().count(), " without it"),
+                String("an object of ", self.node().count(), " without it"),
             )
-        return self._at(found)
+        return self.at(found)
 
     def get(self, name: StringSpan) raises JsonError -> Optional[Self]:
         """Finds a member of an object that may be absent.
@@ -203,7 +221,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         var found = self._find(name)
         if found < 0:
             return None
-        return self._at(found)
+        return self.at(found)
 
     def contains(self, name: StringSpan) -> Bool:
         """Tells whether an object has a member.
@@ -220,7 +238,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         """Finds the node of a member's value; -1 if there is none."""
         # SAFETY: the nodes of names hold offsets into the document's buffer;
         # the lengths are equal before octets are compared.
-        var node = self._node()
+        var node = self.node()
         var wanted = JsonNode(JsonKind.STRING, name.byte_length(), 0).header
         var base = self._document[].octets.base()
         var first = Int(node.payload)
@@ -249,7 +267,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         """
         var node = self._node_of(JsonKind.ARRAY)
         var first = Int(node.payload)
-        return {self._at(first), first + node.count()}
+        return {self.at(first), first + node.count()}
 
     def members(self) raises JsonError -> JsonMembers[Self.origin]:
         """Iterates over an object.
@@ -263,11 +281,11 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         """
         var node = self._node_of(JsonKind.OBJECT)
         var first = Int(node.payload)
-        return {self._at(first), first + 2 * node.count()}
+        return {self.at(first), first + 2 * node.count()}
 
     @always_inline
     def _node_of(self, kind: JsonKind) raises JsonError -> JsonNode:
-        var node = self._node()
+        var node = self.node()
         if node.kind() != kind:
             raise JsonError.at_value(
                 JsonErrorKind.WRONG_KIND,
@@ -363,7 +381,7 @@ struct JsonMembers[origin: ImmOrigin](Copyable, Iterator):
         """
         if self._next._index >= self._end:
             raise StopIteration()
-        var name = self._next._text()
-        var value = self._next._at(self._next._index + 1)
+        var name = self._next.text()
+        var value = self._next.at(self._next._index + 1)
         self._next._index += 2
         return {name, value}

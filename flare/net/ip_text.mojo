@@ -30,6 +30,19 @@ def write_v6(high: UInt64, low: UInt64, mut writer: Some[Writer]):
         writer.write("::ffff:")
         write_v4(low & 0xFFFFFFFF, writer)
         return
+    write_v6_groups(high, low, writer)
+
+
+def write_v6_groups(high: UInt64, low: UInt64, mut writer: Some[Writer]):
+    """Writes an IPv6 address as hex groups only, as URLs have it.
+
+    Source: RFC 5952 section 4; URL Standard section 3.5 (IPv6 serializer).
+
+    Args:
+        high: The upper 64 bits.
+        low: The lower 64 bits.
+        writer: Where to.
+    """
     var run_start = -1
     var run_len = 1
     var start = 0
@@ -48,8 +61,6 @@ def write_v6(high: UInt64, low: UInt64, mut writer: Some[Writer]):
             index += run_len
             continue
         if index > 0 and index != run_start + run_len:
-            writer.write(":")
-        elif index > 0 and run_start < 0:
             writer.write(":")
         _write_hex(_group(high, low, index), writer)
         index += 1

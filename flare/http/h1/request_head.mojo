@@ -140,9 +140,11 @@ struct RequestHead(Movable):
         self.target_offset = target
         self.target_len = end - target
         self.target = split_target(self.method, base, target, end - target)
-        if unlikely(self.target.path_offset < 0):
+        # The version goes first: a target of HTTP/2 may have no form of ours.
+        var fields_offset = self._parse_version(base, end + 1, length)
+        if unlikely(self.target.path_offset < 0 and fields_offset > 0):
             raise RemoteProtocolError(materialize[Rule.TARGET](), target)
-        return self._parse_version(base, end + 1, length)
+        return fields_offset
 
     @always_inline
     def _parse_version(

@@ -28,8 +28,7 @@ struct PercentError(Copyable, Movable, Writable):
 
 
 struct EncodeSet(TrivialRegisterPassable):
-    """A set of octets to encode: controls and non-ASCII always, others by name.
-    """
+    """A set of octets to encode: controls and non-ASCII always, others by name."""
 
     var _low: UInt64
     var _high: UInt64
@@ -70,7 +69,7 @@ comptime FRAGMENT_SET = EncodeSet(' "<>`')
 """Fragment percent-encode set."""
 comptime QUERY_SET = EncodeSet(' "#<>')
 """Query percent-encode set."""
-comptime SPECIAL_QUERY_SET = EncodeSet(' "#<>\'')
+comptime SPECIAL_QUERY_SET = EncodeSet(" \"#<>'")
 """Special-query percent-encode set."""
 comptime PATH_SET = EncodeSet(' "#<>?^`{}')
 """Path percent-encode set."""
@@ -78,7 +77,7 @@ comptime USERINFO_SET = EncodeSet(' "#<>?^`{}/:;=@[\\]|')
 """Userinfo percent-encode set."""
 comptime COMPONENT_SET = EncodeSet(' "#<>?^`{}/:;=@[\\]|$%&+,')
 """Component percent-encode set: what `encodeURIComponent` encodes."""
-comptime FORM_SET = EncodeSet(' "#<>?^`{}/:;=@[\\]|$%&+,!\'()~')
+comptime FORM_SET = EncodeSet(" \"#<>?^`{}/:;=@[\\]|$%&+,!'()~")
 """application/x-www-form-urlencoded percent-encode set."""
 
 
@@ -127,9 +126,7 @@ def hex_pair_value(octets: Span[UInt8, _], index: Int) -> Int:
     return high * 16 + low
 
 
-def percent_decode_lenient(
-    octets: Span[UInt8, _], mut decoded: List[UInt8]
-):
+def percent_decode_lenient(octets: Span[UInt8, _], mut decoded: List[UInt8]):
     """Appends decoded octets; a `%` without two hex digits stands for itself.
 
     Source: URL Standard section 1.3.

@@ -1,0 +1,395 @@
+"""Writing JSON texts: piece by piece, or a parsed value at once."""
+
+from flare.bytes.buffer import Buffer
+from flare.json.error import JsonError, JsonErrorKind
+from flare.json.kind import JsonKind
+from flare.json.string import scan_plain
+from flare.json.value import JsonValue
+from flare.json.view import JsonView
+from flare.json.utf8_scratch import find_invalid_utf8
+from std.memory import bitcast
+
+comptime _VALUE = UInt8(0)
+comptime _FIRST_ELEMENT = UInt8(1)
+comptime _ELEMENT = UInt8(2)
+comptime _FIRST_NAME = UInt8(3)
+comptime _NAME = UInt8(4)
+comptime _NOTHING = UInt8(5)
+
+comptime _CLOSE_ARRAY = UInt8(93)
+comptime _CLOSE_OBJECT = UInt8(125)
+
+
+@fieldwise_init
+struct _Pending(TrivialRegisterPassable):
+    """The children of an array or object that are still to be written."""
+
+    var next: Int
+    var end: Int
+    var is_object: Bool
+
+    def is_done(self) -> Bool:
+        return self.next == self.end
+
+    def closer(self) -> UInt8:
+        return _CLOSE_OBJECT if self.is_object else _CLOSE_ARRAY
+
+
+struct JsonWriter(Movable):
+    """Writes one JSON text, compact, checking that the calls make one.
+
+    ```
+    var writer = JsonWriter()
+    writer.begin_object()
+    writer.key("id")
+    writer.value(7)
+    writer.end_object()
+    var text = writer^.finish()
+    ```
+    """
+
+    var _out: Buffer
+    var _closers: List[UInt8]
+    var _due: UInt8
+
+    def __init__(out self, capacity: Int = 256):
+        """Starts a text.
+
+        Args:
+            capacity: Bytes of text that fit without growing.
+        """
+        self._out = Buffer(capacity)
+        self._closers = List[UInt8]()
+        self._due = _VALUE
+
+    def begin_object(mut self) raises JsonError:
+        """Opens an object; `key` or `end_object` comes next.
+
+        Raises:
+            JsonError: If no value is due here.
+        """
+        self._begin_value()
+        self._out.append_octet(123)
+        self._closers.append(_CLOSE_OBJECT)
+        self._due = _FIRST_NAME
+
+    def end_object(mut self) raises JsonError:
+        """Closes the innermost object.
+
+        Raises:
+            JsonError: If that is no object, or a member lacks its value.
+        """
+        if self._due != _FIRST_NAME and self._due != _NAME:
+            raise _misuse("end_object only behind a whole member")
+        self._end(_CLOSE_OBJECT)
+
+    def begin_array(mut self) raises JsonError:
+        """Opens an array; elements or `end_array` come next.
+
+        Raises:
+            JsonError: If no value is due here.
+        """
+        self._begin_value()
+        self._out.append_octet(91)
+        self._closers.append(_CLOSE_ARRAY)
+        self._due = _FIRST_ELEMENT
+
+    def end_array(mut self) raises JsonError:
+        """Closes the innermost array.
+
+        Raises:
+            JsonError: If the innermost open thing is no array.
+        """
+        if self._due != _FIRST_ELEMENT and self._due != _ELEMENT:
+            raise _misuse("end_array only within an array")
+        self._end(_CLOSE_ARRAY)
+
+    def key(mut self, name: StringSpan) raises JsonError:
+        """Writes a member's name; its value comes next.
+
+        Args:
+            name: The name; that it is not repeated is up to the caller.
+
+        Raises:
+            JsonError: If no name is due here or the name is not UTF-8.
+        """
+        _check_utf8(name)
+        self._put_name(name)
+
+    def value(mut self, text: StringSpan) raises JsonError:
+        """Writes a string.
+
+        Args:
+            text: The string; it is escaped here.
+
+        Raises:
+            JsonError: If no value is due here or the text is not UTF-8.
+        """
+        _check_utf8(text)
+        self._begin_value()
+        self._put_string(text)
+        self._end_value()
+
+    def value(mut self, number: Int) raises JsonError:
+        """Writes an integer.
+
+        Args:
+            number: Any.
+
+        Raises:
+            JsonError: If no value is due here.
+        """
+        self._begin_value()
+        if number >= 0:
+            self._out.append_decimal(number)
+        else:
+            self._out.write(number)
+        self._end_value()
+
+    def value(mut self, number: Float64) raises JsonError:
+        """Writes a number so that it is read back as the same float.
+
+        Args:
+            number: Neither an infinity nor a NaN.
+
+        Raises:
+            JsonError: If no value is due here or the number is not finite.
+        """
+        comptime EXPONENT = UInt64(0x7FF0000000000000)
+        if bitcast[DType.uint64](number) & EXPONENT == EXPONENT:
+            raise JsonError.in_writer(
+                JsonErrorKind.NOT_FINITE,
+                "a finite number (RFC 8259 section 6)",
+            )
+        self._begin_value()
+        self._put_float(number)
+        self._end_value()
+
+    def value(mut self, flag: Bool) raises JsonError:
+        """Writes `true` or `false`.
+
+        Args:
+            flag: Which.
+
+        Raises:
+            JsonError: If no value is due here.
+        """
+        self._begin_value()
+        if flag:
+            self._out.append_literal["true"]()
+        else:
+            self._out.append_literal["false"]()
+        self._end_value()
+
+    def null(mut self) raises JsonError:
+        """Writes `null`.
+
+        Raises:
+            JsonError: If no value is due here.
+        """
+        self._begin_value()
+        self._out.append_literal["null"]()
+        self._end_value()
+
+    def value(mut self, view: JsonView) raises JsonError:
+        """Writes a parsed value with all that is inside.
+
+        Args:
+            view: The value.
+
+        Raises:
+            JsonError: If no value is due here.
+        """
+        var pending = List[_Pending]()
+        var current = view
+        while True:
+            var node = current.node()
+            var kind = node.kind()
+            var first = Int(node.payload)
+            if kind == JsonKind.ARRAY:
+                self.begin_array()
+                pending.append({first, first + node.count(), False})
+            elif kind == JsonKind.OBJECT:
+                self.begin_object()
+                pending.append({first, first + 2 * node.count(), True})
+            else:
+                self._put_scalar(current)
+            while len(pending) > 0 and pending[len(pending) - 1].is_done():
+                self._end(pending.pop().closer())
+            if len(pending) == 0:
+                return
+            ref parent = pending[len(pending) - 1]
+            if parent.is_object:
+                self._put_name(current.at(parent.next).text())
+                parent.next += 1
+            current = current.at(parent.next)
+            parent.next += 1
+
+    def finish(deinit self) raises JsonError -> String:
+        """Ends the text.
+
+        Returns:
+            It.
+
+        Raises:
+            JsonError: If there is no value yet or something is still open.
+        """
+        if self._due != _NOTHING:
+            raise _misuse("finish only behind a whole value")
+        return String(StringSpan(unsafe_from_utf8=self._out.span()))
+
+    @always_inline
+    def _begin_value(mut self) raises JsonError:
+        if self._due == _ELEMENT:
+            self._out.append_octet(44)
+        elif self._due > _ELEMENT:
+            raise _misuse("a key or an end, not a value")
+
+    @always_inline
+    def _end_value(mut self):
+        if len(self._closers) == 0:
+            self._due = _NOTHING
+        elif self._closers[len(self._closers) - 1] == _CLOSE_ARRAY:
+            self._due = _ELEMENT
+        else:
+            self._due = _NAME
+
+    def _end(mut self, closer: UInt8):
+        self._out.append_octet(closer)
+        _ = self._closers.pop()
+        self._end_value()
+
+    @always_inline
+    def _put_name(mut self, name: StringSpan) raises JsonError:
+        if self._due == _NAME:
+            self._out.append_octet(44)
+        elif self._due != _FIRST_NAME:
+            raise _misuse("a value, not a key")
+        self._put_string(name)
+        self._out.append_octet(58)
+        self._due = _VALUE
+
+    def _put_scalar(mut self, view: JsonView) raises JsonError:
+        var kind = view.kind()
+        if kind == JsonKind.STRING:
+            self._begin_value()
+            self._put_string(view.text())
+            self._end_value()
+        elif kind == JsonKind.INT:
+            self.value(view.int_value())
+        elif kind == JsonKind.FLOAT:
+            self.value(view.float_value())
+        elif kind == JsonKind.BOOL:
+            self.value(view.bool_value())
+        else:
+            self.null()
+
+    def _put_string(mut self, text: StringSpan):
+        """Writes a string with its quotes, escaped (RFC 8259 section 7)."""
+        # The text is copied first, so that the scan runs in the buffer, which
+        # has slack; mostly there is nothing to escape.
+        var count = text.byte_length()
+        self._out.append_octet(34)
+        var start = len(self._out)
+        self._out.append(text.as_bytes())
+        self._out.seal()
+        var stop = scan_plain(self._out.base(), start)
+        if stop < start + count:
+            self._out.truncate(stop)
+            self._put_escaped(text.as_bytes()[stop - start :])
+        self._out.append_octet(34)
+
+    @no_inline
+    def _put_escaped(mut self, octets: Span[UInt8, _]):
+        comptime DIGITS = StaticString("0123456789abcdef")
+        for octet in octets:
+            if octet == 34 or octet == 92:
+                self._out.append_octet(92)
+                self._out.append_octet(octet)
+            elif octet >= 32:
+                self._out.append_octet(octet)
+            elif octet == 10:
+                self._out.append_literal["\\n"]()
+            elif octet == 13:
+                self._out.append_literal["\\r"]()
+            elif octet == 9:
+                self._out.append_literal["\\t"]()
+            else:
+                var low = Int(octet & 15)
+                self._out.append_literal["\\u00"]()
+                self._out.append_octet(48 + (octet >> 4))
+                self._out.append_octet(DIGITS.as_bytes()[low])
+
+    def _put_float(mut self, number: Float64):
+        # The standard library's shortest text is sometimes read back as the
+        # neighbour when the magnitude is in this range; such a number is an
+        # integer, which is then written in full.
+        comptime DOUBTFUL_MIN = Float64(1 << 53)
+        comptime DOUBTFUL_MAX = DOUBTFUL_MIN * Float64(1 << 53)
+        var magnitude = abs(number)
+        if magnitude >= DOUBTFUL_MIN and magnitude < DOUBTFUL_MAX:
+            if not _is_read_back(number):
+                if number < 0:
+                    self._out.append_octet(45)
+                self._out.write(_integer_of(magnitude), ".0")
+                return
+        self._out.write(number)
+
+
+@always_inline
+def _check_utf8(text: StringSpan) raises JsonError:
+    if find_invalid_utf8(text.as_bytes()) < text.byte_length():
+        raise JsonError.in_writer(
+            JsonErrorKind.NOT_UTF8, "UTF-8 (RFC 8259 section 8.1)"
+        )
+
+
+def _is_read_back(number: Float64) -> Bool:
+    try:
+        return atof(String(number)) == number
+    except:
+        return False
+
+
+def _integer_of(number: Float64) -> UInt128:
+    """Converts a float from 2^53 up to below 2^106 without loss."""
+    var bits = bitcast[DType.uint64](number)
+    var mantissa = bits & ((UInt64(1) << 52) - 1) | (UInt64(1) << 52)
+    return UInt128(mantissa) << UInt128((bits >> 52) - 1075)
+
+
+@no_inline
+def _misuse(expected: StaticString) -> JsonError:
+    return JsonError.in_writer(JsonErrorKind.MISUSED_WRITER, expected)
+
+
+def dumps(value: JsonView) raises JsonError -> String:
+    """Writes a value as compact JSON text.
+
+    Args:
+        value: What to write.
+
+    Returns:
+        The text; members keep their order, and repeated names stay.
+
+    Raises:
+        JsonError: Never for a value that the parser made.
+    """
+    var writer = JsonWriter()
+    writer.value(value)
+    return writer^.finish()
+
+
+def dumps(value: JsonValue) raises JsonError -> String:
+    """Writes a value as compact JSON text; see the overload for views.
+
+    Args:
+        value: What to write.
+
+    Returns:
+        The text.
+
+    Raises:
+        JsonError: Never for a value that the parser made.
+    """
+    return dumps(value.view())

@@ -1,0 +1,199 @@
+"""Builds the servers of the wire tests once, and starts them on free ports."""
+
+import hashlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from toolchain import BUILD, build, environment, mojo_sources  # noqa: E402
+
+START_TIMEOUT_S = 10
+STOP_TIMEOUT_S = 40
+
+
+def built(name: str) -> Path:
+    """Builds tests/wire/servers/NAME.mojo unless nothing has changed."""
+    source = ROOT / "tests" / "wire" / "servers" / f"{name}.mojo"
+    digest = hashlib.sha256(source.read_bytes())
+    for path in mojo_sources("flare"):
+        digest.update(path.read_bytes())
+    binary = BUILD / "wire" / f"{name}-{digest.hexdigest()[:16]}"
+    if not binary.exists():
+        result = build(source, binary)
+        assert result.returncode == 0, result.stdout
+    return binary
+
+
+class Server:
+    """A running server; its standard error is kept in a file."""
+
+    def __init__(self, binary: Path, arguments: list[str], **options) -> None:
+        self.log = BUILD / "wire" / f"stderr-{os.getpid()}-{id(self)}.log"
+        self._log = open(self.log, "w")
+        self.process = subprocess.Popen(
+            [str(binary), "0", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=environment(),
+            **options,
+        )
+        ready, _, _ = select.select(
+            [self.process.stdout], [], [], START_TIMEOUT_S
+        )
+        assert ready, "the server did not start in time"
+        line = self.process.stdout.readline().decode()
+        assert line.startswith("listening on "), line
+        self.port = int(line.rsplit(":", 1)[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def connect(self, timeout: float = 5.0) -> socket.socket:
+        return socket.create_connection(
+            ("127.0.0.1", self.port), timeout=timeout
+        )
+
+    def stderr(self) -> str:
+        return self.log.read_text()
+
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
+    def stop(self) -> int:
+        if self.is_alive():
+            self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(STOP_TIMEOUT_S)
+        self._log.close()
+        self.log.unlink(missing_ok=True)
+        return code
+
+
+@pytest.fixture(scope="session")
+def probe():
+    """The probe server with its default configuration, for all tests."""
+    server = Server(built("probe_server"), ["linger_timeout_ms=500"])
+    yield server
+    assert server.is_alive(), "the server died during the tests"
+    assert server.stop() == 0
+
+
+@pytest.fixture
+def start():
+    """Starts servers with a configuration: start(header_timeout_ms=300)."""
+    running = []
+
+    def launch(name: str = "probe_server", popen: dict | None = None, **config):
+        arguments = [f"{key}={value}" for key, value in config.items()]
+        server = Server(built(name), arguments, **(popen or {}))
+        running.append(server)
+        return server
+
+    yield launch
+    for server in running:
+        if server.is_alive():
+            server.process.kill()
+        server.process.wait(5)
+        server._log.close()
+        server.log.unlink(missing_ok=True)
+
+
+def read_all(sock: socket.socket) -> bytes:
+    """Reads to the end of the stream; a reset counts as the end."""
+    data = b""
+    while True:
+        try:
+            piece = sock.recv(65536)
+        except ConnectionResetError:
+            return data
+        if not piece:
+            return data
+        data += piece
+
+
+class Response:
+    """One response read off a socket, strictly."""
+
+    def __init__(
+        self, status: int, fields: dict[str, str], body: bytes, head: bytes
+    ):
+        self.status, self.fields, self.body, self.head = (
+            status,
+            fields,
+            body,
+            head,
+        )
+
+
+class Client:
+    """A raw connection that reads one response after the other."""
+
+    def __init__(self, server: Server, timeout: float = 5.0) -> None:
+        self.sock = server.connect(timeout)
+        self.buffer = b""
+
+    def send(self, data: bytes) -> None:
+        self.sock.sendall(data)
+
+    def response(self, is_head: bool = False) -> Response:
+        while b"\r\n\r\n" not in self.buffer:
+            self._more()
+        head, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
+        lines = head.decode("latin-1").split("\r\n")
+        status = int(lines[0].split(" ")[1])
+        fields = {}
+        for line in lines[1:]:
+            name, value = line.split(":", 1)
+            assert name.lower() not in fields, f"{name} stands twice"
+            fields[name.lower()] = value.strip()
+        length = int(fields.get("content-length", 0))
+        if is_head or status in (204, 304) or status < 200:
+            length = 0
+        while len(self.buffer) < length:
+            self._more()
+        body, self.buffer = self.buffer[:length], self.buffer[length:]
+        return Response(status, fields, body, head)
+
+    def _more(self) -> None:
+        piece = self.sock.recv(65536)
+        if not piece:
+            raise EOFError(f"the server closed after {self.buffer!r}")
+        self.buffer += piece
+
+    def is_closed(self) -> bool:
+        """Waits for the end of the stream; False if more octets come."""
+        if self.buffer:
+            return False
+        try:
+            return self.sock.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.sock.close()
+
+
+@pytest.fixture
+def client(probe):
+    with Client(probe) as connection:
+        yield connection
+
+
+def wait_until(condition, timeout_s: float = 5.0) -> bool:
+    """Waits for a condition with a deadline, for states that have no event."""
+    end = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.005)
+    return True

@@ -1,0 +1,304 @@
+"""Connections that come, go and break, and the server's own end."""
+
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+import httpx
+from conftest import Client, read_all, wait_until
+
+HEAD = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+def test_curl(probe):
+    result = subprocess.run(
+        ["curl", "-sS", "-i", "-d", "body", f"{probe.url}/"],
+        capture_output=True,
+        timeout=10,
+    )
+    assert result.returncode == 0 and result.stdout.endswith(b"body")
+
+
+def test_httpx(probe):
+    with httpx.Client(base_url=probe.url, trust_env=False) as client:
+        for number in range(20):
+            assert client.get(f"/greet/n%20{number}").text == f"hi n {number}"
+        assert (
+            client.post("/", content=(b"x" * 1000 for _ in range(100))).content
+            == b"x" * 100_000
+        )
+        assert client.get("/nope").status_code == 404
+        assert (
+            client.delete("/greet/x").headers["allow"] == "GET, HEAD, OPTIONS"
+        )
+
+
+def test_half_close_after_the_request_still_gets_the_answer(probe):
+    with Client(probe) as client:
+        client.send(HEAD * 3)
+        client.sock.shutdown(socket.SHUT_WR)
+        assert read_all(client.sock).count(b"200 OK") == 3
+
+
+def test_half_close_in_a_request_ends_the_connection(probe):
+    with Client(probe) as client:
+        client.send(HEAD[:-3])
+        client.sock.shutdown(socket.SHUT_WR)
+        assert read_all(client.sock) == b""
+
+
+def test_half_close_with_a_large_answer(probe):
+    with Client(probe, timeout=10) as client:
+        client.send(HEAD.replace(b"/ ", b"/shared ", 1) * 5)
+        client.sock.shutdown(socket.SHUT_WR)
+        time.sleep(0.2)
+        assert len(read_all(client.sock)) > 5_000_000
+
+
+def test_reset_in_a_response_harms_nobody(probe):
+    for _ in range(50):
+        client = Client(probe)
+        client.send(HEAD.replace(b"/ ", b"/shared ", 1) * 3)
+        client.sock.setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )
+        client.sock.close()
+    with Client(probe) as client:
+        client.send(HEAD)
+        assert client.response().body == b"OK"
+
+
+def test_response_to_a_refused_upload_arrives(probe):
+    """The client is still sending when it is refused; it must see why."""
+    for _ in range(20):
+        with Client(probe) as client:
+            client.send(
+                b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n"
+            )
+            try:
+                client.send(b"x" * 300_000)
+            except OSError:
+                pass
+            assert client.response().status == 413
+
+
+def test_many_short_connections_reuse_descriptors(start):
+    """No event or timer of a dead connection reaches the next one."""
+    server = start(header_timeout_ms=200, idle_timeout_ms=200)
+    failures = []
+
+    def run(seed: int) -> None:
+        for number in range(600):
+            try:
+                with Client(server) as client:
+                    if (number + seed) % 5 == 0:
+                        client.send(
+                            HEAD[:7]
+                        )  # left behind in the middle of a head
+                        continue
+                    client.send(
+                        b"GET /greet/%d-%d HTTP/1.1\r\nHost: a\r\n\r\n"
+                        % (seed, number)
+                    )
+                    body = client.response().body
+                    if body != b"hi %d-%d" % (seed, number):
+                        failures.append(body)
+                    if number % 7 == 0:
+                        client.sock.setsockopt(
+                            socket.SOL_SOCKET,
+                            socket.SO_LINGER,
+                            struct.pack("ii", 1, 0),
+                        )
+            except OSError as error:
+                failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures[:5]
+
+
+def test_too_many_connections_are_refused_clearly(start):
+    server = start(max_connections=5)
+    kept = [Client(server) for _ in range(5)]
+    for client in kept:
+        client.send(HEAD)
+        assert client.response().body == b"OK"
+    with Client(server) as refused:
+        refused.send(HEAD)
+        response = refused.response()
+        assert response.status == 503 and response.fields["retry-after"] == "1"
+    kept.pop().sock.close()
+
+    def is_served() -> bool:
+        with Client(server) as client:
+            client.send(HEAD)
+            return client.response().status == 200
+
+    assert wait_until(is_served)
+    for client in kept:
+        client.sock.close()
+
+
+def cpu_s(process_id: int) -> float:
+    fields = open(f"/proc/{process_id}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_no_descriptors_left_is_survived_without_spinning(start):
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (260, 260))
+
+    server = start(popen={"preexec_fn": limit})
+    clients = []
+    for _ in range(300):
+        clients.append(server.connect())
+    before = cpu_s(server.process.pid)
+    time.sleep(0.6)
+    assert cpu_s(server.process.pid) - before < 0.3
+    assert "accept" in server.stderr() and server.is_alive()
+    for client in clients:
+        client.close()
+
+    def is_served() -> bool:
+        with Client(server) as client:
+            client.send(HEAD)
+            return client.response().status == 200
+
+    assert wait_until(is_served)
+    assert server.stop() == 0
+
+
+def test_sigterm_drains(start):
+    server = start()
+    with Client(server) as idle, Client(server) as busy, Client(
+        server, timeout=10
+    ) as slow:
+        idle.send(HEAD)
+        assert idle.response().status == 200
+        busy.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab")
+        slow.send(HEAD.replace(b"/ ", b"/shared ", 1) * 10)
+        time.sleep(0.2)
+        server.process.send_signal(signal.SIGTERM)
+        assert idle.is_closed()
+        busy.send(b"cd")
+        response = busy.response()
+        assert (
+            response.body == b"abcd"
+            and response.fields["connection"] == "close"
+        )
+        assert busy.is_closed()
+        assert slow.response().status == 200
+        slow.sock.close()
+        try:
+            server.connect().close()
+            refused = False
+        except ConnectionRefusedError:
+            refused = True
+        assert refused
+    assert server.process.wait(10) == 0
+    assert server.process.stdout.read() == b"stopped\n"
+
+
+def test_request_sent_with_the_signal_is_answered(start):
+    server = start()
+    client = Client(server)
+    client.send(HEAD)
+    server.process.send_signal(signal.SIGINT)
+    assert client.response().body == b"OK"
+    assert server.process.wait(10) == 0
+
+
+def test_second_signal_ends_at_once(start):
+    server = start()
+    with Client(server) as client:
+        client.send(HEAD[:10])
+        time.sleep(0.1)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        assert server.is_alive()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(2) == 0
+
+
+def test_shutdown_timeout_bounds_the_drain(start):
+    server = start(shutdown_timeout_ms=300)
+    with Client(server) as client:
+        client.send(
+            b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab"
+        )
+        time.sleep(0.1)
+        began = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(5) == 0
+        assert time.monotonic() - began < 2
+
+
+def test_signals_can_be_left_alone(start):
+    server = start(handles_signals=0)
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(5) != 0
+    assert b"stopped" not in server.process.stdout.read()
+
+
+def test_logging_can_be_switched_off(start):
+    server = start(logs_errors=0)
+    with Client(server) as client:
+        client.send(b"GET /fail HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert client.response().status == 500
+    assert server.stderr() == ""
+
+
+def test_ten_thousand_idle_connections(start):
+    count = 10_000
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count + 500:
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (min(hard, count + 1000), hard)
+        )
+
+    def limit() -> None:
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (min(hard, count + 1000), hard)
+        )
+
+    def memory() -> int:
+        for line in open(f"/proc/{server.process.pid}/status"):
+            if line.startswith("RssAnon"):
+                return int(line.split()[1]) * 1024
+        return 0
+
+    server = start(popen={"preexec_fn": limit}, header_timeout_ms=60000)
+    with Client(server) as client:
+        client.send(HEAD)
+        client.response()
+    base = memory()
+    clients = []
+    for number in range(count):
+        # One source address has too few ports for some test machines.
+        sock = socket.socket()
+        sock.bind((f"127.0.0.{1 + number // 5000}", 0))
+        sock.connect(("127.0.0.1", server.port))
+        sock.sendall(HEAD)
+        clients.append(sock)
+    for sock in clients:
+        sock.settimeout(10)
+        assert sock.recv(4096).endswith(b"OK")
+    each = (memory() - base) / count
+    before = cpu_s(server.process.pid)
+    time.sleep(2)
+    used = cpu_s(server.process.pid) - before
+    print(
+        f"\n{count} idle connections: {each:.0f} bytes each, CPU in 2 s: {used:.3f} s"
+    )
+    for sock in clients:
+        sock.close()
+    assert each < 1024
+    assert used < 0.1
