@@ -2,13 +2,13 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.scan import BytePtr
+from flare.bytes.utf8 import decode_utf8, is_valid_utf8
 from flare.bytes.word import load32, word32
 from flare.json.document import JsonDocument, JsonNode
 from flare.json.error import JsonError, JsonErrorKind
 from flare.json.kind import JsonKind
 from flare.json.number import scan_number
 from flare.json.string import scan_plain, unescape
-from flare.json.utf8_scratch import find_invalid_utf8
 from std.sys.intrinsics import likely
 
 comptime _QUOTE = UInt8(34)
@@ -94,12 +94,11 @@ struct JsonParser[origin: ImmOrigin](Movable):
                 limits.length_max,
                 "no more octets than JsonLimits.length_max",
             )
-        var invalid = find_invalid_utf8(text)
-        if invalid < len(text):
+        if not is_valid_utf8(text):
             raise JsonError.in_text(
                 JsonErrorKind.NOT_UTF8,
                 text,
-                invalid,
+                _first_invalid(text),
                 "UTF-8 (RFC 8259 section 8.1)",
             )
         self._text = text
@@ -295,3 +294,15 @@ struct JsonParser[origin: ImmOrigin](Movable):
 @always_inline
 def _closer_of(kind: JsonKind) -> UInt8:
     return _CLOSE_OBJECT if kind == JsonKind.OBJECT else _CLOSE_ARRAY
+
+
+@no_inline
+def _first_invalid(text: Span[UInt8, _]) -> Int:
+    """Finds where a text stops being UTF-8."""
+    var offset = 0
+    while offset < len(text):
+        var code_point = decode_utf8(text, offset)
+        if code_point.value < 0:
+            return offset
+        offset += code_point.octet_count
+    return offset

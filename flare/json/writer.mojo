@@ -1,12 +1,12 @@
 """Writing JSON texts: piece by piece, or a parsed value at once."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.utf8 import is_valid_utf8
 from flare.json.error import JsonError, JsonErrorKind
 from flare.json.kind import JsonKind
 from flare.json.string import scan_plain
 from flare.json.value import JsonValue
 from flare.json.view import JsonView
-from flare.json.utf8_scratch import find_invalid_utf8
 from std.memory import bitcast
 
 comptime _VALUE = UInt8(0)
@@ -338,7 +338,7 @@ struct JsonWriter(Movable):
 
 @always_inline
 def _check_utf8(text: StringSpan) raises JsonError:
-    if find_invalid_utf8(text.as_bytes()) < text.byte_length():
+    if not is_valid_utf8(text.as_bytes()):
         raise JsonError.in_writer(
             JsonErrorKind.NOT_UTF8, "UTF-8 (RFC 8259 section 8.1)"
         )

@@ -1,0 +1,8 @@
+"""JSON: strict parsing of RFC 8259 texts, read access, and writing."""
+
+from flare.json.error import JsonError, JsonErrorKind
+from flare.json.kind import JsonKind
+from flare.json.parser import JsonLimits
+from flare.json.value import JsonValue, parse
+from flare.json.view import JsonElements, JsonMember, JsonMembers, JsonView
+from flare.json.writer import JsonWriter, dumps
