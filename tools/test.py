@@ -15,6 +15,7 @@ from pathlib import Path
 import check_docs
 import check_layers
 import check_style
+import fuzz as fuzz_targets
 import unit
 from report import Report
 from toolchain import BUILD, MBLACK, ROOT, build, environment
@@ -79,26 +80,8 @@ def cross(report: Report) -> None:
 
 
 def fuzz(report: Report) -> None:
-    targets = sorted((ROOT / "fuzz").glob("fuzz_*.mojo"))
-
-    def one(source: Path) -> None:
-        binary = BUILD / "fuzz" / source.stem
-        result = build(source, binary)
-        if result.returncode:
-            report.fail(f"build of {source.name}", result.stdout[-4000:])
-            return
-        outcome = subprocess.run(
-            [str(binary), "--seed", "1", "--seconds", str(FUZZ_SECONDS)], cwd=ROOT,
-            env=environment(), text=True, errors="replace", timeout=300,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )
-        if outcome.returncode:
-            report.fail(source.name, outcome.stdout[-3000:])
-        else:
-            report.passed(source.name)
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(one, targets))
+    """Runs every fuzz target for seconds, with the same inputs each time."""
+    fuzz_targets.run(report, fuzz_targets.Options(FUZZ_SECONDS, seed=1), [])
 
 
 def vectors(report: Report) -> None:

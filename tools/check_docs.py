@@ -1,0 +1,255 @@
+"""Checks the documents: links, the map, code blocks, docstrings (H6, H9).
+
+Every relative link and anchor leads somewhere; every `file: symbol` of
+ARCHITECTURE.md exists; every name that a code block imports from flare is
+there; every code block with a `main` compiles; no public name is without a
+docstring.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from mojo_source import Problem, Source, conclude
+from report import Report
+from toolchain import BUILD, ROOT, build, mojo
+
+MAP = Path("ARCHITECTURE.md")
+MAP_LINES_MAX = 200
+SKIPPED = {".git", ".venv", "build", "node_modules", ".pytest_cache"}
+FENCE = re.compile(r"^\s*(```+|~~~+)\s*(\w*)")
+LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
+HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
+SYMBOL = re.compile(r"`([\w./-]+\.(?:mojo|py)):\s*([\w.]+)`")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced code block; `line` is that of its first line of code."""
+
+    path: Path
+    line: int
+    language: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """One Markdown file: its prose with code blanked, and its code."""
+
+    path: Path
+    prose: list[str]
+    blocks: list[Block]
+
+    @classmethod
+    def read(cls, root: Path, path: Path) -> "Page":
+        """Reads a file, named by its path below `root`."""
+        prose: list[str] = []
+        blocks: list[Block] = []
+        fence = language = ""
+        code: list[str] = []
+        for number, line in enumerate((root / path).read_text().splitlines(), 1):
+            found = FENCE.match(line)
+            if not fence and found:
+                fence, language, code = found[1], found[2], []
+            elif fence and line.strip() == fence:
+                text = "\n".join(code) + "\n"
+                blocks.append(Block(path, number - len(code), language, text))
+                fence = ""
+            elif fence:
+                code.append(line)
+            else:
+                prose.append(line)
+                continue
+            prose.append("")
+        return cls(path, prose, blocks)
+
+    def anchors(self) -> set[str]:
+        """The anchors that a browser finds here."""
+        seen: dict[str, int] = {}
+        found = set()
+        for line in self.prose:
+            if match := HEADING.match(line):
+                name = slug(match[1])
+                count = seen.get(name, 0)
+                seen[name] = count + 1
+                found.add(f"{name}-{count}" if count else name)
+            found.update(re.findall(r"<a\s+(?:id|name)=\"([^\"]+)\"", line))
+        return found
+
+
+def slug(heading: str) -> str:
+    """Makes the anchor of a heading."""
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+    return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+
+
+def pages(root: Path) -> Iterator[Page]:
+    """Reads every Markdown file of the repository."""
+    for path in sorted(root.rglob("*.md")):
+        relative = path.relative_to(root)
+        if not SKIPPED.intersection(relative.parts):
+            yield Page.read(root, relative)
+
+
+def check_links(root: Path, page: Page) -> Iterator[Problem]:
+    """Follows the links that stay in the repository."""
+    for number, line in enumerate(page.prose, 1):
+        for target in LINK.findall(re.sub(r"`[^`]*`", "", line)):
+            if re.match(r"[a-z][a-z0-9+.-]*:", target):
+                continue
+            name, _, anchor = target.partition("#")
+            place = root / page.path.parent / name if name else root / page.path
+            if not place.exists():
+                yield Problem(page.path, number, f"broken link: no {target}")
+            elif anchor and place.suffix == ".md":
+                other = place.resolve().relative_to(root.resolve())
+                if anchor not in Page.read(root, other).anchors():
+                    message = f"broken link: no heading #{anchor} in {other}"
+                    yield Problem(page.path, number, message)
+
+
+def check_map(root: Path) -> Iterator[Problem]:
+    """Looks for every `file: symbol` of the map."""
+    if not (root / MAP).exists():
+        yield Problem(MAP, 1, "missing; write the map of the library")
+        return
+    lines = (root / MAP).read_text().splitlines()
+    if len(lines) > MAP_LINES_MAX:
+        message = f"{len(lines)} lines; a map has at most {MAP_LINES_MAX}"
+        yield Problem(MAP, len(lines), message)
+    for number, line in enumerate(lines, 1):
+        for name, symbol in SYMBOL.findall(line):
+            if not (root / name).exists():
+                yield Problem(MAP, number, f"no file {name}")
+            elif not _is_defined(root, name, symbol):
+                yield Problem(MAP, number, f"{name} defines no {symbol}")
+
+
+def _is_defined(root: Path, name: str, symbol: str) -> bool:
+    """Looks for `Type`, `function` or `Type.member` in a file."""
+    source = Source.read(root, Path(name))
+    top, _, member = symbol.partition(".")
+    code = "\n".join(source.code)
+    if name.endswith(".py"):
+        pattern = rf"^\s*(def|class)\s+{top}\b"
+        return bool(re.search(pattern, code, re.MULTILINE))
+    if top not in source.defined:
+        return False
+    pattern = rf"^\s+(def|var|comptime)\s+{member}\b"
+    return not member or bool(re.search(pattern, code, re.MULTILINE))
+
+
+@cache
+def _names_of(root: Path, module: str) -> set[str] | None:
+    """The names that a program can import from a module, if there is one."""
+    base = Path(*module.split("."))
+    for path in (base.with_suffix(".mojo"), base / "__init__.mojo"):
+        if (root / path).exists():
+            source = Source.read(root, path)
+            return source.defined | source.imported
+    return None
+
+
+def check_imports(root: Path, block: Block) -> Iterator[Problem]:
+    """Looks for the names that a code block takes from flare."""
+    for entry in Source(block.path, block.text).imports:
+        if entry.module.split(".")[0] != "flare":
+            continue
+        line = block.line + entry.line - 1
+        names = _names_of(root, entry.module)
+        if names is None:
+            yield Problem(block.path, line, f"no module {entry.module}")
+            continue
+        for name in entry.names:
+            if name not in names:
+                message = f"{entry.module} has no {name}"
+                yield Problem(block.path, line, message)
+
+
+def user_blocks(page: Page) -> list[Block]:
+    """The Mojo blocks that are meant to be copied: those of README and docs."""
+    if len(page.path.parts) > 1 and page.path.parts[0] != "docs":
+        return []
+    return [block for block in page.blocks if block.language == "mojo"]
+
+
+def problems(root: Path) -> list[str]:
+    """Checks all that needs no compiler."""
+    found = list(check_map(root))
+    for page in pages(root):
+        found += check_links(root, page)
+        for block in user_blocks(page):
+            found += check_imports(root, block)
+    return [str(problem) for problem in found]
+
+
+def compile_programs(root: Path) -> tuple[int, str]:
+    """Builds the complete programs among the code blocks, all in one run.
+
+    Each becomes a module that keeps its line numbers, so that an error points
+    into the document. Returns their number and the compiler's errors.
+    """
+    blocks = [block for page in pages(root) for block in user_blocks(page)]
+    programs = [
+        block
+        for block in blocks
+        if re.search(r"^def main\(", block.text, re.MULTILINE)
+    ]
+    if not programs:
+        return 0, ""
+    folder = BUILD / "docs" / "programs"
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.mojo"):
+        old.unlink()
+    (folder / "__init__.mojo").touch()
+    imports, calls = ["from std.sys import argv"], []
+    for block in programs:
+        name = re.sub(r"\W", "_", f"{block.path.with_suffix('')}_{block.line}")
+        text = "\n" * (block.line - 1) + block.text
+        (folder / f"{name}.mojo").write_text(text)
+        imports.append(f"from programs.{name} import main as {name}")
+        calls.append(f'    if argv()[1] == "{name}":\n        {name}()\n')
+    main = "\n".join(imports) + "\n\n\ndef main() raises:\n" + "".join(calls)
+    (folder.parent / "all_programs.mojo").write_text(main)
+    result = build(
+        folder.parent / "all_programs.mojo",
+        folder.parent / "all_programs.o",
+        "--emit", "object",
+    )
+    return len(programs), result.stdout if result.returncode else ""
+
+
+def check_docstrings() -> str:
+    """Lets the compiler look for public names without a docstring."""
+    (BUILD / "docs").mkdir(parents=True, exist_ok=True)
+    result = mojo(
+        "doc", "flare", "--diagnose-missing-doc-strings", "--Werror",
+        "-o", str(BUILD / "docs" / "api.json"),
+    )
+    return result.stdout if result.returncode else ""
+
+
+def run(report: Report) -> None:
+    """Checks the documents and counts the results."""
+    found = problems(ROOT)
+    if found:
+        report.fail("documents", "\n".join(found))
+    else:
+        report.passed("documents")
+    if gaps := check_docstrings():
+        report.fail("docstrings", gaps)
+    else:
+        report.passed("docstrings")
+    count, errors = compile_programs(ROOT)
+    if errors:
+        report.fail("programs in documents", errors[-4000:])
+    else:
+        report.passed("programs in documents", count)
+
+
+if __name__ == "__main__":
+    sys.exit(conclude("documents", problems(ROOT)))
