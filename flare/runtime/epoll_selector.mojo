@@ -1,6 +1,7 @@
 """The selector of Linux."""
 
 from flare.runtime.event import Event, Interest
+from flare.runtime.selector_contract import SelectorContract
 from flare.sys.descriptor import Descriptor
 from flare.sys.epoll import (
     EPOLLERR,
@@ -59,7 +60,7 @@ def event_of_epoll(mask: UInt32, token: UInt64) -> Event:
     )
 
 
-struct EpollSelector(Movable):
+struct EpollSelector(Movable, SelectorContract):
     """Watches descriptors through epoll."""
 
     var _epoll: Descriptor

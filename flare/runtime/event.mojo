@@ -7,6 +7,8 @@ struct Interest(Equatable, ImplicitlyCopyable):
     var bits: UInt8
     """The cases, or-ed."""
 
+    comptime NONE = Interest(0)
+    """Nothing."""
     comptime READ = Interest(1)
     """Octets, connections or the end of the stream can be read."""
     comptime WRITE = Interest(2)

@@ -1,11 +1,8 @@
-"""The selector of the platform that the program is built for.
-
-A selector watches descriptors and hands back the token that each was registered
-with. `EpollSelector` and `KqueueSelector` meet one contract: `register`,
-`modify`, `deregister`, `wait` and `event`.
-"""
+"""The selector of the platform that the program is built for."""
 
 from flare.runtime.epoll_selector import EpollSelector
+from flare.runtime.kqueue_selector import KqueueSelector
+from flare.sys.platform import IS_MACOS
 
-comptime Selector = EpollSelector
-"""What watches descriptors here."""
+comptime Selector = KqueueSelector if IS_MACOS else EpollSelector
+"""What watches descriptors here; its contract is `SelectorContract`."""
