@@ -1,7 +1,8 @@
 """Runs the tests: all, or the parts named as arguments.
 
 Parts, quickest first: check (format, layers, style, docs), unit, cross, fuzz,
-vectors, examples, wire; asan only when named.
+vectors, examples, wire; asan only when named. An argument with a slash is a
+path: a test file, or a folder of them.
 """
 
 import importlib.util
@@ -139,7 +140,7 @@ def examples(report: Report) -> None:
 
 def run_pytest(report: Report, folder: str) -> None:
     """Runs pytest and counts its results one by one."""
-    if not (ROOT / folder).exists():
+    if not (ROOT / folder.split("::")[0]).exists():
         return
     log = BUILD / f"pytest-{Path(folder).name}.xml"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -183,15 +184,28 @@ PARTS = {
 }
 
 
+def run_path(report: Report, path: str) -> None:
+    """Runs the tests below a path."""
+    if not (ROOT / path.split("::")[0]).exists():
+        report.fail(path, "there is no such file or folder")
+    elif path.startswith(("tests/wire", "tests/tools")):
+        run_pytest(report, path)
+    else:
+        unit.run(report, below=path)
+
+
 def main() -> int:
     named = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     for name in named:
-        if name not in PARTS:
+        if name not in PARTS and "/" not in name:
             print(f"test: there is no part '{name}'; parts are {', '.join(PARTS)}")
             return 2
     report = Report()
     for name in named or [part for part in PARTS if part != "asan"]:
-        PARTS[name](report)
+        if name in PARTS:
+            PARTS[name](report)
+        else:
+            report.step(name, run_path, name)
     return report.close()
 
 

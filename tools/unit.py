@@ -20,12 +20,13 @@ TEST = re.compile(r"^def (test_\w+)\(\)", re.MULTILINE)
 ASAN_OPTIONS = ["--sanitize", "address", "-g1"]
 
 
-def find_tests() -> dict[Path, list[str]]:
-    """Finds the test functions of every test file."""
+def find_tests(below: str) -> dict[Path, list[str]]:
+    """Finds the test functions of every test file, or of those below a path."""
     skipped = {ROOT / "tests" / "wire", ROOT / "tests" / "vectors"}
     found = {}
     for path in sorted((ROOT / "tests").rglob("test_*.mojo")):
-        if not skipped.intersection(path.parents):
+        inside = path.relative_to(ROOT).is_relative_to(below)
+        if inside and not skipped.intersection(path.parents):
             found[path] = TEST.findall(path.read_text())
     return found
 
@@ -125,9 +126,9 @@ def read_output(output: str, report: Report) -> str | None:
     return running
 
 
-def run(report: Report, asan: bool = False) -> None:
-    """Builds and runs all unit tests."""
-    tests = find_tests()
+def run(report: Report, asan: bool = False, below: str = "tests") -> None:
+    """Builds and runs the unit tests: all, or those below a path."""
+    tests = find_tests(below)
     folder = BUILD / ("asan" if asan else "unit")
     shares = batches(tests, BATCH_COUNT)
 
@@ -138,6 +139,7 @@ def run(report: Report, asan: bool = False) -> None:
         began = time.monotonic()
         result = build(source, binary, *(ASAN_OPTIONS if asan else []))
         report.timed(f"build {binary.name}", time.monotonic() - began)
+        print(f"  {binary.name}: built, {len(names)} tests", flush=True)
         if result.returncode != 0:
             report.fail(f"build of {binary.name}", result.stdout[-6000:])
             return
