@@ -4,6 +4,7 @@ from flare.sys.errno import OsError, last_errno
 from flare.sys.platform import by_platform
 from std.ffi import external_call
 
+comptime _F_DUPFD_CLOEXEC = by_platform(1030, 67)
 comptime _F_GETFL = 3
 comptime _F_SETFL = 4
 comptime _F_SETFD = 2
@@ -102,6 +103,19 @@ def close_on_exec(number: Int32) raises OsError:
     """
     if _fcntl(number, _F_SETFD, _FD_CLOEXEC) < 0:
         raise OsError("fcntl", last_errno())
+
+
+def duplicate_from(number: Int32, lowest: Int32) -> Descriptor:
+    """Makes a second descriptor for what a first one stands for.
+
+    Args:
+        number: An open descriptor.
+        lowest: The new one has the first free number from here on.
+
+    Returns:
+        The new descriptor, closed on exec; not open if none is free.
+    """
+    return Descriptor(owned=_fcntl(number, _F_DUPFD_CLOEXEC, Int(lowest)))
 
 
 def _fcntl(number: Int32, command: Int, argument: Int) -> Int32:

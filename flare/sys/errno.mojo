@@ -1,7 +1,7 @@
 """Error numbers of the kernel, and the error that carries one."""
 
 from flare.sys.platform import by_platform
-from std.ffi import get_errno
+from std.ffi import ErrNo, get_errno, set_errno
 
 comptime EPERM = 1
 """Operation not permitted."""
@@ -17,6 +17,10 @@ comptime ENOMEM = 12
 """Out of memory."""
 comptime EACCES = 13
 """Permission denied."""
+comptime EBUSY = 16
+"""In use."""
+comptime EEXIST = 17
+"""There already."""
 comptime EINVAL = 22
 """Invalid argument."""
 comptime ENFILE = 23
@@ -57,6 +61,16 @@ def last_errno() -> Int:
         The calling thread's errno.
     """
     return Int(get_errno().value)
+
+
+@always_inline
+def keep_errno(number: Int):
+    """Puts an error number back, for code that may interrupt other code.
+
+    Args:
+        number: What `last_errno` gave.
+    """
+    set_errno(ErrNo(Int32(number)))
 
 
 @fieldwise_init

@@ -2,11 +2,12 @@
 
 A signal handler may do next to nothing. Ours writes to a pipe that an event
 loop watches. It has no way to be told which pipe, for Mojo has no mutable
-globals; so the writing end is moved to one descriptor number that is fixed.
+globals; so there is a handler for each of a few descriptor numbers, compiled
+with it, and the writing end is moved to one of these numbers.
 """
 
-from flare.sys.descriptor import close_descriptor, close_on_exec
-from flare.sys.errno import OsError, last_errno
+from flare.sys.descriptor import Descriptor, duplicate_from
+from flare.sys.errno import EBUSY, OsError, keep_errno, last_errno
 from flare.sys.pipe import Pipe, ring_bell
 from flare.sys.platform import IS_MACOS, by_platform
 from std.ffi import external_call
@@ -27,18 +28,25 @@ comptime SIGTERM = 15
 comptime _SIG_IGN = 1
 comptime _SA_RESTART = by_platform(0x10000000, 0x2)
 
-comptime SIGNAL_BELL_NUMBER: Int32 = 250
-"""The descriptor that handlers write to.
-
-High enough that a program's first files do not have it, and below the lowest
-limit on descriptors that systems set (256 on macOS).
-"""
+comptime _BELL_NUMBERS: Array[Int, 6] = [
+    250,
+    1_000,
+    4_000,
+    16_000,
+    64_000,
+    250_000,
+]
+# Far apart, so that a process full of descriptors still has one free. The first
+# is below the lowest limit that systems set (256 on macOS).
 
 comptime _Handler = def(Int32) thin abi("C") -> None
 
 
-def _on_signal(number: Int32) abi("C"):
-    ring_bell(SIGNAL_BELL_NUMBER)
+def _on_signal[bell_number: Int](number: Int32) abi("C"):
+    # The code that was interrupted may be about to read its errno.
+    var interrupted = last_errno()
+    ring_bell(Int32(bell_number))
+    keep_errno(interrupted)
 
 
 struct _LinuxSigAction:
@@ -76,10 +84,11 @@ comptime _SAVED_ACTION_LEN = 160
 struct SignalBell(Movable):
     """Rings when one of some signals arrives, while it lives.
 
-    One at a time can live in a process: signals belong to the process.
+    Signals belong to the process: of two bells for one signal, the later rings.
     """
 
     var _pipe: Pipe
+    var _writing: Descriptor
     var _signals: List[Int32]
     var _saved: List[Array[UInt8, _SAVED_ACTION_LEN]]
 
@@ -90,27 +99,35 @@ struct SignalBell(Movable):
             signals: Signal numbers.
 
         Raises:
-            OsError: If the kernel refuses.
+            OsError: If a signal cannot be caught (EINVAL), all descriptors
+                that handlers know are taken (EBUSY), or the kernel refuses.
         """
         self._pipe = Pipe()
         self._signals = []
         self._saved = []
-        var moved = external_call["dup2", Int32](
-            self._pipe.writing_number(), SIGNAL_BELL_NUMBER
-        )
-        if moved < 0:
-            raise OsError("dup2", last_errno())
-        close_on_exec(SIGNAL_BELL_NUMBER)
+        self._writing = Descriptor(owned=-1)
+        var handler = _move_bell(self._pipe.writing_number(), self._writing)
         for signal in signals:
-            self._saved.append(Array[UInt8, _SAVED_ACTION_LEN](fill=0))
-            self._signals.append(Int32(signal))
-            _install(Int32(signal), self._saved[len(self._saved) - 1])
+            try:
+                self._catch(Int32(signal), handler)
+            except error:
+                self._restore_all()
+                raise error^
 
     def __deinit__(deinit self):
         """Puts the former handlers back."""
-        for index in range(len(self._signals)):
-            _restore(self._signals[index], self._saved[index])
-        close_descriptor(SIGNAL_BELL_NUMBER)
+        self._restore_all()
+
+    def _catch(mut self, signal: Int32, handler: _Handler) raises OsError:
+        var saved = Array[UInt8, _SAVED_ACTION_LEN](fill=0)
+        _install(signal, handler, saved)
+        self._saved.append(saved^)
+        self._signals.append(signal)
+
+    def _restore_all(mut self):
+        # Backwards, for a signal may have been named twice.
+        while len(self._signals) > 0:
+            _restore(self._signals.pop(), self._saved.pop())
 
     def number(self) -> Int32:
         """Lends the descriptor that becomes readable.
@@ -129,17 +146,27 @@ struct SignalBell(Movable):
         return self._pipe.drain()
 
 
+def _move_bell(number: Int32, mut moved: Descriptor) raises OsError -> _Handler:
+    """Gives the bell a number that a handler knows; returns that handler."""
+    comptime for index in range(len(_BELL_NUMBERS)):
+        comptime bell_number = _BELL_NUMBERS[index]
+        moved = duplicate_from(number, Int32(bell_number))
+        if moved.number() == Int32(bell_number):
+            return _on_signal[bell_number]
+    raise OsError("duplicate the bell", EBUSY)
+
+
 def _install(
-    signal: Int32, mut saved: Array[UInt8, _SAVED_ACTION_LEN]
+    signal: Int32, handler: _Handler, mut saved: Array[UInt8, _SAVED_ACTION_LEN]
 ) raises OsError:
     var result: Int32
     comptime if IS_MACOS:
-        var action = _MacosSigAction(_on_signal)
+        var action = _MacosSigAction(handler)
         result = external_call["sigaction", Int32](
             signal, Pointer(to=action), saved.unsafe_ptr()
         )
     else:
-        var action = _LinuxSigAction(_on_signal)
+        var action = _LinuxSigAction(handler)
         result = external_call["sigaction", Int32](
             signal, Pointer(to=action), saved.unsafe_ptr()
         )
