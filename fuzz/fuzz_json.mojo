@@ -1,5 +1,4 @@
-"""Fuzzes JSON: what was parsed is written, and then parsed and written the same.
-"""
+"""Fuzzes JSON: the round trip of what is accepted, the offset of what is not."""
 
 from flare.json.value import JsonValue, parse
 from flare.json.writer import dumps
@@ -15,21 +14,11 @@ struct JsonTarget(Target):
         return [
             '{"a": [1, -2.5e3, true, null], "b": {"c": "x\\n\\u00e9"}}',
             '["\\ud83d\\ude00", 9223372036854775807, 1e-7, [], {}]',
-            '"a longer string, with nothing to escape in it at all"',
         ]
 
     def tokens(self) -> List[String]:
         """Lists what texts are made of."""
-        return ['"', "\\u", "\\ud800", "\\", "[", "]", "{", "}", ",", ":"] + [
-            String("true"),
-            "false",
-            "null",
-            "1e",
-            "-0",
-            ".5",
-            "1e308",
-            "é",
-        ]
+        return ['"', "\\u", "\\ud800", "[", "{", "]", "}", ":", "null", "1e308"]
 
     def run(mut self, input: Span[UInt8, _]) raises:
         """Parses the input and compares the round trip."""
@@ -42,7 +31,7 @@ struct JsonTarget(Target):
             return
         var text = dumps(value)
         if dumps(parse(text)) != text:
-            raise Error("not the same after a round trip: ", text)
+            raise Error("changed by a round trip: ", text)
 
 
 def main() raises:
