@@ -21,3 +21,4 @@ from flare.net.ip import IpAddr
 from flare.net.ip_network import IpNetwork
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
+from flare.net.zoned_ip import ZonedIpAddr

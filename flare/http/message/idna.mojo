@@ -10,11 +10,12 @@ their `xn--` form, so that no name is ever taken for another one.
 from flare.bytes.ascii import ascii_lower
 from flare.bytes.utf8 import decode_utf8
 from flare.http.message.punycode import punycode_decode, punycode_encode
+from std.builtin.globals import global_constant
 
 comptime _DOT = 46
-# First and last code points of letters that lower-casing is enough for:
-# Latin, Greek, Cyrillic, Armenian, Georgian, Kana, Han and Hangul.
-comptime _LETTERS: Array[Int, 44] = [
+# First and last code points of what lower-casing is enough for: letters of
+# Latin, Greek, Cyrillic, Armenian, Georgian, symbols, Kana, Han and Hangul.
+comptime _LETTERS: Array[Int, 46] = [
     0xC0,
     0xD6,
     0xD8,
@@ -47,6 +48,8 @@ comptime _LETTERS: Array[Int, 44] = [
     0x586,
     0x10D0,
     0x10FA,
+    0x2600,
+    0x27BF,
     0x3041,
     0x3096,
     0x30A1,
@@ -59,6 +62,32 @@ comptime _LETTERS: Array[Int, 44] = [
     0x9FFF,
     0xAC00,
     0xD7A3,
+]
+# First and last code points of blocks that are mapped to something else or
+# are no letters at all, so that no encoded label may hold them: Latin-1
+# signs, punctuation, super- and subscripts, letter-like and enclosed forms,
+# surrogates and private use, compatibility forms, mathematical letters.
+comptime _UNSTABLE: Array[Int, 20] = [
+    0x80,
+    0xB6,
+    0x2000,
+    0x209F,
+    0x2100,
+    0x218F,
+    0x2460,
+    0x24FF,
+    0x3000,
+    0x3004,
+    0x3131,
+    0x318F,
+    0x3200,
+    0x33FF,
+    0xD800,
+    0xFDFF,
+    0xFE10,
+    0xFFFF,
+    0x1D400,
+    0x1D7FF,
 ]
 
 
@@ -111,12 +140,17 @@ def _map(code_point: Int) -> Int:
     # Soft hyphen, zero-width space, word joiner, byte order mark.
     if code_point in (0xAD, 0x200B, 0x2060, 0xFEFF):
         return _IGNORED
-    for index in range(0, 44, 2):
-        if code_point < materialize[_LETTERS]()[index]:
-            return _REFUSED
-        if code_point <= materialize[_LETTERS]()[index + 1]:
-            return _lower(code_point)
+    if _is_within(global_constant[_LETTERS](), code_point):
+        return _lower(code_point)
     return _REFUSED
+
+
+def _is_within(ranges: Span[Int, _], code_point: Int) -> Bool:
+    """Tells whether one of the ranges, given by first and last, holds it."""
+    for index in range(0, len(ranges), 2):
+        if code_point >= ranges[index] and code_point <= ranges[index + 1]:
+            return True
+    return False
 
 
 def _lower(code_point: Int) -> Int:
@@ -154,5 +188,9 @@ def _is_encoded_label(encoded: Span[UInt8, _]) -> Bool:
     var has_other = False
     for code_point in decoded.value():
         has_other = has_other or code_point >= 128
+        if _is_within(global_constant[_UNSTABLE](), code_point):
+            return False
+        if code_point >= 128 and _lower(code_point) != code_point:
+            return False
     punycode_encode(Span(decoded.value()), again)
     return has_other and Span(again) == encoded

@@ -71,14 +71,14 @@ comptime QUERY_SET = EncodeSet(' "#<>')
 """Query percent-encode set."""
 comptime SPECIAL_QUERY_SET = EncodeSet(" \"#<>'")
 """Special-query percent-encode set."""
-comptime PATH_SET = EncodeSet(' "#<>?^`{}')
+comptime PATH_SET = EncodeSet(' "#<>?`{}')
 """Path percent-encode set."""
 comptime USERINFO_SET = EncodeSet(' "#<>?^`{}/:;=@[\\]|')
 """Userinfo percent-encode set."""
 comptime COMPONENT_SET = EncodeSet(' "#<>?^`{}/:;=@[\\]|$%&+,')
 """Component percent-encode set: what `encodeURIComponent` encodes."""
 comptime FORM_SET = EncodeSet(" \"#<>?^`{}/:;=@[\\]|$%&+,!'()~")
-"""application/x-www-form-urlencoded percent-encode set."""
+"""Percent-encode set of application/x-www-form-urlencoded."""
 
 
 def percent_encode[

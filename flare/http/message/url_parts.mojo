@@ -82,6 +82,14 @@ struct UrlRecord(Movable):
         self.octets = List[UInt8](capacity=64)
         self.parts = UrlParts()
 
+    def take_octets(deinit self) -> List[UInt8]:
+        """Takes the serialised URL out.
+
+        Returns:
+            The octets.
+        """
+        return self.octets^
+
     def is_special(self) -> Bool:
         """Tells whether the scheme is one of HTTP, WebSocket or FTP.
 

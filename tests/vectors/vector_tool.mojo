@@ -1,0 +1,25 @@
+"""Answers public test vectors: `vector_tool SUITE` reads one case a line on
+standard input and prints one line for each."""
+
+from std.sys import argv
+from tests.vectors.suite_ip import run_ip
+from tests.vectors.suite_url import run_url
+
+
+def _run(suite: StringSpan, line: StringSpan) raises -> String:
+    if suite == "ip":
+        return run_ip(line)
+    if suite == "url":
+        return run_url(line)
+    raise Error("unknown suite: ", suite)
+
+
+def main() raises:
+    """Runs the suite that the command line names."""
+    if len(argv()) != 2:
+        raise Error("usage: vector_tool SUITE")
+    var cases: String
+    with open("/dev/stdin", "r") as file:
+        cases = file.read()
+    for line in cases.splitlines():
+        print(_run(argv()[1], line))
