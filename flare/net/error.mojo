@@ -74,6 +74,10 @@ comptime Unreachable = NetworkErrorKind("Unreachable")
 """There is no route to the address."""
 comptime WouldBlock = NetworkErrorKind("WouldBlock")
 """A non-blocking call has nothing to do right now."""
+comptime Timeout = NetworkErrorKind("Timeout")
+"""The time that the caller allowed for an operation is over."""
+comptime DnsError = NetworkErrorKind("DnsError")
+"""A host name has no address, or no server answered."""
 comptime BadAddress = NetworkErrorKind("BadAddress")
 """A text is no address."""
 comptime OtherError = NetworkErrorKind("OtherError")
@@ -97,6 +101,27 @@ struct NetworkError(Copyable, Movable, Writable):
     var reason: String
     """The cause in words."""
 
+    def __init__(
+        out self,
+        kind: NetworkErrorKind,
+        operation: StaticString,
+        var address: String,
+        var reason: String,
+    ):
+        """Makes an error that no system call gave.
+
+        Args:
+            kind: What went wrong.
+            operation: What was tried.
+            address: With which address; empty if with none.
+            reason: The cause in words.
+        """
+        self.kind = kind
+        self.operation = operation
+        self.address = address^
+        self.number = 0
+        self.reason = reason^
+
     @implicit
     def __init__(out self, error: OsError):
         """Translates a failed system call.
@@ -113,11 +138,9 @@ struct NetworkError(Copyable, Movable, Writable):
         Args:
             error: What the parser said.
         """
-        self.kind = materialize[BadAddress]()
-        self.operation = "parse address"
-        self.address = String()
-        self.number = 0
-        self.reason = String(error)
+        self = Self(
+            materialize[BadAddress](), "parse address", String(), String(error)
+        )
 
     def __init__(out self, error: OsError, var address: String):
         """Translates a failed system call.

@@ -154,10 +154,7 @@ struct RawSocket(Movable):
         socket.set_option(SocketOption.REUSE_ADDR, 1)
         socket.set_option(SocketOption.NO_DELAY, 1)
         socket.bind(address)
-        try:
-            listen_socket(socket.number(), backlog)
-        except error:
-            raise NetworkError(error, String(address))
+        socket.listen(backlog)
         return socket^
 
     @always_inline
@@ -226,6 +223,20 @@ struct RawSocket(Movable):
             bind_socket(self._descriptor.number(), to_kernel(address))
         except error:
             raise NetworkError(error, String(address))
+
+    def listen(mut self, backlog: Int) raises NetworkError:
+        """Lets a bound socket wait for connections.
+
+        Args:
+            backlog: Most connections that wait to be accepted.
+
+        Raises:
+            NetworkError: If another socket listens there; it names the address.
+        """
+        try:
+            listen_socket(self._descriptor.number(), backlog)
+        except error:
+            raise NetworkError(error, String(self.local_addr()))
 
     def accept(mut self) -> Accepted:
         """Takes a waiting connection.

@@ -1,7 +1,7 @@
 """Socket calls. Hot ones answer a count or a negative errno and never raise."""
 
 from flare.sys.descriptor import Descriptor, close_on_exec, make_nonblocking
-from flare.sys.errno import EINTR, OsError, last_errno
+from flare.sys.errno import ECONNABORTED, OsError, last_errno
 from flare.sys.platform import IS_MACOS, by_platform
 from flare.sys.sock_addr import SockAddr
 from flare.sys.socket_option import SocketOption, set_option
@@ -125,10 +125,12 @@ def accept_socket(number: Int32, mut peer: SockAddr) -> Int32:
             return Int32(-last_errno())
         try:
             prepare_macos_socket(accepted)
-        except error:
+        except:
             var unusable = Descriptor(owned=accepted)
             unusable.close()
-            return Int32(-error.number)
+            # Options of a connection that its peer has given up already
+            # cannot be set; the next one in the queue may well be sound.
+            return Int32(-ECONNABORTED)
         return accepted
     else:
         var accepted = external_call["accept4", Int32](
