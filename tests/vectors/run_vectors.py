@@ -29,6 +29,7 @@ def is_required_url(row):
 # For each suite, which rows have to match; the rest is only counted.
 REQUIRED = {
     "ip": lambda row: True,
+    "json": lambda row: True,
     "url": is_required_url,
 }
 
@@ -53,7 +54,11 @@ def run_suite(suite, rows):
     """Feeds the rows; gives (passed, failures, informative, informative passed)."""
     text = "".join(row["line"] + "\n" for row in rows)
     done = subprocess.run(
-        [str(TOOL), suite], input=text, capture_output=True, text=True, timeout=120
+        [str(TOOL), suite],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     answers = done.stdout.splitlines()
     if done.returncode != 0 and len(answers) < len(rows):

@@ -3,12 +3,15 @@ standard input and prints one line for each."""
 
 from std.sys import argv
 from tests.vectors.suite_ip import run_ip
+from tests.vectors.suite_json import run_json
 from tests.vectors.suite_url import run_url
 
 
 def _run(suite: StringSpan, line: StringSpan) raises -> String:
     if suite == "ip":
         return run_ip(line)
+    if suite == "json":
+        return run_json(line)
     if suite == "url":
         return run_url(line)
     raise Error("unknown suite: ", suite)
