@@ -1,0 +1,73 @@
+"""Each rule of the documents' check, with a page that keeps it and one that breaks it."""
+
+import check_docs
+import pytest
+
+BASE = {
+    "ARCHITECTURE.md": "# Map\n\n- `flare/net/ip.mojo: IpAddr` is an address\n",
+    "flare/net/__init__.mojo": "from flare.net.ip import IpAddr\n",
+    "flare/net/ip.mojo": "struct IpAddr:\n    def parse(self):\n        x = 1\n",
+    "docs/guide.md": "# Guide\n\n## First steps: `bind`\n\n## Again\n\n## Again\n",
+}
+
+
+def program(text: str) -> str:
+    return f"# Title\n\n```mojo\n{text}```\n"
+
+
+ACCEPTED = {
+    "file": {"README.md": "[a](docs/guide.md) [b](docs)"},
+    "anchor elsewhere": {"README.md": "[a](docs/guide.md#first-steps-bind)"},
+    "second heading of a name": {"README.md": "[a](docs/guide.md#again-1)"},
+    "anchor here": {"README.md": "# Known limits\n\n[a](#known-limits)"},
+    "other site": {"README.md": "[a](https://example.com/x)"},
+    "link in code": {"README.md": "`[a](none.md)`\n\n```\n[a](none.md)\n```\n"},
+    "method in the map": {"ARCHITECTURE.md": "`flare/net/ip.mojo: IpAddr.parse`"},
+    "name from a front": {"README.md": program("from flare.net import IpAddr\n")},
+    "name from its file": {"README.md": program("from flare.net.ip import IpAddr\n")},
+    "other language": {"README.md": "```python\nfrom flare.no import X\n```\n"},
+}
+
+REFUSED = {
+    "file": ({"README.md": "\n[a](none.md)"}, "README.md:2: broken link"),
+    "from its own folder": (
+        {"docs/b.md": "[a](docs/guide.md)"},
+        "docs/b.md:1: broken link",
+    ),
+    "anchor": ({"README.md": "[a](docs/guide.md#none)"}, "no heading #none"),
+    "anchor here": ({"README.md": "# A\n\n[a](#b)"}, "no heading #b"),
+    "file of the map": ({"ARCHITECTURE.md": "`flare/no.mojo: A`"}, "no file flare/no"),
+    "symbol of the map": (
+        {"ARCHITECTURE.md": "`flare/net/ip.mojo: IpNet`"},
+        "defines no IpNet",
+    ),
+    "method of the map": (
+        {"ARCHITECTURE.md": "`flare/net/ip.mojo: IpAddr.no`"},
+        "defines no IpAddr.no",
+    ),
+    "long map": ({"ARCHITECTURE.md": "x\n" * 201}, "201 lines"),
+    "name": (
+        {"README.md": program("\nfrom flare.net import IpNet\n")},
+        "README.md:5: flare.net has no IpNet",
+    ),
+    "module": ({"docs/b.md": program("from flare.no import A\n")}, "no module flare.no"),
+}
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_accepts(tree, name):
+    assert check_docs.problems(tree(BASE | ACCEPTED[name])) == []
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses(tree, name):
+    files, message = REFUSED[name]
+    problems = check_docs.problems(tree(BASE | files))
+    assert len(problems) == 1
+    assert message in problems[0]
+
+
+def test_wants_a_map(tree):
+    files = {name: text for name, text in BASE.items() if name != "ARCHITECTURE.md"}
+    [problem] = check_docs.problems(tree(files))
+    assert "missing" in problem
