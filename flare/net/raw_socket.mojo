@@ -288,7 +288,7 @@ struct RawSocket(Movable):
             raise NetworkError(OsError("connect", number), String(address))
 
     @always_inline
-    def receive(mut self, room: Span[UInt8, MutUntrackedOrigin]) -> Int:
+    def receive(mut self, room: MutSpan[UInt8, _]) -> Int:
         """Reads octets.
 
         Args:

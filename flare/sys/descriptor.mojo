@@ -133,7 +133,7 @@ def close_descriptor(number: Int32):
     _ = external_call["close", Int32](number)
 
 
-def read_into(number: Int32, room: Span[UInt8, MutUntrackedOrigin]) -> Int:
+def read_into(number: Int32, room: MutSpan[UInt8, _]) -> Int:
     """Reads octets.
 
     Args:

@@ -61,17 +61,8 @@ struct Pipe(Movable):
         var total = 0
         var room = Array[UInt8, 64](fill=0)
         while True:
-            var count = read_into(
-                self._reading.number(),
-                Span[UInt8, MutUntrackedOrigin](
-                    unsafe_ptr=room.unsafe_ptr().unsafe_origin_cast[
-                        MutUntrackedOrigin
-                    ](),
-                    length=64,
-                ),
-            )
+            var count = read_into(self._reading.number(), Span(room))
             if count <= 0:
-                _ = room^
                 return total
             total += count
 

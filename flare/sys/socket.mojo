@@ -159,7 +159,7 @@ def connect_socket(number: Int32, address: SockAddr) -> Int:
 
 
 @always_inline
-def receive(number: Int32, room: Span[UInt8, MutUntrackedOrigin]) -> Int:
+def receive(number: Int32, room: MutSpan[UInt8, _]) -> Int:
     """Reads octets from a socket.
 
     Args:
