@@ -131,7 +131,7 @@ struct FieldSection(Movable):
             seen_high |= stop.has_high_octets
             if unlikely(
                 count >= limits.max_fields
-                or end - self._start > limits.max_header_size
+                or end + 2 - self._start > limits.max_header_size
             ):
                 raise _too_large(count >= limits.max_fields, end)
             var colon = scan_class[TCHAR](base, start)
@@ -155,8 +155,12 @@ struct FieldSection(Movable):
         # SAFETY: `stop` is at most `length`, where the 0 stands.
         var octet = base[unsafe_offset=stop]
         if stop >= length or (octet == 13 and stop + 1 >= length):
-            if length - self._start > limits.max_header_size:
-                raise _too_large(False, length)
+            # What is here of the line will be part of the section; an empty
+            # line will end it.
+            if stop > self._position and (
+                stop + 2 - self._start > limits.max_header_size
+            ):
+                raise _too_large(False, stop)
             return
         if octet == 13 or octet == 10:
             raise RemoteProtocolError(materialize[Rule.LINE_END](), stop)

@@ -52,9 +52,9 @@ def parse_pattern(pattern: StringSpan) raises RouteError -> List[Segment]:
     if len(octets) == 0 or octets[0] != 47:
         raise _error(pattern, "a pattern begins with '/'")
     for octet in octets:
-        if octet <= 32 or octet == 127 or octet == 35 or octet == 63:
+        if octet < 32 or octet == 127 or octet == 35 or octet == 63:
             raise _error(
-                pattern, "a pattern holds no '?', '#', space or control octet"
+                pattern, "a pattern holds no '?', '#' or control octet"
             )
         if octet == 37:
             raise _error(

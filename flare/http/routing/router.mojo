@@ -276,8 +276,9 @@ struct Router(Handler):
             var pattern = String(prefix)
             if route.pattern != "/":
                 pattern += route.pattern
+            var method = route.method
             var limit = route.max_body_size
-            self._add(route.method, pattern, route^.take_handler(), limit)
+            self._add(method, pattern, route^.take_handler(), limit)
 
     def _add(
         mut self,

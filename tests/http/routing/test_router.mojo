@@ -1,0 +1,231 @@
+"""The router: which route a request takes, and what it captures."""
+
+from flare.bytes.buffer import Buffer
+from flare.http.h1.exchange import Exchange, Progress
+from flare.http.h1.limits import HeadLimits
+from flare.http.message.path_params import PathParams
+from flare.http.message.request import Request
+from flare.http.message.response import Response, ok
+from flare.http.routing.handler import Handler
+from flare.http.routing.router import Router
+from flare.net.socket_addr import SocketAddr
+from std.testing import assert_equal, assert_true
+
+
+@fieldwise_init
+struct _Named(Handler):
+    """Answers with its name and all that was captured."""
+
+    var name: String
+
+    def serve(self, req: Request) raises -> Response:
+        var text = String(self.name)
+        ref params = req.route_params()[]
+        for index in range(len(params)):
+            var param = params.at(index)
+            text.write(" ", param.name, "=", param.value)
+        return ok(text^)
+
+
+def _quiet(req: Request) -> Response:
+    return ok("quiet")
+
+
+def _raising(req: Request) raises -> Response:
+    return ok("hi " + req.param("name") + req.param("none"))
+
+
+def _ask(
+    router: Router, method: StringSpan, target: StringSpan
+) raises -> String:
+    """Gives status, Allow and content of the router's answer."""
+    var exchange = Exchange(256)
+    exchange.input.write(method, " ", target, " HTTP/1.1\r\nHost: a\r\n\r\n")
+    _ = exchange.advance(HeadLimits(8192, 8192, 100))
+    var params = PathParams()
+    var request = exchange.request[ImmUntrackedOrigin](
+        SocketAddr.any(0),
+        Pointer(to=params).unsafe_origin_cast[MutUntrackedOrigin](),
+    )
+    var response = router.serve(request)
+    var text = String(response.status, " ")
+    var allow = response.headers.get("allow")
+    if allow:
+        text.write("[", allow.value(), "] ")
+    text.write(response.body)
+    _ = params^
+    _ = exchange^
+    return text^
+
+
+def _router() raises -> Router:
+    var router = Router()
+    router.get("/", _Named("root"))
+    router.get("/users", _Named("users"))
+    router.get("/users/", _Named("users-slash"))
+    router.get("/users/new", _Named("new"))
+    router.get("/users/:id", _Named("user"))
+    router.post("/users/:name", _Named("post-user"))
+    router.get("/users/:id/posts/:post", _Named("post"))
+    router.get("/users/new/drafts", _Named("drafts"))
+    router.get("/files/*path", _Named("file"))
+    router.get("/files/index", _Named("index"))
+    router.put("/both", _Named("put"))
+    router.all("/both", _Named("all"))
+    router.head("/own-head", _Named("head"))
+    router.get("/own-head", _Named("get"))
+    router.options("/own-options", _Named("options"))
+    router.get("/a b", _Named("space"))
+    router.get("/quiet", _quiet)
+    router.get("/raising/:name", _raising)
+    return router^
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var method: StaticString
+    var target: StaticString
+    var answer: StaticString
+
+
+def test_routes() raises:
+    var router = _router()
+    var rows: List[_Row] = [
+        _Row("GET", "/", "200 root"),
+        _Row("GET", "/users", "200 users"),
+        _Row("GET", "/users/", "200 users-slash"),
+        _Row("GET", "/users?x=1", "200 users"),
+        _Row("GET", "http://h/users", "200 users"),
+        _Row("GET", "/users/new", "200 new"),
+        _Row("GET", "/users/7", "200 user id=7"),
+        _Row("POST", "/users/7", "200 post-user name=7"),
+        _Row("POST", "/users/new", "200 post-user name=new"),
+        _Row("GET", "/users/new/posts/1", "200 post id=new post=1"),
+        _Row("GET", "/users/new/drafts", "200 drafts"),
+        _Row("GET", "/users/7/posts/", "404 not found: /users/7/posts/"),
+        _Row("GET", "/users//posts/1", "404 not found: /users//posts/1"),
+        _Row("GET", "/files/", "200 file path="),
+        _Row("GET", "/files/a/b//c", "200 file path=a/b//c"),
+        _Row("GET", "/files/index", "200 index"),
+        _Row("GET", "/files/index/x", "200 file path=index/x"),
+        _Row("GET", "/files", "404 not found: /files"),
+        _Row("PUT", "/both", "200 put"),
+        _Row("GET", "/both", "200 all"),
+        _Row("BREW", "/both", "200 all"),
+        _Row("HEAD", "/users/7", "200 user id=7"),
+        _Row("HEAD", "/own-head", "200 head"),
+        _Row("GET", "/quiet", "200 quiet"),
+        _Row("GET", "/raising/bob", "200 hi bob"),
+        _Row("GET", "/nope", "404 not found: /nope"),
+        _Row("GET", "//users", "404 not found: //users"),
+        _Row("GET", "/users/../users", "404 not found: /users/../users"),
+    ]
+    for row in rows:
+        assert_equal(
+            _ask(router, row.method, row.target), row.answer, row.target
+        )
+
+
+def test_decoding() raises:
+    var router = _router()
+    var rows: List[_Row] = [
+        _Row("GET", "/a%20b", "200 space"),
+        _Row("GET", "/%75sers", "200 users"),
+        _Row("GET", "/users/a%2Fb", "200 user id=a/b"),
+        _Row("GET", "/users/%C3%A4", "200 user id=ä"),
+        _Row("GET", "/users/1%2B+2", "200 user id=1++2"),
+        _Row("GET", "/files/%61/b%20c", "200 file path=a/b c"),
+    ]
+    for row in rows:
+        assert_equal(
+            _ask(router, row.method, row.target), row.answer, row.target
+        )
+    var malformed: List[StaticString] = [
+        "/users/%",
+        "/users/%zz",
+        "/users/%ff",
+        "/files/%c3",
+    ]
+    for target in malformed:
+        assert_true(_ask(router, "GET", target).startswith("400 "), target)
+
+
+def test_methods_that_are_not_there() raises:
+    var router = _router()
+    var rows: List[_Row] = [
+        _Row("DELETE", "/users", "405 [GET, HEAD, OPTIONS] "),
+        _Row("DELETE", "/users/7", "405 [GET, HEAD, POST, OPTIONS] "),
+        _Row("OPTIONS", "/users/7", "204 [GET, HEAD, POST, OPTIONS] "),
+        _Row("OPTIONS", "/own-options", "200 options"),
+        _Row("GET", "/own-options", "405 [OPTIONS] "),
+        _Row("BREW", "/users", "501 "),
+        _Row("OPTIONS", "/nope", "404 not found: /nope"),
+    ]
+    for row in rows:
+        assert_equal(
+            _ask(router, row.method, row.target), row.answer, row.target
+        )
+
+
+def _conflict(mut router: Router, pattern: StringSpan) -> String:
+    try:
+        router.get(pattern, _Named("again"))
+    except error:
+        return String(error)
+    return ""
+
+
+def test_conflicts_name_both_patterns() raises:
+    var router = _router()
+    assert_true("'/users/:id'" in _conflict(router, "/users/:other"))
+    assert_true("'/users/:other'" in _conflict(router, "/users/:other"))
+    assert_true("'/files/*path'" in _conflict(router, "/files/*rest"))
+    assert_true("'/users'" in _conflict(router, "/users"))
+    assert_equal(_conflict(router, "/files/:one"), "")
+
+
+def test_mount_takes_routes_over() raises:
+    var inner = Router()
+    inner.get("/", _Named("inner-root"))
+    inner.get("/:id", _Named("inner"))
+    var router = _router()
+    router.mount("/api/:version", inner^)
+    assert_equal(_ask(router, "GET", "/api/v1/7"), "200 inner version=v1 id=7")
+    assert_equal(_ask(router, "GET", "/api/v1"), "200 inner-root version=v1")
+
+
+def test_mount_refuses_a_prefix_that_ends_with_a_slash() raises:
+    var router = Router()
+    try:
+        router.mount("/api/", Router())
+    except error:
+        assert_true("'/api/'" in String(error))
+        return
+    raise Error("the prefix was taken")
+
+
+def test_fallback() raises:
+    var router = _router()
+    router.fallback(_Named("fallback"))
+    assert_equal(_ask(router, "GET", "/nope"), "200 fallback")
+    assert_equal(_ask(router, "GET", "/users"), "200 users")
+
+
+def test_a_router_is_a_handler_and_may_be_nested() raises:
+    var inner = Router()
+    inner.get("/n/:id/*rest", _Named("nested"))
+    var outer = Router()
+    outer.get("/n/*all", inner^)
+    assert_equal(
+        _ask(outer, "GET", "/n/1/b%20c"),
+        "200 nested all=1/b c id=1 rest=b c",
+    )
+
+
+def test_ten_thousand_routes() raises:
+    var router = Router()
+    for number in range(10_000):
+        router.get(String("/r", number, "/:id"), _Named(String(number)))
+    assert_equal(_ask(router, "GET", "/r0/a"), "200 0 id=a")
+    assert_equal(_ask(router, "GET", "/r9999/b"), "200 9999 id=b")
+    assert_equal(_ask(router, "GET", "/r10000/b"), "404 not found: /r10000/b")

@@ -1,0 +1,58 @@
+"""What a configuration refuses, and how it says so."""
+
+from flare.http.server.config import ServerConfig
+from std.testing import assert_equal, assert_true
+
+
+def _refusal(config: ServerConfig) -> String:
+    try:
+        config.check()
+    except error:
+        return String(error)
+    return ""
+
+
+def test_default_is_good() raises:
+    assert_equal(_refusal(ServerConfig()), "")
+
+
+def test_contradictions_name_both_fields() raises:
+    var small = _refusal(ServerConfig(max_body_size=100))
+    assert_true("max_body_size (100)" in small, small)
+    assert_true("max_header_size (8192)" in small, small)
+    var large = _refusal(
+        ServerConfig(max_header_size=60_000, max_target_size=60_000)
+    )
+    assert_true("max_header_size (60000)" in large, large)
+    assert_true("max_target_size (60000)" in large, large)
+
+
+def test_every_range_is_checked() raises:
+    assert_true("max_fields" in _refusal(ServerConfig(max_fields=0)))
+    assert_true("max_target" in _refusal(ServerConfig(max_target_size=0)))
+    assert_true("max_header" in _refusal(ServerConfig(max_header_size=1)))
+    assert_true("max_body" in _refusal(ServerConfig(max_body_size=-1)))
+    assert_true("max_conn" in _refusal(ServerConfig(max_connections=0)))
+    assert_true(
+        "max_keepalive" in _refusal(ServerConfig(max_keepalive_requests=-1))
+    )
+    assert_true("min_body" in _refusal(ServerConfig(min_body_rate=-1)))
+    assert_true("header_time" in _refusal(ServerConfig(header_timeout_ms=0)))
+    assert_true("body_time" in _refusal(ServerConfig(body_timeout_ms=0)))
+    assert_true("idle_time" in _refusal(ServerConfig(idle_timeout_ms=-1)))
+    assert_true("write_time" in _refusal(ServerConfig(write_timeout_ms=0)))
+    assert_true("linger_time" in _refusal(ServerConfig(linger_timeout_ms=0)))
+    assert_true(
+        "shutdown_time" in _refusal(ServerConfig(shutdown_timeout_ms=0))
+    )
+
+
+def test_config_can_be_made_at_compile_time() raises:
+    comptime CONFIG: ServerConfig = ServerConfig(
+        max_header_size=4096,
+        max_body_size=64 * 1024,
+        max_keepalive_requests=1000,
+        idle_timeout_ms=30_000,
+    )
+    comptime size = CONFIG.max_body_size
+    assert_equal(size, 65_536)
