@@ -5,7 +5,7 @@ setup: ; @python3 tools/setup.py
 run: setup ; @$(PY) tools/run.py examples/server.mojo
 test: setup ; @$(PY) tools/test.py $(ONLY)
 check: setup ; @$(PY) tools/test.py check
-format: setup ; @.venv/bin/mblack -q flare tests examples fuzz bench
+format: setup ; @.venv/bin/mblack -q --include '\.mojo$$' .
 test-asan: setup ; @$(PY) tools/test.py asan
 fuzz: setup ; @$(PY) tools/fuzz.py --seconds 60
 bench: setup ; @$(PY) bench/bench.py

@@ -51,7 +51,9 @@ class Page:
         blocks: list[Block] = []
         fence = language = ""
         code: list[str] = []
-        for number, line in enumerate((root / path).read_text().splitlines(), 1):
+        for number, line in enumerate(
+            (root / path).read_text().splitlines(), 1
+        ):
             found = FENCE.match(line)
             if not fence and found:
                 fence, language, code = found[1], found[2], []
@@ -218,7 +220,8 @@ def compile_programs(root: Path) -> tuple[int, str]:
     result = build(
         folder.parent / "all_programs.mojo",
         folder.parent / "all_programs.o",
-        "--emit", "object",
+        "--emit",
+        "object",
     )
     return len(programs), result.stdout if result.returncode else ""
 
@@ -227,8 +230,12 @@ def check_docstrings() -> str:
     """Lets the compiler look for public names without a docstring."""
     (BUILD / "docs").mkdir(parents=True, exist_ok=True)
     result = mojo(
-        "doc", "flare", "--diagnose-missing-doc-strings", "--Werror",
-        "-o", str(BUILD / "docs" / "api.json"),
+        "doc",
+        "flare",
+        "--diagnose-missing-doc-strings",
+        "--Werror",
+        "-o",
+        str(BUILD / "docs" / "api.json"),
     )
     return result.stdout if result.returncode else ""
 

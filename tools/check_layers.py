@@ -88,7 +88,9 @@ class Graph:
             return
         inside = source.path.parts[0] == "flare"
         if inside and entry.module.split(".")[0] != "flare":
-            refuse(f"the library imports {entry.module}, which is not part of it")
+            refuse(
+                f"the library imports {entry.module}, which is not part of it"
+            )
             return
         if not entry.names:
             refuse("whole-module import; write `from module import Name`")

@@ -49,7 +49,9 @@ def check_text(path: Path, text: str) -> Iterator[Problem]:
             message = f"`{found[0]}`; do the work or leave it out"
             yield Problem(path, number, message)
         if MACHINE_PATH.search(line):
-            yield Problem(path, number, "path of one machine; use a relative one")
+            yield Problem(
+                path, number, "path of one machine; use a relative one"
+            )
         if found := REGISTRY_HOST.search(line):
             message = f"registry host {found[0]}; leave the choice to the user"
             yield Problem(path, number, message)
@@ -59,7 +61,9 @@ def check_file(source: Source) -> Iterator[Problem]:
     """Looks at a file's name and length and at its forbidden spellings."""
     path, code = source.path, source.code
     if path.stem in BANNED_NAMES:
-        yield Problem(path, 1, f"`{path.stem}` is no idea; name the file for its")
+        yield Problem(
+            path, 1, f"`{path.stem}` is no idea; name the file for its"
+        )
     generated = source.text.startswith(GENERATED)
     if len(code) > FILE_LINES_MAX and not generated:
         message = f"{len(code)} lines; split by idea (at most {FILE_LINES_MAX})"
@@ -86,7 +90,9 @@ def check_functions(source: Source) -> Iterator[Problem]:
         length = _body_length(source, function)
         if length > FUNCTION_LINES_MAX:
             message = f"`{function.name}` has {length} lines; split it (at most"
-            yield Problem(path, function.line, f"{message} {FUNCTION_LINES_MAX})")
+            yield Problem(
+                path, function.line, f"{message} {FUNCTION_LINES_MAX})"
+            )
         body = source.code[function.body_line - 1 : function.end_line]
         if [line.strip() for line in body if line.strip()] == ["pass"]:
             if function.name not in PASS_ALLOWED:
@@ -112,7 +118,9 @@ def wide_functions(source: Source) -> Iterator[Problem]:
         signature = _signature(source, function)
         count = len(_arguments(signature))
         if count > ARGUMENTS_MAX:
-            message = f"`{function.name}` takes {count} arguments; a type is missing"
+            message = (
+                f"`{function.name}` takes {count} arguments; a type is missing"
+            )
             yield Problem(source.path, function.line, message)
 
 
@@ -161,7 +169,9 @@ def check_pointers(source: Source) -> Iterator[Problem]:
         if declares or not POINTER.search(line):
             continue
         around = [r for r in regions if r[1] <= number <= r[2]]
-        covered = any(a <= n <= b for n in safe for a, b in _covering(around, source))
+        covered = any(
+            a <= n <= b for n in safe for a, b in _covering(around, source)
+        )
         place = max((r[0] for r in around), default=number)
         if not covered and place not in reported:
             reported.add(place)
@@ -225,7 +235,9 @@ def check_symbols(sources: list[Source]) -> Iterator[Problem]:
             line = source.text.count("\n", 0, found.start()) + 1
             place = f"{source.path}:{line}"
             if found[1] in seen:
-                message = f"`{found[1]}` is declared at {seen[found[1]]} already"
+                message = (
+                    f"`{found[1]}` is declared at {seen[found[1]]} already"
+                )
                 yield Problem(source.path, line, f"{message}; call that")
             seen.setdefault(found[1], place)
 
@@ -248,7 +260,9 @@ def check_unused(sources: list[Source]) -> Iterator[Problem]:
             # What only tests call is dead code.
             users = {user for user in users if user.parts[0] != "tests"}
         if not users:
-            yield Problem(path, 1, "no file imports this one; use it or drop it")
+            yield Problem(
+                path, 1, "no file imports this one; use it or drop it"
+            )
 
 
 def _has_main(source: Source) -> bool:

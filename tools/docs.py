@@ -29,7 +29,9 @@ def read_library() -> Node:
     return json.loads(target.read_text())["decl"]
 
 
-def declarations(package: Node, prefix: str = "") -> dict[tuple[str, str], Node]:
+def declarations(
+    package: Node, prefix: str = ""
+) -> dict[tuple[str, str], Node]:
     """Finds every declaration by its module and name."""
     name = f"{prefix}{package['name']}"
     found = {}
@@ -73,7 +75,9 @@ def function_section(name: str, node: Node, level: int) -> list[str]:
     signature = node["signature"]
     if node["raises"] and " raises" not in signature:
         head, arrow, result = signature.rpartition(" -> ")
-        signature = f"{head} raises -> {result}" if arrow else f"{signature} raises"
+        signature = (
+            f"{head} raises -> {result}" if arrow else f"{signature} raises"
+        )
     out = [f"{'#' * level} `{name}`", "", "```mojo", signature, "```", ""]
     out += prose(node)
     for entry in node["parameters"] + node["args"]:

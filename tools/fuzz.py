@@ -79,8 +79,13 @@ def run_target(source: Path, options: Options, report: Report) -> None:
         command += ["--corpus", str(corpus)]
     try:
         outcome = subprocess.run(
-            command, cwd=ROOT, env=environment(), text=True, errors="replace",
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            command,
+            cwd=ROOT,
+            env=environment(),
+            text=True,
+            errors="replace",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             timeout=options.seconds + GRACE_S,
         )
         output, status = outcome.stdout, f"status {outcome.returncode}"

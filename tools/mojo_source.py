@@ -186,7 +186,9 @@ def _read_import(
     """Reads one statement; `import a, b` gives two entries."""
     words = text.split()
     if words[0] == "import":
-        modules = re.findall(r"([\w.]+)(?:\s+as\s+\w+)?", text.split(None, 1)[1])
+        modules = re.findall(
+            r"([\w.]+)(?:\s+as\s+\w+)?", text.split(None, 1)[1]
+        )
         return [Import(line, end_line, indent, name, ()) for name in modules]
     match = re.match(r"\s*from\s+([\w.]+)\s+import\s+(.*)", text)
     if not match:

@@ -35,7 +35,11 @@ class Report:
     def step(self, title: str, function, *arguments) -> None:
         """Runs one part of the tests and says how it went."""
         print(f"== {title} ...", flush=True)
-        began, before, failed = time.monotonic(), self.pass_count, len(self.failures)
+        began, before, failed = (
+            time.monotonic(),
+            self.pass_count,
+            len(self.failures),
+        )
         try:
             function(self, *arguments)
         except Exception as error:  # a part that breaks must not hide the others
@@ -44,7 +48,8 @@ class Report:
         self.timed(title, seconds)
         print(
             f"== {title}: {self.pass_count - before} passed,"
-            f" {len(self.failures) - failed} failed ({seconds:.0f} s)", flush=True,
+            f" {len(self.failures) - failed} failed ({seconds:.0f} s)",
+            flush=True,
         )
 
     def close(self) -> int:
@@ -53,7 +58,11 @@ class Report:
         for seconds, name in sorted(self.times, reverse=True)[:5]:
             print(f"  {seconds:7.1f} s  {name}")
         for name, message in self.failures:
-            print(f"FAILED {name}: {message.strip().splitlines()[0] if message.strip() else ''}")
+            print(
+                f"FAILED {name}: {message.strip().splitlines()[0] if message.strip() else ''}"
+            )
         skipped = f", {self.skip_count} skipped" if self.skip_count else ""
-        print(f"\n{self.pass_count} passed, {len(self.failures)} failed{skipped}")
+        print(
+            f"\n{self.pass_count} passed, {len(self.failures)} failed{skipped}"
+        )
         return 1 if self.failures else 0

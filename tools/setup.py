@@ -26,7 +26,9 @@ def check_system() -> None:
     if sys.version_info < (3, 10):
         fail("Python 3.10 or newer is needed: apt-get install python3")
     if shutil.which("cc") is None:
-        fail("a C compiler is needed for linking: apt-get install gcc libc6-dev")
+        fail(
+            "a C compiler is needed for linking: apt-get install gcc libc6-dev"
+        )
     if shutil.which("curl") is None:
         fail("curl is needed by the tests: apt-get install curl")
     try:
@@ -44,10 +46,19 @@ def main() -> None:
     if not (VENV / "bin" / "python").exists():
         venv.EnvBuilder(with_pip=True, clear=VENV.exists()).create(VENV)
     command = [
-        str(VENV / "bin" / "python"), "-m", "pip", "install",
-        "--disable-pip-version-check", "--require-hashes", "--no-deps",
-        "--only-binary", ":all:", "--progress-bar", "on",
-        "-r", str(REQUIREMENTS),
+        str(VENV / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--require-hashes",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--progress-bar",
+        "on",
+        "-r",
+        str(REQUIREMENTS),
     ]
     if subprocess.run(command).returncode != 0:
         fail("pip could not install requirements.txt; see its message above")

@@ -21,7 +21,6 @@ import unit
 from report import Report
 from toolchain import BUILD, MBLACK, ROOT, build, environment
 
-FORMATTED = ["flare", "tests", "examples", "fuzz", "bench"]
 CROSS_TARGETS = [
     ("aarch64-unknown-linux-gnu", "generic"),
     ("arm64-apple-macosx14", "apple-m1"),
@@ -31,13 +30,16 @@ EXAMPLE_TIMEOUT_S = 60
 
 
 def check_format(report: Report) -> None:
-    folders = [folder for folder in FORMATTED if (ROOT / folder).exists()]
     result = subprocess.run(
-        [str(MBLACK), "--check", "-q", *folders], cwd=ROOT, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        [str(MBLACK), "--check", "--include", r"\.mojo$", "."],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
     if result.returncode:
-        report.fail("format", f"run `make format`\n{result.stdout}")
+        lines = [x for x in result.stdout.splitlines() if x.startswith("would")]
+        report.fail("format", "run `make format`\n" + "\n".join(lines))
     else:
         report.passed("format")
 
@@ -48,8 +50,12 @@ def check_tools(report: Report) -> None:
 
 def check(report: Report) -> None:
     report.step("format", check_format)
-    report.step("layers", lambda r: r_problems(r, "layers", check_layers.problems(ROOT)))
-    report.step("style", lambda r: r_problems(r, "style", check_style.problems(ROOT)))
+    report.step(
+        "layers", lambda r: r_problems(r, "layers", check_layers.problems(ROOT))
+    )
+    report.step(
+        "style", lambda r: r_problems(r, "style", check_style.problems(ROOT))
+    )
     report.step("tests of the tools", check_tools)
     report.step("docs", check_docs.run)
 
@@ -68,8 +74,14 @@ def cross(report: Report) -> None:
     def one(target: tuple[str, str]) -> None:
         triple, cpu = target
         result = build(
-            source, BUILD / "cross" / f"{triple}.o",
-            "--target-triple", triple, "--target-cpu", cpu, "--emit", "object",
+            source,
+            BUILD / "cross" / f"{triple}.o",
+            "--target-triple",
+            triple,
+            "--target-cpu",
+            cpu,
+            "--emit",
+            "object",
         )
         if result.returncode:
             report.fail(f"cross build for {triple}", result.stdout[-4000:])
@@ -119,12 +131,21 @@ def examples(report: Report) -> None:
             report.fail(f"build of {source.name}", result.stdout[-4000:])
             return
         outcome = subprocess.run(
-            [str(binary)], cwd=ROOT, env=environment(), text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=EXAMPLE_TIMEOUT_S,
+            [str(binary)],
+            cwd=ROOT,
+            env=environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            timeout=EXAMPLE_TIMEOUT_S,
         )
-        wanted, got = expected_output(source), outcome.stdout.rstrip("\n").splitlines()
+        wanted, got = (
+            expected_output(source),
+            outcome.stdout.rstrip("\n").splitlines(),
+        )
         matches = len(wanted) == len(got) and all(
-            re.fullmatch(re.escape(w).replace(r"\*", ".*"), g) for w, g in zip(wanted, got)
+            re.fullmatch(re.escape(w).replace(r"\*", ".*"), g)
+            for w, g in zip(wanted, got)
         )
         if outcome.returncode or not matches:
             report.fail(
@@ -145,9 +166,19 @@ def run_pytest(report: Report, folder: str) -> None:
     log = BUILD / f"pytest-{Path(folder).name}.xml"
     log.parent.mkdir(parents=True, exist_ok=True)
     result = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x" if "-x" in sys.argv else "-q",
-         folder, f"--junitxml={log}", "-p", "no:cacheprovider"],
-        cwd=ROOT, env=environment(),
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x" if "-x" in sys.argv else "-q",
+            folder,
+            f"--junitxml={log}",
+            "-p",
+            "no:cacheprovider",
+        ],
+        cwd=ROOT,
+        env=environment(),
     )
     import xml.etree.ElementTree as xml
 
@@ -156,7 +187,9 @@ def run_pytest(report: Report, folder: str) -> None:
         return
     for case in xml.parse(log).getroot().iter("testcase"):
         name = f"{case.get('classname')}::{case.get('name')}"
-        trouble = case.find("failure") if case.find("failure") is not None else case.find("error")
+        trouble = case.find("failure") if case.find(
+            "failure"
+        ) is not None else case.find("error")
         if trouble is not None:
             report.fail(name, trouble.get("message") or "failed")
         elif case.find("skipped") is not None:
@@ -195,10 +228,14 @@ def run_path(report: Report, path: str) -> None:
 
 
 def main() -> int:
-    named = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    named = [
+        argument for argument in sys.argv[1:] if not argument.startswith("-")
+    ]
     for name in named:
         if name not in PARTS and "/" not in name:
-            print(f"test: there is no part '{name}'; parts are {', '.join(PARTS)}")
+            print(
+                f"test: there is no part '{name}'; parts are {', '.join(PARTS)}"
+            )
             return 2
     report = Report()
     for name in named or [part for part in PARTS if part != "asan"]:

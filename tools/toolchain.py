@@ -17,18 +17,29 @@ def environment() -> dict[str, str]:
 def mojo(*arguments: str, timeout_s: int = 900) -> subprocess.CompletedProcess:
     """Runs the compiler in the project's root and captures what it says."""
     result = subprocess.run(
-        [str(MOJO), *arguments], cwd=ROOT, env=environment(), text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout_s,
+        [str(MOJO), *arguments],
+        cwd=ROOT,
+        env=environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=timeout_s,
     )
-    lines = [line for line in result.stdout.splitlines() if "Crashpad" not in line]
+    lines = [
+        line for line in result.stdout.splitlines() if "Crashpad" not in line
+    ]
     result.stdout = "\n".join(lines)
     return result
 
 
-def build(source: Path, output: Path, *options: str) -> subprocess.CompletedProcess:
+def build(
+    source: Path, output: Path, *options: str
+) -> subprocess.CompletedProcess:
     """Builds a program against the library in this tree."""
     output.parent.mkdir(parents=True, exist_ok=True)
-    return mojo("build", "-I", str(ROOT), *options, str(source), "-o", str(output))
+    return mojo(
+        "build", "-I", str(ROOT), *options, str(source), "-o", str(output)
+    )
 
 
 def mojo_sources(*folders: str) -> list[Path]:

@@ -42,7 +42,9 @@ def batches(tests: dict[Path, list[str]], count: int) -> list[list[Path]]:
     return [share for share in shares if share]
 
 
-def write_main(path: Path, files: list[Path], tests: dict, asan: bool) -> list[str]:
+def write_main(
+    path: Path, files: list[Path], tests: dict, asan: bool
+) -> list[str]:
     """Writes the main of a batch; gives the names of its tests in order."""
     imports = ["from std.sys import argv, exit"]
     calls, names = [], []
@@ -55,11 +57,12 @@ def write_main(path: Path, files: list[Path], tests: dict, asan: bool) -> list[s
             alias = f"t{len(names)}"
             imports.append(f"from {module} import {test} as {alias}")
             name = f"{relative}::{test}"
-            calls.append(f'    if first <= {len(names)}: _run["{name}", {alias}]()')
+            calls.append(
+                f'    if first <= {len(names)}: _run["{name}", {alias}]()'
+            )
             names.append(name)
     start = (
-        '    external_call["KGEN_CompilerRT_SetAsanAllocators", NoneType]()\n'
-        if asan else ""
+        '    external_call["KGEN_CompilerRT_SetAsanAllocators", NoneType]()\n' if asan else ""
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
@@ -69,10 +72,12 @@ def write_main(path: Path, files: list[Path], tests: dict, asan: bool) -> list[s
         + "    try:\n        test()\n"
         + '        print("PASS", name, flush=True)\n'
         + '    except error:\n        print("FAIL", name, flush=True)\n'
-        + '        print(error, flush=True)\n'
-        + "\ndef main() raises:\n" + start
+        + "        print(error, flush=True)\n"
+        + "\ndef main() raises:\n"
+        + start
         + "    var first = Int(String(argv()[1]))\n"
-        + "\n".join(calls) + "\n    print(\"END\", flush=True)\n"
+        + "\n".join(calls)
+        + '\n    print("END", flush=True)\n'
     )
     return names
 
@@ -83,9 +88,14 @@ def run_batch(binary: Path, names: list[str], report: Report) -> None:
     while first < len(names):
         try:
             result = subprocess.run(
-                [str(binary), str(first)], cwd=ROOT, env=environment(), text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                timeout=TEST_TIMEOUT_S, errors="replace",
+                [str(binary), str(first)],
+                cwd=ROOT,
+                env=environment(),
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=TEST_TIMEOUT_S,
+                errors="replace",
             )
             output, code = result.stdout, result.returncode
         except subprocess.TimeoutExpired as error:
@@ -98,7 +108,9 @@ def run_batch(binary: Path, names: list[str], report: Report) -> None:
             report.fail(f"{binary.name} (at exit)", output[-3000:])
             return
         if last is None:
-            report.fail(f"{binary.name}", f"ended with {code}:\n{output[-3000:]}")
+            report.fail(
+                f"{binary.name}", f"ended with {code}:\n{output[-3000:]}"
+            )
             return
         report.fail(last, f"killed the program ({code}):\n{output[-3000:]}")
         first = names.index(last) + 1

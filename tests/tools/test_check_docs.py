@@ -22,9 +22,15 @@ ACCEPTED = {
     "anchor here": {"README.md": "# Known limits\n\n[a](#known-limits)"},
     "other site": {"README.md": "[a](https://example.com/x)"},
     "link in code": {"README.md": "`[a](none.md)`\n\n```\n[a](none.md)\n```\n"},
-    "method in the map": {"ARCHITECTURE.md": "`flare/net/ip.mojo: IpAddr.parse`"},
-    "name from a front": {"README.md": program("from flare.net import IpAddr\n")},
-    "name from its file": {"README.md": program("from flare.net.ip import IpAddr\n")},
+    "method in the map": {
+        "ARCHITECTURE.md": "`flare/net/ip.mojo: IpAddr.parse`"
+    },
+    "name from a front": {
+        "README.md": program("from flare.net import IpAddr\n")
+    },
+    "name from its file": {
+        "README.md": program("from flare.net.ip import IpAddr\n")
+    },
     "other language": {"README.md": "```python\nfrom flare.no import X\n```\n"},
 }
 
@@ -36,7 +42,10 @@ REFUSED = {
     ),
     "anchor": ({"README.md": "[a](docs/guide.md#none)"}, "no heading #none"),
     "anchor here": ({"README.md": "# A\n\n[a](#b)"}, "no heading #b"),
-    "file of the map": ({"ARCHITECTURE.md": "`flare/no.mojo: A`"}, "no file flare/no"),
+    "file of the map": (
+        {"ARCHITECTURE.md": "`flare/no.mojo: A`"},
+        "no file flare/no",
+    ),
     "symbol of the map": (
         {"ARCHITECTURE.md": "`flare/net/ip.mojo: IpNet`"},
         "defines no IpNet",
@@ -50,7 +59,10 @@ REFUSED = {
         {"README.md": program("\nfrom flare.net import IpNet\n")},
         "README.md:5: flare.net has no IpNet",
     ),
-    "module": ({"docs/b.md": program("from flare.no import A\n")}, "no module flare.no"),
+    "module": (
+        {"docs/b.md": program("from flare.no import A\n")},
+        "no module flare.no",
+    ),
 }
 
 
@@ -68,6 +80,8 @@ def test_refuses(tree, name):
 
 
 def test_wants_a_map(tree):
-    files = {name: text for name, text in BASE.items() if name != "ARCHITECTURE.md"}
+    files = {
+        name: text for name, text in BASE.items() if name != "ARCHITECTURE.md"
+    }
     [problem] = check_docs.problems(tree(files))
     assert "missing" in problem

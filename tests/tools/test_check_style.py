@@ -3,6 +3,7 @@
 import check_style
 import pytest
 
+
 def library(text: str, name: str = "flare/x/a.mojo") -> dict[str, str]:
     """Lays out one file of the library, with a program that uses it."""
     module = name.removesuffix(".mojo").replace("/", ".")
@@ -46,7 +47,9 @@ ACCEPTED = {
     "pointer that the compiler follows": library(
         "struct S:\n    var p: Pointer[Int, Self.origin]\n"
     ),
-    "unsafe import": library("from std.memory import (\n    unsafe_memcpy,\n)\n"),
+    "unsafe import": library(
+        "from std.memory import (\n    unsafe_memcpy,\n)\n"
+    ),
     "foreign call in its place": library(
         'def f():\n    external_call["read", Int]()\n', "flare/sys/a.mojo"
     ),
@@ -75,7 +78,10 @@ REFUSED = {
     "placeholder": (library("# a stub\n"), "`stub`"),
     "unfinished in a tool": ({"tools/t.py": "# FIXME\n"}, "`FIXME`"),
     "environment": (library('def f():\n    getenv("X")\n'), "`getenv`"),
-    "function that does nothing": (library("def f():\n    pass\n"), "does nothing"),
+    "function that does nothing": (
+        library("def f():\n    pass\n"),
+        "does nothing",
+    ),
     "nothing below a docstring": (
         library('def f():\n    """Runs."""\n    pass\n'),
         "does nothing",
@@ -107,7 +113,10 @@ REFUSED = {
     "old keyword": (library("fn f():\n    x = 1\n"), "`fn`"),
     "machine path": ({"tools/t.py": 'x = "/root/x"\n'}, "path of one machine"),
     "registry": ({"requirements.txt": "# pypi.org\n"}, "registry host"),
-    "unused file": ({"flare/x/a.mojo": "def f():\n    x = 1\n"}, "no file imports"),
+    "unused file": (
+        {"flare/x/a.mojo": "def f():\n    x = 1\n"},
+        "no file imports",
+    ),
     "file that only tests use": (
         {
             "flare/x/a.mojo": "def f():\n    x = 1\n",
@@ -132,7 +141,9 @@ def test_refuses(tree, name):
 
 
 def test_names_file_and_line(tree):
-    [problem] = check_style.problems(tree(library("# x\n\nfn f():\n    x = 1\n")))
+    [problem] = check_style.problems(
+        tree(library("# x\n\nfn f():\n    x = 1\n"))
+    )
     assert problem.startswith("flare/x/a.mojo:3: ")
 
 

@@ -18,7 +18,9 @@ class Recorder(Report):
 
 def test_reads_results():
     report = Recorder()
-    output = "RUN a\nPASS a\nRUN b\nFAIL b\ntwo\nlines\nRUN c\nnoise\nPASS c\nEND\n"
+    output = (
+        "RUN a\nPASS a\nRUN b\nFAIL b\ntwo\nlines\nRUN c\nnoise\nPASS c\nEND\n"
+    )
     assert unit.read_output(output, report) is None
     assert report.names == ["a", "c"]
     assert report.failures == [("b", "two\nlines")]
@@ -64,7 +66,9 @@ def test_batches_are_of_about_one_length(tmp_path):
         path.write_text("x" * length)
         files[path] = ["test_a"]
     shares = unit.batches(files, 2)
-    sizes = sorted(sum(path.stat().st_size for path in share) for share in shares)
+    sizes = sorted(
+        sum(path.stat().st_size for path in share) for share in shares
+    )
     assert sizes == [900, 1000]
 
 
