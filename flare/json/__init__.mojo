@@ -2,7 +2,7 @@
 
 from flare.json.error import JsonError, JsonErrorKind
 from flare.json.kind import JsonKind
-from flare.json.parser import JsonLimits
+from flare.json.limits import JsonLimits
 from flare.json.value import JsonValue, parse
 from flare.json.view import JsonElements, JsonMember, JsonMembers, JsonView
 from flare.json.writer import JsonWriter, dumps

@@ -7,6 +7,7 @@ from flare.bytes.word import load32, word32
 from flare.json.document import JsonDocument, JsonNode
 from flare.json.error import JsonError, JsonErrorKind
 from flare.json.kind import JsonKind
+from flare.json.limits import JsonLimits
 from flare.json.number import scan_number
 from flare.json.string import scan_plain, unescape
 from std.sys.intrinsics import likely
@@ -20,25 +21,6 @@ comptime _OPEN_OBJECT = UInt8(123)
 comptime _CLOSE_OBJECT = UInt8(125)
 comptime _NO_FRAME = -1
 comptime _EXPECTED_VALUE = StaticString("a JSON value (RFC 8259 section 3)")
-
-
-@fieldwise_init
-struct JsonLimits(Copyable, Movable):
-    """What a text may ask of the parser."""
-
-    var depth_max: Int
-    """Most arrays and objects inside each other.
-
-    The parser does not recurse, so this guards the code that walks the value.
-    """
-    var length_max: Int
-    """Most octets of text.
-
-    A value takes at most some 17 bytes of memory for each octet of its text.
-    """
-
-    comptime DEFAULT = JsonLimits(depth_max=128, length_max=64 * 1024 * 1024)
-    """More than any sensible interface needs, less than what hurts."""
 
 
 @always_inline
@@ -192,6 +174,7 @@ struct JsonParser[origin: ImmOrigin](Movable):
         self._closer = _closer_of(kind)
 
     def _close(mut self):
+        # SAFETY: `_open` put the node of the frame on the stack.
         var opened = self._stack.unsafe_get(self._frame)
         var count = len(self._stack) - self._frame - 1
         var start = len(self._nodes)

@@ -3,7 +3,8 @@
 from flare.json.document import JsonDocument
 from flare.json.error import JsonError
 from flare.json.kind import JsonKind
-from flare.json.parser import JsonLimits, JsonParser
+from flare.json.limits import JsonLimits
+from flare.json.parser import JsonParser
 from flare.json.view import JsonElements, JsonMembers, JsonView
 
 

@@ -15,6 +15,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         origin: The document's.
     """
 
+    # SAFETY: the origin keeps the document alive, and its nodes never change.
     var _document: Pointer[JsonDocument, Self.origin]
     var _index: Int
 

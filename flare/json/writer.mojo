@@ -3,11 +3,12 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.utf8 import is_valid_utf8
 from flare.json.error import JsonError, JsonErrorKind
+from flare.json.float_text import write_float
 from flare.json.kind import JsonKind
 from flare.json.string import scan_plain
 from flare.json.value import JsonValue
 from flare.json.view import JsonView
-from std.memory import bitcast
+from std.math import isfinite
 
 comptime _VALUE = UInt8(0)
 comptime _FIRST_ELEMENT = UInt8(1)
@@ -155,14 +156,13 @@ struct JsonWriter(Movable):
         Raises:
             JsonError: If no value is due here or the number is not finite.
         """
-        comptime EXPONENT = UInt64(0x7FF0000000000000)
-        if bitcast[DType.uint64](number) & EXPONENT == EXPONENT:
+        if not isfinite(number):
             raise JsonError.in_writer(
                 JsonErrorKind.NOT_FINITE,
                 "a finite number (RFC 8259 section 6)",
             )
         self._begin_value()
-        self._put_float(number)
+        write_float(self._out, number)
         self._end_value()
 
     def value(mut self, flag: Bool) raises JsonError:
@@ -320,21 +320,6 @@ struct JsonWriter(Movable):
                 self._out.append_octet(48 + (octet >> 4))
                 self._out.append_octet(DIGITS.as_bytes()[low])
 
-    def _put_float(mut self, number: Float64):
-        # The standard library's shortest text is sometimes read back as the
-        # neighbour when the magnitude is in this range; such a number is an
-        # integer, which is then written in full.
-        comptime DOUBTFUL_MIN = Float64(1 << 53)
-        comptime DOUBTFUL_MAX = DOUBTFUL_MIN * Float64(1 << 53)
-        var magnitude = abs(number)
-        if magnitude >= DOUBTFUL_MIN and magnitude < DOUBTFUL_MAX:
-            if not _is_read_back(number):
-                if number < 0:
-                    self._out.append_octet(45)
-                self._out.write(_integer_of(magnitude), ".0")
-                return
-        self._out.write(number)
-
 
 @always_inline
 def _check_utf8(text: StringSpan) raises JsonError:
@@ -342,20 +327,6 @@ def _check_utf8(text: StringSpan) raises JsonError:
         raise JsonError.in_writer(
             JsonErrorKind.NOT_UTF8, "UTF-8 (RFC 8259 section 8.1)"
         )
-
-
-def _is_read_back(number: Float64) -> Bool:
-    try:
-        return atof(String(number)) == number
-    except:
-        return False
-
-
-def _integer_of(number: Float64) -> UInt128:
-    """Converts a float from 2^53 up to below 2^106 without loss."""
-    var bits = bitcast[DType.uint64](number)
-    var mantissa = bits & ((UInt64(1) << 52) - 1) | (UInt64(1) << 52)
-    return UInt128(mantissa) << UInt128((bits >> 52) - 1075)
 
 
 @no_inline

@@ -2,7 +2,7 @@
 
 from flare.json.error import JsonError, JsonErrorKind
 from flare.json.kind import JsonKind
-from flare.json.parser import JsonLimits
+from flare.json.limits import JsonLimits
 from flare.json.value import parse
 from flare.json.writer import dumps
 from std.testing import assert_equal, assert_false, assert_true

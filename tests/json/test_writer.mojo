@@ -93,6 +93,32 @@ def test_floats_are_read_back() raises:
         assert_equal(bitcast[DType.uint64](back), bits, text)
 
 
+def test_short_decimals_stay_short() raises:
+    var texts: List[StaticString] = [
+        "0.5",
+        "12.25",
+        "0.01",
+        "0.000001",
+        "0.010203",
+        "-13.404954",
+        "999999999.999999",
+        "100.0",
+        "123456789.0",
+        "1000000000.0",
+        "1e-07",
+        "0.1234567",
+        "5e-324",
+    ]
+    for text in texts:
+        assert_equal(dumps(parse(text)), text)
+    for whole in range(0, 50_000, 7):
+        var power = 10.0
+        for _ in range(8):
+            var number = Float64(whole) / power
+            power *= 10.0
+            assert_equal(parse(_written(number)).float_value(), number)
+
+
 def test_float_that_needs_all_digits() raises:
     # The standard library's text for it, 3.659081473752322e+16, lies half way
     # to the neighbour, which it is then rounded to.
