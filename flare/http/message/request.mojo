@@ -5,6 +5,7 @@ from flare.http.message.fields import Fields
 from flare.http.message.method import Method
 from flare.http.message.path_params import PathParams
 from flare.http.message.version import Version
+from flare.json.value import JsonValue, parse
 from flare.net.socket_addr import SocketAddr
 
 
@@ -128,6 +129,17 @@ struct Request[o: ImmOrigin](Movable):
             Error: If it is not UTF-8.
         """
         return String(from_utf8=self.body)
+
+    def json(self) raises -> JsonValue:
+        """Reads the content as JSON (RFC 8259).
+
+        Returns:
+            The value; read it as in `req.json()["name"].string_value()`.
+
+        Raises:
+            Error: If the content is not JSON; it says where and why.
+        """
+        return parse(self.body)
 
     def cookies(self) -> List[Cookie]:
         """Reads the cookies (RFC 6265 section 5.4).
