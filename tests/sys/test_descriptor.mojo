@@ -1,0 +1,102 @@
+"""Tests of owned descriptors."""
+
+from flare.sys.descriptor import (
+    Descriptor,
+    close_descriptor,
+    duplicate_from,
+    read_into,
+    write_from,
+)
+from flare.sys.errno import EAGAIN, EBADF
+from flare.sys.pipe import Pipe
+from std.testing import assert_equal, assert_false, assert_true
+
+
+def _read(number: Int32) -> Int:
+    var room = Array[UInt8, 8](fill=0)
+    return read_into(number, Span(room))
+
+
+# The compiler ends a value's life at its last use, and a number is no use of
+# what lent it: `_ = pipe^` keeps a pipe open until there.
+
+
+def test_descriptor_is_closed_with_its_owner() raises:
+    var pipe = Pipe()
+    var owner = duplicate_from(pipe.reading_number(), 3)
+    assert_true(owner.is_open())
+    var number = owner.number()
+    assert_equal(_read(number), -EAGAIN)
+    _ = owner^
+    assert_equal(_read(number), -EBADF)
+    _ = pipe^
+
+
+def test_descriptor_close_twice_closes_once() raises:
+    var pipe = Pipe()
+    var owner = duplicate_from(pipe.reading_number(), 3)
+    var number = owner.number()
+    owner.close()
+    assert_false(owner.is_open())
+    assert_equal(owner.number(), -1)
+    var successor = duplicate_from(pipe.reading_number(), number)
+    assert_equal(successor.number(), number)
+    owner.close()
+    _ = owner^
+    assert_equal(_read(number), -EAGAIN)
+    _ = successor^
+    _ = pipe^
+
+
+def test_descriptor_move_closes_once() raises:
+    var pipe = Pipe()
+    var first = duplicate_from(pipe.reading_number(), 3)
+    var number = first.number()
+    var second = first^
+    assert_equal(second.number(), number)
+    assert_equal(_read(number), -EAGAIN)
+    _ = second^
+    assert_equal(_read(number), -EBADF)
+    _ = pipe^
+
+
+def test_descriptor_release_leaves_it_open() raises:
+    var pipe = Pipe()
+    var owner = duplicate_from(pipe.reading_number(), 3)
+    var number = owner.release()
+    assert_false(owner.is_open())
+    _ = owner^
+    assert_equal(_read(number), -EAGAIN)
+    close_descriptor(number)
+    assert_equal(_read(number), -EBADF)
+    _ = pipe^
+
+
+def test_descriptor_duplicate_takes_the_first_free_number() raises:
+    var pipe = Pipe()
+    var first = duplicate_from(pipe.writing_number(), 100)
+    var second = duplicate_from(pipe.writing_number(), first.number())
+    assert_true(first.number() >= 100)
+    assert_true(second.number() > first.number())
+    assert_false(duplicate_from(-1, 100).is_open())
+    _ = first^
+    _ = pipe^
+
+
+def test_descriptor_write_then_read() raises:
+    var pipe = Pipe()
+    assert_equal(write_from(pipe.writing_number(), "abc".as_bytes()), 3)
+    assert_equal(_read(pipe.reading_number()), 3)
+    assert_equal(_read(pipe.reading_number()), -EAGAIN)
+    assert_equal(write_from(-1, "abc".as_bytes()), -EBADF)
+    _ = pipe^
+
+
+def test_descriptor_set_nonblocking_of_nothing_is_refused() raises:
+    var nothing = Descriptor(owned=-1)
+    var number = 0
+    try:
+        nothing.set_nonblocking()
+    except error:
+        number = error.number
+    assert_equal(number, EBADF)
