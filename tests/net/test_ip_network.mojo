@@ -1,0 +1,76 @@
+"""Networks in CIDR notation (RFC 4632 section 3.1)."""
+
+from flare.net.ip import IpAddr
+from flare.net.ip_network import IpNetwork
+from std.testing import assert_equal, assert_false, assert_true
+
+
+@fieldwise_init
+struct _Bad(Copyable, Movable):
+    """No network, and where it stops being one."""
+
+    var text: StaticString
+    var offset: Int
+    var reason: StaticString
+
+
+def test_network_round_trip() raises:
+    for text in [
+        "0.0.0.0/0",
+        "10.0.0.0/8",
+        "1.2.3.4/32",
+        "::/0",
+        "2001:db8::/32",
+        "::1/128",
+    ]:
+        assert_equal(String(IpNetwork.parse(text)), text)
+
+
+def test_network_contains() raises:
+    var ten = IpNetwork.parse("10.0.0.0/8")
+    assert_true(ten.contains(IpAddr.parse("10.255.255.255")))
+    assert_false(ten.contains(IpAddr.parse("11.0.0.0")))
+    assert_false(ten.contains(IpAddr.parse("::10.0.0.1")))
+    var odd = IpNetwork.parse("192.0.2.128/25")
+    assert_true(odd.contains(IpAddr.parse("192.0.2.129")))
+    assert_false(odd.contains(IpAddr.parse("192.0.2.127")))
+    var all = IpNetwork.parse("::/0")
+    assert_true(all.contains(IpAddr.parse("ffff::1")))
+    assert_false(all.contains(IpAddr.parse("1.2.3.4")))
+    var deep = IpNetwork.parse("2001:db8::8000:0:0:0/65")
+    assert_true(deep.contains(IpAddr.parse("2001:db8::8000:0:0:1")))
+    assert_false(deep.contains(IpAddr.parse("2001:db8::1")))
+
+
+def test_network_refuses() raises:
+    comptime MISSING = StaticString("'/' and a prefix length are missing")
+    var rows: List[_Bad] = [
+        _Bad("10.0.0.0", 8, MISSING),
+        _Bad("10.0.0.0/", 8, MISSING),
+        _Bad("10.0.0.0/0008", 8, MISSING),
+        _Bad("10.0.0.0/08", 9, "a length has no leading zero"),
+        _Bad("10.0.0.0/33", 9, "the prefix is longer than addresses"),
+        _Bad("::/129", 3, "the prefix is longer than addresses"),
+        _Bad("10.0.0.0/+8", 9, "a prefix length is decimal digits"),
+        _Bad("10.0.0.0/8 ", 10, "a prefix length is decimal digits"),
+        _Bad("10.0.0.1/8", 0, "bits are set behind the prefix"),
+        _Bad("2001:db8::1/64", 0, "bits are set behind the prefix"),
+        _Bad("/8", 0, "it is empty"),
+        _Bad("10.0.0/8", 6, "IPv4 has four octets between dots"),
+    ]
+    for row in rows:
+        var is_refused = False
+        try:
+            _ = IpNetwork.parse(row.text)
+        except error:
+            is_refused = True
+            assert_equal(error.reason, row.reason, row.text)
+            assert_equal(error.offset, row.offset, row.text)
+        assert_true(is_refused, row.text)
+
+
+def test_network_initializer_clears_host_bits() raises:
+    var network = IpNetwork(IpAddr.parse("10.1.2.3"), 16)
+    assert_equal(network, IpNetwork.parse("10.1.0.0/16"))
+    assert_equal(IpNetwork(IpAddr.parse("1.2.3.4"), 99).prefix_len, 32)
+    assert_equal(IpNetwork(IpAddr.parse("1.2.3.4"), -1).prefix_len, 0)
