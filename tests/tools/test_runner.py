@@ -1,0 +1,76 @@
+"""How examples are compared, and what is kept of a fuzz target's failure."""
+
+import fuzz
+import pytest
+import test as runner
+
+EXAMPLE = '''"""Shows an address."""
+
+# Expected output:
+#   127.0.0.1
+#   port *
+#
+#   end
+
+from flare.net import IpAddr
+'''
+
+
+def test_reads_expected_output():
+    wanted = ["127.0.0.1", "port *", "", "end"]
+    assert runner.expected_output(EXAMPLE) == wanted
+
+
+def test_wants_an_expected_output():
+    with pytest.raises(ValueError):
+        runner.expected_output("def main():\n    print(1)\n")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got", "fits"),
+    [
+        (["a"], ["a"], True),
+        (["port *"], ["port 8080"], True),
+        (["a.c"], ["abc"], False),
+        (["a"], ["a", "b"], False),
+        (["a", "b"], ["a"], False),
+        (["a*"], ["ba"], False),
+    ],
+)
+def test_compares_output(wanted, got, fits):
+    assert runner.matches(wanted, got) == fits
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo 127.0.0.1", ""),
+        ("echo 127.0.0.2", "127.0.0.2"),
+        ("echo 127.0.0.1; exit 3", "exit 3"),
+    ],
+)
+def test_runs_an_example(tmp_path, script, message):
+    binary = tmp_path / "example"
+    binary.write_text(f"#!/bin/sh\n{script}\n")
+    binary.chmod(0o755)
+    trouble = runner.run_example(binary, ["127.0.0.1"])
+    assert message in trouble
+    assert bool(message) == bool(trouble)
+
+
+def test_keeps_the_input_of_a_failed_fuzz_target(tmp_path, monkeypatch):
+    monkeypatch.setattr(fuzz, "FOLDER", tmp_path)
+    monkeypatch.setattr(fuzz, "CRASHES", tmp_path / "crashes")
+    assert fuzz.keep_input("json") is None
+    (tmp_path / "json.last").write_bytes(b"last")
+    assert fuzz.keep_input("json").read_bytes() == b"last"
+    # What broke a property was written after the input before it.
+    (tmp_path / "json.crash").write_bytes(b"crash")
+    assert fuzz.keep_input("json").read_bytes() == b"crash"
+
+
+def test_knows_the_name_of_a_target(tree):
+    text = 'def main() raises:\n    fuzz_main("json_text", JsonTarget())\n'
+    root = tree({"fuzz/fuzz_json.mojo": text, "fuzz/fuzz_ip.mojo": ""})
+    assert fuzz.engine_name(root / "fuzz/fuzz_json.mojo") == "json_text"
+    assert fuzz.engine_name(root / "fuzz/fuzz_ip.mojo") == "ip"
