@@ -1,0 +1,66 @@
+"""A server that counts its heap allocations.
+
+The program defines the runtime's allocation functions itself, so every
+allocation of it comes by here: each puts one octet into a pipe, which
+`GET /allocations` empties and counts.
+"""
+
+from flare.http import HttpServer, Request, Response, Router, ok
+from flare.net import SocketAddr
+from flare.sys.pipe import Pipe
+from std.ffi import external_call
+from std.memory import OpaquePointer
+
+comptime COUNTER_NUMBER: Int32 = 251
+comptime Memory = OpaquePointer[MutUntrackedOrigin]
+
+
+@export("KGEN_CompilerRT_AlignedAlloc")
+def counting_alloc(alignment: Int, size: Int) abi("C") -> Memory:
+    var octet = Array[UInt8, 1](fill=1)
+    _ = external_call["write", Int](COUNTER_NUMBER, octet.unsafe_ptr(), 1)
+    var step = max(alignment, 16)
+    return external_call["aligned_alloc", Memory](
+        step, (size + step - 1) // step * step
+    )
+
+
+@export("KGEN_CompilerRT_AlignedFree")
+def counting_free(memory: Memory) abi("C"):
+    external_call["free", NoneType](memory)
+
+
+def root(req: Request) -> Response:
+    return ok("Hello, World!")
+
+
+def user(req: Request) raises -> Response:
+    return ok("user " + req.param("id"))
+
+
+def allocations(req: Request) raises -> Response:
+    var room = Array[UInt8, 64](fill=0)
+    var count = 0
+    while True:
+        var got = external_call["read", Int](
+            COUNTER_NUMBER + 1, room.unsafe_ptr(), 64
+        )
+        if got <= 0:
+            break
+        count += got
+    return ok(String(count))
+
+
+def main() raises:
+    var pipe = Pipe()
+    _ = external_call["dup2", Int32](pipe.writing_number(), COUNTER_NUMBER)
+    _ = external_call["dup2", Int32](pipe.reading_number(), COUNTER_NUMBER + 1)
+    var router = Router()
+    router.get("/", root)
+    router.get("/users/:id", user)
+    router.get("/allocations", allocations)
+    var server = HttpServer.bind(SocketAddr.localhost(0))
+    print("listening on", server.local_addr(), flush=True)
+    server.serve(router^)
+    print("stopped", flush=True)
+    _ = pipe^

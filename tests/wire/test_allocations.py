@@ -1,0 +1,44 @@
+"""Steady state allocates nothing per request on the plain path."""
+
+import pytest
+from conftest import Client
+
+REQUEST_COUNT = 2000
+
+
+def counted(client: Client) -> int:
+    client.send(b"GET /allocations HTTP/1.1\r\nHost: a\r\n\r\n")
+    return int(client.response().body)
+
+
+@pytest.mark.parametrize("target", [b"/", b"/users/42", b"/users/abcdefghij?x=y"])
+@pytest.mark.parametrize("batch", [1, 16], ids=["single", "pipelined"])
+def test_no_allocation_per_request(start, target, batch):
+    server = start("counting_server")
+    request = b"GET " + target + b" HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n\r\n"
+    with Client(server) as client:
+        for _ in range(50):
+            client.send(request)
+            client.response()
+        counted(client)
+        own = counted(client)  # what the counting request itself takes
+        for _ in range(REQUEST_COUNT // batch):
+            client.send(request * batch)
+            for _ in range(batch):
+                assert client.response().status == 200
+        count = counted(client) - own
+    print(f"\n{target.decode()}: {count} allocations in {REQUEST_COUNT} requests")
+    assert count == 0
+
+
+def test_the_counter_counts(start):
+    """A handler that allocates is seen, so a count of 0 means something."""
+    server = start("counting_server")
+    long_id = b"x" * 100
+    with Client(server) as client:
+        counted(client)
+        own = counted(client)
+        for _ in range(100):
+            client.send(b"GET /users/" + long_id + b" HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert client.response().body == b"user " + long_id
+        assert counted(client) - own >= 100
