@@ -23,8 +23,8 @@ def fail(message: str) -> None:
 
 def check_system() -> None:
     """Names the Debian package of what is missing, in one line."""
-    if sys.version_info < (3, 10):
-        fail("Python 3.10 or newer is needed: apt-get install python3")
+    if sys.version_info < (3, 11):
+        fail("Python 3.11 or newer is needed: apt-get install python3")
     if shutil.which("cc") is None:
         fail(
             "a C compiler is needed for linking: apt-get install gcc libc6-dev"

@@ -1,6 +1,7 @@
 """What the set-up says when something is missing, and what it installs."""
 
 import re
+import sys
 
 import pytest
 import setup
@@ -19,6 +20,13 @@ def test_names_the_missing_package(monkeypatch, capsys, program, package):
     message = capsys.readouterr().err
     assert message.count("\n") == 1
     assert f"apt-get install {package}" in message
+
+
+def test_names_the_package_of_venv(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ensurepip", None)
+    with pytest.raises(SystemExit):
+        setup.check_system()
+    assert "apt-get install python3-venv" in capsys.readouterr().err
 
 
 def test_every_requirement_has_an_exact_version_and_a_hash():
