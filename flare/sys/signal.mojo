@@ -103,8 +103,8 @@ struct SignalBell(Movable):
                 that handlers know are taken (EBUSY), or the kernel refuses.
         """
         self._pipe = Pipe()
-        self._signals = []
-        self._saved = []
+        self._signals = List[Int32]()
+        self._saved = List[Array[UInt8, _SAVED_ACTION_LEN]]()
         self._writing = Descriptor(owned=-1)
         var handler = _move_bell(self._pipe.writing_number(), self._writing)
         for signal in signals:
