@@ -2,12 +2,15 @@
 standard input and prints one line for each."""
 
 from std.sys import argv
+from tests.vectors.suite_http1 import run_http1
 from tests.vectors.suite_ip import run_ip
 from tests.vectors.suite_json import run_json
 from tests.vectors.suite_url import run_url
 
 
 def _run(suite: StringSpan, line: StringSpan) raises -> String:
+    if suite == "http1":
+        return run_http1(line)
     if suite == "ip":
         return run_ip(line)
     if suite == "json":

@@ -1,6 +1,7 @@
 """The chunked transfer coding, decoded in place."""
 
 from flare.bytes.hex import hex_digit_value
+from flare.bytes.octet_class import TCHAR
 from flare.bytes.scan import BytePtr, scan_field_value
 from flare.bytes.word import load16
 from flare.http.h1.field_section import CRLF, FieldSection
@@ -170,6 +171,13 @@ struct ChunkedDecoder(Movable):
             raise RemoteProtocolError(
                 materialize[Rule.CHUNK_EXTENSION](), first
             )
+        var name = first + 1
+        while base[unsafe_offset=name] == 32 or base[unsafe_offset=name] == 9:
+            name += 1
+        if name >= length:
+            return -1
+        if not materialize[TCHAR]().contains(base[unsafe_offset=name]):
+            raise RemoteProtocolError(materialize[Rule.CHUNK_EXTENSION](), name)
         return -1 if end >= length else end
 
     def _move_data(mut self, base: BytePtr, length: Int) -> Bool:

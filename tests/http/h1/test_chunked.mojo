@@ -117,6 +117,8 @@ def test_refuses_however_it_is_cut() raises:
         ),
         _Bad("9112-7.1 prefix", "0x1\r\n", Rule.CHUNK_EXTENSION.number),
         _Bad("9112-7.1 whitespace", "1 \r\n", Rule.CHUNK_EXTENSION.number),
+        _Bad("9112-7.1.1 no name", "1;\r\n", Rule.CHUNK_EXTENSION.number),
+        _Bad("9112-7.1.1 no name", "1; =a\r\n", Rule.CHUNK_EXTENSION.number),
         _Bad("9112-7.1 LF", "1\na", Rule.CHUNK_EXTENSION.number),
         _Bad("9112-7.1 CR", "1\rXa", Rule.LINE_END.number),
         _Bad(
