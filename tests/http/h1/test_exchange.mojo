@@ -1,48 +1,9 @@
 """A connection's input as a whole: requests come out the same however the
 octets are cut."""
 
-from flare.bytes.buffer import Buffer
-from flare.http.h1.exchange import Exchange, Progress
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.protocol_error import RemoteProtocolError
-from flare.http.message.path_params import PathParams
-from flare.net.socket_addr import SocketAddr
+from flare.http.h1.exchange import Exchange
 from std.testing import assert_equal, assert_true
-
-comptime _LIMITS = HeadLimits(8192, 8192, 100)
-
-
-def _describe(exchange: Exchange, mut log: String):
-    """Writes what a handler would see of the request that is first."""
-    var params = PathParams()
-    var request = exchange.request[ImmUntrackedOrigin](
-        SocketAddr.any(0),
-        Pointer(to=params).unsafe_origin_cast[MutUntrackedOrigin](),
-    )
-    log.write("[", request.method_name, " ", request.url, " ", request.path)
-    log.write(" ", request.query, " ", request.version, "\n")
-    log.write(request.headers, "|")
-    log.write(StringSpan(unsafe_from_utf8=request.body), "|")
-    log.write(request.trailers, "]\n")
-    _ = params^
-
-
-def _drain(mut exchange: Exchange, mut log: String, limit: Int):
-    """Takes all complete requests, as a server does."""
-    while True:
-        try:
-            var progress = exchange.advance(materialize[_LIMITS]())
-            if progress == Progress.HEAD_READY:
-                exchange.max_body_size = limit
-                continue
-            if progress == Progress.NEEDS_OCTETS:
-                return
-        except error:
-            log.write("<", error.status(), ">")
-            return
-        _describe(exchange, log)
-        exchange.finish()
-
+from tests.support.exchange_log import drain_into
 
 comptime _STREAM = StaticString(
     "GET /a?b HTTP/1.1\r\nHost: h\r\nX: y\r\n\r\n"
@@ -58,7 +19,7 @@ def _whole() -> String:
     var exchange = Exchange(16)
     exchange.input.append(_STREAM.as_bytes())
     var log = String()
-    _drain(exchange, log, 100)
+    drain_into(exchange, log, 100)
     return log^
 
 
@@ -78,9 +39,9 @@ def test_split_invariance_at_every_cut() raises:
         var exchange = Exchange(16)
         var log = String()
         exchange.input.append(octets[0:cut])
-        _drain(exchange, log, 100)
+        drain_into(exchange, log, 100)
         exchange.input.append(octets[cut:])
-        _drain(exchange, log, 100)
+        drain_into(exchange, log, 100)
         assert_equal(log, whole, String("cut at ", cut))
 
 
@@ -94,7 +55,7 @@ def test_split_invariance_in_small_steps() raises:
         while start < len(octets):
             var end = min(start + step, len(octets))
             exchange.input.append(octets[start:end])
-            _drain(exchange, log, 100)
+            drain_into(exchange, log, 100)
             start = end
         assert_equal(log, whole, String("steps of ", step))
 
@@ -107,11 +68,11 @@ def test_moving_to_another_exchange_loses_nothing() raises:
         var second = Exchange(16)
         var log = String()
         first.input.append(octets[0:cut])
-        _drain(first, log, 100)
+        drain_into(first, log, 100)
         second.take_over(first)
         assert_true(first.is_idle())
         second.input.append(octets[cut:])
-        _drain(second, log, 100)
+        drain_into(second, log, 100)
         assert_equal(log, whole, String("cut at ", cut))
 
 
@@ -119,7 +80,7 @@ def test_body_limit_is_the_callers() raises:
     var log = String()
     var exchange = Exchange(16)
     exchange.input.append(_STREAM.as_bytes())
-    _drain(exchange, log, 6)
+    drain_into(exchange, log, 6)
     assert_equal(log.count("["), 1)
     assert_true(log.endswith("<413>"), log)
 
@@ -130,7 +91,7 @@ def test_missing_len_tells_what_is_to_come() raises:
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc".as_bytes()
     )
     var log = String()
-    _drain(exchange, log, 100)
+    drain_into(exchange, log, 100)
     assert_true(exchange.is_in_body())
     assert_equal(exchange.missing_len(), 7)
     assert_equal(exchange.body_received_len(), 3)

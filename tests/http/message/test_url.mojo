@@ -233,6 +233,14 @@ def test_url_refuses() raises:
         _Bad("http://\u00AD/", 7, "the host is empty"),
         _Bad("http://%ff/", 7, "the host is not UTF-8"),
         _Bad(String("http://", "a" * 1025), 7, "the host is too long"),
+        _Bad(
+            String("x://", "\u00FF" * 500), 4, "the host is too long"
+        ),  # found by fuzzing: the normal form did not parse again
+        _Bad(
+            String("http://h/", " " * (URL_LEN_MAX // 2), "a"),
+            9 + URL_LEN_MAX // 2 + 1,
+            "it is too long",
+        ),
         _Bad("file:///etc/passwd", 0, "file is no scheme of the network"),
         _Bad("x://a b", 5, OCTET),
         _Bad(

@@ -1,0 +1,43 @@
+"""What comes out of an exchange, as text that can be compared."""
+
+from flare.http.h1.exchange import Exchange, Progress
+from flare.http.h1.limits import HeadLimits
+from flare.http.message.path_params import PathParams
+from flare.net.socket_addr import SocketAddr
+
+
+def drain_into(mut exchange: Exchange, mut log: String, limit: Int = 100):
+    """Takes all complete requests, as a server does, and writes them down.
+
+    Args:
+        exchange: The exchange.
+        log: Gets `[...]` for each request and `<status>` for a refusal.
+        limit: Most content of a request in bytes.
+    """
+    while True:
+        try:
+            var progress = exchange.advance(HeadLimits(8192, 8192, 100))
+            if progress == Progress.HEAD_READY:
+                exchange.max_body_size = limit
+                continue
+            if progress == Progress.NEEDS_OCTETS:
+                return
+        except error:
+            log.write("<", error.status(), ">")
+            return
+        _describe(exchange, log)
+        exchange.finish()
+
+
+def _describe(exchange: Exchange, mut log: String):
+    var params = PathParams()
+    var request = exchange.request[ImmUntrackedOrigin](
+        SocketAddr.any(0),
+        Pointer(to=params).unsafe_origin_cast[MutUntrackedOrigin](),
+    )
+    log.write("[", request.method_name, " ", request.url, " ", request.path)
+    log.write(" ", request.query, " ", request.version, "\n")
+    log.write(request.headers, "|")
+    log.write(String(from_utf8_lossy=request.body), "|")
+    log.write(request.trailers, "]\n")
+    _ = params^
