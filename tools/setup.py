@@ -31,6 +31,10 @@ def check_system() -> None:
         )
     if shutil.which("curl") is None:
         fail("curl is needed by the tests: apt-get install curl")
+
+
+def check_venv() -> None:
+    """Debian has what makes environments in a package of its own."""
     try:
         import ensurepip  # noqa: F401
     except ImportError:
@@ -38,10 +42,11 @@ def check_system() -> None:
 
 
 def main() -> None:
+    check_system()
     wanted = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
     if STAMP.exists() and STAMP.read_text() == wanted:
         return
-    check_system()
+    check_venv()
     print("setup: installing the pinned toolchain into .venv (about 300 MB)")
     if not (VENV / "bin" / "python").exists():
         venv.EnvBuilder(with_pip=True, clear=VENV.exists()).create(VENV)

@@ -25,7 +25,7 @@ def test_names_the_missing_package(monkeypatch, capsys, program, package):
 def test_names_the_package_of_venv(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ensurepip", None)
     with pytest.raises(SystemExit):
-        setup.check_system()
+        setup.check_venv()
     assert "apt-get install python3-venv" in capsys.readouterr().err
 
 
