@@ -16,7 +16,7 @@ from flare.net.ip import IpAddr
 from flare.net.ip_text import write_v6_groups
 
 comptime HOST_LEN_MAX = 1024
-"""Longest host accepted, in bytes.
+"""Longest host accepted, in bytes, as written and in its normal form.
 
 DNS names have at most 253 (RFC 1035 section 2.3.4); percent-encoding triples
 that. Encoding as Punycode takes time that grows with the square of the length.
@@ -59,15 +59,28 @@ def parse_host(
     Raises:
         UrlParseError: If this is no host; its offset lies in `text`.
     """
-    var host = text[start:end]
-    if len(host) > HOST_LEN_MAX:
-        raise url_error(text, start, "the host is too long")
-    if len(host) > 0 and host[0] == 91:
+    comptime LENGTH = StaticString("the host is too long")
+    if end - start > HOST_LEN_MAX:
+        raise url_error(text, start, LENGTH)
+    if end > start and text[start] == 91:
         return _parse_bracketed(text, start, end)
-    if not is_special:
-        return _parse_opaque(text, start, end)
-    var decoded = List[UInt8](capacity=len(host))
-    percent_decode_lenient(host, decoded)
+    var host: List[UInt8]
+    if is_special:
+        host = _parse_domain(text, start, end)
+    else:
+        host = _parse_opaque(text, start, end)
+    # Encoding makes it longer; the normal form has to parse again.
+    if len(host) > HOST_LEN_MAX:
+        raise url_error(text, start, LENGTH)
+    return host^
+
+
+def _parse_domain(
+    text: Span[UInt8, _], start: Int, end: Int
+) raises UrlParseError -> List[UInt8]:
+    """Reads a domain, which may be an IPv4 address in disguise."""
+    var decoded = List[UInt8](capacity=end - start)
+    percent_decode_lenient(text[start:end], decoded)
     var needs_mapping = False
     for index in range(len(decoded)):
         decoded[index] = ascii_lower(decoded[index])

@@ -26,11 +26,12 @@ from flare.http.message.url_parts import (
 from flare.http.message.url_path import parse_path
 
 comptime URL_LEN_MAX = 64 * 1024
-"""Longest URL accepted, in bytes.
+"""Longest URL accepted, in bytes, as written and in its normal form.
 
 No limit is standard; RFC 9110 section 4.1 asks for 8,000 octets at least.
 """
 
+comptime _TOO_LONG = StaticString("it is too long")
 comptime _SLASH: UInt8 = 47
 comptime _BACKSLASH: UInt8 = 92
 comptime _COLON: UInt8 = 58
@@ -57,7 +58,7 @@ def parse_url(
         UrlParseError: If the text is no URL, or relative without a base.
     """
     if len(text) > URL_LEN_MAX:
-        raise url_error(text[0:0], URL_LEN_MAX, "it is too long")
+        raise url_error(text[0:0], URL_LEN_MAX, _TOO_LONG)
     var start = 0
     var end = len(text)
     while start < end and text[start] <= 32:
@@ -313,7 +314,9 @@ def _parse_opaque_path(
     return end
 
 
-def _finish(text: Span[UInt8, _], start: Int, var url: UrlRecord) -> UrlRecord:
+def _finish(
+    text: Span[UInt8, _], start: Int, var url: UrlRecord
+) raises UrlParseError -> UrlRecord:
     """Writes query and fragment; a query that the base gave stays."""
     var position = start
     if len(url.octets) == url.parts.path.end:
@@ -335,4 +338,7 @@ def _finish(text: Span[UInt8, _], start: Int, var url: UrlRecord) -> UrlRecord:
         url.octets.append(_HASH)
         percent_encode[FRAGMENT_SET](text[position + 1 :], url.octets)
         url.parts.fragment.end = len(url.octets)
+    # Encoding makes it longer; the normal form has to parse again.
+    if len(url.octets) > URL_LEN_MAX:
+        raise url_error(text, len(text), _TOO_LONG)
     return url^
