@@ -7,7 +7,7 @@ from std.ffi import external_call
 comptime _RLIMIT_NOFILE = by_platform(7, 8)
 
 
-struct _Limit:
+struct _Limit(Movable):
     """`struct rlimit`."""
 
     var soft: UInt64
@@ -16,6 +16,18 @@ struct _Limit:
     def __init__(out self):
         self.soft = 0
         self.hard = 0
+
+
+def _read_limit() raises OsError -> _Limit:
+    var limit = _Limit()
+    if (
+        external_call["getrlimit", Int32](
+            Int32(_RLIMIT_NOFILE), Pointer(to=limit)
+        )
+        != 0
+    ):
+        raise OsError("getrlimit", last_errno())
+    return limit^
 
 
 def descriptor_limit() raises OsError -> Int:
@@ -27,15 +39,8 @@ def descriptor_limit() raises OsError -> Int:
     Raises:
         OsError: If the kernel refuses.
     """
-    var limit = _Limit()
-    if (
-        external_call["getrlimit", Int32](
-            Int32(_RLIMIT_NOFILE), Pointer(to=limit)
-        )
-        != 0
-    ):
-        raise OsError("getrlimit", last_errno())
-    return Int(min(limit.soft, 1_000_000_000))
+    # No limit at all is the largest number, which an Int cannot hold.
+    return Int(min(_read_limit().soft, 1_000_000_000))
 
 
 def set_descriptor_limit(count: Int) raises OsError:
@@ -47,10 +52,7 @@ def set_descriptor_limit(count: Int) raises OsError:
     Raises:
         OsError: If it is over the hard limit.
     """
-    var limit = _Limit()
-    _ = external_call["getrlimit", Int32](
-        Int32(_RLIMIT_NOFILE), Pointer(to=limit)
-    )
+    var limit = _read_limit()
     limit.soft = UInt64(count)
     if (
         external_call["setrlimit", Int32](

@@ -11,6 +11,7 @@ from flare.sys.errno import EBUSY, OsError, keep_errno, last_errno
 from flare.sys.pipe import Pipe, ring_bell
 from flare.sys.platform import IS_MACOS, by_platform
 from std.ffi import external_call
+from std.sys import stderr
 
 comptime SIGHUP = 1
 """The terminal went away; by custom: read the configuration again."""
@@ -159,26 +160,31 @@ def _move_bell(number: Int32, mut moved: Descriptor) raises OsError -> _Handler:
 def _install(
     signal: Int32, handler: _Handler, mut saved: Array[UInt8, _SAVED_ACTION_LEN]
 ) raises OsError:
-    var result: Int32
     comptime if IS_MACOS:
-        var action = _MacosSigAction(handler)
-        result = external_call["sigaction", Int32](
-            signal, Pointer(to=action), saved.unsafe_ptr()
-        )
+        _exchange(signal, _MacosSigAction(handler), saved)
     else:
-        var action = _LinuxSigAction(handler)
-        result = external_call["sigaction", Int32](
-            signal, Pointer(to=action), saved.unsafe_ptr()
-        )
-    if result != 0:
-        raise OsError("sigaction", last_errno())
+        _exchange(signal, _LinuxSigAction(handler), saved)
 
 
 def _restore(signal: Int32, saved: Array[UInt8, _SAVED_ACTION_LEN]):
     var unused = Array[UInt8, _SAVED_ACTION_LEN](fill=0)
-    _ = external_call["sigaction", Int32](
-        signal, saved.unsafe_ptr(), unused.unsafe_ptr()
+    try:
+        _exchange(signal, saved, unused)
+    except error:
+        # A former action was good once; there is nothing better to put back.
+        print(error, file=stderr)
+
+
+def _exchange[
+    T: AnyType
+](
+    signal: Int32, action: T, mut saved: Array[UInt8, _SAVED_ACTION_LEN]
+) raises OsError:
+    var result = external_call["sigaction", Int32](
+        signal, Pointer(to=action), saved.unsafe_ptr()
     )
+    if result != 0:
+        raise OsError("sigaction", last_errno())
 
 
 def ignore_sigpipe():

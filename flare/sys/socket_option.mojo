@@ -67,14 +67,7 @@ def set_option(number: Int32, option: SocketOption, value: Int) raises OsError:
     Raises:
         OsError: If the kernel refuses.
     """
-    var word = Int32(value)
-    if (
-        external_call["setsockopt", Int32](
-            number, option.level, option.name, Pointer(to=word), UInt32(4)
-        )
-        != 0
-    ):
-        raise OsError("setsockopt", last_errno())
+    _set(number, option, [Int32(value)])
 
 
 def get_option(number: Int32, option: SocketOption) raises OsError -> Int:
@@ -116,16 +109,20 @@ def set_reset_on_close(number: Int32) raises OsError:
         OsError: If the kernel refuses.
     """
     # struct linger: l_onoff, l_linger.
-    var linger = Array[Int32, 2](fill=0)
-    linger[0] = 1
-    if (
-        external_call["setsockopt", Int32](
-            number,
-            SocketOption.LINGER.level,
-            SocketOption.LINGER.name,
-            Pointer(to=linger),
-            UInt32(8),
-        )
-        != 0
-    ):
+    _set(number, SocketOption.LINGER, [Int32(1), Int32(0)])
+
+
+def _set[
+    word_count: Int
+](
+    number: Int32, option: SocketOption, value: Array[Int32, word_count]
+) raises OsError:
+    var result = external_call["setsockopt", Int32](
+        number,
+        option.level,
+        option.name,
+        value.unsafe_ptr(),
+        UInt32(4 * word_count),
+    )
+    if result != 0:
         raise OsError("setsockopt", last_errno())

@@ -14,7 +14,11 @@ from flare.http import (
     ok,
     ok_json,
 )
-from flare.net import IpAddr, IpNetwork, SocketAddr
+from flare.net import IpAddr, IpNetwork, RawSocket, SocketAddr
+from flare.runtime import Interest, Reactor, Waker
+from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
+from flare.sys.signal import SIGHUP, SignalBell
+from flare.sys.thread import Task, Thread
 
 
 def hello(req: Request) raises -> Response:
@@ -50,9 +54,42 @@ def addresses() raises:
     print(SocketAddr.parse("[::1]:8080"))
 
 
+@fieldwise_init
+struct Waking(Task):
+    """Reaches threads."""
+
+    var waker: Waker
+    """Rung by the thread."""
+
+    def run(mut self) raises:
+        """Wakes the reactor."""
+        self.waker.wake()
+
+
+def event_loop() raises:
+    """Reaches sockets, selector, timers, threads, signals and limits."""
+    set_descriptor_limit(descriptor_limit())
+    var reactor = Reactor()
+    var bell = SignalBell([SIGHUP])
+    reactor.register(bell.number(), 1, Interest.READ)
+    var socket = RawSocket.udp()
+    socket.bind(SocketAddr.localhost(0))
+    reactor.register(socket.number(), 2, Interest.READ)
+    reactor.modify(socket.number(), 3, Interest.STREAM)
+    var thread = Thread(Waking(reactor.waker()))
+    _ = reactor.insert_timer(1, 4)
+    for index in range(reactor.poll()):
+        print(reactor.event(index).token, bell.drain())
+    print(reactor.next_expired().__bool__())
+    reactor.deregister(socket.number())
+    thread^.join()
+    socket.close()
+
+
 def main() raises:
     """Reaches the server with each kind of handler."""
     addresses()
+    event_loop()
     var router = Router()
     router.get("/hello/:name", hello)
     router.post("/data", data)
