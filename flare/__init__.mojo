@@ -1,1 +1,26 @@
-"""flare: the networking library for Mojo."""
+"""The networking library for Mojo: the everyday names in one place."""
+
+from flare.http.message.method import Method
+from flare.http.message.request import Request
+from flare.http.message.response import (
+    Response,
+    bad_request,
+    created,
+    forbidden,
+    internal_error,
+    no_content,
+    not_found,
+    ok,
+    ok_html,
+    ok_json,
+    redirect,
+    unauthorized,
+)
+from flare.http.message.status import Status
+from flare.http.routing.handler import FnHandler, Handler
+from flare.http.routing.router import Router
+from flare.http.server.config import ServerConfig
+from flare.http.server.server import HttpServer
+from flare.net.error import NetworkError
+from flare.net.ip import IpAddr
+from flare.net.socket_addr import SocketAddr

@@ -24,6 +24,7 @@ def equals_ignore_case(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
     Returns:
         True if both have the same length and the same folded octets.
     """
+    # SAFETY: the index stays below the length that both share.
     if len(left) != len(right):
         return False
     for index in range(len(left)):

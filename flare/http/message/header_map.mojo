@@ -61,6 +61,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         Returns:
             The name as it was set.
         """
+        # SAFETY: literal text, and text of this map for the loan's length.
         var own = index - self._has_content_type()
         if own < 0:
             return self._lend(_CONTENT_TYPE_NAME.unsafe_ptr(), 12)
@@ -76,6 +77,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         Returns:
             The value as it was set.
         """
+        # SAFETY: literal text, and text of this map for the loan's length.
         var own = index - self._has_content_type()
         if own < 0:
             ref text = self._content_type

@@ -40,6 +40,9 @@ def answer[
 ) -> Answer:
     """Lets the handler answer the complete request that is first.
 
+    Parameters:
+        H: The handler's type.
+
     Args:
         exchange: Has the request; it is dropped.
         connection: Where it came from.
@@ -130,6 +133,9 @@ def body_limit[
     handler: H,
 ) -> Int:
     """Asks the handler how much content a request may have.
+
+    Parameters:
+        H: The handler's type.
 
     Args:
         exchange: Has the request's head.

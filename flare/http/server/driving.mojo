@@ -76,6 +76,9 @@ def drive[
 ) -> Fate:
     """Drives a connection that is readable.
 
+    Parameters:
+        H: The handler's type.
+
     Args:
         connection: The connection; not lingering.
         scratch: The worker's own exchange, idle; idle again afterwards.
@@ -172,6 +175,9 @@ def process[
     handler: H,
 ) -> Fate:
     """Answers all complete requests of an exchange, and sends.
+
+    Parameters:
+        H: The handler's type.
 
     Args:
         connection: Where they came from; has no tail.
@@ -275,6 +281,9 @@ def resume[
     H: Handler
 ](mut connection: Connection, mut state: WorkerState, handler: H) -> Fate:
     """Goes on with a connection whose client takes octets again.
+
+    Parameters:
+        H: The handler's type.
 
     Args:
         connection: The connection.
