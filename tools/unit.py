@@ -18,6 +18,9 @@ BATCH_COUNT = 4
 TEST_TIMEOUT_S = 300
 TEST = re.compile(r"^def (test_\w+)\(\)", re.MULTILINE)
 ASAN_OPTIONS = ["--sanitize", "address", "-g1"]
+# An empty list literal of octets has an address that the sanitizer's call for
+# marking spare room refuses, so that marking is off; leaks and heap are watched.
+ASAN_ENVIRONMENT = "detect_container_overflow=0"
 
 
 def find_tests(below: str) -> dict[Path, list[str]]:
@@ -90,7 +93,7 @@ def run_batch(binary: Path, names: list[str], report: Report) -> None:
             result = subprocess.run(
                 [str(binary), str(first)],
                 cwd=ROOT,
-                env=environment(),
+                env=environment() | {"ASAN_OPTIONS": ASAN_ENVIRONMENT},
                 text=True,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
