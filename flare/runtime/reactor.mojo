@@ -7,7 +7,7 @@ The reactor owns no descriptor but its own; whoever registers one closes it.
 
 from flare.runtime.event import Event, Interest
 from flare.runtime.selector import Selector
-from flare.runtime.timer_wheel import TimerId, TimerWheel
+from flare.runtime.timer_wheel import DEADLINE_MAX_MS, TimerId, TimerWheel
 from flare.runtime.waker import Waker
 from flare.sys.clock import monotonic_ns
 from flare.sys.errno import EINVAL, OsError
@@ -120,7 +120,8 @@ struct Reactor(Movable):
         """
         # Rounded up, for the clock is read in whole milliseconds later on.
         var now_ms = (monotonic_ns() + 999_999) // 1_000_000
-        return self._wheel.insert(now_ms + max(delay_ms, 0), token)
+        var delay = min(max(delay_ms, 0), DEADLINE_MAX_MS)
+        return self._wheel.insert(now_ms + delay, token)
 
     def cancel_timer(mut self, id: TimerId) -> Bool:
         """Stops a timer.
@@ -186,10 +187,11 @@ struct Reactor(Movable):
         return self._wheel.next_expired(self._now_ms)
 
     def _wait_ms(self, timeout_ms: Int) -> Int:
-        """Bounds a wait by the next timer."""
+        """Bounds a wait by the next timer and by what the kernel takes."""
+        var wait_ms = min(timeout_ms, _WAIT_MAX_MS)
         var deadline = self._wheel.next_deadline_ms()
         if not deadline:
-            return timeout_ms
+            return wait_ms
         var now_ms = monotonic_ns() // 1_000_000
-        var wait_ms = min(max(deadline.value() - now_ms, 0), _WAIT_MAX_MS)
-        return wait_ms if timeout_ms < 0 else min(wait_ms, timeout_ms)
+        var until_ms = min(max(deadline.value() - now_ms, 0), _WAIT_MAX_MS)
+        return until_ms if wait_ms < 0 else min(until_ms, wait_ms)

@@ -109,6 +109,21 @@ def test_reactor_timeout_is_kept_with_a_far_timer() raises:
     assert_equal(reactor.timer_count(), 1)
 
 
+def test_reactor_bounds_too_large_for_the_kernel() raises:
+    var reactor = Reactor()
+    _ = reactor.insert_timer(Int.MAX, 1)
+    assert_equal(reactor.poll(0), 0)
+    assert_false(reactor.next_expired().__bool__())
+    # As 32 bits these would be 0, negative, and -1.
+    for timeout_ms in [1 << 32, 1 << 31, (1 << 32) - 1]:
+        reactor.waker().wake()
+        assert_equal(reactor.poll(timeout_ms), 0)
+    _ = reactor.insert_timer(-5, 2)
+    while reactor.timer_count() > 1:
+        _ = reactor.poll()
+        _ = reactor.next_expired()
+
+
 def _errno_of_register(mut reactor: Reactor, number: Int32) -> Int:
     try:
         reactor.register(number, RESERVED_TOKEN, Interest.READ)
