@@ -2,8 +2,10 @@
 
 from flare.http.message.cookie import Cookie, parse_cookie_header
 from flare.http.message.fields import Fields
+from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
+from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import (
     Response,
@@ -20,6 +22,7 @@ from flare.http.message.response import (
     unauthorized,
 )
 from flare.http.message.status import Status
+from flare.http.message.url import Url
 from flare.http.message.version import Version
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.routing.router import Router

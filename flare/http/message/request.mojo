@@ -2,6 +2,7 @@
 
 from flare.http.message.cookie import Cookie, parse_cookie_header
 from flare.http.message.fields import Fields
+from flare.http.message.form import FormData, find_query_value
 from flare.http.message.method import Method
 from flare.http.message.path_params import PathParams
 from flare.http.message.version import Version
@@ -140,6 +141,40 @@ struct Request[o: ImmOrigin](Movable):
             Error: If the content is not JSON; it says where and why.
         """
         return parse(self.body)
+
+    def form(self) raises -> FormData:
+        """Reads the content as an urlencoded form.
+
+        Returns:
+            The fields, decoded.
+
+        Raises:
+            Error: If there are too many of them.
+        """
+        return FormData.parse(self.body)
+
+    def query_param(self, name: StringSpan) -> String:
+        """Reads a parameter of the query.
+
+        Args:
+            name: Its name, decoded.
+
+        Returns:
+            The first value of that name, decoded; empty if there is none.
+        """
+        var value = find_query_value(self.query.as_bytes(), name)
+        return value.value() if value else String()
+
+    def query_params(self) raises -> FormData:
+        """Reads all parameters of the query.
+
+        Returns:
+            The parameters, decoded.
+
+        Raises:
+            Error: If there are too many of them.
+        """
+        return FormData.parse(self.query)
 
     def cookies(self) -> List[Cookie]:
         """Reads the cookies (RFC 6265 section 5.4).

@@ -1,0 +1,193 @@
+"""A request that owns its octets, for tests and for work that outlives a call."""
+
+from flare.bytes.buffer import Buffer
+from flare.http.message.field_check import check_field
+from flare.http.message.fields import FieldLine, Fields
+from flare.http.message.header_error import HeaderError
+from flare.http.message.method import Method
+from flare.http.message.path_params import PathParams, lend_untracked
+from flare.http.message.request import Request, RequestLine
+from flare.http.message.target import split_target
+from flare.http.message.version import Version
+from flare.net.socket_addr import SocketAddr
+from std.memory import OwnedPointer
+
+
+struct _OwnedFields(Movable):
+    """Field lines with octets of their own."""
+
+    var octets: Buffer
+    var lines: List[FieldLine]
+
+    def __init__(out self):
+        self.octets = Buffer(0)
+        self.lines = []
+
+    def add(mut self, name: Span[UInt8, _], value: Span[UInt8, _]):
+        var start = len(self.octets)
+        self.octets.append(name)
+        self.octets.append(value)
+        self.lines.append(
+            FieldLine(start, len(name), start + len(name), len(value))
+        )
+
+    def copy_from(mut self, fields: Fields):
+        for index in range(len(fields)):
+            self.add(fields.name(index).as_bytes(), fields.value_bytes(index))
+
+
+struct OwnedRequest(Movable):
+    """A request that may be kept; `view` lends it as a `Request`.
+
+    var owned = OwnedRequest("GET", "/users/7?full=1")
+    owned.add_header("Accept", "text/plain")
+    var response = router.serve(owned.view())
+    """
+
+    var version: Version
+    """The protocol version."""
+    var body: List[UInt8]
+    """The content."""
+    var peer: SocketAddr
+    """Where the request came from."""
+    var _method: Buffer
+    var _url: Buffer
+    var _headers: _OwnedFields
+    var _trailers: _OwnedFields
+    var _params: OwnedPointer[PathParams]
+    var _names: List[String]
+
+    def __init__(out self, method: StringSpan, url: StringSpan):
+        """Makes a request without fields and content.
+
+        Args:
+            method: The method's name, a token.
+            url: The request target, visible ASCII.
+        """
+        self.version = Version.HTTP_1_1
+        self.body = []
+        self.peer = SocketAddr.localhost(0)
+        self._method = Buffer(0)
+        self._method.append(method.as_bytes())
+        self._url = Buffer(0)
+        self._url.append(url.as_bytes())
+        self._headers = _OwnedFields()
+        self._trailers = _OwnedFields()
+        self._params = OwnedPointer(PathParams())
+        self._names = []
+
+    def __init__(out self, *, copy_of: Request):
+        """Copies a request with all its parts.
+
+        Args:
+            copy_of: The request.
+        """
+        self = Self(copy_of.method_name, copy_of.url)
+        self.version = copy_of.version
+        self.body.extend(copy_of.body)
+        self.peer = copy_of.peer
+        self._headers.copy_from(copy_of.headers)
+        self._trailers.copy_from(copy_of.trailers)
+        # SAFETY: the names are complete before any is lent, so the list does
+        # not move them; the values are kept by the parameters themselves.
+        ref params = copy_of.route_params()[]
+        for index in range(len(params)):
+            self._names.append(String(params.at(index).name))
+        for index in range(len(params)):
+            _ = self._params[].add_decoded(
+                lend_untracked(self._names[index].as_bytes()),
+                String(params.at(index).value),
+            )
+
+    def add_header(
+        mut self, name: StringSpan, value: StringSpan
+    ) raises HeaderError:
+        """Adds a header field.
+
+        Args:
+            name: A token.
+            value: The value, without control octets but HTAB.
+
+        Raises:
+            HeaderError: If either breaks its rule.
+        """
+        check_field(name, value)
+        self._headers.add(name.as_bytes(), value.as_bytes())
+
+    def view(ref self) -> Request[ImmOrigin(origin_of(self))]:
+        """Lends the request.
+
+        Returns:
+            A view that is good while this value lives. A target of none of
+            the forms of RFC 9112 has an empty path.
+        """
+        # SAFETY: all parts belong to this value, which is the loan's origin.
+        comptime o = ImmOrigin(origin_of(self))
+        var method_name = _text[o](self._method, 0, len(self._method))
+        var url = _text[o](self._url, 0, len(self._url))
+        var method = Method(method_name)
+        var parts = split_target(method, self._url.base(), 0, len(self._url))
+        if parts.path_offset < 0:
+            parts.path_offset = 0
+            parts.path_len = 0
+            parts.query_len = 0
+        var line = RequestLine[o](
+            method=method,
+            method_name=method_name,
+            url=url,
+            path=_text[o](self._url, parts.path_offset, parts.path_len),
+            query=_text[o](self._url, parts.query_offset, parts.query_len),
+            authority=_text[o](
+                self._url, parts.authority_offset, parts.authority_len
+            ),
+            version=self.version,
+        )
+        return Request[o](
+            line,
+            _lend_fields[o](self._headers),
+            Span[UInt8, o](
+                unsafe_ptr=self.body.unsafe_ptr()
+                .unsafe_mut_cast[False]()
+                .unsafe_origin_cast[o](),
+                length=len(self.body),
+            ),
+            _lend_fields[o](self._trailers),
+            peer=self.peer,
+            params=Pointer(to=self._params[])
+            .unsafe_mut_cast[True]()
+            .unsafe_origin_cast[MutUntrackedOrigin](),
+        )
+
+
+def _text[
+    o: ImmOrigin
+](buffer: Buffer, offset: Int, length: Int) -> StringSpan[o]:
+    # SAFETY: the buffer belongs to the `OwnedRequest` that `o` names.
+    return StringSpan(
+        unsafe_from_utf8=Span[UInt8, o](
+            unsafe_ptr=buffer.base()
+            .unsafe_offset(offset)
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[o](),
+            length=length,
+        )
+    )
+
+
+def _lend_fields[o: ImmOrigin](fields: _OwnedFields) -> Fields[o]:
+    # SAFETY: the fields belong to the `OwnedRequest` that `o` names.
+    return Fields(
+        Span[UInt8, o](
+            unsafe_ptr=fields.octets.base()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[o](),
+            length=len(fields.octets),
+        ),
+        Span[FieldLine, o](
+            unsafe_ptr=fields.lines.unsafe_ptr()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[o](),
+            length=len(fields.lines),
+        ),
+        False,
+    )

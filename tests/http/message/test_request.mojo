@@ -1,0 +1,91 @@
+"""Requests as handlers see them."""
+
+from flare.http.message.owned_request import OwnedRequest
+from flare.http.message.request import Request
+from flare.http.message.response import Response, ok
+from flare.http.routing.router import Router
+from std.testing import assert_equal, assert_false, assert_true
+
+
+def _post() raises -> OwnedRequest:
+    var owned = OwnedRequest("POST", "/a%20b?x=1&y=a%20b+c&x=2")
+    owned.add_header("Host", "example.com")
+    owned.add_header("Cookie", "a=b; c=d")
+    owned.add_header("Cookie", "e=f")
+    owned.body.extend('{"k": [1, "two"]}'.as_bytes())
+    return owned^
+
+
+def test_parts() raises:
+    var owned = _post()
+    var req = owned.view()
+    assert_true(req.method == "POST")
+    assert_true(req.url == "/a%20b?x=1&y=a%20b+c&x=2")
+    assert_equal(req.path, "/a%20b")
+    assert_equal(req.query_param("x"), "1")
+    assert_equal(req.query_param("y"), "a b c")
+    assert_equal(req.query_param("z"), "")
+    assert_equal(len(req.query_params().get_all("x")), 2)
+    assert_equal(req.headers["host"], "example.com")
+    assert_equal(req.host(), "example.com")
+    assert_equal(req.text(), '{"k": [1, "two"]}')
+    assert_equal(req.json()["k"][1].string_value(), "two")
+    assert_equal(len(req.cookies()), 3)
+    assert_equal(req.cookies()[2].name, "e")
+    assert_equal(req.param("none"), "")
+
+
+def test_form() raises:
+    var owned = OwnedRequest("POST", "/")
+    owned.body.extend("a=1&b=x+y%21".as_bytes())
+    assert_equal(owned.view().form().get("b").value(), "x y!")
+
+
+def test_absolute_target_outranks_host() raises:
+    var owned = OwnedRequest("GET", "http://other:81/p?q")
+    owned.add_header("Host", "example.com")
+    assert_equal(owned.view().host(), "other:81")
+    assert_equal(owned.view().path, "/p")
+    assert_equal(owned.view().query, "q")
+
+
+def _keep(req: Request) raises -> Response:
+    var kept = OwnedRequest(copy_of=req)
+    var view = kept.view()
+    var text = String(view.method_name, " ", view.url, " ", view.param("id"))
+    text.write(" ", view.headers["x-a"], " ", view.text(), " ", view.peer)
+    return ok(text^)
+
+
+def test_a_copy_has_everything() raises:
+    var router = Router()
+    router.put("/users/:id", _keep)
+    var owned = OwnedRequest("PUT", "/users/a%20b")
+    owned.add_header("X-A", "y")
+    owned.body.extend("content".as_bytes())
+    assert_equal(
+        router.serve(owned.view()).text(),
+        "PUT /users/a%20b a b y content 127.0.0.1:0",
+    )
+
+
+def test_bad_headers_are_refused() raises:
+    var owned = OwnedRequest("GET", "/")
+    try:
+        owned.add_header("X", "a\nb")
+    except error:
+        assert_equal(error.offset, 1)
+        return
+    raise Error("a line feed was taken")
+
+
+def test_content_that_is_no_text() raises:
+    var owned = OwnedRequest("GET", "/")
+    owned.body.append(0xFF)
+    var failed = False
+    try:
+        _ = owned.view().text()
+    except:
+        failed = True
+    assert_true(failed)
+    assert_false(owned.view().headers.get("x").__bool__())
