@@ -211,9 +211,13 @@ def compile_programs(root: Path) -> tuple[int, str]:
     imports, calls = ["from std.sys import argv"], []
     for block in programs:
         name = re.sub(r"\W", "_", f"{block.path.with_suffix('')}_{block.line}")
-        text = "\n" * (block.line - 1) + block.text
+        # A module of a package has no `main`.
+        text = re.sub(
+            r"^def main\(", "def run_main(", block.text, flags=re.MULTILINE
+        )
+        text = "\n" * (block.line - 1) + text
         (folder / f"{name}.mojo").write_text(text)
-        imports.append(f"from programs.{name} import main as {name}")
+        imports.append(f"from programs.{name} import run_main as {name}")
         calls.append(f'    if argv()[1] == "{name}":\n        {name}()\n')
     main = "\n".join(imports) + "\n\n\ndef main() raises:\n" + "".join(calls)
     (folder.parent / "all_programs.mojo").write_text(main)
