@@ -4,6 +4,9 @@ from flare.http.message.body import Body
 from flare.http.message.header_error import HeaderError
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status
+from flare.json.error import JsonError
+from flare.json.value import JsonValue
+from flare.json.writer import dumps
 
 comptime TEXT_PLAIN = StaticString("text/plain; charset=utf-8")
 """Media type of plain text (RFC 2046 section 4.1)."""
@@ -124,6 +127,21 @@ def ok_json(var text: String) -> Response:
         The response.
     """
     return Response(200, Body(text^), content_type=String(APPLICATION_JSON))
+
+
+def ok_json(value: JsonValue) raises JsonError -> Response:
+    """Makes a 200 response of a JSON value.
+
+    Args:
+        value: What to write.
+
+    Returns:
+        The response.
+
+    Raises:
+        JsonError: If the value cannot be written.
+    """
+    return ok_json(dumps(value))
 
 
 def ok_html(var text: String) -> Response:
