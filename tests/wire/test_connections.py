@@ -209,6 +209,10 @@ def test_sigterm_drains(start):
 
 def test_request_sent_with_the_signal_is_answered(start):
     server = start()
+    # Handlers of signals are installed by `serve`: one answer shows they are.
+    with Client(server) as first:
+        first.send(HEAD)
+        first.response()
     client = Client(server)
     client.send(HEAD)
     server.process.send_signal(signal.SIGINT)
