@@ -397,6 +397,13 @@ def test_statuses_without_content(client, code):
     assert client.response().body == b"OK"
 
 
+@pytest.mark.parametrize("code", [0, 99, 100, 101, 199, 600, 99999, -5])
+def test_statuses_that_are_no_final_response(client, code):
+    client.send(get(b"/status/%d" % code) + get())
+    assert client.response().status == 500
+    assert client.response().body == b"OK"
+
+
 def test_http_1_0_closes(probe):
     with Client(probe) as client:
         client.send(b"GET / HTTP/1.0\r\n\r\n")

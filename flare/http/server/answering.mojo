@@ -90,7 +90,12 @@ def _call[
         connection.peer, state.params_pointer()
     )
     try:
-        return handler.serve(request)
+        var response = handler.serve(request)
+        var code = response.status.code
+        if unlikely(code < 200 or code > 599):
+            # 1xx is no final response, and others are none at all.
+            raise Error("a handler answered with status ", code)
+        return response^
     except error:
         if state.config.logs_errors:
             log_handler_error(request, error)
