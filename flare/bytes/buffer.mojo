@@ -6,6 +6,7 @@ buffer without a bounds check. Bytes are not moved when the head is consumed
 until room is needed.
 """
 
+from flare.bytes.lend import lend
 from flare.bytes.scan import BytePtr, SCAN_SLACK
 from std.memory import (
     Allocation,
@@ -93,12 +94,7 @@ struct Buffer(Movable, Sized, Writer):
             The bytes between head and tail.
         """
         # SAFETY: the span's origin is this buffer, which owns the bytes.
-        return {
-            unsafe_ptr = self.base()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmOrigin(origin_of(self))](),
-            length = len(self),
-        }
+        return lend[ImmOrigin(origin_of(self))](self.base(), len(self))
 
     @always_inline
     def room(mut self) -> Span[UInt8, MutUntrackedOrigin]:

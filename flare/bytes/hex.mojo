@@ -17,3 +17,16 @@ def hex_digit_value(octet: UInt8) -> Int:
     if folded >= 97 and folded <= 102:
         return Int(folded) - 87
     return -1
+
+
+def write_hex_octet(octet: UInt8, mut writer: Some[Writer]):
+    """Writes an octet as two lower-case hex digits.
+
+    Args:
+        octet: The octet.
+        writer: Where to.
+    """
+    comptime DIGITS = StaticString("0123456789abcdef")
+    var high = Int(octet >> 4)
+    var low = Int(octet & 15)
+    writer.write(DIGITS[byte = high : high + 1], DIGITS[byte = low : low + 1])

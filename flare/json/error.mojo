@@ -1,5 +1,7 @@
 """The error of JSON: bad text, a value that is not there, a misused writer."""
 
+from flare.bytes.hex import write_hex_octet
+
 
 @fieldwise_init
 struct JsonErrorKind(Equatable, TrivialRegisterPassable):
@@ -144,9 +146,6 @@ struct JsonError(Copyable, Movable, Writable):
 def _octet_name(octet: UInt8) -> String:
     if octet > 32 and octet < 127:
         return String("'", chr(Int(octet)), "'")
-    comptime DIGITS = StaticString("0123456789abcdef")
-    var high = Int(octet >> 4)
-    var low = Int(octet & 15)
-    return String(
-        "octet 0x", DIGITS[byte = high : high + 1], DIGITS[byte = low : low + 1]
-    )
+    var name = String("octet 0x")
+    write_hex_octet(octet, name)
+    return name^

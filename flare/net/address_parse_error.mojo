@@ -1,5 +1,7 @@
 """The error for text that is no address."""
 
+from flare.bytes.escape import write_escaped
+
 
 @fieldwise_init
 struct AddressParseError(Copyable, Movable, Writable):
@@ -20,19 +22,7 @@ struct AddressParseError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        comptime DIGITS = StaticString("0123456789abcdef")
         writer.write("'")
-        var octets = self.text.as_bytes()
-        for index in range(min(len(octets), 80)):
-            var octet = octets[index]
-            if octet >= 32 and octet < 127:
-                writer.write(
-                    StringSpan(unsafe_from_utf8=octets[index : index + 1])
-                )
-            else:
-                var high = Int(octet >> 4)
-                var low = Int(octet & 15)
-                writer.write("\\x", DIGITS[byte = high : high + 1])
-                writer.write(DIGITS[byte = low : low + 1])
+        write_escaped(self.text.as_bytes(), writer)
         writer.write("' is not ", self.expected, ": ", self.reason)
         writer.write(" (byte ", self.offset, ")")

@@ -13,7 +13,7 @@
 """
 
 from flare.bytes.buffer import Buffer
-from flare.bytes.scan import BytePtr
+from flare.bytes.lend import lend
 from flare.http.h1.chunked import ChunkedDecoder
 from flare.http.h1.framing import IS_CHUNKED
 from flare.http.h1.limits import HeadLimits
@@ -241,12 +241,7 @@ struct Exchange(Movable):
         """
         # SAFETY: all offsets come from the parser and lie within the input;
         # the caller ends the loan before it changes the exchange.
-        var octets = Span[UInt8, o](
-            unsafe_ptr=self.input.base()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[o](),
-            length=len(self.input),
-        )
+        var octets = lend[o](self.input.base(), len(self.input))
         ref head = self.head
         var method_start = head.method_offset
         var line = RequestLine[o](

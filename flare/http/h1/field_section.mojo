@@ -1,5 +1,6 @@
 """A section of field lines: the headers of a request, or its trailers."""
 
+from flare.bytes.lend import lend
 from flare.bytes.octet_class import TCHAR
 from flare.bytes.scan import BytePtr, scan_class, scan_field_value
 from flare.bytes.word import load16
@@ -66,12 +67,7 @@ struct FieldSection(Movable):
         # every request that is lent from it.
         return Fields(
             octets,
-            Span[FieldLine, o](
-                unsafe_ptr=self._lines.unsafe_ptr()
-                .unsafe_mut_cast[False]()
-                .unsafe_origin_cast[o](),
-                length=self.count,
-            ),
+            lend[o](self._lines.unsafe_ptr(), self.count),
             self.is_text,
         )
 

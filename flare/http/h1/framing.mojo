@@ -4,6 +4,7 @@ Each field line is looked at once, when it is parsed; nothing searches the head
 again. Names are told by their length, then by whole-word compares.
 """
 
+from flare.bytes.lend import lend
 from flare.bytes.octet_class import AUTHORITY
 from flare.bytes.scan import BytePtr, scan_class
 from flare.bytes.word import (
@@ -167,7 +168,10 @@ struct Framing(TrivialRegisterPassable):
     @no_inline
     def _note_connection_options(mut self, base: BytePtr, line: FieldLine):
         """Reads a list of connection options (RFC 9110 section 7.6.1)."""
-        var value = _octets(base, line.value_offset(), line.value_len())
+        # SAFETY: the line was found within the head that starts at `base`.
+        var value = lend[ImmUntrackedOrigin](
+            base.unsafe_offset(line.value_offset()), line.value_len()
+        )
         var start = 0
         while start < len(value):
             var end = start
@@ -184,8 +188,13 @@ struct Framing(TrivialRegisterPassable):
     def _note_rarer(
         mut self, base: BytePtr, line: FieldLine
     ) raises RemoteProtocolError:
-        var name = _octets(base, line.name_offset(), line.name_len())
-        var value = _octets(base, line.value_offset(), line.value_len())
+        var name = lend[ImmUntrackedOrigin](
+            base.unsafe_offset(line.name_offset()), line.name_len()
+        )
+        # SAFETY: the line was found within the head that starts at `base`.
+        var value = lend[ImmUntrackedOrigin](
+            base.unsafe_offset(line.value_offset()), line.value_len()
+        )
         if equals_ignore_case(name, "content-length".as_bytes()):
             self._note_length(value, line.value_offset())
         elif equals_ignore_case(name, "transfer-encoding".as_bytes()):
@@ -257,15 +266,3 @@ struct Framing(TrivialRegisterPassable):
             )
         if self.has(EXPECTS_OTHER) and minor_version > 0:
             raise RemoteProtocolError(materialize[Rule.EXPECTATION](), offset)
-
-
-def _octets(
-    base: BytePtr, offset: Int, length: Int
-) -> Span[UInt8, ImmUntrackedOrigin]:
-    # SAFETY: the line was found within the head that starts at `base`.
-    return {
-        unsafe_ptr = base.unsafe_offset(offset)
-        .unsafe_mut_cast[False]()
-        .unsafe_origin_cast[ImmUntrackedOrigin](),
-        length = length,
-    }

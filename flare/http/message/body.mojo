@@ -1,5 +1,7 @@
 """The content of a response."""
 
+from flare.bytes.lend import lend
+
 
 struct Body(Copyable, Defaultable, Movable, Sized, Writable):
     """Content held in memory: text or octets.
@@ -65,18 +67,10 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         """
         # SAFETY: text or octets belong to this body, which is the span's
         # origin; one of the two is empty.
-        var base = (
-            self._octets.unsafe_ptr()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmOrigin(origin_of(self))]()
-        )
+        comptime o = ImmOrigin(origin_of(self))
         if len(self._octets) == 0:
-            base = (
-                self._text.unsafe_ptr()
-                .unsafe_mut_cast[False]()
-                .unsafe_origin_cast[ImmOrigin(origin_of(self))]()
-            )
-        return {unsafe_ptr = base, length = len(self)}
+            return lend[o](self._text.unsafe_ptr(), self._text.byte_length())
+        return lend[o](self._octets.unsafe_ptr(), len(self._octets))
 
     def text(self) raises -> String:
         """Copies the content as text.

@@ -1,6 +1,7 @@
 """The owned header fields of a message that is being made."""
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.bytes.lend import lend_text
 from flare.http.message.field_check import check_field
 from flare.http.message.fields import FieldLine
 from flare.http.message.header_error import HeaderError
@@ -98,14 +99,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
     ) -> StringSpan[ImmOrigin(origin_of(self))]:
         # SAFETY: the octets are literal or belong to this map, which is the
         # span's origin.
-        return StringSpan(
-            unsafe_from_utf8=Span[UInt8, ImmOrigin(origin_of(self))](
-                unsafe_ptr=base.unsafe_mut_cast[False]().unsafe_origin_cast[
-                    ImmOrigin(origin_of(self))
-                ](),
-                length=length,
-            )
-        )
+        return lend_text[ImmOrigin(origin_of(self))](base, length)
 
     def find(self, name: StringSpan, start: Int = 0) -> Int:
         """Finds a line by name.

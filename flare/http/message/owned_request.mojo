@@ -1,11 +1,12 @@
 """A request that owns its octets, for tests and for work that outlives a call."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.lend import lend, lend_text
 from flare.http.message.field_check import check_field
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.header_error import HeaderError
 from flare.http.message.method import Method
-from flare.http.message.path_params import PathParams, lend_untracked
+from flare.http.message.path_params import PathParams
 from flare.http.message.request import Request, RequestLine
 from flare.http.message.target import split_target
 from flare.http.message.version import Version
@@ -95,7 +96,10 @@ struct OwnedRequest(Movable):
             self._names.append(String(params.at(index).name))
         for index in range(len(params)):
             _ = self._params[].add_decoded(
-                lend_untracked(self._names[index].as_bytes()),
+                lend_text[ImmUntrackedOrigin](
+                    self._names[index].unsafe_ptr(),
+                    self._names[index].byte_length(),
+                ),
                 String(params.at(index).value),
             )
 
@@ -145,12 +149,7 @@ struct OwnedRequest(Movable):
         return Request[o](
             line,
             _lend_fields[o](self._headers),
-            Span[UInt8, o](
-                unsafe_ptr=self.body.unsafe_ptr()
-                .unsafe_mut_cast[False]()
-                .unsafe_origin_cast[o](),
-                length=len(self.body),
-            ),
+            lend[o](self.body.unsafe_ptr(), len(self.body)),
             _lend_fields[o](self._trailers),
             peer=self.peer,
             params=Pointer(to=self._params[])
@@ -163,31 +162,13 @@ def _text[
     o: ImmOrigin
 ](buffer: Buffer, offset: Int, length: Int) -> StringSpan[o]:
     # SAFETY: the buffer belongs to the `OwnedRequest` that `o` names.
-    return StringSpan(
-        unsafe_from_utf8=Span[UInt8, o](
-            unsafe_ptr=buffer.base()
-            .unsafe_offset(offset)
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[o](),
-            length=length,
-        )
-    )
+    return lend_text[o](buffer.base().unsafe_offset(offset), length)
 
 
 def _lend_fields[o: ImmOrigin](fields: _OwnedFields) -> Fields[o]:
     # SAFETY: the fields belong to the `OwnedRequest` that `o` names.
     return Fields(
-        Span[UInt8, o](
-            unsafe_ptr=fields.octets.base()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[o](),
-            length=len(fields.octets),
-        ),
-        Span[FieldLine, o](
-            unsafe_ptr=fields.lines.unsafe_ptr()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[o](),
-            length=len(fields.lines),
-        ),
+        lend[o](fields.octets.base(), len(fields.octets)),
+        lend[o](fields.lines.unsafe_ptr(), len(fields.lines)),
         False,
     )

@@ -1,5 +1,7 @@
 """What a router captured from a request's path."""
 
+from flare.bytes.lend import lend_text
+
 comptime PATH_PARAM_COUNT_MAX = 32
 """Most parameters that one request can carry.
 
@@ -110,7 +112,12 @@ struct PathParams(Movable, Sized):
         # SAFETY: the list has its full capacity from the start, so the string
         # stays where it is until `clear`.
         ref kept = self._decoded[len(self._decoded) - 1]
-        return self.add(name, lend_untracked(kept.as_bytes()))
+        return self.add(
+            name,
+            lend_text[ImmUntrackedOrigin](
+                kept.unsafe_ptr(), kept.byte_length()
+            ),
+        )
 
     @always_inline
     def at(self, index: Int) -> PathParam:
@@ -140,24 +147,3 @@ struct PathParams(Movable, Sized):
             if self._params[index].name == name:
                 return index
         return -1
-
-
-@always_inline
-def lend_untracked(octets: Span[UInt8, _]) -> StringSpan[ImmUntrackedOrigin]:
-    """Lends text for the length of a handler's call.
-
-    Args:
-        octets: UTF-8 that outlives the call.
-
-    Returns:
-        The text; nothing checks its lifetime.
-    """
-    # SAFETY: the caller promises the lifetime.
-    return StringSpan(
-        unsafe_from_utf8=Span[UInt8, ImmUntrackedOrigin](
-            unsafe_ptr=octets.unsafe_ptr()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmUntrackedOrigin](),
-            length=len(octets),
-        )
-    )

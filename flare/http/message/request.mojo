@@ -1,5 +1,6 @@
 """A request as a handler sees it: a view over the octets that were received."""
 
+from flare.bytes.lend import lend_text
 from flare.http.message.cookie import Cookie, parse_cookie_header
 from flare.http.message.fields import Fields
 from flare.http.message.form import FormData, find_query_value
@@ -203,13 +204,8 @@ struct Request[o: ImmOrigin](Movable):
         var index = params.find(name)
         if index < 0:
             return StringSpan(unsafe_from_utf8=self.body[0:0])
-        var value = params.at(index).value.as_bytes()
-        return StringSpan(
-            unsafe_from_utf8=Span[UInt8, Self.o](
-                unsafe_ptr=value.unsafe_ptr().unsafe_origin_cast[Self.o](),
-                length=len(value),
-            )
-        )
+        var value = params.at(index).value
+        return lend_text[Self.o](value.unsafe_ptr(), value.byte_length())
 
     def route_params(self) -> Pointer[PathParams, MutUntrackedOrigin]:
         """Gives the storage for path parameters, for routers alone.

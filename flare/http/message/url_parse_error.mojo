@@ -1,6 +1,6 @@
 """The error for text that is no URL."""
 
-from flare.http.message.escape import write_escaped
+from flare.bytes.escape import write_escaped
 
 
 @fieldwise_init

@@ -1,10 +1,8 @@
 """The router: a handler that chooses among handlers by method and path."""
 
+from flare.bytes.lend import lend_text
 from flare.http.message.method import Method
-from flare.http.message.path_params import (
-    PATH_PARAM_COUNT_MAX,
-    lend_untracked,
-)
+from flare.http.message.path_params import PATH_PARAM_COUNT_MAX
 from flare.http.message.percent import PercentError, percent_decode
 from flare.http.message.request import Request
 from flare.http.message.response import (
@@ -361,13 +359,20 @@ struct Router(Handler):
         var path = req.path.as_bytes()
         for index in range(found.capture_count):
             var capture = found.captures[index]
-            var name = lend_untracked(names[index].as_bytes())
+            var name = lend_text[ImmUntrackedOrigin](
+                names[index].unsafe_ptr(), names[index].byte_length()
+            )
             var value = path[capture.start : capture.end]
             var is_kept: Bool
             if capture.is_encoded:
                 is_kept = params.add_decoded(name, percent_decode(value))
             else:
-                is_kept = params.add(name, lend_untracked(value))
+                is_kept = params.add(
+                    name,
+                    lend_text[ImmUntrackedOrigin](
+                        value.unsafe_ptr(), len(value)
+                    ),
+                )
             if not is_kept:
                 return False
         return True

@@ -1,6 +1,6 @@
 """What a server writes to standard error."""
 
-from flare.http.message.escape import write_escaped
+from flare.bytes.escape import write_escaped
 from flare.http.message.request import Request
 from std.sys import stderr
 

@@ -1,5 +1,7 @@
 """Escaping of peer octets for messages that people read."""
 
+from flare.bytes.hex import write_hex_octet
+
 comptime ESCAPED_LEN_MAX = 200
 """Longest run of peer octets that a message repeats, in bytes.
 
@@ -17,15 +19,12 @@ def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
         octets: Any octets.
         writer: Where to.
     """
-    comptime DIGITS = StaticString("0123456789abcdef")
     for index in range(min(len(octets), ESCAPED_LEN_MAX)):
         var octet = octets[index]
         if octet >= 32 and octet < 127 and octet != 92:
             writer.write(StringSpan(unsafe_from_utf8=octets[index : index + 1]))
         else:
-            var high = Int(octet >> 4)
-            var low = Int(octet & 15)
-            writer.write("\\x", DIGITS[byte = high : high + 1])
-            writer.write(DIGITS[byte = low : low + 1])
+            writer.write("\\x")
+            write_hex_octet(octet, writer)
     if len(octets) > ESCAPED_LEN_MAX:
         writer.write("... (", len(octets), " bytes)")
