@@ -10,9 +10,11 @@ from flare.http.h1.serialiser import (
     ResponseFraming,
     write_response_head,
 )
+from flare.http.message.method import Method
 from flare.http.message.path_params import PathParams
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
+from flare.http.routing.route_tree import RouteMatch, RouteTree
 from flare.http.routing.router import Router
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import thread_cpu_ns
@@ -36,7 +38,7 @@ comptime BROWSER = StaticString(
 )
 
 
-def variants(kind: Int) -> List[Buffer]:
+def variants(kind: Int) raises -> List[Buffer]:
     """Makes requests of one kind that differ in a digit, so that nothing can be
     hoisted out of a loop.
 
@@ -45,11 +47,14 @@ def variants(kind: Int) -> List[Buffer]:
 
     Returns:
         Sealed buffers with one request each.
+
+    Raises:
+        Error: If a request has not the length that its name says.
     """
     var made = List[Buffer]()
     for number in range(VARIANT_COUNT):
         var text = String("GET / HTTP/1.1\r\nHost: 127.0.0.1:808")
-        text.write(number, "\r\nA: ", number, "\r\n")
+        text.write(number, "\r\nAge: 10", number, "\r\n")
         if kind == 1 or kind == 2:
             text = String("GET /?page=", number, "&sort=desc HTTP/1.1\r\n")
             text.write("Host: www.example.com\r\n", BROWSER)
@@ -64,6 +69,10 @@ def variants(kind: Int) -> List[Buffer]:
             text = String("GET /users/4", number, " HTTP/1.1\r\n")
             text.write("Host: www.example.com\r\n", BROWSER)
         text.write("\r\n")
+        if kind < 3:
+            var wanted = 50 if kind == 0 else 564 if kind == 1 else 1421
+            if text.byte_length() != wanted:
+                raise Error("a request has ", text.byte_length(), " bytes")
         var buffer = Buffer(text.byte_length())
         buffer.append(text.as_bytes())
         buffer.seal()
@@ -179,6 +188,65 @@ def measure_path(name: StringSpan, kind: Int, route_count: Int) raises:
     show(name, times)
 
 
+def measure_header_lookup() raises:
+    """Measures `req.headers` on the browser request: the last field, whose name
+    is asked for in another case, and one that is not there."""
+    var inputs = variants(1)
+    var exchange = Exchange(65_536)
+    var params = OwnedPointer(PathParams())
+    # SAFETY: the box lives to the end of this function.
+    var storage = Pointer(to=params[]).unsafe_origin_cast[MutUntrackedOrigin]()
+    exchange.input.append(inputs[0].span())
+    _ = exchange.advance(materialize[LIMITS]())
+    var request = exchange.request[ImmUntrackedOrigin](
+        SocketAddr.any(0), storage
+    )
+    var names: List[String] = ["cookie", "Cookie", "COOKIE", "cookiE"]
+    var absent: List[String] = ["origin", "Origin", "ORIGIN", "origiN"]
+    var found_times = List[Float64]()
+    var absent_times = List[Float64]()
+    for _ in range(ROUND_COUNT):
+        var began = thread_cpu_ns()
+        for index in range(REPEAT_COUNT):
+            keep(request.headers.find(names[index & (VARIANT_COUNT - 1)]))
+        found_times.append(Float64(thread_cpu_ns() - began) / REPEAT_COUNT)
+        began = thread_cpu_ns()
+        for index in range(REPEAT_COUNT):
+            keep(request.headers.find(absent[index & (VARIANT_COUNT - 1)]))
+        absent_times.append(Float64(thread_cpu_ns() - began) / REPEAT_COUNT)
+    _ = params^
+    _ = exchange^
+    show("header lookup, last of 10 fields", found_times)
+    show("header lookup, absent among 10 fields", absent_times)
+
+
+def measure_route_lookup(name: StringSpan, route_count: Int) raises:
+    """Measures the route tree alone.
+
+    Args:
+        name: What is measured.
+        route_count: How many routes there are.
+    """
+    var tree = RouteTree()
+    for number in range(route_count):
+        _ = tree.add(Method.GET.number, String("/r", number, "/:id"), number)
+    var paths = List[String]()
+    for number in range(VARIANT_COUNT):
+        var route = number * route_count // VARIANT_COUNT
+        paths.append(String("/r", route, "/4", number))
+    var times = List[Float64]()
+    for _ in range(ROUND_COUNT):
+        var began = thread_cpu_ns()
+        for index in range(REPEAT_COUNT):
+            var found = RouteMatch()
+            ref path = paths[index & (VARIANT_COUNT - 1)]
+            tree.find(Method.GET, path.as_bytes(), found)
+            keep(found.route)
+            keep(found.capture_count)
+        times.append(Float64(thread_cpu_ns() - began) / REPEAT_COUNT)
+    show(name, times)
+
+
 def measure_chunked() raises:
     """Measures the decoder on a body of 16 chunks of 1 KiB."""
     var text = String()
@@ -207,6 +275,9 @@ def main() raises:
     measure_parse("parse head, 50 bytes", 0)
     measure_parse("parse head, 564 bytes", 1)
     measure_parse("parse head, 1421 bytes", 2)
+    measure_header_lookup()
+    measure_route_lookup("route lookup, 3 routes", 3)
+    measure_route_lookup("route lookup, 10,000 routes", 10_000)
     measure_path("whole path, wrk request", 0, 1)
     measure_path("whole path, browser request", 1, 1)
     measure_path("whole path, route parameter, 3 routes", 3, 1)

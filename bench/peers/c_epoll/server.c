@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,8 @@
 
 enum { EVENTS = 512, ROOM = 65536, OUT = 262144, LARGE = 65536, FDS = 65536 };
 
-static char room[ROOM + 1], out[OUT], head_small[256], head_large[256], large[LARGE];
-static size_t small_len, large_len;
+static char room[ROOM + 1], out[OUT], head_small[256], head_large[256], head_done[256], large[LARGE];
+static size_t small_len, large_len, done_len;
 static size_t body_left[FDS];           /* octets of an upload still to come */
 static size_t unsent[FDS];              /* octets of the large body still to send */
 static const char HELLO[] = "Hello, World!", DONE[] = "OK";
@@ -40,6 +41,7 @@ static void refresh(void) {
     last = now;
     small_len = write_head(head_small, sizeof HELLO - 1);
     large_len = write_head(head_large, LARGE);
+    done_len = write_head(head_done, sizeof DONE - 1);
 }
 
 static void send_large_rest(int fd) {
@@ -59,9 +61,9 @@ static void answer_large(int fd) {
 }
 
 static size_t answer_upload(char *to) {
-    size_t length = write_head(to, sizeof DONE - 1);
-    memcpy(to + length, DONE, sizeof DONE - 1);
-    return length + sizeof DONE - 1;
+    memcpy(to, head_done, done_len);
+    memcpy(to + done_len, DONE, sizeof DONE - 1);
+    return done_len + sizeof DONE - 1;
 }
 
 static void on_readable(int fd) {
@@ -111,6 +113,7 @@ int main(int count, char **values) {
     if (count != 2) return 2;
     address.sin_port = htons((unsigned short)atoi(values[1]));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    signal(SIGPIPE, SIG_IGN);
     memset(large, 'x', LARGE);
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
