@@ -207,6 +207,18 @@ def test_sigterm_drains(start):
     assert server.process.stdout.read() == b"stopped\n"
 
 
+def test_a_slow_reader_is_closed_when_it_has_been_served(start):
+    """Its response was begun before the signal, and said nothing of closing."""
+    server = start(idle_timeout_ms=60000)
+    with Client(server, timeout=10) as slow:
+        slow.send(HEAD.replace(b"/ ", b"/shared ", 1) * 20)
+        time.sleep(0.2)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+        assert len(read_all(slow.sock)) > 1_000_000
+    assert server.process.wait(5) == 0
+
+
 def test_request_sent_with_the_signal_is_answered(start):
     server = start()
     # Handlers of signals are installed by `serve`: one answer shows they are.

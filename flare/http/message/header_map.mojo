@@ -32,13 +32,14 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         self._octets = []
         self._lines = []
 
-    def __init__(out self, *, var content_type: String):
-        """Makes a map with a Content-Type that is known to be good.
+    def __init__(out self, *, content_type: StaticString):
+        """Makes a map with a Content-Type.
 
         Args:
-            content_type: A media type without control octets; not checked.
+            content_type: A media type. It is literal text, so that no peer can
+                have had a hand in it; other text goes through `set`.
         """
-        self._content_type = content_type^
+        self._content_type = String(content_type)
         self._octets = []
         self._lines = []
 
@@ -249,13 +250,16 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         return True
 
     @always_inline
-    def content_type(ref self) -> ref[self._content_type] String:
+    def content_type(self) -> StringSpan[ImmOrigin(origin_of(self))]:
         """Lends the Content-Type.
 
         Returns:
-            The value, or an empty string if there is none.
+            The value, or an empty text if there is none.
         """
-        return self._content_type
+        # SAFETY: the text belongs to this map, which is the span's origin.
+        return self._lend(
+            self._content_type.unsafe_ptr(), self._content_type.byte_length()
+        )
 
     @always_inline
     def lines_octets(ref self) -> Span[UInt8, origin_of(self._octets)]:

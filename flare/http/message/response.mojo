@@ -44,17 +44,18 @@ struct Response(Copyable, Movable):
         self.body = body^
 
     def __init__(
-        out self, status: Status, var body: Body, *, var content_type: String
+        out self, status: Status, var body: Body, *, content_type: StaticString
     ):
         """Makes a response of a known media type.
 
         Args:
             status: The status code.
             body: The content.
-            content_type: A media type without control octets; not checked.
+            content_type: A media type, as literal text; other text goes
+                through `headers.set`.
         """
         self.status = status
-        self.headers = HeaderMap(content_type=content_type^)
+        self.headers = HeaderMap(content_type=content_type)
         self.body = body^
 
     def text(self) raises -> String:
@@ -78,7 +79,7 @@ struct Response(Copyable, Movable):
 
 
 def _plain(status: Status, var text: String) -> Response:
-    return Response(status, Body(text^), content_type=String(TEXT_PLAIN))
+    return Response(status, Body(text^), content_type=TEXT_PLAIN)
 
 
 def ok(var text: String = String()) -> Response:
@@ -114,7 +115,7 @@ def ok(var octets: List[UInt8]) -> Response:
     Returns:
         The response, as `application/octet-stream`.
     """
-    return Response(200, Body(octets^), content_type=String(OCTET_STREAM))
+    return Response(200, Body(octets^), content_type=OCTET_STREAM)
 
 
 def ok_json(var text: String) -> Response:
@@ -126,7 +127,7 @@ def ok_json(var text: String) -> Response:
     Returns:
         The response.
     """
-    return Response(200, Body(text^), content_type=String(APPLICATION_JSON))
+    return Response(200, Body(text^), content_type=APPLICATION_JSON)
 
 
 def ok_json(value: JsonValue) raises JsonError -> Response:
@@ -153,7 +154,7 @@ def ok_html(var text: String) -> Response:
     Returns:
         The response.
     """
-    return Response(200, Body(text^), content_type=String(TEXT_HTML))
+    return Response(200, Body(text^), content_type=TEXT_HTML)
 
 
 def created(var text: String = String()) -> Response:

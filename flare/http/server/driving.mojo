@@ -246,6 +246,8 @@ def _settle(
     """Sets the phase and the deadline of a connection that waits."""
     if likely(exchange.is_idle() and not connection.tail.__bool__()):
         if connection.request_count > 0:
+            if unlikely(state.is_draining):
+                return Fate.CLOSES
             connection.phase = PHASE_IDLE
             connection.deadline_ms = state.now_ms + state.config.idle_timeout_ms
         return Fate.WAITS
@@ -310,10 +312,14 @@ def resume[
             connection.exchange = box^
         if fate != Fate.WAITS or connection.tail:
             return fate
-    else:
+    if connection.has_unread:
+        return Fate.GIVES_WAY
+    if not connection.exchange:
+        if state.is_draining:
+            return Fate.CLOSES
         connection.phase = PHASE_IDLE
         connection.deadline_ms = state.now_ms + state.config.idle_timeout_ms
-    return Fate.GIVES_WAY if connection.has_unread else Fate.WAITS
+    return Fate.WAITS
 
 
 def end(mut connection: Connection, mut state: WorkerState) -> Fate:
