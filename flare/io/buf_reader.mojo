@@ -1,0 +1,155 @@
+"""Reading from a stream in larger pieces than are asked for."""
+
+from flare.bytes.buffer import Buffer
+from flare.io.error import LimitExceeded, UnexpectedEnd
+from flare.io.stream import Readable
+
+comptime LINE_LEN_MAX = 8_192
+"""Default limit for a line in bytes: the one for a request target."""
+
+comptime _READ_LEN = 8_192
+
+
+struct BufReader[R: Readable](Movable):
+    """Reads lines and exact counts from a stream.
+
+    What is read ahead waits in a buffer. All reads have a limit, because the
+    other side chooses what it sends.
+
+    Parameters:
+        R: The stream's type.
+    """
+
+    var _inner: Self.R
+    var _buffer: Buffer
+
+    def __init__(out self, var inner: Self.R):
+        """Takes a stream.
+
+        Args:
+            inner: The stream.
+        """
+        self._inner = inner^
+        self._buffer = Buffer(_READ_LEN)
+
+    def _fill(mut self) raises -> Bool:
+        """Reads more from the stream; False at its end."""
+        self._buffer.reserve(_READ_LEN)
+        var count = self._inner.read(self._buffer.room())
+        self._buffer.commit(count)
+        return count > 0
+
+    def _take(mut self, count: Int) -> List[UInt8]:
+        var octets = List[UInt8](capacity=count)
+        octets.extend(self._buffer.span()[0:count])
+        self._buffer.consume(count)
+        return octets^
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
+        """Reads what is there: from the buffer first, then from the stream.
+
+        Args:
+            room: Where to; not empty.
+
+        Returns:
+            How many octets were read; 0 at the end.
+
+        Raises:
+            Error: If the stream fails.
+        """
+        if len(self._buffer) == 0 and not self._fill():
+            return 0
+        var count = min(len(room), len(self._buffer))
+        var here = self._buffer.span()
+        for index in range(count):
+            room[index] = here[index]
+        self._buffer.consume(count)
+        return count
+
+    def read_until(
+        mut self, octet: UInt8, limit: Int = LINE_LEN_MAX
+    ) raises -> List[UInt8]:
+        """Reads up to and with the first occurrence of an octet.
+
+        Args:
+            octet: What ends the piece.
+            limit: Longest piece in bytes, its end included.
+
+        Returns:
+            The piece; at the end of the stream what is left, perhaps nothing.
+
+        Raises:
+            Error: If the piece is longer than the limit, or the stream fails.
+        """
+        var looked_at = 0
+        while True:
+            var here = self._buffer.span()
+            while looked_at < len(here):
+                looked_at += 1
+                if here[looked_at - 1] == octet:
+                    return self._take(looked_at)
+                if looked_at >= limit:
+                    raise LimitExceeded("piece", limit)
+            if not self._fill():
+                return self._take(len(self._buffer))
+
+    def read_line(
+        mut self, limit: Int = LINE_LEN_MAX
+    ) raises -> Optional[String]:
+        """Reads a line that ends with LF or CRLF.
+
+        Args:
+            limit: Longest line in bytes, its end included.
+
+        Returns:
+            The line without its end, or None at the end of the stream. A last
+            line without an end is a line.
+
+        Raises:
+            Error: If the line is longer than the limit or no UTF-8, or the
+                stream fails.
+        """
+        var line = self.read_until(10, limit)
+        if len(line) == 0:
+            return None
+        if line[len(line) - 1] == 10:
+            line.shrink(len(line) - 1)
+            if len(line) > 0 and line[len(line) - 1] == 13:
+                line.shrink(len(line) - 1)
+        return String(from_utf8=line)
+
+    def read_exact(mut self, count: Int) raises -> List[UInt8]:
+        """Reads a known number of octets.
+
+        Args:
+            count: How many.
+
+        Returns:
+            The octets.
+
+        Raises:
+            Error: If the stream ends before, or fails.
+        """
+        while len(self._buffer) < count:
+            if not self._fill():
+                raise UnexpectedEnd(count, len(self._buffer))
+        return self._take(count)
+
+    def read_all(mut self, limit: Int) raises -> List[UInt8]:
+        """Reads to the end of the stream.
+
+        Args:
+            limit: Most octets.
+
+        Returns:
+            All that was left.
+
+        Raises:
+            Error: If there is more than the limit, or the stream fails.
+        """
+        while self._fill():
+            if len(self._buffer) > limit:
+                raise LimitExceeded("rest of the stream", limit)
+        if len(self._buffer) > limit:
+            raise LimitExceeded("rest of the stream", limit)
+        return self._take(len(self._buffer))
