@@ -25,6 +25,9 @@ comptime CHUNK_EXTENSIONS_LEN_MAX = 16_384
 Nothing uses them; without a bound, a small body could be dressed in gigabytes.
 """
 
+comptime GAP_LEN_MIN = 1024
+"""Octets of framing that are worth moving the rest down, in bytes."""
+
 comptime _SIZE = UInt8(0)
 comptime _DATA = UInt8(1)
 comptime _DATA_END = UInt8(2)
@@ -45,7 +48,7 @@ struct ChunkedDecoder(Movable):
     var content_len: Int
     """Decoded octets so far; they stand from the start of the octets."""
     var consumed_len: Int
-    """Octets of the coding that were read so far."""
+    """Octets of the coding that were read so far, less the gaps closed."""
     var trailers_offset: Int
     """Where the trailer section starts; good when the body is complete."""
     var trailers: FieldSection
@@ -85,8 +88,8 @@ struct ChunkedDecoder(Movable):
         Source: RFC 9112 section 7.1.
 
         Args:
-            base: Start of the body, the same octets at each call; the octet at
-                `length` is 0 and `SCAN_SLACK` readable bytes follow.
+            base: Start of the body, the same octets at each call but for what
+                `close_gap` moved; the octet at `length` is 0 and `SCAN_SLACK` readable bytes follow.
             length: How many octets are there.
             max_body_size: Most octets of content.
             limits: Bounds of the trailer section.
@@ -110,6 +113,31 @@ struct ChunkedDecoder(Movable):
             else:
                 return self._read_trailers(base, length, limits)
         return True
+
+    def close_gap(mut self, base: BytePtr, length: Int) -> Int:
+        """Moves what is not decoded down to the content, over what was read.
+
+        Without it, small chunks would keep many octets of framing in memory
+        for each octet of content. A trailer section stays where it is.
+
+        Args:
+            base: Start of the body, as in `decode`.
+            length: How many octets are there.
+
+        Returns:
+            How many octets fewer are there now.
+        """
+        # SAFETY: source and target lie within `length` octets from `base`.
+        var gap = self.consumed_len - self.content_len
+        if gap < GAP_LEN_MIN or self._state >= _TRAILERS:
+            return 0
+        unsafe_memmove(
+            dest=base.unsafe_offset(self.content_len),
+            src=base.unsafe_offset(self.consumed_len),
+            count=length - self.consumed_len,
+        )
+        self.consumed_len = self.content_len
+        return gap
 
     def _read_size(
         mut self, base: BytePtr, length: Int, max_body_size: Int

@@ -155,6 +155,11 @@ struct Exchange(Movable):
                 self.max_body_size,
                 limits,
             ):
+                var gap = self._chunked.close_gap(
+                    self.input.base().unsafe_offset(head_len),
+                    len(self.input) - head_len,
+                )
+                self.input.truncate(len(self.input) - gap)
                 return Progress.NEEDS_OCTETS
         else:
             if self.head.framing.content_length > self.max_body_size:
@@ -179,7 +184,8 @@ struct Exchange(Movable):
         """Tells how much content has arrived, for the rate of a body.
 
         Returns:
-            Octets behind the head, with the framing of a chunked body.
+            Octets behind the head; of a chunked body also the framing that
+            is still in memory.
         """
         return len(self.input) - self.head.head_len
 

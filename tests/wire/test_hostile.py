@@ -1,0 +1,175 @@
+"""Attacks on memory, time and framing that a hostile client would try."""
+
+import os
+import signal
+import socket
+import threading
+import time
+
+import pytest
+from conftest import Client, read_all, wait_until
+
+HEAD = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def anonymous_memory(server) -> int:
+    for line in open(f"/proc/{server.process.pid}/status"):
+        if line.startswith("RssAnon"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError("the kernel does not tell the memory in use")
+
+
+def cpu_s(server) -> float:
+    stat = open(f"/proc/{server.process.pid}/stat").read()
+    fields = stat.rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def descriptor_count(server) -> int:
+    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+
+
+@pytest.mark.parametrize("size", [b"1", b"000000000000001"])
+def test_framing_of_tiny_chunks_is_not_kept(start, size):
+    """9112-7.1: up to 20 octets of framing for each octet of content."""
+    server = start()
+    count = 1_000_000
+    with Client(server, timeout=20) as client:
+        client.send(HEAD)
+        client.response()
+        before = anonymous_memory(server)
+        client.send(CHUNKED)
+        for _ in range(count // 10_000):
+            client.send((size + b"\r\na\r\n") * 10_000)
+        time.sleep(0.1)
+        grown = anonymous_memory(server) - before
+        client.send(b"0\r\nX-End: yes\r\n\r\n" + HEAD)
+        assert client.response().body == b"a" * count
+        assert client.response().body == b"OK"
+    assert grown < 5 * count, grown
+
+
+@pytest.mark.parametrize("step", [1, 7, 1023, 1024, 1025, 4096, 65536])
+def test_chunks_in_any_pieces_give_the_same_content(probe, step):
+    """9112-7.1: closing gaps must not depend on where the reads end."""
+    words = [b"%d-" % n + b"x" * (n % 11) for n in range(600)]
+    body = b"".join(b"%x;e=1\r\n%s\r\n" % (len(w), w) for w in words)
+    wire = (
+        CHUNKED.replace(b"/ ", b"/trailers ", 1)
+        + body
+        + b"0\r\nX-T: end\r\n\r\n"
+    )
+    with Client(probe, timeout=10) as client:
+        client.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(wire), step):
+            client.send(wire[at : at + step])
+        client.send(HEAD)
+        response = client.response()
+        assert response.body == b"".join(words) + b"|X-T=end"
+        assert client.response().body == b"OK"
+
+
+def test_endless_trailers_are_refused(probe):
+    with Client(probe) as client:
+        try:
+            client.send(CHUNKED + b"0\r\n" + b"X: yyyyyyyyyy\r\n" * 50_000)
+        except OSError:
+            pass
+        assert client.response().status == 431
+
+
+def test_unread_responses_stop_the_reading(start):
+    """A client that only sends gets one response of memory, not thousands."""
+    server = start()
+    clients = []
+    for _ in range(10):
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect(("127.0.0.1", server.port))
+        sock.setblocking(False)
+        try:
+            while True:
+                sock.send(b"GET /size/1000000 HTTP/1.1\r\nHost: a\r\n\r\n" * 99)
+        except BlockingIOError:
+            pass
+        clients.append(sock)
+    time.sleep(0.2)
+    assert anonymous_memory(server) < 40_000_000
+    for sock in clients[:5]:
+        sock.shutdown(socket.SHUT_WR)
+    before = cpu_s(server)
+    time.sleep(0.5)
+    assert cpu_s(server) - before < 0.1
+    for sock in clients:
+        sock.close()
+
+
+def test_no_state_of_a_half_closed_connection_spins_or_leaks(start):
+    server = start(linger_timeout_ms=3000)
+    with Client(server) as client:
+        client.send(HEAD)
+        client.response()
+    time.sleep(0.1)
+    descriptors = descriptor_count(server)
+    sent = [
+        b"",
+        b"GET",
+        HEAD,
+        b"BAD\r\n\r\n",
+        CHUNKED + b"5\r\nab",
+        b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n",
+    ]
+    clients = []
+    for octets in sent:
+        for is_half_closed in (False, True):
+            client = Client(server)
+            client.send(octets)
+            if is_half_closed:
+                client.sock.shutdown(socket.SHUT_WR)
+            clients.append(client)
+    time.sleep(0.2)
+    before = cpu_s(server)
+    time.sleep(0.5)
+    assert cpu_s(server) - before < 0.1
+    for client in clients:
+        client.sock.close()
+    assert wait_until(lambda: descriptor_count(server) <= descriptors)
+
+
+def test_a_hundred_thousand_pipelined_requests(probe):
+    count = 100_000
+    with Client(probe, timeout=20) as client:
+
+        def send() -> None:
+            client.send(HEAD * count)
+            client.sock.shutdown(socket.SHUT_WR)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        data = read_all(client.sock)
+        thread.join()
+    assert data.count(b"HTTP/1.1 200 OK\r\n") == count
+
+
+def test_lingering_cannot_be_prolonged(start):
+    server = start(linger_timeout_ms=300)
+    with Client(server) as client:
+        client.send(b"BAD\r\n\r\n")
+        began = time.monotonic()
+        try:
+            while time.monotonic() - began < 3:
+                client.send(b"x")
+                time.sleep(0.02)
+        except OSError:
+            pass
+        assert time.monotonic() - began < 1.5
+
+
+def test_lingering_does_not_outlast_the_drain(start):
+    server = start(linger_timeout_ms=60000, shutdown_timeout_ms=500)
+    with Client(server) as client:
+        client.send(b"BAD\r\n\r\n")
+        assert client.response().status == 400
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(5) == 0
