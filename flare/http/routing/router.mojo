@@ -253,9 +253,7 @@ struct Router(Handler):
     def mount(
         mut self, prefix: StringSpan, var router: Router
     ) raises RouteError:
-        """Takes over the routes of another router below a prefix.
-
-        The other router's fallback is not taken over.
+        """Takes over another router's routes, not its fallback, below a prefix.
 
         Args:
             prefix: Begins with `/` and does not end with it.
@@ -392,6 +390,8 @@ struct Router(Handler):
         except error:
             return DEFAULT_BODY_LIMIT
         if found.route < 0:
+            if found.allowed == 0 and self._fallback:
+                return self._fallback.value().max_body_size(req)
             return DEFAULT_BODY_LIMIT
         ref route = self._routes[found.route]
         if route.max_body_size != DEFAULT_BODY_LIMIT:

@@ -6,7 +6,7 @@ from flare.http.h1.limits import HeadLimits
 from flare.http.message.path_params import PathParams
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.routing.handler import Handler
+from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
 from flare.http.routing.router import Router
 from flare.net.socket_addr import SocketAddr
 from std.testing import assert_equal, assert_true
@@ -56,6 +56,24 @@ def _ask(
     _ = params^
     _ = exchange^
     return text^
+
+
+def _limit(
+    router: Router, method: StringSpan, target: StringSpan
+) raises -> Int:
+    """Gives the body limit that the router chooses."""
+    var exchange = Exchange(256)
+    exchange.input.write(method, " ", target, " HTTP/1.1\r\nHost: a\r\n\r\n")
+    _ = exchange.advance(HeadLimits(8192, 8192, 100))
+    var params = PathParams()
+    var request = exchange.request[ImmUntrackedOrigin](
+        SocketAddr.any(0),
+        Pointer(to=params).unsafe_origin_cast[MutUntrackedOrigin](),
+    )
+    var limit = router.max_body_size(request)
+    _ = params^
+    _ = exchange^
+    return limit
 
 
 def _router() raises -> Router:
@@ -209,6 +227,17 @@ def test_fallback() raises:
     router.fallback(_Named("fallback"))
     assert_equal(_ask(router, "GET", "/nope"), "200 fallback")
     assert_equal(_ask(router, "GET", "/users"), "200 users")
+
+
+def test_fallback_chooses_its_own_body_limit() raises:
+    var inner = Router()
+    inner.post("/up", _quiet, max_body_size=7)
+    var router = Router()
+    router.get("/got", _quiet)
+    router.fallback(inner^)
+    assert_equal(_limit(router, "POST", "/up"), 7)
+    assert_equal(_limit(router, "POST", "/nope"), DEFAULT_BODY_LIMIT)
+    assert_equal(_limit(router, "POST", "/got"), DEFAULT_BODY_LIMIT)
 
 
 def test_a_router_is_a_handler_and_may_be_nested() raises:
