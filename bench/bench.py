@@ -240,9 +240,13 @@ def parse_wrk(text: str) -> dict:
 
 
 def busy_s() -> float:
-    """Reads the CPU time of all programs on the machine, interrupts left out."""
-    user, nice, system = Path("/proc/stat").read_text().split()[1:4]
-    return (int(user) + int(nice) + int(system)) / TICKS
+    """Reads the CPU time that the whole machine has spent.
+
+    Interrupts belong in: the time they take is in a process's own counters too.
+    """
+    names = Path("/proc/stat").read_text().split()[1:8]
+    user, nice, system, _idle, _wait, irq, softirq = map(int, names)
+    return (user + nice + system + irq + softirq) / TICKS
 
 
 def children_s() -> float:
@@ -261,7 +265,7 @@ def one_round(server: Server, workload: Workload, seconds: float, cpu: int | Non
     found = parse_wrk(result.stdout)
     found["cpu_us"] = used * 1e6 / max(found["requests"], 1)
     found["load_before"] = load
-    found["other_cpus"] = round(max(others, 0) / (time.monotonic() - began), 3)
+    found["other_cpus"] = round(others / (time.monotonic() - began), 3)
     return found
 
 
@@ -391,6 +395,7 @@ def ratio(server: Server, base: Server, name: str) -> float | None:
 def peer_tables(servers: list[Server]) -> list[str]:
     lines = []
     for workload in WORKLOADS:
+        disturbed: list[float] = []
         lines += [
             f"### {workload.name}", "",
             "| server | CPU us a request (spread) | against C | req/s | p99 ms | errors |",
@@ -400,6 +405,7 @@ def peer_tables(servers: list[Server]) -> list[str]:
             rows = server.rounds.get(workload.name)
             if not rows:
                 continue
+            disturbed += [row["other_cpus"] for row in rows]
             cpu = sorted(row["cpu_us"] for row in rows)
             tails = [row["p99_ms"] for row in rows if "p99_ms" in row]
             tail = f"{statistics.median(tails):.2f}" if tails else "-"
@@ -409,6 +415,8 @@ def peer_tables(servers: list[Server]) -> list[str]:
                 f" | {statistics.median(row['rps'] for row in rows):.0f}"
                 f" | {tail} | {errors_text(rows)} |"
             )
+        if disturbed:
+            lines += ["", f"Other programs took at most {max(disturbed):.2f} CPUs in a counted round."]
         lines.append("")
     return lines
 
