@@ -56,11 +56,11 @@ comptime TCHAR = OctetClass(
 )
 """Octets of a token (RFC 9110 section 5.6.2)."""
 
-comptime AUTHORITY = OctetClass(
-    "-._~!$&'()*+,;=%:[]0123456789"
+comptime REG_NAME = OctetClass(
+    "-._~!$&'()*+,;=%0123456789"
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
-"""Octets of a host with an optional port, without userinfo (RFC 3986 section 3.2).
+"""Octets of a registered name or an IPv4 address (RFC 3986 section 3.2.2)."""
 
-Used for Host, where RFC 9110 section 7.2 allows `uri-host [ ":" port ]` only.
-"""
+comptime IP_LITERAL = OctetClass(":.0123456789ABCDEFabcdef")
+"""Octets of an IPv6 address between its brackets (RFC 3986 section 3.2.2)."""

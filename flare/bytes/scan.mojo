@@ -163,11 +163,11 @@ def scan_field_value_scalar(base: BytePtr, start: Int) -> Int:
 
 
 @always_inline
-def scan_visible(base: BytePtr, start: Int) -> Int:
-    """Finds the first octet that is no visible ASCII character.
+def scan_target(base: BytePtr, start: Int) -> Int:
+    """Finds the first octet that no request target may hold.
 
-    Source: RFC 5234 appendix B.1 (VCHAR), the widest that a request target can
-    hold (RFC 9112 section 3.2).
+    Source: RFC 9112 section 3.2: visible ASCII at the widest, and no `#`, for a
+    target has no fragment and proxies disagree on what one would mean.
 
     Args:
         base: Start of the memory; see the file's comment for what must follow.
@@ -180,14 +180,14 @@ def scan_visible(base: BytePtr, start: Int) -> Int:
     var offset = start
     while True:
         var octets = base.unsafe_load[width=SCAN_WIDTH](offset)
-        var stops = pack_bits((octets - 33).gt(93))
+        var stops = pack_bits((octets - 33).gt(93) | octets.eq(35))
         if likely(stops != 0):
             return offset + Int(count_trailing_zeros(stops))
         offset += SCAN_WIDTH
 
 
-def scan_visible_scalar(base: BytePtr, start: Int) -> Int:
-    """Finds the first octet that is no visible ASCII character, one at a time.
+def scan_target_scalar(base: BytePtr, start: Int) -> Int:
+    """Finds the first octet that no request target may hold, one at a time.
 
     Args:
         base: Start of the memory.
@@ -198,9 +198,11 @@ def scan_visible_scalar(base: BytePtr, start: Int) -> Int:
     """
     # SAFETY: the caller promises a stop octet.
     var offset = start
-    while base[unsafe_offset=offset] > 32 and base[unsafe_offset=offset] < 127:
+    while True:
+        var octet = base[unsafe_offset=offset]
+        if octet <= 32 or octet >= 127 or octet == 35:
+            return offset
         offset += 1
-    return offset
 
 
 @always_inline

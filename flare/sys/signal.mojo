@@ -154,7 +154,9 @@ def _move_bell(number: Int32, mut moved: Descriptor) raises OsError -> _Handler:
         moved = duplicate_from(number, Int32(bell_number))
         if moved.number() == Int32(bell_number):
             return _on_signal[bell_number]
-    raise OsError("duplicate the bell", EBUSY)
+    raise OsError(
+        "reserve a descriptor for signals (is the limit below 256?)", EBUSY
+    )
 
 
 def _install(

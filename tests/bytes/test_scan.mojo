@@ -1,15 +1,15 @@
 """Scans against their scalar twins, at every offset and for every octet."""
 
 from flare.bytes.buffer import Buffer
-from flare.bytes.octet_class import AUTHORITY, TCHAR
+from flare.bytes.octet_class import REG_NAME, TCHAR
 from flare.bytes.scan import (
     find_octet_within,
     scan_class,
     scan_class_scalar,
     scan_field_value,
     scan_field_value_scalar,
-    scan_visible,
-    scan_visible_scalar,
+    scan_target,
+    scan_target_scalar,
 )
 from std.testing import assert_equal, assert_false, assert_true
 
@@ -38,8 +38,8 @@ def test_scans_agree_with_their_twins_for_every_octet() raises:
                 name,
             )
             assert_equal(
-                scan_class[AUTHORITY](base, 0),
-                scan_class_scalar[AUTHORITY](base, 0),
+                scan_class[REG_NAME](base, 0),
+                scan_class_scalar[REG_NAME](base, 0),
                 name,
             )
             assert_equal(
@@ -48,7 +48,7 @@ def test_scans_agree_with_their_twins_for_every_octet() raises:
                 name,
             )
             assert_equal(
-                scan_visible(base, 0), scan_visible_scalar(base, 0), name
+                scan_target(base, 0), scan_target_scalar(base, 0), name
             )
             _ = buffer^
 

@@ -51,6 +51,7 @@ HTTP1_DIFFERENCES = {
     "llhttp/111": "HTTP/0.9 is not supported",
     "llhttp/139": "codings other than chunked are not implemented (501)",
     "llhttp/140": "codings other than chunked are not implemented",
+    "llhttp/158": "a target has no fragment (RFC 9112 section 3.2)",
     "llhttp/160": "userinfo in a target is refused (RFC 9110 section 4.2.4)",
     "picohttpparser/4": "obs-fold is refused (RFC 9112 section 5.2)",
     "picohttpparser/29": "a target is visible ASCII (RFC 9112 section 3.2)",

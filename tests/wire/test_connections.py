@@ -87,6 +87,17 @@ def test_response_to_a_refused_upload_arrives(probe):
             assert client.response().status == 413
 
 
+def test_a_client_that_goes_on_behind_the_last_response_is_not_reset(start):
+    server = start(max_keepalive_requests=1)
+    for _ in range(20):
+        with Client(server) as client:
+            client.send(HEAD)
+            time.sleep(0.01)  # the response is sent, the connection ending
+            client.send(HEAD)
+            assert client.response().fields["connection"] == "close"
+            assert client.sock.recv(1) == b""
+
+
 def test_many_short_connections_reuse_descriptors(start):
     """No event or timer of a dead connection reaches the next one."""
     server = start(header_timeout_ms=200, idle_timeout_ms=200)

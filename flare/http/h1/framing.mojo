@@ -5,8 +5,7 @@ again. Names are told by their length, then by whole-word compares.
 """
 
 from flare.bytes.lend import lend
-from flare.bytes.octet_class import AUTHORITY
-from flare.bytes.scan import BytePtr, scan_class
+from flare.bytes.scan import BytePtr
 from flare.bytes.word import (
     CASE_BITS_32,
     CASE_BITS_64,
@@ -19,6 +18,7 @@ from flare.bytes.word import (
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from flare.http.h1.transfer_coding import check_transfer_encoding
+from flare.http.message.authority import AUTHORITY_IS_GOOD, authority_error
 from flare.http.message.fields import FieldLine
 from std.sys.intrinsics import likely, unlikely
 
@@ -140,9 +140,9 @@ struct Framing(TrivialRegisterPassable):
                 materialize[Rule.HOST_REPEATED](), line.name_offset()
             )
         self.flags |= HAS_HOST
-        var end = line.value_offset() + line.value_len()
-        var stop = scan_class[AUTHORITY](base, line.value_offset())
-        if unlikely(stop < end):
+        var start = line.value_offset()
+        var stop = authority_error(base, start, start + line.value_len())
+        if unlikely(stop != AUTHORITY_IS_GOOD):
             raise RemoteProtocolError(materialize[Rule.HOST_VALUE](), stop)
 
     @always_inline

@@ -1,7 +1,7 @@
 """The head of a request: request line and header section, parsed as they arrive."""
 
 from flare.bytes.octet_class import TCHAR
-from flare.bytes.scan import BytePtr, scan_class, scan_visible
+from flare.bytes.scan import BytePtr, scan_class, scan_target
 from flare.bytes.word import load16, load32, load64, word32, word64
 from flare.http.h1.field_section import CRLF, FieldSection
 from flare.http.h1.framing import Framing
@@ -129,7 +129,7 @@ struct RequestHead(Movable):
         elif not self._parse_other_method(base, start, length):
             return 0
         var target = start + self.method_len + 1
-        var end = scan_visible(base, target)
+        var end = scan_target(base, target)
         if unlikely(
             base[unsafe_offset=end] != 32
             or end == target

@@ -12,6 +12,10 @@ comptime CONTINUE_RESPONSE = StaticString("HTTP/1.1 100 Continue\r\n\r\n")
 """The interim response that asks for the content (RFC 9110 section 15.2.1)."""
 
 
+comptime RESET_CONTENT = 205
+"""A status whose content has a length, and that is 0 (RFC 9110 section 15.3.6)."""
+
+
 struct DateLine(Movable):
     """The head of a 200 response with its Date, written once a second."""
 
@@ -120,7 +124,9 @@ def write_response_head(
         out.append_literal["Connection: keep-alive\r\n"]()
     if likely(response.status.allows_content()):
         out.append_literal["Content-Length: "]()
-        out.append_decimal(len(response.body))
+        out.append_decimal(
+            0 if response.status == RESET_CONTENT else len(response.body)
+        )
         out.append_literal["\r\n\r\n"]()
     else:
         out.append_literal["\r\n"]()
@@ -135,9 +141,13 @@ def sends_content(response: Response, framing: ResponseFraming) -> Bool:
         framing: How it is framed.
 
     Returns:
-        False for HEAD, 1xx, 204 and 304.
+        False for HEAD, 1xx, 204, 205 and 304.
     """
-    return not framing.is_head and response.status.allows_content()
+    return (
+        not framing.is_head
+        and response.status.allows_content()
+        and response.status != RESET_CONTENT
+    )
 
 
 def asks_for_close(headers: HeaderMap) -> Bool:

@@ -1,6 +1,7 @@
 """The request target and its four forms."""
 
 from flare.bytes.scan import BytePtr, find_octet_within
+from flare.http.message.authority import authority_error
 from flare.http.message.method import Method
 
 
@@ -42,7 +43,6 @@ comptime INVALID_TARGET = TargetParts(-1, 0, 0)
 
 comptime _SLASH: UInt8 = 47
 comptime _QUESTION_MARK: UInt8 = 63
-comptime _AT: UInt8 = 64
 
 
 @always_inline
@@ -79,8 +79,17 @@ def _split_other_forms(
     # SAFETY: as for `split_target`.
     var end = offset + length
     if method == Method.CONNECT:
+        # A host and a port, both of them (RFC 9112 section 3.2.3).
+        var has_port = base[unsafe_offset=end - 1] != 58 and (
+            base[unsafe_offset=end - 1] != 93
+        )
         var colon = find_octet_within(base, offset, end, 58)
-        if colon == offset or colon >= end - 1 or _has_path(base, offset, end):
+        if (
+            colon == offset
+            or colon >= end
+            or not has_port
+            or authority_error(base, offset, end) >= 0
+        ):
             return materialize[INVALID_TARGET]()
         var authority_form = TargetParts(end, 0, end)
         authority_form.authority_offset = offset
@@ -98,26 +107,16 @@ def _split_other_forms(
         var octet = base[unsafe_offset=path]
         if octet == _SLASH or octet == _QUESTION_MARK:
             break
-        # Userinfo is how a target is made to look like another host
-        # (RFC 9110 section 4.2.4).
-        if octet == _AT:
-            return materialize[INVALID_TARGET]()
         path += 1
-    if path == start:
+    # Userinfo is refused too: it is how a target is made to look like another
+    # host (RFC 9110 section 4.2.4).
+    if path == start or authority_error(base, start, path) >= 0:
         return materialize[INVALID_TARGET]()
     var path_end = find_octet_within(base, path, end, _QUESTION_MARK)
     var absolute_form = TargetParts(path, path_end - path, end)
     absolute_form.authority_offset = start
     absolute_form.authority_len = path - start
     return absolute_form
-
-
-def _has_path(base: BytePtr, offset: Int, end: Int) -> Bool:
-    # SAFETY: as for `split_target`.
-    for octet in [_SLASH, _QUESTION_MARK, _AT]:
-        if find_octet_within(base, offset, end, octet) < end:
-            return True
-    return False
 
 
 def _behind_scheme(base: BytePtr, offset: Int, end: Int) -> Int:

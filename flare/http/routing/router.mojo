@@ -19,32 +19,8 @@ from flare.http.routing.pattern import (
     SEGMENT_STATIC,
     parse_pattern,
 )
+from flare.http.routing.route import Route
 from flare.http.routing.route_tree import ANY_METHOD, RouteMatch, RouteTree
-
-
-struct _Route(Movable):
-    var method: UInt8
-    var pattern: String
-    var names: List[String]
-    var handler: AnyHandler
-    var max_body_size: Int
-
-    def __init__(
-        out self,
-        method: UInt8,
-        pattern: StringSpan,
-        var names: List[String],
-        var handler: AnyHandler,
-        max_body_size: Int,
-    ):
-        self.method = method
-        self.pattern = String(pattern)
-        self.names = names^
-        self.handler = handler^
-        self.max_body_size = max_body_size
-
-    def take_handler(deinit self) -> AnyHandler:
-        return self.handler^
 
 
 struct Router(Handler):
@@ -59,7 +35,7 @@ struct Router(Handler):
     """
 
     var _tree: RouteTree
-    var _routes: List[_Route]
+    var _routes: List[Route]
     var _fallback: Optional[AnyHandler]
 
     def __init__(out self):
@@ -229,18 +205,23 @@ struct Router(Handler):
         self._add(Method.OPTIONS.number, pattern, handler^, max_body_size)
 
     def all(
-        mut self, pattern: StringSpan, var handler: AnyHandler
+        mut self,
+        pattern: StringSpan,
+        var handler: AnyHandler,
+        *,
+        max_body_size: Int = DEFAULT_BODY_LIMIT,
     ) raises RouteError:
         """Registers a handler for every method that has no route of its own.
 
         Args:
             pattern: The pattern.
             handler: A plain function or any `Handler`.
+            max_body_size: Most content in bytes.
 
         Raises:
             RouteError: As `route` does.
         """
-        self._add(ANY_METHOD, pattern, handler^, DEFAULT_BODY_LIMIT)
+        self._add(ANY_METHOD, pattern, handler^, max_body_size)
 
     def fallback(mut self, var handler: AnyHandler):
         """Sets what answers paths without a route, in place of 404.
@@ -309,7 +290,7 @@ struct Router(Handler):
                 )
             )
         self._routes.append(
-            _Route(method, pattern, names^, handler^, max_body_size)
+            Route(method, pattern, names^, handler^, max_body_size)
         )
 
     def serve(self, req: Request) raises -> Response:

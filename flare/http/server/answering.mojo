@@ -68,6 +68,10 @@ def answer[
         keeps_alive = False
     if unlikely(len(response.headers.lines_octets()) > 0):
         keeps_alive = keeps_alive and not asks_for_close(response.headers)
+    # A client that was not told of the end before may have sent more.
+    connection.lingers = not keeps_alive and exchange.head.framing.keeps_alive(
+        minor_version
+    )
     exchange.finish()
     var framing = ResponseFraming(is_head, keeps_alive, minor_version)
     var is_sound = append_response(connection, state, response^, framing)

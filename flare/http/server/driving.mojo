@@ -61,7 +61,15 @@ struct Fate(Equatable, ImplicitlyCopyable):
 
 
 comptime LINGER_LEN_MAX = 1 << 20
-"""Most octets read from a client behind the last response, in bytes."""
+"""Most octets dropped at one event behind the last response, in bytes.
+
+A client that sends more in one go is cut off; what comes in all is bounded by
+`linger_timeout_ms`.
+"""
+
+comptime _READ_COUNT_MAX = 16
+# Reads of one round when the end of the stream is looked for; a client that
+# sends faster than we read would else have the worker for itself.
 
 
 @always_inline
@@ -141,7 +149,7 @@ def _read[
     handler: H,
     is_closed: Bool,
 ) -> Fate:
-    while True:
+    for _ in range(_READ_COUNT_MAX):
         var room = exchange.input.room()
         var room_len = len(room)
         var count = connection.socket.receive(room)
@@ -163,6 +171,7 @@ def _read[
         if count == room_len:
             # More may wait than one round should take.
             return Fate.GIVES_WAY
+    return Fate.GIVES_WAY
 
 
 @always_inline

@@ -1,14 +1,10 @@
 """The router: which route a request takes, and what it captures."""
 
-from flare.bytes.buffer import Buffer
-from flare.http.h1.exchange import Exchange, Progress
-from flare.http.h1.limits import HeadLimits
-from flare.http.message.path_params import PathParams
+from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
 from flare.http.routing.router import Router
-from flare.net.socket_addr import SocketAddr
 from std.testing import assert_equal, assert_true
 
 
@@ -39,41 +35,20 @@ def _ask(
     router: Router, method: StringSpan, target: StringSpan
 ) raises -> String:
     """Gives status, Allow and content of the router's answer."""
-    var exchange = Exchange(256)
-    exchange.input.write(method, " ", target, " HTTP/1.1\r\nHost: a\r\n\r\n")
-    _ = exchange.advance(HeadLimits(8192, 8192, 100))
-    var params = PathParams()
-    var request = exchange.request[ImmUntrackedOrigin](
-        SocketAddr.any(0),
-        Pointer(to=params).unsafe_origin_cast[MutUntrackedOrigin](),
-    )
-    var response = router.serve(request)
+    var owned = OwnedRequest(method, target)
+    var response = router.serve(owned.view())
     var text = String(response.status, " ")
     var allow = response.headers.get("allow")
     if allow:
         text.write("[", allow.value(), "] ")
     text.write(response.body)
-    _ = params^
-    _ = exchange^
     return text^
 
 
-def _limit(
-    router: Router, method: StringSpan, target: StringSpan
-) raises -> Int:
+def _limit(router: Router, method: StringSpan, target: StringSpan) -> Int:
     """Gives the body limit that the router chooses."""
-    var exchange = Exchange(256)
-    exchange.input.write(method, " ", target, " HTTP/1.1\r\nHost: a\r\n\r\n")
-    _ = exchange.advance(HeadLimits(8192, 8192, 100))
-    var params = PathParams()
-    var request = exchange.request[ImmUntrackedOrigin](
-        SocketAddr.any(0),
-        Pointer(to=params).unsafe_origin_cast[MutUntrackedOrigin](),
-    )
-    var limit = router.max_body_size(request)
-    _ = params^
-    _ = exchange^
-    return limit
+    var owned = OwnedRequest(method, target)
+    return router.max_body_size(owned.view())
 
 
 def _router() raises -> Router:
@@ -258,3 +233,16 @@ def test_ten_thousand_routes() raises:
     assert_equal(_ask(router, "GET", "/r0/a"), "200 0 id=a")
     assert_equal(_ask(router, "GET", "/r9999/b"), "200 9999 id=b")
     assert_equal(_ask(router, "GET", "/r10000/b"), "404 not found: /r10000/b")
+
+
+def test_every_kind_of_route_may_have_a_limit() raises:
+    var router = Router()
+    router.post("/post", _quiet, max_body_size=1)
+    router.all("/all", _quiet, max_body_size=2)
+    router.route("PUT", "/put", _quiet, max_body_size=3)
+    router.post("/default", _quiet)
+    assert_equal(_limit(router, "POST", "/post"), 1)
+    assert_equal(_limit(router, "PATCH", "/all"), 2)
+    assert_equal(_limit(router, "PUT", "/put"), 3)
+    assert_equal(_limit(router, "POST", "/default"), -1)
+    assert_equal(_limit(router, "POST", "/none"), -1)
