@@ -10,7 +10,7 @@ comptime LINE_LEN_MAX = 8_192
 comptime _READ_LEN = 8_192
 
 
-struct BufReader[R: Readable](Movable):
+struct BufReader[R: Readable](Readable):
     """Reads lines and exact counts from a stream.
 
     What is read ahead waits in a buffer. All reads have a limit, because the
@@ -35,7 +35,15 @@ struct BufReader[R: Readable](Movable):
     def _fill(mut self) raises -> Bool:
         """Reads more from the stream; False at its end."""
         self._buffer.reserve(_READ_LEN)
-        var count = self._inner.read(self._buffer.room())
+        var room = self._buffer.room()
+        var count = self._inner.read(room)
+        if count < 0 or count > len(room):
+            raise Error(
+                "the stream claims to have read ",
+                count,
+                " bytes into ",
+                len(room),
+            )
         self._buffer.commit(count)
         return count > 0
 
@@ -81,15 +89,20 @@ struct BufReader[R: Readable](Movable):
         Raises:
             Error: If the piece is longer than the limit, or the stream fails.
         """
+        return self._read_until(octet, limit, "piece")
+
+    def _read_until(
+        mut self, octet: UInt8, limit: Int, what: StaticString
+    ) raises -> List[UInt8]:
         var looked_at = 0
         while True:
             var here = self._buffer.span()
             while looked_at < len(here):
+                if looked_at >= limit:
+                    raise LimitExceeded(what, limit)
                 looked_at += 1
                 if here[looked_at - 1] == octet:
                     return self._take(looked_at)
-                if looked_at >= limit:
-                    raise LimitExceeded("piece", limit)
             if not self._fill():
                 return self._take(len(self._buffer))
 
@@ -109,7 +122,7 @@ struct BufReader[R: Readable](Movable):
             Error: If the line is longer than the limit or no UTF-8, or the
                 stream fails.
         """
-        var line = self.read_until(10, limit)
+        var line = self._read_until(10, limit, "line")
         if len(line) == 0:
             return None
         if line[len(line) - 1] == 10:
@@ -122,14 +135,17 @@ struct BufReader[R: Readable](Movable):
         """Reads a known number of octets.
 
         Args:
-            count: How many.
+            count: How many, at least 0.
 
         Returns:
             The octets.
 
         Raises:
-            Error: If the stream ends before, or fails.
+            Error: If the count is negative, or the stream ends before or
+                fails.
         """
+        if count < 0:
+            raise Error("read_exact: ", count, " bytes; it must be 0 or more")
         while len(self._buffer) < count:
             if not self._fill():
                 raise UnexpectedEnd(count, len(self._buffer))

@@ -7,7 +7,7 @@ comptime WRITE_BUFFER_LEN = 8_192
 """What is gathered before the stream is written to, in bytes."""
 
 
-struct BufWriter[W: Writable](Movable):
+struct BufWriter[W: Writable](Writable):
     """Gathers small writes into large ones.
 
     Call `flush` when a message is complete. What was not flushed when the
@@ -42,6 +42,21 @@ struct BufWriter[W: Writable](Movable):
         if len(self._buffer) >= WRITE_BUFFER_LEN:
             self.flush()
 
+    def write(mut self, octets: Span[UInt8, _]) raises -> Int:
+        """Takes octets, as `write_all` does.
+
+        Args:
+            octets: What to write.
+
+        Returns:
+            How many were taken: all.
+
+        Raises:
+            Error: If the stream fails.
+        """
+        self.write_all(octets)
+        return len(octets)
+
     def flush(mut self) raises:
         """Writes all that is gathered.
 
@@ -68,6 +83,12 @@ struct BufWriter[W: Writable](Movable):
 def _drain[W: Writable](mut buffer: Buffer, mut inner: W) raises:
     while len(buffer) > 0:
         var count = inner.write(buffer.span())
-        if count < 1:
-            raise Error("the stream took nothing; it must wait or fail")
+        if count < 1 or count > len(buffer):
+            raise Error(
+                "the stream claims to have taken ",
+                count,
+                " of ",
+                len(buffer),
+                " bytes; it must take some, or fail",
+            )
         buffer.consume(count)

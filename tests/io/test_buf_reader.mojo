@@ -2,6 +2,7 @@
 
 from flare.io.buf_reader import BufReader
 from flare.io.memory import MemoryReader
+from flare.io.stream import Readable
 from std.testing import assert_equal, assert_false, assert_true
 
 
@@ -79,7 +80,10 @@ def _line_error(text: StringSpan, limit: Int, piece_len: Int) -> String:
 def test_limits_hold_whatever_the_pieces() raises:
     for piece_len in range(1, 8):
         assert_equal(_line_error("abc\n", 4, piece_len), "")
-        assert_true("longer than 3" in _line_error("abc\n", 3, piece_len))
+        assert_equal(_line_error("abc", 3, piece_len), "")
+        assert_true(
+            "line is longer than 3" in _line_error("abc\n", 3, piece_len)
+        )
         assert_true("longer than 3" in _line_error("abcdef", 3, piece_len))
         var reader = _reader("abcdef", piece_len)
         var message = String()
@@ -108,3 +112,46 @@ def test_a_line_that_is_no_text() raises:
     except:
         return
     raise Error("octets that are no UTF-8 became text")
+
+
+def _message(count: Int) -> String:
+    var reader = _reader("abc", 2)
+    try:
+        _ = reader.read_exact(count)
+    except error:
+        return String(error)
+    return ""
+
+
+def test_a_negative_count_is_refused() raises:
+    assert_true("-1 bytes" in _message(-1), _message(-1))
+
+
+@fieldwise_init
+struct _Lying(Readable):
+    """Claims counts that cannot be."""
+
+    var count: Int
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
+        return self.count
+
+
+def _lie(count: Int) -> String:
+    var reader = BufReader(_Lying(count))
+    try:
+        _ = reader.read_exact(1)
+    except error:
+        return String(error)
+    return ""
+
+
+def test_a_stream_that_lies_is_refused() raises:
+    assert_true("claims" in _lie(-1), _lie(-1))
+    assert_true("claims" in _lie(1_000_000), _lie(1_000_000))
+
+
+def test_readers_can_be_stacked() raises:
+    var reader = BufReader(_reader("one\ntwo", 2))
+    assert_equal(reader.read_line().value(), "one")
+    assert_equal(reader.read_line().value(), "two")
