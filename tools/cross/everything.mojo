@@ -5,15 +5,20 @@ object for each platform that the tests cannot run on.
 """
 
 from flare.http import (
+    FormData,
     HttpServer,
+    OwnedRequest,
     Request,
     Response,
     Router,
     ServerConfig,
+    Url,
     not_found,
     ok,
     ok_json,
 )
+from flare.io import BufReader, BufWriter, MemoryReader, MemoryWriter
+from flare.json import JsonWriter, dumps, parse
 from flare.net import IpAddr, IpNetwork, RawSocket, SocketAddr
 from flare.runtime import Interest, Reactor, Waker
 from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
@@ -86,9 +91,28 @@ def event_loop() raises:
     socket.close()
 
 
+def values() raises:
+    """Reaches JSON both ways, URLs, forms, owned requests and streams."""
+    var writer = JsonWriter()
+    writer.begin_object()
+    writer.key("a")
+    writer.value(parse("[1, 2.5, null]")[0].int_value())
+    writer.end_object()
+    print(writer^.finish(), dumps(parse('{"b": "c"}')))
+    print(Url.parse("http://example.com/a b?c#d"), FormData.parse("a=b+c"))
+    var owned = OwnedRequest("POST", "/a?b=c")
+    print(owned.view().query_param("b"), len(owned.view().cookies()))
+    var reader = BufReader(MemoryReader([UInt8(97), 10]))
+    print(reader.read_line().value())
+    var sink = BufWriter(MemoryWriter())
+    sink.write_all("octets".as_bytes())
+    print(len(sink^.finish().octets))
+
+
 def main() raises:
     """Reaches the server with each kind of handler."""
     addresses()
+    values()
     event_loop()
     var router = Router()
     router.get("/hello/:name", hello)
