@@ -39,8 +39,6 @@ comptime ECONNABORTED = by_platform(103, 53)
 """A waiting connection was given up by its peer."""
 comptime ECONNRESET = by_platform(104, 54)
 """The peer reset the connection."""
-comptime ENOBUFS = by_platform(105, 55)
-"""The kernel has no more buffers."""
 comptime ENOTCONN = by_platform(107, 57)
 """The socket is not connected."""
 comptime ETIMEDOUT = by_platform(110, 60)

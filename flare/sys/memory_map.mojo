@@ -1,6 +1,6 @@
 """Memory straight from the kernel."""
 
-from flare.sys.errno import ENOMEM, OsError, last_errno
+from flare.sys.errno import OsError, last_errno
 from flare.sys.platform import by_platform
 from std.ffi import external_call
 

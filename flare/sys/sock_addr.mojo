@@ -2,10 +2,6 @@
 
 from flare.sys.platform import IS_MACOS, by_platform
 
-comptime AF_UNSPEC = 0
-"""No address family."""
-comptime AF_UNIX = 1
-"""Sockets named by a path."""
 comptime AF_INET = 2
 """IPv4."""
 comptime AF_INET6 = by_platform(10, 30)

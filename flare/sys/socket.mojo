@@ -6,7 +6,6 @@ from flare.sys.platform import IS_MACOS, by_platform
 from flare.sys.sock_addr import SockAddr
 from flare.sys.socket_option import SocketOption, set_option
 from std.ffi import external_call
-from std.memory import OptionalPointer
 
 comptime SOCK_STREAM = 1
 """A byte stream."""
@@ -16,12 +15,8 @@ comptime _SOCK_NONBLOCK = 0o4000
 comptime _SOCK_CLOEXEC = 0o2000000
 comptime _MSG_NOSIGNAL = by_platform(0x4000, 0)
 
-comptime SHUT_READ = 0
-"""Ends reading."""
 comptime SHUT_WRITE = 1
 """Ends writing: the peer sees the end of the stream."""
-comptime SHUT_BOTH = 2
-"""Ends both directions."""
 
 
 @fieldwise_init

@@ -15,11 +15,12 @@ from flare.bytes.word import (
     word32,
     word64,
 )
-from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.bytes.ascii import equals_ignore_case
 from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from flare.http.h1.transfer_coding import check_transfer_encoding
 from flare.http.message.authority import AUTHORITY_IS_GOOD, authority_error
 from flare.http.message.fields import FieldLine
+from flare.http.message.list_elements import ListElements
 from std.sys.intrinsics import likely, unlikely
 
 comptime HAS_HOST: UInt32 = 1
@@ -172,17 +173,11 @@ struct Framing(TrivialRegisterPassable):
         var value = lend[ImmUntrackedOrigin](
             base.unsafe_offset(line.value_offset()), line.value_len()
         )
-        var start = 0
-        while start < len(value):
-            var end = start
-            while end < len(value) and value[end] != 44:
-                end += 1
-            var option = trim_whitespace(value[start:end])
+        for option in ListElements(value):
             if equals_ignore_case(option, "close".as_bytes()):
                 self.flags |= SAYS_CLOSE
             elif equals_ignore_case(option, "keep-alive".as_bytes()):
                 self.flags |= SAYS_KEEP_ALIVE
-            start = end + 1
 
     @no_inline
     def _note_rarer(

@@ -1,7 +1,8 @@
 """The value of Transfer-Encoding in a request."""
 
-from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.bytes.ascii import equals_ignore_case
 from flare.http.h1.protocol_error import Rule
+from flare.http.message.list_elements import ListElements
 
 comptime _REGISTERED = StaticString("gzip x-gzip deflate compress x-compress")
 
@@ -21,21 +22,14 @@ def check_transfer_encoding(value: Span[UInt8, _]) -> Optional[Rule]:
     """
     if equals_ignore_case(value, "chunked".as_bytes()):
         return None
-    var octets = value.as_imm()
     var chunked_count = 0
     var last_is_chunked = False
-    var start = 0
-    while start <= len(octets):
-        var end = start
-        while end < len(octets) and octets[end] != 44:
-            end += 1
-        var coding = trim_whitespace(octets[start:end])
+    for coding in ListElements(value.as_imm()):
         last_is_chunked = equals_ignore_case(coding, "chunked".as_bytes())
         if last_is_chunked:
             chunked_count += 1
         elif not _is_registered(coding):
             return materialize[Rule.CODING_UNKNOWN]()
-        start = end + 1
     if chunked_count == 1 and last_is_chunked:
         return materialize[Rule.CODING_UNKNOWN]()
     return materialize[Rule.CODING_NOT_FINAL]()

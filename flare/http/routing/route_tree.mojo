@@ -4,7 +4,6 @@ from flare.http.message.method import Method
 from flare.http.routing.pattern import (
     RouteError,
     SEGMENT_PARAM,
-    SEGMENT_REST,
     SEGMENT_STATIC,
     parse_pattern,
 )

@@ -1,6 +1,5 @@
 """From a complete request to its response in the output."""
 
-from flare.bytes.buffer import Buffer
 from flare.http.h1.exchange import Exchange
 from flare.http.h1.protocol_error import RemoteProtocolError
 from flare.http.h1.serialiser import (
@@ -60,7 +59,6 @@ def answer[
     )
     var response = _call(exchange, connection, state, handler)
     connection.request_count += 1
-    state.request_count += 1
     var request_max = state.config.max_keepalive_requests
     if unlikely(
         request_max > 0 and connection.request_count >= UInt64(request_max)

@@ -20,6 +20,7 @@ from flare.http.server.connection import (
 from flare.http.server.sending import flush, send_tail
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
+from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
 
 
@@ -132,11 +133,21 @@ def _drive_partial[
     var arrived = max(len(box[].input), 4_096)
     box[].input.reserve(min(max(missing, 4_096), arrived))
     var fate = _read(connection, box[], state, handler, is_closed)
+    _put_back(connection, box^, state, fate)
+    return fate
+
+
+def _put_back(
+    mut connection: Connection,
+    var box: OwnedPointer[Exchange],
+    mut state: WorkerState,
+    fate: Fate,
+):
+    """Keeps an exchange with the connection while it has a part of a request."""
     if box[].is_idle() or fate == Fate.CLOSES or fate == Fate.ENDS:
         state.give_exchange(box^)
     else:
         connection.exchange = box^
-    return fate
 
 
 @always_inline
@@ -315,10 +326,7 @@ def resume[
     if connection.exchange:
         var box = connection.take_exchange()
         var fate = process(connection, box[], state, handler)
-        if box[].is_idle() or fate == Fate.CLOSES or fate == Fate.ENDS:
-            state.give_exchange(box^)
-        else:
-            connection.exchange = box^
+        _put_back(connection, box^, state, fate)
         if fate != Fate.WAITS or connection.tail:
             return fate
     if connection.has_unread:

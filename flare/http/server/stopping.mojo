@@ -3,7 +3,6 @@
 from flare.runtime.waker import Waker
 from flare.sys.errno import OsError
 from flare.sys.signal import SIGINT, SIGTERM, SignalBell
-from std.memory import ArcPointer
 
 
 struct StopRequests(Movable):

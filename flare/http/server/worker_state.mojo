@@ -38,8 +38,6 @@ struct WorkerState(Movable):
     """Storage for the path parameters of the request at hand."""
     var is_draining: Bool
     """True if the server is to stop: no connection is kept alive."""
-    var request_count: UInt64
-    """Requests answered by this worker."""
     var _pool: List[OwnedPointer[Exchange]]
 
     def __init__(out self, config: ServerConfig):
@@ -55,7 +53,6 @@ struct WorkerState(Movable):
         self.out = Buffer(FLUSH_LEN)
         self.params = OwnedPointer(PathParams())
         self.is_draining = False
-        self.request_count = 0
         self._pool = []
 
     def params_pointer(mut self) -> Pointer[PathParams, MutUntrackedOrigin]:
