@@ -34,7 +34,9 @@ def test_reads_the_tail(tail, p99_ms):
 
 
 def test_a_tail_of_zero_is_none():
-    assert "p99_ms" not in bench.parse_wrk(OUTPUT.format(tail="0.00us", errors=""))
+    assert "p99_ms" not in bench.parse_wrk(
+        OUTPUT.format(tail="0.00us", errors="")
+    )
 
 
 def test_reads_errors_by_kind():

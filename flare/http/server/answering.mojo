@@ -59,6 +59,7 @@ def answer[
     )
     var response = _call(exchange, connection, state, handler)
     connection.request_count += 1
+    state.request_count += 1
     var request_max = state.config.max_keepalive_requests
     if unlikely(
         request_max > 0 and connection.request_count >= UInt64(request_max)

@@ -1,6 +1,7 @@
 """What a server allows, and how long it waits."""
 
 from flare.http.h1.limits import HeadLimits
+from flare.http.server.listeners import ListenerMode
 
 comptime _HEAD_LEN_MAX = 65_000
 # Offsets in a `FieldLine` have 16 bits; a request line has some octets beside
@@ -65,6 +66,13 @@ struct ServerConfig(Copyable, Movable):
     Default 2 s."""
     var shutdown_timeout_ms: Int
     """For requests under way when the server is told to stop. Default 30 s."""
+    var listener: ListenerMode
+    """How several workers get their connections. Default
+    `ListenerMode.PER_WORKER`."""
+    var inherits_listeners: Bool
+    """True to take over listening sockets that a service manager, or a former
+    version of the program at SIGUSR2, hands over (`LISTEN_FDS`, `LISTEN_PID`),
+    in place of making one. Default False."""
     var handles_signals: Bool
     """True to stop in good order at SIGTERM and SIGINT. Default True."""
     var logs_errors: Bool
@@ -86,6 +94,8 @@ struct ServerConfig(Copyable, Movable):
         write_timeout_ms: Int = 30_000,
         linger_timeout_ms: Int = 2_000,
         shutdown_timeout_ms: Int = 30_000,
+        listener: ListenerMode = ListenerMode.PER_WORKER,
+        inherits_listeners: Bool = False,
         handles_signals: Bool = True,
         logs_errors: Bool = True,
     ):
@@ -105,6 +115,9 @@ struct ServerConfig(Copyable, Movable):
             write_timeout_ms: For sending to a slow client.
             linger_timeout_ms: For a client to read the last response.
             shutdown_timeout_ms: For requests under way at shutdown.
+            listener: How several workers get their connections.
+            inherits_listeners: Whether `bind` looks for sockets that were
+                handed over.
             handles_signals: Whether SIGTERM and SIGINT stop the server.
             logs_errors: Whether errors of handlers are written to standard
                 error.
@@ -122,6 +135,8 @@ struct ServerConfig(Copyable, Movable):
         self.write_timeout_ms = write_timeout_ms
         self.linger_timeout_ms = linger_timeout_ms
         self.shutdown_timeout_ms = shutdown_timeout_ms
+        self.listener = listener
+        self.inherits_listeners = inherits_listeners
         self.handles_signals = handles_signals
         self.logs_errors = logs_errors
 

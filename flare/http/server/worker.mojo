@@ -14,27 +14,34 @@ from flare.http.server.connection import (
 from flare.http.server.connection_table import ConnectionTable
 from flare.http.server.driving import Fate, discard, drive, end, resume
 from flare.http.server.error_log import log_server_error
+from flare.http.server.figures import Figures
+from flare.http.server.listeners import Listeners
 from flare.http.server.sending import flush
 from flare.http.server.stopping import StopRequests
 from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
-from flare.net.raw_socket import RawSocket
 from flare.runtime.event import Event, Interest
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import TimerId, TimerWheel
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
 from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, OsError, errno_text
+from std.memory import ArcPointer
 from std.sys.intrinsics import likely, unlikely
 
 comptime _EVENT_COUNT_MAX = 512
 comptime _ACCEPT_COUNT_MAX = 64
+comptime _SHARED_ACCEPT_COUNT_MAX = 4
+# Few, so that what waits is left to workers that have nothing else to do.
 comptime _REFUSED_COUNT_MAX = 64
 comptime _ACCEPT_PAUSE_MS = 100
 comptime _FRESH_GRACE_MS = 1_000
+comptime _ORPHAN_DRAIN_MS = 600
+# Well within the time that a process has when its master has ended.
 
 comptime _LISTENER_TOKEN: UInt64 = 0xFFFFFFFF
 comptime _STOP_TOKEN: UInt64 = 0xFFFFFFFE
 comptime _SIGNAL_TOKEN: UInt64 = 0xFFFFFFFD
-comptime _FIRST_SPECIAL_TOKEN: UInt64 = 0xFFFFFFFD
+comptime _LIFELINE_TOKEN: UInt64 = 0xFFFFFFFC
+comptime _FIRST_SPECIAL_TOKEN: UInt64 = 0xFFFFFFFC
 
 
 struct Worker[H: Handler](Movable):
@@ -44,50 +51,52 @@ struct Worker[H: Handler](Movable):
         H: What answers requests.
     """
 
-    var _handler: Self.H
-    var _listener: RawSocket
+    var _handler: ArcPointer[Self.H]
+    var _listeners: Listeners
     var _selector: Selector
     var _wheel: TimerWheel
     var _table: ConnectionTable
     var _scratch: Exchange
     var _state: WorkerState
     var _stop: StopRequests
+    var _figures: Figures
     var _ready: List[UInt64]
-    var _is_accepting: Bool
     var _drain_end_ms: Int
 
     def __init__(
         out self,
-        var handler: Self.H,
-        var listener: RawSocket,
+        var handler: ArcPointer[Self.H],
+        var listeners: Listeners,
         config: ServerConfig,
         var stop: StopRequests,
+        var figures: Figures,
     ) raises OsError:
         """Makes a worker.
 
         Args:
-            handler: Answers requests.
-            listener: A listening socket.
+            handler: Answers requests; other workers may use it too.
+            listeners: What connections come from.
             config: Limits and times.
             stop: Says when to stop.
+            figures: Where the worker tells what it has done.
 
         Raises:
             OsError: If the process has no more descriptors.
         """
         self._handler = handler^
-        self._listener = listener^
+        self._listeners = listeners^
         self._selector = Selector(_EVENT_COUNT_MAX)
         self._wheel = TimerWheel(coarse_monotonic_ms())
         self._table = ConnectionTable()
         self._scratch = Exchange(READ_BUFFER_LEN)
         self._state = WorkerState(config)
         self._stop = stop^
+        self._figures = figures^
         self._ready = []
-        self._is_accepting = False
         self._drain_end_ms = NEVER_MS
 
-    def run(mut self) raises OsError:
-        """Serves until it is told to stop and all connections have ended.
+    def begin(mut self) raises OsError:
+        """Starts to accept connections; they are served by `run`.
 
         Raises:
             OsError: If the selector fails.
@@ -99,8 +108,19 @@ struct Worker[H: Handler](Movable):
             self._selector.register(
                 self._stop.signal_number(), _SIGNAL_TOKEN, Interest.READ
             )
+        if self._stop.lifeline_number >= 0:
+            self._selector.register(
+                self._stop.lifeline_number, _LIFELINE_TOKEN, Interest.READ
+            )
         self._tick()
         self._resume_accepting()
+
+    def run(mut self) raises OsError:
+        """Serves until it is told to stop and all connections have ended.
+
+        Raises:
+            OsError: If the selector fails.
+        """
         while not self._is_over():
             var count = self._selector.wait(self._wait_ms())
             self._tick()
@@ -108,6 +128,8 @@ struct Worker[H: Handler](Movable):
                 self._on_event(self._selector.event(index))
             self._on_ready_list()
             self._on_timers()
+            self._figures.publish(self._state.request_count, len(self._table))
+        self._figures.publish(self._state.request_count, 0)
 
     def _tick(mut self):
         self._state.now_ms = coarse_monotonic_ms()
@@ -135,6 +157,8 @@ struct Worker[H: Handler](Movable):
         ):
             if event.token == _LISTENER_TOKEN:
                 self._accept()
+            elif event.token == _LIFELINE_TOKEN:
+                self._on_orphaned()
             else:
                 self._on_stop_request()
             return
@@ -147,7 +171,7 @@ struct Worker[H: Handler](Movable):
         ref connection = self._table.at(slot)
         var fate = Fate.WAITS
         if unlikely(connection.tail.__bool__() and event.is_writable):
-            fate = resume(connection, self._state, self._handler)
+            fate = resume(connection, self._state, self._handler[])
         if likely(fate == Fate.WAITS and event.is_readable):
             if unlikely(connection.phase == PHASE_LINGER):
                 fate = discard(connection, self._scratch)
@@ -156,7 +180,7 @@ struct Worker[H: Handler](Movable):
                     connection,
                     self._scratch,
                     self._state,
-                    self._handler,
+                    self._handler[],
                     event.is_closed,
                 )
         self._settle(slot, fate)
@@ -233,10 +257,16 @@ struct Worker[H: Handler](Movable):
         self._close(slot)
 
     def _accept(mut self):
-        for _ in range(_ACCEPT_COUNT_MAX):
-            if not self._is_accepting:
+        var count_max = _ACCEPT_COUNT_MAX
+        if self._listeners.is_shared():
+            count_max = _SHARED_ACCEPT_COUNT_MAX
+        self._accept_some(count_max)
+
+    def _accept_some(mut self, count_max: Int):
+        for _ in range(count_max):
+            if not self._listeners.is_watched():
                 return
-            var accepted = self._listener.accept()
+            var accepted = self._listeners.accept()
             if accepted.error_number != 0:
                 if accepted.error_number == EAGAIN:
                     return
@@ -250,6 +280,7 @@ struct Worker[H: Handler](Movable):
             var connection_max = self._state.config.max_connections
             if count >= connection_max + _REFUSED_COUNT_MAX:
                 continue
+            self._figures.connection_count += 1
             var peer = accepted.peer
             var slot = self._table.open(accepted^.take_socket(), peer)
             self._begin(slot, count >= connection_max)
@@ -283,23 +314,24 @@ struct Worker[H: Handler](Movable):
         log_server_error(
             String("accept: ", errno_text(error_number), "; trying again")
         )
-        self._is_accepting = False
-        try:
-            self._selector.deregister(self._listener.number())
-        except error:
-            log_server_error(String(error))
+        self._stop_accepting()
         _ = self._wheel.insert(
             self._state.now_ms + _ACCEPT_PAUSE_MS, _LISTENER_TOKEN
         )
 
-    def _resume_accepting(mut self):
-        if self._is_accepting or self._state.is_draining:
+    def _stop_accepting(mut self):
+        if not self._listeners.is_watched():
             return
         try:
-            self._selector.register(
-                self._listener.number(), _LISTENER_TOKEN, Interest.READ
-            )
-            self._is_accepting = True
+            self._listeners.unwatch(self._selector)
+        except error:
+            log_server_error(String(error))
+
+    def _resume_accepting(mut self):
+        if self._listeners.is_watched() or self._state.is_draining:
+            return
+        try:
+            self._listeners.watch(self._selector, _LISTENER_TOKEN)
         except error:
             log_server_error(String(error, "; the server cannot accept"))
 
@@ -312,20 +344,28 @@ struct Worker[H: Handler](Movable):
             else:
                 self._begin_drain()
 
+    def _on_orphaned(mut self):
+        """Finishes what it can in the little time that is left."""
+        try:
+            self._selector.deregister(self._stop.lifeline_number)
+        except error:
+            log_server_error(String(error))
+        if not self._state.is_draining:
+            self._begin_drain()
+        self._drain_end_ms = min(
+            self._drain_end_ms, self._state.now_ms + _ORPHAN_DRAIN_MS
+        )
+        _ = self._wheel.insert(self._drain_end_ms, _LISTENER_TOKEN)
+
     def _begin_drain(mut self):
         # What waits in the kernel came before the request to stop.
-        self._accept()
+        self._accept_some(self._state.config.max_connections)
         self._state.is_draining = True
         self._drain_end_ms = (
             self._state.now_ms + self._state.config.shutdown_timeout_ms
         )
-        if self._is_accepting:
-            self._is_accepting = False
-            try:
-                self._selector.deregister(self._listener.number())
-            except error:
-                log_server_error(String(error))
-        self._listener.close()
+        self._stop_accepting()
+        self._listeners.close()
         _ = self._wheel.insert(self._drain_end_ms, _LISTENER_TOKEN)
         for slot in range(self._table.slot_count()):
             ref connection = self._table.at(slot)
