@@ -30,20 +30,26 @@ struct _Outcome(Movable):
         self.failure = String()
         self.ended = Waker()
 
-    def wake_all(self):
-        for waker in self.wakers:
-            waker.wake()
 
-    def note_end(mut self, failure: StringSpan):
-        """Counts a thread out; the first failure stops all others."""
-        self.monitor.lock()
-        self.running_count -= 1
-        if failure.byte_length() > 0 and self.failure.byte_length() == 0:
-            self.failure = String(failure)
-            self.wake_all()
-        self.monitor.ring_all()
-        self.monitor.unlock()
-        self.ended.wake()
+# These take the shared value by its counted pointer. In a method, the compiler
+# takes it for granted that nothing changes `mut self` while a lock is awaited.
+
+
+def _wake_all(outcome: ArcPointer[_Outcome]):
+    """Rings for each worker once; with the lock."""
+    for index in range(len(outcome[].wakers)):
+        outcome[].wakers[index].wake()
+
+
+def _note_end(outcome: ArcPointer[_Outcome], var failure: String):
+    """Counts a thread out; the first failure stops all others."""
+    outcome[].monitor.lock()
+    outcome[].running_count -= 1
+    if failure.byte_length() > 0 and outcome[].failure.byte_length() == 0:
+        outcome[].failure = failure^
+        _wake_all(outcome)
+    outcome[].monitor.unlock()
+    outcome[].ended.wake()
 
 
 @fieldwise_init
@@ -62,7 +68,7 @@ struct _Supervised[T: Task](Task):
             self.task.run()
         except error:
             failure = String("worker ", self.index, ": ", error)
-        self.outcome[].note_end(failure)
+        _note_end(self.outcome, failure^)
 
     def _begin(self) raises:
         if len(self.cpus) > 0:
@@ -86,7 +92,7 @@ struct Scheduler(Movable):
 
     def __deinit__(deinit self):
         """Stops the workers that still run, and waits for them."""
-        self._outcome[].wake_all()
+        self.stop()
         while len(self._threads) > 0:
             self._threads.pop().join()
 
@@ -124,13 +130,13 @@ struct Scheduler(Movable):
                 )
             )
         except error:
-            self._outcome[].note_end(String("worker ", index, ": ", error))
+            _note_end(self._outcome, String("worker ", index, ": ", error))
             raise error^
 
     def stop(self):
         """Rings every worker's waker once."""
         self._outcome[].monitor.lock()
-        self._outcome[].wake_all()
+        _wake_all(self._outcome)
         self._outcome[].monitor.unlock()
 
     def ended_number(self) -> Int32:

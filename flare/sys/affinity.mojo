@@ -11,10 +11,14 @@ comptime _MASK_LEN = _CPU_COUNT_MAX // 8
 comptime _SC_NPROCESSORS_ONLN_MACOS = 58
 
 
-def usable_cpus() raises OsError -> List[Int]:
-    """Lists the CPUs that the calling thread may run on.
+def usable_cpus(thread_id: Int = 0) raises OsError -> List[Int]:
+    """Lists the CPUs that a thread may run on.
 
     macOS does not tell; there it is all that are online.
+
+    Args:
+        thread_id: The thread; 0 for the calling one. A process id stands for
+            the process's first thread.
 
     Returns:
         CPU numbers in rising order, at least one.
@@ -32,7 +36,7 @@ def usable_cpus() raises OsError -> List[Int]:
     else:
         var mask = Array[UInt64, _WORD_COUNT](fill=0)
         var result = external_call["sched_getaffinity", Int32](
-            Int32(0), Int(_MASK_LEN), mask.unsafe_ptr()
+            Int32(thread_id), Int(_MASK_LEN), mask.unsafe_ptr()
         )
         if result != 0:
             raise OsError("sched_getaffinity", last_errno())

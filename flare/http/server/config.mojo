@@ -61,6 +61,15 @@ struct ServerConfig(Copyable, Movable):
     var write_timeout_ms: Int
     """For sending what the client was not ready to take at once. Default
     30 s."""
+    var handler_threads: Int
+    """Threads of each worker that run handlers which may block; see
+    `Handler.may_block`. Default 0: handlers run on the worker's own thread."""
+    var handler_queue: Int
+    """Requests that may wait for such a thread; beyond it 503. Default 1,024.
+    """
+    var handler_timeout_ms: Int
+    """For a handler on such a thread, waiting included; then 503, and
+    `Request.cancelled` is true. Default 60 s."""
     var linger_timeout_ms: Int
     """For a client to read the last response before its connection is closed.
     Default 2 s."""
@@ -92,6 +101,9 @@ struct ServerConfig(Copyable, Movable):
         min_body_rate: Int = 16 * 1024,
         idle_timeout_ms: Int = 60_000,
         write_timeout_ms: Int = 30_000,
+        handler_threads: Int = 0,
+        handler_queue: Int = 1_024,
+        handler_timeout_ms: Int = 60_000,
         linger_timeout_ms: Int = 2_000,
         shutdown_timeout_ms: Int = 30_000,
         listener: ListenerMode = ListenerMode.PER_WORKER,
@@ -113,6 +125,9 @@ struct ServerConfig(Copyable, Movable):
             min_body_rate: Bytes a second that prolong `body_timeout_ms`.
             idle_timeout_ms: Between requests.
             write_timeout_ms: For sending to a slow client.
+            handler_threads: Threads of each worker for handlers that block.
+            handler_queue: Requests that may wait for such a thread.
+            handler_timeout_ms: For a handler on such a thread.
             linger_timeout_ms: For a client to read the last response.
             shutdown_timeout_ms: For requests under way at shutdown.
             listener: How several workers get their connections.
@@ -133,6 +148,9 @@ struct ServerConfig(Copyable, Movable):
         self.min_body_rate = min_body_rate
         self.idle_timeout_ms = idle_timeout_ms
         self.write_timeout_ms = write_timeout_ms
+        self.handler_threads = handler_threads
+        self.handler_queue = handler_queue
+        self.handler_timeout_ms = handler_timeout_ms
         self.linger_timeout_ms = linger_timeout_ms
         self.shutdown_timeout_ms = shutdown_timeout_ms
         self.listener = listener
@@ -169,6 +187,9 @@ struct ServerConfig(Copyable, Movable):
         _check_time("body_timeout_ms", self.body_timeout_ms)
         _check_time("idle_timeout_ms", self.idle_timeout_ms)
         _check_time("write_timeout_ms", self.write_timeout_ms)
+        _check_range("handler_threads", self.handler_threads, 0, 4_096)
+        _check_range("handler_queue", self.handler_queue, 1, 1 << 20)
+        _check_time("handler_timeout_ms", self.handler_timeout_ms)
         _check_time("linger_timeout_ms", self.linger_timeout_ms)
         _check_time("shutdown_timeout_ms", self.shutdown_timeout_ms)
         if self.max_header_size + self.max_target_size > _HEAD_LEN_MAX:

@@ -1,10 +1,11 @@
 """The listening sockets of one worker."""
 
+from flare.http.server.error_log import log_server_error
 from flare.net.raw_socket import Accepted, RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
-from flare.sys.errno import EAGAIN, OsError
+from flare.sys.errno import EAGAIN
 
 
 struct ListenerMode(Equatable, ImplicitlyCopyable):
@@ -80,34 +81,38 @@ struct Listeners(Movable):
         """
         return self._is_watched
 
-    def watch(mut self, mut selector: Selector, token: UInt64) raises OsError:
-        """Lets a selector tell when connections wait.
+    def watch(mut self, mut selector: Selector, token: UInt64):
+        """Lets a selector tell when connections wait, if it does not yet.
 
         Args:
             selector: The worker's.
             token: What it hands back.
-
-        Raises:
-            OsError: If the kernel refuses.
         """
-        for index in range(len(self._sockets)):
-            selector.register(
-                self._sockets[index].number(), token, self._interest
-            )
-        self._is_watched = True
+        if self._is_watched:
+            return
+        try:
+            for index in range(len(self._sockets)):
+                selector.register(
+                    self._sockets[index].number(), token, self._interest
+                )
+            self._is_watched = True
+        except error:
+            log_server_error(String(error, "; the server cannot accept"))
 
-    def unwatch(mut self, mut selector: Selector) raises OsError:
+    def unwatch(mut self, mut selector: Selector):
         """Ends that, so that connections wait in the kernel.
 
         Args:
             selector: The worker's.
-
-        Raises:
-            OsError: If the kernel refuses.
         """
+        if not self._is_watched:
+            return
         self._is_watched = False
-        for index in range(len(self._sockets)):
-            selector.deregister(self._sockets[index].number())
+        try:
+            for index in range(len(self._sockets)):
+                selector.deregister(self._sockets[index].number())
+        except error:
+            log_server_error(String(error))
 
     def accept(mut self) -> Accepted:
         """Takes a waiting connection from any of the sockets.
