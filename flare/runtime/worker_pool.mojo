@@ -202,6 +202,8 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
             ):
                 continue
             ref process = self.roster.slots[index].process.value()
+            if not process.is_ready:
+                continue
             var requests = self._board[].get(process.row, STAT_REQUESTS)
             var is_due = (
                 process.requests_max > 0 and requests >= process.requests_max

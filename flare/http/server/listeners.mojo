@@ -7,6 +7,9 @@ from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
 from flare.sys.errno import EAGAIN
 
+comptime _BATCH_LEN = 64
+comptime _SHARED_BATCH_LEN = 4
+
 
 struct ListenerMode(Equatable, ImplicitlyCopyable):
     """How several workers get their connections."""
@@ -65,13 +68,16 @@ struct Listeners(Movable):
             self._interest = Interest.READ | Interest.EXCLUSIVE
         self._is_watched = False
 
-    def is_shared(self) -> Bool:
-        """Tells whether other workers accept from the same sockets.
+    def batch_len(self) -> Int:
+        """Tells how many connections to take in one round of the loop.
 
         Returns:
-            True if they do.
+            Few if other workers accept from the same sockets: what waits is
+            left to those that have nothing else to do.
         """
-        return self._interest.has(Interest.EXCLUSIVE)
+        if self._interest.has(Interest.EXCLUSIVE):
+            return _SHARED_BATCH_LEN
+        return _BATCH_LEN
 
     def is_watched(self) -> Bool:
         """Tells whether a selector watches the sockets.

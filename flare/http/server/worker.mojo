@@ -42,9 +42,6 @@ from std.memory import ArcPointer
 from std.sys.intrinsics import likely, unlikely
 
 comptime _EVENT_COUNT_MAX = 512
-comptime _ACCEPT_COUNT_MAX = 64
-comptime _SHARED_ACCEPT_COUNT_MAX = 4
-# Few, so that what waits is left to workers that have nothing else to do.
 comptime _REFUSED_COUNT_MAX = 64
 comptime _ACCEPT_PAUSE_MS = 100
 comptime _FRESH_GRACE_MS = 1_000
@@ -179,7 +176,7 @@ struct Worker[H: Handler](Movable):
             event.token >= FIRST_SPECIAL_TOKEN and event.token <= LISTENER_TOKEN
         ):
             if event.token == LISTENER_TOKEN:
-                self._accept()
+                self._accept(self._listeners.batch_len())
             elif event.token == DONE_TOKEN:
                 self._on_done()
             elif event.token == LIFELINE_TOKEN:
@@ -297,13 +294,7 @@ struct Worker[H: Handler](Movable):
             return
         self._settle(slot, expire(connection, self._state))
 
-    def _accept(mut self):
-        var count_max = _ACCEPT_COUNT_MAX
-        if self._listeners.is_shared():
-            count_max = _SHARED_ACCEPT_COUNT_MAX
-        self._accept_some(count_max)
-
-    def _accept_some(mut self, count_max: Int):
+    def _accept(mut self, count_max: Int):
         for _ in range(count_max):
             if not self._listeners.is_watched():
                 return
@@ -383,7 +374,7 @@ struct Worker[H: Handler](Movable):
 
     def _begin_drain(mut self):
         # What waits in the kernel came before the request to stop.
-        self._accept_some(self._state.config.max_connections)
+        self._accept(self._state.config.max_connections)
         self._state.is_draining = True
         self._drain_end_ms = (
             self._state.now_ms + self._state.config.shutdown_timeout_ms
