@@ -81,7 +81,7 @@ def group_path(text: StringSpan, controller: StringSpan) -> String:
     Returns:
         The path, as in `/system.slice/web.service`; empty if there is none.
     """
-    for line in text.splitlines():
+    for line in text.split("\n"):
         var parts = line.split(":", 2)
         if len(parts) != 3:
             continue

@@ -189,10 +189,11 @@ def resident_len(process_id: Int) -> Int:
     """
     try:
         var file = open(String("/proc/", process_id, "/status"), "r")
-        for line in file.read().splitlines():
+        for line in file.read().split("\n"):
             if line.startswith("VmRSS:"):
                 # "VmRSS:     1234 kB"
-                return atol(line.split()[1]) * 1_024
+                var count = line.removeprefix("VmRSS:").removesuffix("kB")
+                return atol(count.strip()) * 1_024
     except:
         return 0
     return 0

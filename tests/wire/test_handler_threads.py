@@ -158,8 +158,12 @@ def test_pipelined_requests_are_answered_in_order(pool):
             b"".join(
                 GET % path
                 for path in [
-                    b"/slow/50?tag=a", b"/fast", b"/slow/1?tag=b", b"/fast",
-                    b"/fail", b"/slow/1?tag=c",
+                    b"/slow/50?tag=a",
+                    b"/fast",
+                    b"/slow/1?tag=b",
+                    b"/fast",
+                    b"/fail",
+                    b"/slow/1?tag=c",
                 ]
             )
         )
@@ -223,7 +227,8 @@ def test_connection_ends_where_it_should(pool, version):
     server = pool()
     with Client(server) as client:
         client.send(
-            b"GET /slow/1 HTTP/" + version
+            b"GET /slow/1 HTTP/"
+            + version
             + b"\r\nHost: test\r\nConnection: close\r\n\r\n"
         )
         assert client.response().body == b"slept 1 "

@@ -417,11 +417,29 @@ def test_worker_is_replaced_after_so_many_requests(prefork):
 
 
 def test_worker_is_replaced_when_it_has_grown(prefork):
-    server = prefork(workers=2, memory_max=1, recycle_jitter_percent=0)
-    before = set(workers(server.process.pid))
-    assert wait_until(
-        lambda: not before & set(workers(server.process.pid)), 15
+    # Above the least that a process has, and below what 30 MB more make.
+    server = prefork(
+        workers=2, memory_max=32 << 20, recycle_jitter_percent=0
     )
+    master = server.process.pid
+    before = set(workers(master))
+    with Client(server) as client:
+        # Longer than what is sent at once, so it is kept.
+        client.send(GET % b"/size/90000000")
+        grown = set()
+
+        def replaced() -> bool:
+            grown.update(before - set(workers(master)))
+            return server.stderr().count("hook: spawned") == 3
+
+        assert wait_until(replaced, 15)
+        received = 0
+        while received < 90_000_000:
+            piece = client.sock.recv(1 << 20)
+            assert piece
+            received += len(piece)
+    assert wait_until(lambda: len(before - set(workers(master))) == 1)
+    assert len(workers(master)) == 2
 
 
 def test_stop_waits_for_requests_and_then_ends(prefork):
