@@ -69,9 +69,11 @@ def wrong_answer(port: int, workload: Workload) -> str | None:
                 client.send(workload.request())
                 if text := difference(workload, client.answer()):
                     return text
-            return f"{len(client.octets)} octets come behind its body" if client.octets else None
+                if client.octets:
+                    return f"{len(client.octets)} octets come behind its body"
     except (OSError, ValueError) as error:
         return str(error) or type(error).__name__
+    return None
 
 
 def wrong_protocol(port: int, workload: Workload) -> str | None:

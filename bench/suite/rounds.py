@@ -85,7 +85,7 @@ def one_of_each(
         try:
             figures, output = one_round(server, workload, replace(plan.load, seconds=seconds))
             done.append((server, figures, output))
-        except ValueError as error:
+        except (ValueError, subprocess.TimeoutExpired) as error:
             plan.leave_out(f"{server.name}, {workload.name}", str(error))
             server.rounds.pop(workload.name, None)
     return done
