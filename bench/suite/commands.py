@@ -30,15 +30,13 @@ def chosen(arguments: argparse.Namespace) -> list[Row]:
 
 def list_rows(arguments: argparse.Namespace) -> int:
     """Prints the rows there are."""
-    rows = metadata.load(BENCH)
-    print("| folder | name | language | framework | category | cores | runs |")
+    print("| folder | name | language | framework | category | cores | programs |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for row in metadata.select(rows, arguments.names) if arguments.names else rows:
+    for row in chosen(arguments):
         program = row.program
-        runs = "by default" if program.default else "when named"
         print(
             f"| {program.key} | {row.name} | {program.language} | {program.framework}"
-            f" | {program.category} | {row.cores} | {missing(program.needs) or runs} |"
+            f" | {program.category} | {row.cores} | {missing(program.needs) or 'there'} |"
         )
     return 0
 

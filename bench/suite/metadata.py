@@ -11,10 +11,7 @@ KINDS = ("single", "multi")
 
 @dataclass(frozen=True)
 class Program:
-    """What is built once: `key` is the name of its folder or source file.
-
-    `default` is False for what runs only when it is named.
-    """
+    """What is built once: `key` is the name of its folder or source file."""
 
     key: str
     here: Path
@@ -26,7 +23,6 @@ class Program:
     build: list[str] = field(default_factory=list)
     build_env: dict[str, str] = field(default_factory=dict)
     versions: dict[str, list[str]] = field(default_factory=dict)
-    default: bool = True
 
 
 @dataclass(frozen=True)
@@ -105,7 +101,7 @@ def select(rows: list[Row], wanted: list[str]) -> list[Row]:
     Raises ValueError for a name that picks none.
     """
     if not wanted:
-        return [row for row in rows if row.program.default]
+        return rows
     picked: list[Row] = []
     for name in wanted:
         key, part = name.rstrip("/").rsplit("/", 1)[-1], name.lower()

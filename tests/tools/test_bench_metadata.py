@@ -1,12 +1,13 @@
 """What the benchmark reads: servers, workloads, CPUs and its command line."""
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from suite import metadata, workload
 from suite.layout import Layout, layout, pinned
-from suite.server import Failed, filled
+from suite.server import Failed, Server, build, filled
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 HERE, TREE = Path("tree/bench/peers/x"), Path("tree")
@@ -38,7 +39,7 @@ def read(text: str) -> list[metadata.Row]:
 def test_reads_a_file():
     one, two = read(GOOD)
     assert one.program is two.program
-    assert (one.program.key, one.program.needs, one.program.default) == ("x", {"cc": "gcc"}, True)
+    assert (one.program.key, one.program.needs) == ("x", {"cc": "gcc"})
     assert (one.name, one.cores, one.env, one.parses) == ("x", 1, {}, True)
     assert (two.name, two.cores, two.env, two.parses) == ("x, 2 workers", 2, {"A": "b"}, False)
 
@@ -68,7 +69,12 @@ def test_every_server_of_the_suite_reads():
     rows = metadata.load(BENCH)
     assert not rows[0].parses and all(row.parses for row in rows[1:])
     names = {row.name for row in rows}
-    assert {"flare", "nginx", "nginx, 2 workers", "Go net/http", "fasthttp, prefork 2"} <= names
+    for wanted in (
+        "flare", "flare, 2 threads", "flare, prefork 1", "flare, prefork 2",
+        "nginx", "nginx, 2 workers", "Go net/http", "Go net/http, GOMAXPROCS 2",
+        "fasthttp", "fasthttp, prefork 1", "fasthttp, prefork 2", "C epoll, no parsing",
+    ):
+        assert wanted in names
     for row in rows:
         for words in (row.run, row.program.build, *row.program.versions.values()):
             filled(row.program, words, port=1, scratch=HERE)
@@ -83,6 +89,7 @@ def test_a_name_is_used_once(tree):
 @pytest.mark.parametrize(
     ("wanted", "names"),
     [
+        (["threads"], ["flare, 2 threads"]),
         (["nginx"], ["nginx", "nginx, 2 workers"]),
         (["bench/peers/nginx/"], ["nginx", "nginx, 2 workers"]),
         (["hello"], ["flare"]),
@@ -92,12 +99,6 @@ def test_a_name_is_used_once(tree):
 )
 def test_selects(wanted, names):
     assert [row.name for row in metadata.select(metadata.load(BENCH), wanted)] == names
-
-
-def test_selects_by_default_what_does_not_want_naming():
-    rows = read(GOOD) + metadata.read_rows("default = false\n" + GOOD, "y", HERE, TREE)
-    assert [row.program.key for row in metadata.select(rows, [])] == ["x", "x"]
-    assert [row.program.key for row in metadata.select(rows, ["y"])] == ["y", "y"]
 
 
 def test_selects_nothing_by_an_unknown_name():
@@ -124,6 +125,24 @@ def test_our_rows_are_copied_from_another_tree():
 def test_a_command_names_what_is_known():
     with pytest.raises(Failed, match="{prot}; known are build, here"):
         filled(read(GOOD)[0].program, ["server", "{prot}"], port=1)
+
+
+def test_a_build_that_fails_says_why():
+    program = read(GOOD.replace('build = ["cc", "-o", "{build}/server", "{here}/server.c"]',
+                                'build = ["{python}", "-c", "exit(\'no way\')"]'))[0].program
+    with pytest.raises(Failed, match="its build failed: no way"):
+        build(replace(program, here=Path(), needs={}))
+    with pytest.raises(Failed, match="no-such-program is missing: apt-get install none"):
+        build(replace(program, needs={"no-such-program": "none"}))
+
+
+def test_a_server_that_ends_says_why():
+    rows = read(GOOD.replace('run = ["{build}/server", "{port}"]',
+                             'run = ["{python}", "-c", "exit(\'no way\')"]'))
+    server = Server(rows[0], [])
+    with pytest.raises(Failed, match="it ended with 1; it said: no way"):
+        server.start(workload.load(BENCH, [])[0])
+    assert server.process is None and not server.scratch.exists()
 
 
 def test_workloads_say_what_is_sent_and_answered():
