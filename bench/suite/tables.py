@@ -22,6 +22,8 @@ def _latency(rounds: list[dict], name: str) -> str:
 
 
 def _stable(rounds: list[dict]) -> str:
+    if len(rounds) < 2:
+        return "-"  # one round says nothing of stability
     cv = worst_cv(rounds)
     return f"{cv:.1%}" if cv <= CV_MAX else f"**unstable**, {cv:.1%}"
 
