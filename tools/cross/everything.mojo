@@ -7,7 +7,9 @@ object for each platform that the tests cannot run on.
 from flare.dns import resolve, resolve_v4, resolve_v6
 from flare.http import (
     FormData,
+    HandlerFunction,
     HttpServer,
+    ListenerMode,
     OwnedRequest,
     Request,
     Response,
@@ -21,10 +23,22 @@ from flare.http import (
 from flare.io import BufReader, BufWriter, MemoryReader, MemoryWriter
 from flare.json import JsonWriter, dumps, parse
 from flare.net import IpAddr, IpNetwork, RawSocket, SocketAddr
-from flare.runtime import Interest, Reactor, Waker
+from flare.runtime import (
+    ChildProcess,
+    Interest,
+    NoHooks,
+    Prefork,
+    PreforkConfig,
+    PreforkProgram,
+    Reactor,
+    Waker,
+    default_worker_count,
+)
 from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
 from flare.sys.signal import SIGHUP, SignalBell
 from flare.sys.thread import Task, Thread
+from std.os import Process
+from std.subprocess import run
 from flare.tcp import KeepAlive, Shutdown, TcpListener, TcpStream
 from flare.udp import MulticastInterface, UdpSocket
 from flare.unix import UnixDatagram, UnixListener, UnixStream
@@ -88,7 +102,7 @@ def event_loop() raises:
     var thread = Thread(Waking(reactor.waker()))
     _ = reactor.insert_timer(1, 4)
     for index in range(reactor.poll()):
-        print(reactor.event(index).token, bell.drain())
+        print(reactor.event(index).token, len(bell.take()))
     print(reactor.next_expired().__bool__())
     reactor.deregister(socket.number())
     thread^.join()
@@ -153,6 +167,48 @@ def datagrams() raises:
     print(local.send(room), UnixDatagram.unbound().number())
 
 
+@fieldwise_init
+struct Napping(PreforkProgram):
+    """Reaches worker processes without a server."""
+
+    var steps: Int
+    """How often the child looks for its master."""
+
+    def work(mut self, mut child: ChildProcess) raises:
+        """Looks for the master.
+
+        Args:
+            child: The process.
+        """
+        child.ready()
+        for _ in range(self.steps):
+            print(child.worker, child.row, child.is_orphan())
+
+
+def workers(router: HandlerFunction) raises:
+    """Reaches threads, processes and handler threads, beside the standard
+    library's own processes.
+
+    Args:
+        router: Answers requests.
+    """
+    print(run("true"))
+    var process = Process.run("/bin/true", List[String]())
+    _ = process.wait()
+    var config = ServerConfig(
+        handler_threads=2,
+        inherits_listeners=True,
+        listener=ListenerMode.SHARED,
+    )
+    var threads = HttpServer.bind(SocketAddr.localhost(0), config.copy())
+    threads.serve(router, num_workers=default_worker_count())
+    print(threads.stats(), threads.stats_handle().worker(0))
+    var processes = HttpServer.bind(SocketAddr.localhost(0), config.copy())
+    processes.serve_prefork(router, workers=2)
+    var prefork = Prefork(PreforkConfig(workers=1, notifies_manager=True))
+    prefork.run(Napping(1), NoHooks())
+
+
 def main() raises:
     """Reaches the server with each kind of handler."""
     addresses()
@@ -167,3 +223,4 @@ def main() raises:
     server.serve(router^)
     var plain = HttpServer.bind(SocketAddr.localhost(0), ServerConfig())
     plain.serve(hello)
+    workers(hello)
