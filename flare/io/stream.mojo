@@ -1,10 +1,15 @@
 """Streams of octets: what can be read from, and what can be written to."""
 
+from std.format import Writable as Writes
+
 
 trait Readable(Deinitable, Movable):
     """A source of octets."""
 
-    def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
+    comptime ReadError: Deinitable & Movable & Writes = Error
+    """What a failed read raises."""
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises Self.ReadError -> Int:
         """Reads what is there, waiting for the first octet.
 
         Args:
@@ -14,7 +19,7 @@ trait Readable(Deinitable, Movable):
             How many octets were read, at most `len(room)`; 0 at the end.
 
         Raises:
-            Error: If the source fails.
+            ReadError: If the source fails.
         """
         ...
 
@@ -22,7 +27,10 @@ trait Readable(Deinitable, Movable):
 trait Writable(Deinitable, Movable):
     """A sink of octets; not the prelude's trait for values that print."""
 
-    def write(mut self, octets: Span[UInt8, _]) raises -> Int:
+    comptime WriteError: Deinitable & Movable & Writes = Error
+    """What a failed write raises."""
+
+    def write(mut self, octets: Span[UInt8, _]) raises Self.WriteError -> Int:
         """Writes what the sink takes, waiting until it takes some.
 
         Args:
@@ -32,6 +40,6 @@ trait Writable(Deinitable, Movable):
             How many octets were taken, at least 1.
 
         Raises:
-            Error: If the sink fails.
+            WriteError: If the sink fails.
         """
         ...

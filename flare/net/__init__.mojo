@@ -9,10 +9,16 @@ from flare.net.error import (
     ConnectionRefused,
     ConnectionReset,
     ConnectionTimeout,
+    DatagramTooLarge,
     DnsError,
+    NameLookupFailed,
+    NameNotFound,
+    NameRefused,
     NetworkError,
     NetworkErrorKind,
+    NotConnected,
     OtherError,
+    PathNotFound,
     PermissionDenied,
     Timeout,
     TooManyOpenFiles,
@@ -22,5 +28,6 @@ from flare.net.error import (
 from flare.net.ip import IpAddr
 from flare.net.ip_network import IpNetwork
 from flare.net.raw_socket import RawSocket
+from flare.net.shutdown import Shutdown
 from flare.net.socket_addr import SocketAddr
 from flare.net.zoned_ip import ZonedIpAddr

@@ -6,12 +6,18 @@ from flare.sys.errno import (
     EADDRINUSE,
     EADDRNOTAVAIL,
     EAGAIN,
+    EBADF,
     ECONNREFUSED,
     ECONNRESET,
+    EHOSTDOWN,
     EHOSTUNREACH,
     EMFILE,
+    EMSGSIZE,
+    ENETDOWN,
     ENETUNREACH,
     ENFILE,
+    ENOENT,
+    ENOTCONN,
     EPERM,
     EPIPE,
     ETIMEDOUT,
@@ -59,7 +65,8 @@ comptime ConnectionRefused = NetworkErrorKind("ConnectionRefused")
 comptime ConnectionReset = NetworkErrorKind("ConnectionReset")
 """The peer gave the connection up."""
 comptime ConnectionTimeout = NetworkErrorKind("ConnectionTimeout")
-"""The peer did not answer."""
+"""The peer did not answer: not to connect within the caller's time, or not at
+all for so long that the system gave the connection up."""
 comptime AddressInUse = NetworkErrorKind("AddressInUse")
 """Another socket has the address."""
 comptime AddressNotAvailable = NetworkErrorKind("AddressNotAvailable")
@@ -75,9 +82,23 @@ comptime Unreachable = NetworkErrorKind("Unreachable")
 comptime WouldBlock = NetworkErrorKind("WouldBlock")
 """A non-blocking call has nothing to do right now."""
 comptime Timeout = NetworkErrorKind("Timeout")
-"""The time that the caller allowed for an operation is over."""
+"""The time that the caller allowed for a read, a write, an accept or (as the
+detail of `DnsError`) a lookup is over."""
 comptime DnsError = NetworkErrorKind("DnsError")
 """A host name has no address, or no server answered."""
+comptime NameNotFound = NetworkErrorKind("NameNotFound")
+"""Detail of `DnsError`: the name does not exist, or has no such address."""
+comptime NameLookupFailed = NetworkErrorKind("NameLookupFailed")
+"""Detail of `DnsError`: no name server answered, or it refused; a later try
+may succeed."""
+comptime NameRefused = NetworkErrorKind("NameRefused")
+"""Detail of `DnsError`: the text can be no host name, and nobody was asked."""
+comptime NotConnected = NetworkErrorKind("NotConnected")
+"""The socket is not connected, or closed already."""
+comptime DatagramTooLarge = NetworkErrorKind("DatagramTooLarge")
+"""A datagram is larger than the room for it, or than the network takes."""
+comptime PathNotFound = NetworkErrorKind("PathNotFound")
+"""There is no socket file, or no folder for it."""
 comptime BadAddress = NetworkErrorKind("BadAddress")
 """A text is no address."""
 comptime OtherError = NetworkErrorKind("OtherError")
@@ -92,6 +113,8 @@ struct NetworkError(Copyable, Movable, Writable):
 
     var kind: NetworkErrorKind
     """What went wrong."""
+    var detail: NetworkErrorKind
+    """The same more finely, where there is more to say; else the kind."""
     var operation: StaticString
     """What was tried, such as "bind"."""
     var address: String
@@ -117,10 +140,29 @@ struct NetworkError(Copyable, Movable, Writable):
             reason: The cause in words.
         """
         self.kind = kind
+        self.detail = kind
         self.operation = operation
         self.address = address^
         self.number = 0
         self.reason = reason^
+
+    @staticmethod
+    def of_name(
+        detail: NetworkErrorKind, var host: String, var reason: String
+    ) -> Self:
+        """Makes a `DnsError`.
+
+        Args:
+            detail: What went wrong, more finely.
+            host: The host name, fit to print.
+            reason: The cause in words.
+
+        Returns:
+            The error.
+        """
+        var error = Self(materialize[DnsError](), "resolve", host^, reason^)
+        error.detail = detail
+        return error^
 
     @implicit
     def __init__(out self, error: OsError):
@@ -150,6 +192,7 @@ struct NetworkError(Copyable, Movable, Writable):
             address: The address that was used.
         """
         self.kind = _kind(error.number)
+        self.detail = self.kind
         self.operation = error.operation
         self.address = address^
         self.number = error.number
@@ -169,7 +212,7 @@ struct NetworkError(Copyable, Movable, Writable):
             writer.write("; stop the other program or choose another port")
         elif self.kind == ConnectionRefused:
             writer.write("; is a server listening there?")
-        elif self.kind == PermissionDenied:
+        elif self.kind == PermissionDenied and self.operation == "bind":
             writer.write("; ports below 1024 need privileges")
 
 
@@ -192,6 +235,14 @@ def _kind(number: Int) -> NetworkErrorKind:
         return materialize[TooManyOpenFiles]()
     if number == ENETUNREACH or number == EHOSTUNREACH:
         return materialize[Unreachable]()
+    if number == ENETDOWN or number == EHOSTDOWN:
+        return materialize[Unreachable]()
     if number == EAGAIN:
         return materialize[WouldBlock]()
+    if number == ENOTCONN or number == EBADF:
+        return materialize[NotConnected]()
+    if number == EMSGSIZE:
+        return materialize[DatagramTooLarge]()
+    if number == ENOENT:
+        return materialize[PathNotFound]()
     return materialize[OtherError]()

@@ -29,10 +29,18 @@ comptime EMFILE = 24
 """The process has no more descriptors."""
 comptime EPIPE = 32
 """The other side no longer reads."""
+comptime EMSGSIZE = by_platform(90, 40)
+"""The datagram is larger than the socket takes."""
+comptime EPROTOTYPE = by_platform(91, 41)
+"""The socket at the address is of another kind."""
+comptime EAFNOSUPPORT = by_platform(97, 47)
+"""The system has no such address family."""
 comptime EADDRINUSE = by_platform(98, 48)
 """The address is taken."""
 comptime EADDRNOTAVAIL = by_platform(99, 49)
 """The address is not one of this machine's."""
+comptime ENETDOWN = by_platform(100, 50)
+"""The network is down."""
 comptime ENETUNREACH = by_platform(101, 51)
 """No route to the network."""
 comptime ECONNABORTED = by_platform(103, 53)
@@ -45,6 +53,8 @@ comptime ETIMEDOUT = by_platform(110, 60)
 """The peer did not answer."""
 comptime ECONNREFUSED = by_platform(111, 61)
 """Nothing listens there."""
+comptime EHOSTDOWN = by_platform(112, 64)
+"""The host is down."""
 comptime EHOSTUNREACH = by_platform(113, 65)
 """No route to the host."""
 comptime EINPROGRESS = by_platform(115, 36)
@@ -98,29 +108,44 @@ def errno_text(number: Int) -> String:
     Returns:
         A phrase, with the number.
     """
-    var text: StaticString
+    return String(_phrase(number), " (errno ", number, ")")
+
+
+def _phrase(number: Int) -> StaticString:
     if number == EACCES or number == EPERM:
-        text = "permission denied"
-    elif number == EADDRINUSE:
-        text = "the address is in use"
-    elif number == EADDRNOTAVAIL:
-        text = "the address is not one of this machine's"
-    elif number == ECONNREFUSED:
-        text = "connection refused"
-    elif number == ECONNRESET:
-        text = "connection reset by the peer"
-    elif number == EPIPE:
-        text = "the peer no longer reads"
-    elif number == ETIMEDOUT:
-        text = "timed out"
-    elif number == EMFILE:
-        text = "the process has no more descriptors (raise its limit)"
-    elif number == ENFILE:
-        text = "the system has no more open files"
-    elif number == ENETUNREACH or number == EHOSTUNREACH:
-        text = "unreachable"
-    elif number == EAGAIN:
-        text = "nothing to do right now"
-    else:
-        text = "failed"
-    return String(text, " (errno ", number, ")")
+        return "permission denied"
+    if number == EADDRINUSE:
+        return "the address is in use"
+    if number == EADDRNOTAVAIL:
+        return "the address is not one of this machine's"
+    if number == ECONNREFUSED:
+        return "connection refused"
+    if number == ECONNRESET:
+        return "connection reset by the peer"
+    if number == EPIPE:
+        return "the peer no longer reads"
+    if number == ETIMEDOUT:
+        return "timed out"
+    if number == EMFILE:
+        return "the process has no more descriptors (raise its limit)"
+    if number == ENFILE:
+        return "the system has no more open files"
+    if number == ENETUNREACH or number == EHOSTUNREACH:
+        return "unreachable"
+    if number == ENETDOWN or number == EHOSTDOWN:
+        return "the network or the host is down"
+    if number == EAGAIN:
+        return "nothing to do right now"
+    if number == ENOENT:
+        return "no such file"
+    if number == EBADF:
+        return "closed already"
+    if number == ENOTCONN:
+        return "not connected"
+    if number == EMSGSIZE:
+        return "too large for one datagram"
+    if number == EPROTOTYPE:
+        return "the socket there is of another kind"
+    if number == EAFNOSUPPORT:
+        return "the system has no such address family"
+    return "failed"

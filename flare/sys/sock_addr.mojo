@@ -2,6 +2,8 @@
 
 from flare.sys.platform import IS_MACOS, by_platform
 
+comptime AF_UNIX = 1
+"""Sockets of one machine, named by a path."""
 comptime AF_INET = 2
 """IPv4."""
 comptime AF_INET6 = by_platform(10, 30)
@@ -9,6 +11,14 @@ comptime AF_INET6 = by_platform(10, 30)
 
 comptime SOCK_ADDR_LEN_MAX = 128
 """Size of `struct sockaddr_storage` in bytes."""
+
+comptime UNIX_NAME_LEN_MAX = by_platform(107, 103)
+"""Longest name of a Unix socket, in bytes.
+
+`sun_path` has 108 on Linux and 104 on macOS; a path needs one for its NUL.
+"""
+
+comptime _UNIX_NAME_OFFSET = 2
 
 
 struct SockAddr(Copyable, Movable):
@@ -61,6 +71,44 @@ struct SockAddr(Copyable, Movable):
         for index in range(16):
             address.octets[8 + index] = ip[index]
         return address^
+
+    @staticmethod
+    def unix(name: Span[UInt8, _], is_abstract: Bool = False) -> Self:
+        """Makes the address of a Unix socket (`struct sockaddr_un`).
+
+        Args:
+            name: The path, or the name; at most `UNIX_NAME_LEN_MAX` bytes, of
+                which a longer one is cut to.
+            is_abstract: True for a name that is no path; Linux only.
+
+        Returns:
+            The structure.
+        """
+        var address = Self()
+        var length = min(len(name), UNIX_NAME_LEN_MAX)
+        # An abstract name stands behind a NUL and ends with the structure; a
+        # path starts at once and ends with a NUL.
+        var start = _UNIX_NAME_OFFSET + (1 if is_abstract else 0)
+        address._begin(AF_UNIX, _UNIX_NAME_OFFSET + length + 1, 0)
+        for index in range(length):
+            address.octets[start + index] = name[index]
+        return address^
+
+    def unix_name(self) -> List[UInt8]:
+        """Reads the name of `AF_UNIX`.
+
+        Returns:
+            The path, or a NUL and the abstract name; empty for a socket that
+            has none.
+        """
+        var end = min(Int(self.length), SOCK_ADDR_LEN_MAX)
+        var name = List[UInt8]()
+        for index in range(_UNIX_NAME_OFFSET, end):
+            var is_path = index > _UNIX_NAME_OFFSET and name[0] != 0
+            if self.octets[index] == 0 and (is_path or IS_MACOS):
+                break
+            name.append(self.octets[index])
+        return name^
 
     def _begin(mut self, family: Int, length: Int, port: UInt16):
         comptime if IS_MACOS:

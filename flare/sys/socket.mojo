@@ -2,7 +2,8 @@
 
 from flare.sys.descriptor import Descriptor, close_on_exec, make_nonblocking
 from flare.sys.errno import ECONNABORTED, OsError, last_errno
-from flare.sys.platform import IS_MACOS, by_platform
+from flare.sys.message import MSG_NOSIGNAL, IoVector, Message
+from flare.sys.platform import IS_MACOS
 from flare.sys.sock_addr import SockAddr
 from flare.sys.socket_option import SocketOption, set_option
 from std.ffi import external_call
@@ -13,20 +14,13 @@ comptime SOCK_DGRAM = 2
 """Datagrams."""
 comptime _SOCK_NONBLOCK = 0o4000
 comptime _SOCK_CLOEXEC = 0o2000000
-comptime _MSG_NOSIGNAL = by_platform(0x4000, 0)
 
+comptime SHUT_READ = 0
+"""Ends reading."""
 comptime SHUT_WRITE = 1
 """Ends writing: the peer sees the end of the stream."""
-
-
-@fieldwise_init
-struct IoVector(TrivialRegisterPassable):
-    """One piece of a gathered write (`struct iovec`)."""
-
-    var base: Pointer[UInt8, ImmUntrackedOrigin]
-    """Start of the piece; its owner must outlive the call."""
-    var length: Int
-    """Length of the piece in bytes."""
+comptime SHUT_BOTH = 2
+"""Ends both."""
 
 
 def open_socket(family: Int, kind: Int) raises OsError -> Descriptor:
@@ -182,34 +176,9 @@ def send(number: Int32, octets: Span[UInt8, _]) -> Int:
         How many were taken, or a negative errno.
     """
     var count = external_call["send", Int](
-        number, octets.unsafe_ptr(), len(octets), Int32(_MSG_NOSIGNAL)
+        number, octets.unsafe_ptr(), len(octets), Int32(MSG_NOSIGNAL)
     )
     return -last_errno() if count < 0 else count
-
-
-struct _Message:
-    """`struct msghdr` of Linux; macOS has the same fields with other widths."""
-
-    var name: Int
-    var name_len: Int
-    var vectors: Pointer[IoVector, MutUntrackedOrigin]
-    var vector_count: Int
-    var control: Int
-    var control_len: Int
-    var flags: Int
-
-    def __init__(
-        out self,
-        vectors: Pointer[IoVector, MutUntrackedOrigin],
-        vector_count: Int,
-    ):
-        self.name = 0
-        self.name_len = 0
-        self.vectors = vectors
-        self.vector_count = vector_count
-        self.control = 0
-        self.control_len = 0
-        self.flags = 0
 
 
 def send_two(
@@ -225,28 +194,17 @@ def send_two(
     Returns:
         How many octets of both were taken, or a negative errno.
     """
-    # The fields behind the vectors stay 0, so the narrower integers that macOS
-    # has there read as 0 too; the vector count is little-endian on both.
-    var vectors = Array[IoVector, 2](fill=_vector(first))
-    vectors[1] = _vector(second)
-    var message = _Message(
+    var vectors = Array[IoVector, 2](fill=IoVector.over(first))
+    vectors[1] = IoVector.over(second)
+    var message = Message(
         vectors.unsafe_ptr().unsafe_origin_cast[MutUntrackedOrigin](), 2
     )
     var count = external_call["sendmsg", Int](
-        number, Pointer(to=message), Int32(_MSG_NOSIGNAL)
+        number, Pointer(to=message), Int32(MSG_NOSIGNAL)
     )
     var result = -last_errno() if count < 0 else count
     _ = vectors^
     return result
-
-
-def _vector(octets: Span[UInt8, _]) -> IoVector:
-    return IoVector(
-        octets.unsafe_ptr()
-        .unsafe_mut_cast[False]()
-        .unsafe_origin_cast[ImmUntrackedOrigin](),
-        len(octets),
-    )
 
 
 def shutdown_socket(number: Int32, how: Int) -> Int:

@@ -5,6 +5,7 @@ from flare.sys.platform import by_platform
 from std.ffi import external_call
 
 comptime _SOL_SOCKET = by_platform(1, 0xFFFF)
+comptime _IPPROTO_IP = 0
 comptime _IPPROTO_TCP = 6
 comptime _IPPROTO_IPV6 = 41
 
@@ -30,6 +31,22 @@ struct SocketOption(TrivialRegisterPassable):
         Int32(_SOL_SOCKET), Int32(by_platform(9, 8))
     )
     """Probes silent peers."""
+    comptime KEEP_IDLE_S = SocketOption(
+        Int32(_IPPROTO_TCP), Int32(by_platform(4, 0x10))
+    )
+    """Silence before the first probe, in seconds."""
+    comptime KEEP_INTERVAL_S = SocketOption(
+        Int32(_IPPROTO_TCP), Int32(by_platform(5, 0x101))
+    )
+    """Time between probes, in seconds."""
+    comptime KEEP_COUNT = SocketOption(
+        Int32(_IPPROTO_TCP), Int32(by_platform(6, 0x102))
+    )
+    """Probes without an answer that end a connection."""
+    comptime BROADCAST = SocketOption(
+        Int32(_SOL_SOCKET), Int32(by_platform(6, 0x20))
+    )
+    """Allows datagrams to a broadcast address."""
     comptime LINGER = SocketOption(
         Int32(_SOL_SOCKET), Int32(by_platform(13, 0x80))
     )
@@ -50,6 +67,34 @@ struct SocketOption(TrivialRegisterPassable):
     """Size of the kernel's receive buffer in bytes."""
     comptime NO_DELAY = SocketOption(Int32(_IPPROTO_TCP), 1)
     """Sends small segments at once."""
+    comptime JOIN_GROUP_V4 = SocketOption(
+        Int32(_IPPROTO_IP), Int32(by_platform(35, 12))
+    )
+    """Receives what is sent to a group; takes group and interface."""
+    comptime LEAVE_GROUP_V4 = SocketOption(
+        Int32(_IPPROTO_IP), Int32(by_platform(36, 13))
+    )
+    """No longer receives what is sent to a group."""
+    comptime MULTICAST_INTERFACE_V4 = SocketOption(
+        Int32(_IPPROTO_IP), Int32(by_platform(32, 9))
+    )
+    """Where datagrams to groups leave; takes an address."""
+    comptime JOIN_GROUP_V6 = SocketOption(
+        Int32(_IPPROTO_IPV6), Int32(by_platform(20, 12))
+    )
+    """Receives what is sent to a group; takes group and interface."""
+    comptime LEAVE_GROUP_V6 = SocketOption(
+        Int32(_IPPROTO_IPV6), Int32(by_platform(21, 13))
+    )
+    """No longer receives what is sent to a group."""
+    comptime MULTICAST_INTERFACE_V6 = SocketOption(
+        Int32(_IPPROTO_IPV6), Int32(by_platform(17, 9))
+    )
+    """Where datagrams to groups leave; takes the index of an interface."""
+    comptime SEND_TIMEOUT = SocketOption(
+        Int32(_SOL_SOCKET), Int32(by_platform(21, 0x1005))
+    )
+    """How long a blocking write or connect waits; takes a `timeval`."""
     comptime V6_ONLY = SocketOption(
         Int32(_IPPROTO_IPV6), Int32(by_platform(26, 27))
     )
@@ -67,7 +112,7 @@ def set_option(number: Int32, option: SocketOption, value: Int) raises OsError:
     Raises:
         OsError: If the kernel refuses.
     """
-    _set(number, option, [Int32(value)])
+    set_option_words(number, option, [Int32(value)])
 
 
 def get_option(number: Int32, option: SocketOption) raises OsError -> Int:
@@ -109,14 +154,27 @@ def set_reset_on_close(number: Int32) raises OsError:
         OsError: If the kernel refuses.
     """
     # struct linger: l_onoff, l_linger.
-    _set(number, SocketOption.LINGER, [Int32(1), Int32(0)])
+    set_option_words(number, SocketOption.LINGER, [Int32(1), Int32(0)])
 
 
-def _set[
+def set_option_words[
     word_count: Int
 ](
     number: Int32, option: SocketOption, value: Array[Int32, word_count]
 ) raises OsError:
+    """Sets a socket option that takes a structure.
+
+    Parameters:
+        word_count: Size of the structure in words of 32 bits.
+
+    Args:
+        number: A socket.
+        option: The option.
+        value: The structure.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
     var result = external_call["setsockopt", Int32](
         number,
         option.level,

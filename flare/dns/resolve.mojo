@@ -1,0 +1,179 @@
+"""From host names to addresses."""
+
+from flare.bytes.escape import write_escaped
+from flare.dns.address_order import interleave_families
+from flare.dns.host_name import check_host_name
+from flare.net.error import (
+    NameLookupFailed,
+    NameNotFound,
+    NameRefused,
+    NetworkError,
+    NetworkErrorKind,
+    Timeout,
+)
+from flare.net.ip import IpAddr
+from flare.net.raw_socket import from_kernel
+from flare.sys.deadline import Deadline
+from flare.sys.name_lookup import (
+    Lookup,
+    LookupStatus,
+    look_up,
+    look_up_until,
+)
+from flare.sys.sock_addr import AF_INET, AF_INET6
+
+comptime RESOLVE_TIMEOUT_MS = 30_000
+"""How long a lookup may take unless told otherwise, in milliseconds.
+
+A resolver with three servers and two rounds of 5 s needs as long to give up.
+"""
+
+
+def resolve(
+    host: StringSpan, timeout_ms: Int = RESOLVE_TIMEOUT_MS
+) raises NetworkError -> List[IpAddr]:
+    """Finds the addresses of a host, IPv4 and IPv6.
+
+    An address in text form stands for itself; nobody is asked.
+
+    Args:
+        host: A host name, or an address without brackets.
+        timeout_ms: How long it may take; negative (`NO_TIMEOUT_MS`) for as long
+            as the system's resolver tries, which then runs on this thread.
+
+    Returns:
+        The addresses in the order in which to try them (RFC 8305 section 4);
+        at least one.
+
+    Raises:
+        NetworkError: With the kind `DnsError` and the details `NameNotFound`,
+            `NameLookupFailed`, `NameRefused` or `Timeout`.
+    """
+    return resolve_until(host, 0, Deadline(timeout_ms))
+
+
+def resolve_v4(
+    host: StringSpan, timeout_ms: Int = RESOLVE_TIMEOUT_MS
+) raises NetworkError -> List[IpAddr]:
+    """Finds the IPv4 addresses of a host.
+
+    Args:
+        host: A host name, or an IPv4 address.
+        timeout_ms: As for `resolve`.
+
+    Returns:
+        The addresses; at least one.
+
+    Raises:
+        NetworkError: As `resolve`; an IPv6 address is `NameNotFound`.
+    """
+    return resolve_until(host, AF_INET, Deadline(timeout_ms))
+
+
+def resolve_v6(
+    host: StringSpan, timeout_ms: Int = RESOLVE_TIMEOUT_MS
+) raises NetworkError -> List[IpAddr]:
+    """Finds the IPv6 addresses of a host.
+
+    Args:
+        host: A host name, or an IPv6 address without brackets.
+        timeout_ms: As for `resolve`.
+
+    Returns:
+        The addresses; at least one.
+
+    Raises:
+        NetworkError: As `resolve`; an IPv4 address is `NameNotFound`.
+    """
+    return resolve_until(host, AF_INET6, Deadline(timeout_ms))
+
+
+def resolve_until(
+    host: StringSpan, family: Int, deadline: Deadline
+) raises NetworkError -> List[IpAddr]:
+    """Finds the addresses of a host before a deadline.
+
+    Args:
+        host: A host name, or an address without brackets.
+        family: `AF_INET`, `AF_INET6`, or 0 for both.
+        deadline: When to give up.
+
+    Returns:
+        The addresses in the order in which to try them; at least one.
+
+    Raises:
+        NetworkError: As `resolve`.
+    """
+    var numeric = _numeric(host)
+    if numeric:
+        var ip = numeric.value()
+        if family != 0 and ip.is_v4() != (family == AF_INET):
+            raise _error(
+                NameNotFound, host, "the address is of the other family"
+            )
+        return [ip]
+    try:
+        check_host_name(host.as_bytes())
+    except error:
+        var reason = String(error.reason, " (byte ", error.offset, ")")
+        raise _error(NameRefused, host, reason^)
+    var lookup = _look_up(host, family, deadline)
+    _check(lookup, host, deadline)
+    var addresses = List[IpAddr](capacity=len(lookup.addresses))
+    for index in range(len(lookup.addresses)):
+        var found = lookup.addresses[index].family()
+        if found == AF_INET or found == AF_INET6:
+            addresses.append(from_kernel(lookup.addresses[index]).ip)
+    if len(addresses) == 0:
+        raise _error(NameNotFound, host, "the host has no address")
+    return interleave_families(addresses)
+
+
+def _numeric(host: StringSpan) -> Optional[IpAddr]:
+    try:
+        return IpAddr.parse(host)
+    except:
+        return None
+
+
+def _look_up(
+    host: StringSpan, family: Int, deadline: Deadline
+) raises NetworkError -> Lookup:
+    if deadline.left_ms() < 0:
+        return look_up(String(host), family)
+    try:
+        return look_up_until(String(host), family, deadline)
+    except error:
+        raise NetworkError(error, String(host))
+
+
+def _check(
+    lookup: Lookup, host: StringSpan, deadline: Deadline
+) raises NetworkError:
+    if lookup.status == LookupStatus.NOT_FOUND:
+        raise _error(
+            NameNotFound, host, "there is no such host; check the spelling"
+        )
+    if lookup.status == LookupStatus.TIMED_OUT:
+        var reason = String("no answer within ", deadline.timeout_ms, " ms")
+        raise _error(Timeout, host, reason^)
+    if lookup.status == LookupStatus.TEMPORARY:
+        raise _error(
+            NameLookupFailed,
+            host,
+            String("no name server answered (code ", lookup.code, "); retry"),
+        )
+    if lookup.status == LookupStatus.FAILED:
+        raise _error(
+            NameLookupFailed,
+            host,
+            String("the resolver has failed (code ", lookup.code, ")"),
+        )
+
+
+def _error(
+    detail: NetworkErrorKind, host: StringSpan, var reason: String
+) -> NetworkError:
+    var name = String()
+    write_escaped(host.as_bytes(), name)
+    return NetworkError.of_name(detail, name^, reason^)

@@ -1,0 +1,165 @@
+"""A socket whose calls wait, each until a deadline of its own."""
+
+from flare.net.error import NetworkError, Timeout
+from flare.net.raw_socket import RawSocket
+from flare.net.shutdown import Shutdown
+from flare.sys.deadline import Deadline
+from flare.sys.errno import EAGAIN, EINTR, ENOTCONN, OsError
+from flare.sys.poll import POLL_READ, POLL_WRITE, wait_for
+from flare.sys.socket import shutdown_socket
+
+comptime READ_TIMEOUT_MS = 30_000
+"""How long a read waits unless told otherwise, in milliseconds.
+
+A peer that is silent for so long is gone more often than it is slow.
+"""
+comptime WRITE_TIMEOUT_MS = 30_000
+"""How long a write waits unless told otherwise, in milliseconds."""
+
+
+struct BlockingSocket(Movable):
+    """A non-blocking socket with calls that wait for it.
+
+    This is the ground that the streams and datagram sockets stand on. A call
+    first tries, and waits with `poll` only when there is nothing to do.
+    """
+
+    var raw: RawSocket
+    """The socket."""
+    var name: String
+    """What errors call the other side."""
+    var read_timeout_ms: Int
+    """How long one read may take; negative for as long as it takes."""
+    var write_timeout_ms: Int
+    """How long one write may take; negative for as long as it takes."""
+
+    def __init__(out self, var raw: RawSocket, var name: String):
+        """Takes a socket.
+
+        Args:
+            raw: The socket.
+            name: What errors call the other side, such as its address.
+        """
+        self.raw = raw^
+        self.name = name^
+        self.read_timeout_ms = READ_TIMEOUT_MS
+        self.write_timeout_ms = WRITE_TIMEOUT_MS
+
+    def take_raw(deinit self) -> RawSocket:
+        """Takes the socket out.
+
+        Returns:
+            The socket.
+        """
+        return self.raw^
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
+        """Reads what is there, waiting for the first octet.
+
+        Args:
+            room: Where to; not empty.
+
+        Returns:
+            How many octets; 0 at the end of the stream.
+
+        Raises:
+            NetworkError: If the connection fails or the time is over.
+        """
+        var count = self.raw.receive(room)
+        if count >= 0:
+            return count
+        var deadline = Deadline(self.read_timeout_ms)
+        while count < 0:
+            self.wait_after(count, "read", POLL_READ, deadline)
+            count = self.raw.receive(room)
+        return count
+
+    def write(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
+        """Writes what the socket takes, waiting until it takes some.
+
+        Args:
+            octets: What to write.
+
+        Returns:
+            How many octets were taken.
+
+        Raises:
+            NetworkError: If the connection fails or the time is over.
+        """
+        var count = self.raw.send(octets)
+        if count >= 0:
+            return count
+        var deadline = Deadline(self.write_timeout_ms)
+        while count < 0:
+            self.wait_after(count, "write", POLL_WRITE, deadline)
+            count = self.raw.send(octets)
+        return count
+
+    def write_all(mut self, octets: Span[UInt8, _]) raises NetworkError:
+        """Writes all octets; the timeout is for all of them together.
+
+        Args:
+            octets: What to write.
+
+        Raises:
+            NetworkError: If the connection fails or the time is over; some of
+                the octets may have been sent.
+        """
+        var sent = 0
+        var deadline = Deadline(self.write_timeout_ms)
+        while sent < len(octets):
+            var count = self.raw.send(octets[sent:])
+            if count >= 0:
+                sent += count
+                continue
+            self.wait_after(count, "write", POLL_WRITE, deadline)
+
+    def wait_after(
+        self,
+        result: Int,
+        operation: StaticString,
+        wanted: Int16,
+        deadline: Deadline,
+    ) raises NetworkError:
+        """Waits until an operation that had nothing to do is worth a retry.
+
+        Args:
+            result: What it answered: a negative errno.
+            operation: Its name, for errors.
+            wanted: What to wait for: `POLL_READ` or `POLL_WRITE`.
+            deadline: When to give up.
+
+        Raises:
+            NetworkError: If the errno is another failure or the time is over.
+        """
+        if result == -EINTR:
+            return
+        if result != -EAGAIN:
+            raise NetworkError(OsError(operation, -result), self.name)
+        var ready = wait_for(self.raw.number(), wanted, deadline)
+        if ready < 0:
+            raise NetworkError(OsError("poll", -ready), self.name)
+        if ready == 0:
+            raise NetworkError(
+                materialize[Timeout](),
+                operation,
+                self.name,
+                String(
+                    "nothing within ",
+                    deadline.timeout_ms,
+                    " ms; allow more time, or give the peer up",
+                ),
+            )
+
+    def shutdown(mut self, how: Shutdown) raises NetworkError:
+        """Ends one or both directions; a peer that is gone is no error.
+
+        Args:
+            how: Which.
+
+        Raises:
+            NetworkError: If the socket is closed.
+        """
+        var result = shutdown_socket(self.raw.number(), how.number)
+        if result < 0 and result != -ENOTCONN:
+            raise NetworkError(OsError("shutdown", -result), self.name)

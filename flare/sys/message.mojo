@@ -1,0 +1,90 @@
+"""Messages as `sendmsg` and `recvmsg` take them."""
+
+from flare.sys.platform import IS_MACOS, by_platform
+from std.memory import OptionalPointer
+
+comptime MSG_NOSIGNAL = by_platform(0x4000, 0)
+"""Fail with EPIPE instead of raising SIGPIPE; macOS has a socket option."""
+comptime MSG_TRUNC = by_platform(0x20, 0x10)
+"""The datagram was longer than the room for it."""
+
+
+@fieldwise_init
+struct IoVector(TrivialRegisterPassable):
+    """One piece of a gathered write or a scattered read (`struct iovec`)."""
+
+    var base: Pointer[UInt8, ImmUntrackedOrigin]
+    """Start of the piece; its owner must outlive the call."""
+    var length: Int
+    """Length of the piece in bytes."""
+
+    @staticmethod
+    def over(octets: Span[UInt8, _]) -> Self:
+        """Describes a span.
+
+        Args:
+            octets: The piece; its owner must outlive the call.
+
+        Returns:
+            The structure.
+        """
+        return Self(
+            octets.unsafe_ptr()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[ImmUntrackedOrigin](),
+            len(octets),
+        )
+
+
+struct Message:
+    """`struct msghdr` with the widths of Linux.
+
+    macOS has the same fields, but 32 bits for three of the integers. All
+    integers are little-endian and start as 0, so what is written as 64 bits
+    reads right as 32; only the flags lie elsewhere.
+    """
+
+    var name: OptionalPointer[UInt8, MutUntrackedOrigin]
+    """Where the address is."""
+    var name_len: Int
+    """Room for the address, then its length, in bytes."""
+    var vectors: Pointer[IoVector, MutUntrackedOrigin]
+    """The pieces."""
+    var vector_count: Int
+    """How many."""
+    var control: OptionalPointer[UInt8, MutUntrackedOrigin]
+    """Control data."""
+    var control_len: Int
+    """Its length in bytes; on macOS the upper half has the flags."""
+    var end_flags: Int
+    """The flags, on Linux."""
+
+    def __init__(
+        out self,
+        vectors: Pointer[IoVector, MutUntrackedOrigin],
+        vector_count: Int,
+    ):
+        """Makes a message without an address.
+
+        Args:
+            vectors: The pieces; they must outlive the call.
+            vector_count: How many.
+        """
+        self.name = None
+        self.name_len = 0
+        self.vectors = vectors
+        self.vector_count = vector_count
+        self.control = None
+        self.control_len = 0
+        self.end_flags = 0
+
+    def flags(self) -> Int:
+        """Reads what the kernel says of a message that came.
+
+        Returns:
+            `MSG_` constants, or-ed.
+        """
+        comptime if IS_MACOS:
+            return (self.control_len >> 32) & 0xFFFF_FFFF
+        else:
+            return self.end_flags & 0xFFFF_FFFF

@@ -1,0 +1,204 @@
+"""Addresses of host names, from the system's resolver."""
+
+from flare.sys.deadline import Deadline
+from flare.sys.errno import OsError, last_errno
+from flare.sys.pipe import Pipe
+from flare.sys.platform import IS_MACOS, by_platform
+from flare.sys.poll import POLL_READ, wait_for
+from flare.sys.sock_addr import SOCK_ADDR_LEN_MAX, SockAddr
+from flare.sys.socket import SOCK_STREAM
+from flare.sys.thread import Task, Thread
+from std.ffi import external_call
+from std.memory import ArcPointer, OptionalPointer
+
+comptime ADDRESS_COUNT_MAX = 64
+"""Most addresses taken from one answer.
+
+The answer is a stranger's choice; nobody tries more of them than a few.
+"""
+
+comptime _EAI_AGAIN = by_platform(-3, 2)
+comptime _EAI_FAIL = by_platform(-4, 4)
+comptime _EAI_NODATA = by_platform(-5, 7)
+comptime _EAI_NONAME = by_platform(-2, 8)
+comptime _EAI_ADDRFAMILY = by_platform(-9, 1)
+comptime _EAI_SYSTEM = by_platform(-11, 11)
+
+
+@fieldwise_init
+struct LookupStatus(Equatable, TrivialRegisterPassable):
+    """How a lookup has ended."""
+
+    var number: Int
+    """Its place in the list below."""
+
+    comptime FOUND = LookupStatus(0)
+    """There are addresses."""
+    comptime NOT_FOUND = LookupStatus(1)
+    """The name does not exist, or has no address of this family."""
+    comptime TEMPORARY = LookupStatus(2)
+    """No name server answered; later one may."""
+    comptime FAILED = LookupStatus(3)
+    """The name server or the system refused."""
+    comptime TIMED_OUT = LookupStatus(4)
+    """The time was over first."""
+
+
+struct Lookup(Movable):
+    """What the resolver said."""
+
+    var status: LookupStatus
+    """How it ended."""
+    var code: Int
+    """The resolver's own number (`EAI_`), or an errno."""
+    var addresses: List[SockAddr]
+    """The addresses, best first (RFC 6724); the ports are 0."""
+
+    def __init__(out self, status: LookupStatus, code: Int = 0):
+        """Makes a result without addresses.
+
+        Args:
+            status: How it ended.
+            code: The resolver's number, or an errno.
+        """
+        self.status = status
+        self.code = code
+        self.addresses = []
+
+
+struct _AddrInfo(Movable):
+    """`struct addrinfo`; the two pointers in the middle differ in order."""
+
+    var flags: Int32
+    var family: Int32
+    var kind: Int32
+    var protocol: Int32
+    var address_len: UInt32
+    var first: OptionalPointer[UInt8, MutUntrackedOrigin]
+    var second: OptionalPointer[UInt8, MutUntrackedOrigin]
+    var next: OptionalPointer[_AddrInfo, MutUntrackedOrigin]
+
+    def __init__(out self, family: Int):
+        self.flags = 0
+        self.family = Int32(family)
+        # One entry an address, instead of one for each kind of socket.
+        self.kind = SOCK_STREAM
+        self.protocol = 0
+        self.address_len = 0
+        self.first = None
+        self.second = None
+        self.next = None
+
+    def address(self) -> OptionalPointer[UInt8, MutUntrackedOrigin]:
+        comptime if IS_MACOS:
+            return self.second
+        else:
+            return self.first
+
+
+def look_up(var host: String, family: Int) -> Lookup:
+    """Asks the resolver and waits as long as it takes.
+
+    Args:
+        host: A name without NUL, checked by the caller.
+        family: `AF_INET`, `AF_INET6`, or 0 for both.
+
+    Returns:
+        What it said.
+    """
+    var hints = _AddrInfo(family)
+    var found: OptionalPointer[_AddrInfo, MutUntrackedOrigin] = None
+    var no_service: OptionalPointer[UInt8, ImmUntrackedOrigin] = None
+    var code = Int(
+        external_call["getaddrinfo", Int32](
+            host.as_c_string_span().ptr(),
+            no_service,
+            Pointer(to=hints),
+            Pointer(to=found),
+        )
+    )
+    if code != 0:
+        var number = last_errno() if code == _EAI_SYSTEM else code
+        return Lookup(_status(code), number)
+    var lookup = Lookup(LookupStatus.FOUND)
+    var current = found
+    while current and len(lookup.addresses) < ADDRESS_COUNT_MAX:
+        ref entry = current.value()[]
+        var length = min(Int(entry.address_len), SOCK_ADDR_LEN_MAX)
+        var address = SockAddr()
+        var octets = entry.address()
+        if octets:
+            for index in range(length):
+                address.octets[index] = octets.value()[unsafe_offset=index]
+            address.length = UInt32(length)
+            lookup.addresses.append(address^)
+        current = entry.next
+    if found:
+        external_call["freeaddrinfo", NoneType](found)
+    return lookup^
+
+
+def _status(code: Int) -> LookupStatus:
+    if code == _EAI_NONAME or code == _EAI_NODATA or code == _EAI_ADDRFAMILY:
+        return LookupStatus.NOT_FOUND
+    if code == _EAI_AGAIN:
+        return LookupStatus.TEMPORARY
+    return LookupStatus.FAILED
+
+
+struct _Answer(Movable):
+    """Where a thread leaves what it found."""
+
+    var lookup: Optional[Lookup]
+    var bell: Pipe
+
+    def __init__(out self) raises OsError:
+        self.lookup = None
+        self.bell = Pipe()
+
+
+@fieldwise_init
+struct _Asking(Task):
+    """A lookup on a thread of its own, which may outlive who wanted it."""
+
+    var host: String
+    var family: Int
+    var answer: ArcPointer[_Answer]
+
+    def run(mut self) raises:
+        self.answer[].lookup = look_up(self.host, self.family)
+        self.answer[].bell.ring()
+
+
+def look_up_until(
+    var host: String, family: Int, deadline: Deadline
+) raises OsError -> Lookup:
+    """Asks the resolver on a thread of its own, and waits for a while.
+
+    No system has a call that ends a lookup: at the deadline the thread is left
+    behind and ends when the resolver does, mostly within half a minute.
+
+    Args:
+        host: A name without NUL, checked by the caller.
+        family: `AF_INET`, `AF_INET6`, or 0 for both.
+        deadline: When to stop waiting.
+
+    Returns:
+        What it said, or `TIMED_OUT`.
+
+    Raises:
+        OsError: If there is no descriptor or no thread to be had.
+    """
+    var answer = ArcPointer(_Answer())
+    var thread = Thread(_Asking(host^, family, answer))
+    var number = answer[].bell.reading_number()
+    var result = wait_for(number, POLL_READ, deadline)
+    if result <= 0:
+        # Dropping the handle lets the thread run on; it shares the answer.
+        _ = answer^
+        if result < 0:
+            raise OsError("poll", -result)
+        return Lookup(LookupStatus.TIMED_OUT)
+    # The bell is rung after the answer is complete; joining orders the memory.
+    thread^.join()
+    return answer[].lookup.take()

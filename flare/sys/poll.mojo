@@ -1,0 +1,58 @@
+"""Waiting for a few descriptors without a selector."""
+
+from flare.sys.deadline import Deadline
+from flare.sys.errno import EINTR, last_errno
+from std.ffi import external_call
+
+comptime POLL_READ: Int16 = 0x1
+"""Something can be read, or the other side has ended."""
+comptime POLL_WRITE: Int16 = 0x4
+"""Something can be written."""
+
+
+@fieldwise_init
+struct PollEntry(TrivialRegisterPassable):
+    """A descriptor to wait for (`struct pollfd`)."""
+
+    var number: Int32
+    """The descriptor; entries with a negative one are passed over."""
+    var wanted: Int16
+    """`POLL_` constants, or-ed."""
+    var found: Int16
+    """What is ready: not 0, errors included, if the wait concerns it."""
+
+
+def poll_descriptors(entries: MutSpan[PollEntry, _], timeout_ms: Int) -> Int:
+    """Waits until one of some descriptors is ready.
+
+    Args:
+        entries: The descriptors; `found` is filled in.
+        timeout_ms: How long at most; negative for ever.
+
+    Returns:
+        How many are ready, 0 when the time is over, or a negative errno.
+    """
+    # nfds_t has 64 bits on Linux and 32 on macOS: the register serves both.
+    var count = external_call["poll", Int32](
+        entries.unsafe_ptr(), len(entries), Int32(timeout_ms)
+    )
+    return -last_errno() if count < 0 else Int(count)
+
+
+def wait_for(number: Int32, wanted: Int16, deadline: Deadline) -> Int:
+    """Waits until a descriptor is ready; signals do not end the wait.
+
+    Args:
+        number: An open descriptor.
+        wanted: `POLL_` constants, or-ed.
+        deadline: When to give up.
+
+    Returns:
+        1 when it is ready or has failed, 0 when the time is over, or a
+        negative errno.
+    """
+    var entries = Array[PollEntry, 1](fill=PollEntry(number, wanted, 0))
+    while True:
+        var result = poll_descriptors(Span(entries), deadline.left_ms())
+        if result != -EINTR:
+            return result

@@ -1,0 +1,188 @@
+"""Connecting to the first of several addresses that answers."""
+
+from flare.net.error import (
+    AddressNotAvailable,
+    ConnectionTimeout,
+    NetworkError,
+    Unreachable,
+)
+from flare.net.raw_socket import RawSocket
+from flare.net.socket_addr import SocketAddr
+from flare.sys.clock import monotonic_ns
+from flare.sys.deadline import Deadline
+from flare.sys.errno import ECONNREFUSED, EINTR, OsError
+from flare.sys.poll import POLL_WRITE, PollEntry, poll_descriptors
+from flare.tcp.connection_race import ConnectionRace
+
+# Further ahead than any deadline, and far from overflow.
+comptime _NEVER_MS = 1 << 52
+
+
+struct Connected(Movable):
+    """The winner of a race."""
+
+    var socket: RawSocket
+    """The connection."""
+    var peer: SocketAddr
+    """The address that answered."""
+
+    def __init__(out self, var socket: RawSocket, peer: SocketAddr):
+        """Joins the two.
+
+        Args:
+            socket: The connection.
+            peer: The address that answered.
+        """
+        self.socket = socket^
+        self.peer = peer
+
+    def take_socket(deinit self) -> RawSocket:
+        """Takes the connection out.
+
+        Returns:
+            The socket.
+        """
+        return self.socket^
+
+
+def connect_first(
+    addresses: List[SocketAddr], name: String, deadline: Deadline
+) raises NetworkError -> Connected:
+    """Connects to the first address that answers; all others are closed.
+
+    Args:
+        addresses: What to try, best first; not empty.
+        name: What errors call the other side.
+        deadline: When to give up.
+
+    Returns:
+        The connection.
+
+    Raises:
+        NetworkError: If no address answers in time. Of several failures it is
+            the first that says more than "unreachable".
+    """
+    var race = _Race(addresses.copy(), deadline)
+    var winner = race.run()
+    if winner >= 0:
+        return race^.take(winner)
+    raise race^.error(name, deadline)
+
+
+struct _Race(Movable):
+    """The sockets of a `ConnectionRace`."""
+
+    var _addresses: List[SocketAddr]
+    var _sockets: List[RawSocket]
+    var _core: ConnectionRace
+    var _failure: Optional[NetworkError]
+
+    def __init__(out self, var addresses: List[SocketAddr], deadline: Deadline):
+        var now_ms = _now_ms()
+        var left_ms = deadline.left_ms()
+        var end_ms = _NEVER_MS if left_ms < 0 else now_ms + left_ms
+        self._core = ConnectionRace(len(addresses), now_ms, end_ms)
+        self._addresses = addresses^
+        self._sockets = []
+        self._failure = None
+
+    def run(mut self) raises NetworkError -> Int:
+        """Gives the index of the winner, or -1."""
+        while True:
+            var now_ms = _now_ms()
+            var step = self._core.next_step(now_ms)
+            var winner: Int
+            if step.is_start():
+                winner = self._start(step.value)
+            elif step.is_wait():
+                winner = self._wait(step.value - now_ms)
+            else:
+                return -1
+            if winner >= 0:
+                self._core.succeeded()
+                return winner
+
+    def _start(mut self, index: Int) -> Int:
+        """Starts an attempt; its index if it succeeds at once, else -1."""
+        var address = self._addresses[index]
+        try:
+            var socket = RawSocket.tcp(address.ip.is_v6())
+            var is_connected = socket.connect(address)
+            self._sockets.append(socket^)
+            return index if is_connected else -1
+        except error:
+            # A closed socket in its place keeps the lists in step.
+            if len(self._sockets) == index:
+                self._sockets.append(RawSocket(owned=-1))
+            self._note(error^)
+            return -1
+
+    def _wait(mut self, time_ms: Int) raises NetworkError -> Int:
+        """Waits for attempts; the index of one that succeeded, or -1."""
+        var entries = List[PollEntry](capacity=len(self._sockets))
+        for index in range(len(self._sockets)):
+            var number = self._sockets[index].number()
+            entries.append(PollEntry(number, POLL_WRITE, 0))
+        var result = poll_descriptors(entries, time_ms)
+        if result < 0 and result != -EINTR:
+            raise NetworkError(OsError("poll", -result))
+        for index in range(len(entries)):
+            if entries[index].found == 0:
+                continue
+            try:
+                self._check(index)
+                return index
+            except error:
+                self._sockets[index].close()
+                self._note(error^)
+        return -1
+
+    def _check(self, index: Int) raises NetworkError:
+        var address = self._addresses[index]
+        self._sockets[index].check_connected(address)
+        # With nobody listening on a port of this machine, the kernel may give
+        # the client that very port: then it is connected to itself.
+        if self._sockets[index].local_addr() == address:
+            raise NetworkError(
+                OsError("connect", ECONNREFUSED), String(address)
+            )
+
+    def _note(mut self, var error: NetworkError):
+        """Keeps the first failure that tells the most."""
+        if not self._failure or (
+            _says_little(self._failure.value()) and not _says_little(error)
+        ):
+            self._failure = error^
+        self._core.failed(_now_ms())
+
+    def take(deinit self, winner: Int) -> Connected:
+        """Gives the winner; the other sockets are closed."""
+        var sockets = self._sockets^
+        return Connected(sockets.pop(winner), self._addresses[winner])
+
+    def error(deinit self, name: String, deadline: Deadline) -> NetworkError:
+        """Explains why there is no connection."""
+        var tried = String()
+        if len(self._addresses) > 1:
+            tried.write("; ", len(self._sockets), " of ")
+            tried.write(len(self._addresses), " addresses tried")
+        if self._failure and self._core.has_all_failed():
+            var failure = self._failure.take()
+            if failure.address != name:
+                failure.address = String(
+                    name, " (", failure.address, tried, ")"
+                )
+            return failure^
+        var reason = String("no answer within ", deadline.timeout_ms, " ms")
+        reason.write(tried, "; allow more time, or look for a firewall")
+        return NetworkError(
+            materialize[ConnectionTimeout](), "connect", name, reason^
+        )
+
+
+def _says_little(error: NetworkError) -> Bool:
+    return error.kind == Unreachable or error.kind == AddressNotAvailable
+
+
+def _now_ms() -> Int:
+    return monotonic_ns() // 1_000_000

@@ -1,0 +1,298 @@
+"""A TCP connection with calls that wait."""
+
+from flare.dns.resolve import resolve_until
+from flare.io.stream import Readable, Writable
+from flare.net.blocking_socket import BlockingSocket
+from flare.net.error import NetworkError
+from flare.net.raw_socket import RawSocket
+from flare.net.shutdown import Shutdown
+from flare.net.socket_addr import SocketAddr
+from flare.sys.deadline import Deadline
+from flare.sys.socket_option import SocketOption
+from flare.tcp.connecting import connect_first
+from flare.tcp.keepalive import KeepAlive, set_keepalive
+
+comptime CONNECT_TIMEOUT_MS = 30_000
+"""How long connecting may take unless told otherwise, in milliseconds; the
+lookup of the name is part of it."""
+
+
+struct TcpStream(Readable, Writable):
+    """A connection; it is closed when its owner goes.
+
+    Each call has a deadline: 30 s for a read or a write unless the timeouts
+    are set otherwise. `TCP_NODELAY` is on, so small writes leave at once.
+
+    Errors name the peer and have these kinds, among others:
+    `ConnectionRefused`, `ConnectionReset`, `ConnectionTimeout` (connecting),
+    `Timeout` (reading, writing), `Unreachable`, `BrokenPipe`, `DnsError`.
+    """
+
+    comptime ReadError = NetworkError
+    """What a failed read raises."""
+    comptime WriteError = NetworkError
+    """What a failed write raises."""
+
+    var _socket: BlockingSocket
+    var _peer: SocketAddr
+
+    def __init__(
+        out self,
+        var socket: RawSocket,
+        peer: SocketAddr,
+        var name: String = String(),
+    ):
+        """Takes over a connection.
+
+        Args:
+            socket: A connected socket.
+            peer: Its other side.
+            name: What errors call the peer; its address if empty.
+        """
+        if name.byte_length() == 0:
+            name = String(peer)
+        self._socket = BlockingSocket(socket^, name^)
+        self._peer = peer
+
+    @staticmethod
+    def connect(
+        host: StringSpan, port: UInt16, timeout_ms: Int = CONNECT_TIMEOUT_MS
+    ) raises NetworkError -> Self:
+        """Connects to a host, over whichever of its addresses answers first.
+
+        Source: RFC 8305 (Happy Eyeballs): attempts start 250 ms apart, IPv6
+        and IPv4 in turn, and the first success ends the others. The system's
+        resolver gives both families at once, so section 3 is not needed.
+
+        Args:
+            host: A host name, or an address without brackets.
+            port: The port.
+            timeout_ms: How long all of it may take together, the lookup
+                included; negative (`NO_TIMEOUT_MS`) for as long as it takes.
+
+        Returns:
+            The connection.
+
+        Raises:
+            NetworkError: If the name has no address, or none answers.
+        """
+        var deadline = Deadline(timeout_ms)
+        var ips = resolve_until(host, 0, deadline)
+        var addresses = List[SocketAddr](capacity=len(ips))
+        for index in range(len(ips)):
+            addresses.append(SocketAddr(ips[index], port))
+        var name = String(host, ":", port)
+        if len(ips) == 1:
+            # A host given by address needs no second name.
+            var is_numeric = String(ips[0]) == host
+            if is_numeric:
+                name = String(addresses[0])
+        return Self._connect(addresses, name^, deadline)
+
+    @staticmethod
+    def connect(
+        address: SocketAddr, timeout_ms: Int = CONNECT_TIMEOUT_MS
+    ) raises NetworkError -> Self:
+        """Connects to an address.
+
+        Args:
+            address: The other side.
+            timeout_ms: How long it may take; negative for as long as it takes.
+
+        Returns:
+            The connection.
+
+        Raises:
+            NetworkError: If it does not answer; it names the address.
+        """
+        return Self._connect([address], String(address), Deadline(timeout_ms))
+
+    @staticmethod
+    def _connect(
+        addresses: List[SocketAddr], var name: String, deadline: Deadline
+    ) raises NetworkError -> Self:
+        var connected = connect_first(addresses, name, deadline)
+        var peer = connected.peer
+        var stream = Self(connected^.take_socket(), peer, name^)
+        stream.set_nodelay(True)
+        return stream^
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
+        """Reads what is there, waiting for the first octet.
+
+        Args:
+            room: Where to; not empty.
+
+        Returns:
+            How many octets; 0 when the peer has ended its direction.
+
+        Raises:
+            NetworkError: If the connection fails or the time is over.
+        """
+        return self._socket.read(room)
+
+    def read(
+        mut self, start: MutPointer[UInt8, _], count: Int
+    ) raises NetworkError -> Int:
+        """Reads as `read` does, to a place in memory.
+
+        Args:
+            start: Where to.
+            count: Room in bytes; a count below 1 reads nothing.
+
+        Returns:
+            How many octets; 0 when the peer has ended its direction.
+
+        Raises:
+            NetworkError: If the connection fails or the time is over.
+        """
+        if count < 1:
+            return 0
+        # SAFETY: The caller vouches for `count` bytes behind the pointer, as
+        # in C; the pointer's origin keeps their owner alive during the call.
+        return self._socket.read(Span(unsafe_ptr=start, length=count))
+
+    def write(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
+        """Writes what the connection takes, waiting until it takes some.
+
+        Args:
+            octets: What to write.
+
+        Returns:
+            How many octets were taken, perhaps not all.
+
+        Raises:
+            NetworkError: If the connection fails or the time is over.
+        """
+        return self._socket.write(octets)
+
+    def write_all(mut self, octets: Span[UInt8, _]) raises NetworkError:
+        """Writes all octets; the timeout is for all of them together.
+
+        Args:
+            octets: What to write.
+
+        Raises:
+            NetworkError: If the connection fails or the time is over; some of
+                the octets may have been sent.
+        """
+        self._socket.write_all(octets)
+
+    def shutdown(mut self, how: Shutdown = Shutdown.WRITE) raises NetworkError:
+        """Ends one or both directions; a peer that is gone is no error.
+
+        Args:
+            how: Which; after `Shutdown.WRITE` the peer may still answer.
+
+        Raises:
+            NetworkError: If the connection is closed.
+        """
+        self._socket.shutdown(how)
+
+    def close(mut self):
+        """Closes the connection now; a second call does nothing."""
+        self._socket.raw.close()
+
+    def is_open(self) -> Bool:
+        """Tells whether the connection has not been closed on this side.
+
+        Returns:
+            False after `close`.
+        """
+        return self._socket.raw.is_open()
+
+    def set_read_timeout(mut self, timeout_ms: Int):
+        """Chooses how long one read may take.
+
+        Args:
+            timeout_ms: Milliseconds; 0 reads only what is there, negative
+                (`NO_TIMEOUT_MS`) waits as long as it takes.
+        """
+        self._socket.read_timeout_ms = timeout_ms
+
+    def set_write_timeout(mut self, timeout_ms: Int):
+        """Chooses how long one `write` or `write_all` may take.
+
+        Args:
+            timeout_ms: As for `set_read_timeout`.
+        """
+        self._socket.write_timeout_ms = timeout_ms
+
+    def set_nodelay(mut self, is_on: Bool) raises NetworkError:
+        """Sends small writes at once (on, the default) or gathers them.
+
+        Args:
+            is_on: Which.
+
+        Raises:
+            NetworkError: If the connection is closed.
+        """
+        self._socket.raw.set_option(SocketOption.NO_DELAY, 1 if is_on else 0)
+
+    def nodelay(self) raises NetworkError -> Bool:
+        """Tells whether small writes are sent at once.
+
+        Returns:
+            True if so.
+
+        Raises:
+            NetworkError: If the connection is closed.
+        """
+        return self._socket.raw.option(SocketOption.NO_DELAY) != 0
+
+    def set_keepalive(mut self, keepalive: KeepAlive) raises NetworkError:
+        """Probes the peer while nothing is sent, to notice that it is gone.
+
+        Args:
+            keepalive: When to probe; `KeepAlive.OFF` for never, the default.
+
+        Raises:
+            NetworkError: If a value is not one that the system takes.
+        """
+        set_keepalive(self._socket.raw, keepalive)
+
+    def keepalive(self) raises NetworkError -> Bool:
+        """Tells whether a silent peer is probed.
+
+        Returns:
+            True if so.
+
+        Raises:
+            NetworkError: If the connection is closed.
+        """
+        return self._socket.raw.option(SocketOption.KEEP_ALIVE) != 0
+
+    def peer_addr(self) -> SocketAddr:
+        """Gives the address of the other side.
+
+        Returns:
+            The address that answered.
+        """
+        return self._peer
+
+    def local_addr(self) raises NetworkError -> SocketAddr:
+        """Reads the address of the own side.
+
+        Returns:
+            The address.
+
+        Raises:
+            NetworkError: If the connection is closed.
+        """
+        return self._socket.raw.local_addr()
+
+    def number(self) -> Int32:
+        """Lends the descriptor, which is non-blocking, for a reactor.
+
+        Returns:
+            The number, good while this stream lives; -1 if closed.
+        """
+        return self._socket.raw.number()
+
+    def take_socket(deinit self) -> RawSocket:
+        """Takes the socket out, for a reactor.
+
+        Returns:
+            The socket.
+        """
+        return self._socket^.take_raw()
