@@ -152,6 +152,14 @@ struct ResponseExchange(Movable):
         self.head.begin()
         self._state = _HEAD
 
+    def reset(mut self):
+        """Drops everything and keeps the memory, for another connection."""
+        self.input.clear()
+        self._drop_len = 0
+        self._piece_len = 0
+        self._is_closed = False
+        self._state = _IDLE
+
     def end_request(mut self):
         """Notes that the whole request was sent.
 
