@@ -114,6 +114,18 @@ struct BlockingSocket(Movable):
                 continue
             self.wait_after(count, "write", POLL_WRITE, deadline)
 
+    @staticmethod
+    def is_worth_waiting(result: Int) -> Bool:
+        """Tells whether an operation only had nothing to do.
+
+        Args:
+            result: What it answered: a negative errno.
+
+        Returns:
+            True if `wait_after` will wait and not raise at once.
+        """
+        return result == -EAGAIN or result == -EINTR
+
     def wait_after(
         self,
         result: Int,

@@ -18,6 +18,7 @@ from flare.sys.errno import (
     ENFILE,
     ENOENT,
     ENOTCONN,
+    ENOTDIR,
     EPERM,
     EPIPE,
     ETIMEDOUT,
@@ -208,11 +209,13 @@ struct NetworkError(Copyable, Movable, Writable):
         if self.address.byte_length() > 0:
             writer.write(" ", self.address)
         writer.write(": ", self.reason)
-        if self.kind == AddressInUse:
+        # Unix sockets have no ports; they say "bind socket", with advice.
+        var has_port = self.operation == "bind" or self.operation == "listen"
+        if self.kind == AddressInUse and has_port:
             writer.write("; stop the other program or choose another port")
         elif self.kind == ConnectionRefused:
             writer.write("; is a server listening there?")
-        elif self.kind == PermissionDenied and self.operation == "bind":
+        elif self.kind == PermissionDenied and has_port:
             writer.write("; ports below 1024 need privileges")
 
 
@@ -243,6 +246,6 @@ def _kind(number: Int) -> NetworkErrorKind:
         return materialize[NotConnected]()
     if number == EMSGSIZE:
         return materialize[DatagramTooLarge]()
-    if number == ENOENT:
+    if number == ENOENT or number == ENOTDIR:
         return materialize[PathNotFound]()
     return materialize[OtherError]()

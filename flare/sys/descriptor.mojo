@@ -92,6 +92,20 @@ def make_nonblocking(number: Int32) raises OsError:
         raise OsError("fcntl", last_errno())
 
 
+def make_blocking(number: Int32) raises OsError:
+    """Makes calls on a descriptor wait.
+
+    Args:
+        number: An open descriptor.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    var flags = _fcntl(number, _F_GETFL, 0)
+    if flags < 0 or _fcntl(number, _F_SETFL, Int(flags) & ~_O_NONBLOCK) < 0:
+        raise OsError("fcntl", last_errno())
+
+
 def close_on_exec(number: Int32) raises OsError:
     """Keeps a descriptor from programs that are executed.
 

@@ -21,6 +21,10 @@ comptime EBUSY = 16
 """In use."""
 comptime EEXIST = 17
 """There already."""
+comptime ENODEV = 19
+"""No such network interface."""
+comptime ENOTDIR = 20
+"""A part of the path is no folder."""
 comptime EINVAL = 22
 """Invalid argument."""
 comptime ENFILE = 23
@@ -138,6 +142,10 @@ def _phrase(number: Int) -> StaticString:
         return "nothing to do right now"
     if number == ENOENT:
         return "no such file"
+    if number == ENOTDIR:
+        return "a part of the path is no folder"
+    if number == ENODEV:
+        return "no such network interface"
     if number == EBADF:
         return "closed already"
     if number == ENOTCONN:

@@ -1,0 +1,88 @@
+"""The file that a Unix socket leaves in the file system."""
+
+from std.os import lstat, remove
+from std.stat import S_ISSOCK
+
+
+struct SocketFile(Movable):
+    """A socket file that its owner removes; at most once, and never another's.
+
+    Who starts in the meantime may have put a new file at the path: only the
+    one that was seen at the start, by device and inode, is removed.
+    """
+
+    var _path: String
+    var _device: Int
+    var _inode: Int
+
+    def __init__(out self):
+        """Makes one that stands for no file."""
+        self._path = String()
+        self._device = 0
+        self._inode = 0
+
+    @staticmethod
+    def at(path: StringSpan) -> Self:
+        """Takes over the file at a path.
+
+        Args:
+            path: The path of a socket that was just bound.
+
+        Returns:
+            The file; none if the path holds no socket.
+        """
+        var file = Self()
+        try:
+            var status = lstat(String(path))
+            if S_ISSOCK(status.st_mode):
+                file._device = Int(status.st_dev)
+                file._inode = Int(status.st_ino)
+                file._path = String(path)
+        except:
+            # Nothing there: nothing to remove.
+            return file^
+        return file^
+
+    @staticmethod
+    def exists(path: StringSpan) -> Bool:
+        """Tells whether a path holds a socket, and not another kind of file.
+
+        Args:
+            path: The path.
+
+        Returns:
+            True if so.
+        """
+        try:
+            return S_ISSOCK(lstat(String(path)).st_mode)
+        except:
+            return False
+
+    def is_there(self) -> Bool:
+        """Tells whether there is a file to remove.
+
+        Returns:
+            False after `remove`.
+        """
+        return self._path.byte_length() > 0
+
+    def remove(mut self):
+        """Removes the file, unless another one has taken its place."""
+        if not self.is_there():
+            return
+        try:
+            var status = lstat(self._path)
+            var is_same = (
+                Int(status.st_dev) == self._device
+                and Int(status.st_ino) == self._inode
+            )
+            if is_same:
+                remove(self._path)
+        except:
+            # It is gone already, or the folder no longer lets us.
+            self._path = String()
+        self._path = String()
+
+    def __deinit__(deinit self):
+        """Removes the file."""
+        self.remove()

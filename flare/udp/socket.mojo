@@ -1,0 +1,355 @@
+"""A UDP socket with calls that wait."""
+
+from flare.net.blocking_socket import BlockingSocket
+from flare.net.error import BadAddress, NetworkError, PermissionDenied
+from flare.net.ip import IpAddr
+from flare.net.raw_socket import RawSocket, from_kernel, to_kernel
+from flare.net.socket_addr import SocketAddr
+from flare.sys.datagram import receive_from, send_to
+from flare.sys.deadline import Deadline
+from flare.sys.errno import OsError
+from flare.sys.multicast import set_group_v4, set_group_v6
+from flare.sys.poll import POLL_READ, POLL_WRITE
+from flare.sys.sock_addr import SockAddr
+from flare.sys.socket_option import SocketOption
+from flare.net.datagram_error import send_failure, truncation
+from flare.udp.multicast_interface import MulticastInterface
+
+
+@fieldwise_init
+struct Datagram(ImplicitlyCopyable):
+    """What `UdpSocket.recv_from` took."""
+
+    var length: Int
+    """How many octets; a datagram may have none."""
+    var sender: SocketAddr
+    """Who sent it. UDP proves nothing: anyone can write any address there."""
+
+
+struct UdpSocket(Movable):
+    """A socket for datagrams; it is closed when its owner goes.
+
+    Each call has a deadline: 30 s unless the timeouts are set otherwise.
+    """
+
+    var _socket: BlockingSocket
+    var _is_v6: Bool
+
+    def __init__(out self, var socket: RawSocket, address: SocketAddr):
+        """Takes over a socket.
+
+        Args:
+            socket: A UDP socket.
+            address: The peer it is connected to, or else its own address.
+        """
+        self._socket = BlockingSocket(socket^, String(address))
+        self._is_v6 = address.ip.is_v6()
+
+    @staticmethod
+    def bind(address: SocketAddr) raises NetworkError -> Self:
+        """Makes a socket that receives at an address.
+
+        Args:
+            address: Where; port 0 lets the kernel choose one, and the ip
+                decides between IPv4 and IPv6.
+
+        Returns:
+            The socket.
+
+        Raises:
+            NetworkError: If the address cannot be had, such as `AddressInUse`.
+        """
+        var socket = RawSocket.udp(address.ip.is_v6())
+        socket.bind(address)
+        var own = socket.local_addr()
+        return Self(socket^, own)
+
+    @staticmethod
+    def connect(peer: SocketAddr) raises NetworkError -> Self:
+        """Makes a socket that speaks to one peer and hears nobody else.
+
+        Args:
+            peer: The other side. It need not be there: only a later call can
+                notice, as `ConnectionRefused`.
+
+        Returns:
+            The socket.
+
+        Raises:
+            NetworkError: If there is no route to the address.
+        """
+        var socket = RawSocket.udp(peer.ip.is_v6())
+        _ = socket.connect(peer)
+        return Self(socket^, peer)
+
+    def connect_to(mut self, peer: SocketAddr) raises NetworkError:
+        """Makes a bound socket speak to one peer and hear nobody else.
+
+        Args:
+            peer: The other side.
+
+        Raises:
+            NetworkError: If there is no route to the address.
+        """
+        self._check_family(peer.ip, "connect")
+        _ = self._socket.raw.connect(peer)
+        self._socket.name = String(peer)
+
+    def send_to(
+        mut self, octets: Span[UInt8, _], peer: SocketAddr
+    ) raises NetworkError -> Int:
+        """Sends one datagram.
+
+        Args:
+            octets: Its content; may be empty.
+            peer: Where to.
+
+        Returns:
+            How many octets were sent: all.
+
+        Raises:
+            NetworkError: If it is `DatagramTooLarge` for the network, or the
+                system refuses it; it names the peer.
+        """
+        self._check_family(peer.ip, "send")
+        var address = to_kernel(peer)
+        var deadline = Deadline(self._socket.write_timeout_ms)
+        while True:
+            var count = send_to(self._socket.raw.number(), octets, address)
+            if count >= 0:
+                return count
+            if not self._socket.is_worth_waiting(count):
+                raise _send_failure(count, String(peer), len(octets))
+            self._socket.wait_after(count, "send", POLL_WRITE, deadline)
+
+    def send(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
+        """Sends one datagram to the peer of a connected socket.
+
+        Args:
+            octets: Its content; may be empty.
+
+        Returns:
+            How many octets were sent: all.
+
+        Raises:
+            NetworkError: If it is `DatagramTooLarge` for the network, an
+                earlier one found nobody there (`ConnectionRefused`), or the
+                socket has no peer.
+        """
+        var deadline = Deadline(self._socket.write_timeout_ms)
+        while True:
+            var count = self._socket.raw.send(octets)
+            if count >= 0:
+                return count
+            if not self._socket.is_worth_waiting(count):
+                raise _send_failure(count, self._socket.name, len(octets))
+            self._socket.wait_after(count, "send", POLL_WRITE, deadline)
+
+    def recv_from(
+        mut self, room: MutSpan[UInt8, _]
+    ) raises NetworkError -> Datagram:
+        """Takes one datagram, waiting for it.
+
+        Args:
+            room: Where to; 65,527 bytes hold any datagram.
+
+        Returns:
+            Its length and its sender.
+
+        Raises:
+            NetworkError: If the time is over, or the datagram is
+                `DatagramTooLarge` for the room: its rest is lost then, and
+                `room` holds its start.
+        """
+        var sender = SockAddr()
+        var deadline = Deadline(self._socket.read_timeout_ms)
+        while True:
+            var taken = receive_from(self._socket.raw.number(), room, sender)
+            if taken.count >= 0 and taken.is_truncated:
+                raise truncation(self._socket.name, taken.count, len(room))
+            if taken.count >= 0:
+                return Datagram(taken.count, from_kernel(sender))
+            self._socket.wait_after(taken.count, "receive", POLL_READ, deadline)
+
+    def recv(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
+        """Takes one datagram, waiting for it.
+
+        Args:
+            room: Where to.
+
+        Returns:
+            How many octets it has; 0 is an empty datagram, not an end.
+
+        Raises:
+            NetworkError: As `recv_from`; and `ConnectionRefused` if an earlier
+                datagram found nobody at the peer's port.
+        """
+        return self.recv_from(room).length
+
+    def join_multicast(
+        mut self,
+        group: IpAddr,
+        interface: MulticastInterface = MulticastInterface(),
+    ) raises NetworkError:
+        """Receives what is sent to a group, from now on.
+
+        Args:
+            group: The group, in 224.0.0.0/4 or ff00::/8.
+            interface: Where to listen.
+
+        Raises:
+            NetworkError: If the group is none, or the system refuses.
+        """
+        comptime v4 = SocketOption.JOIN_GROUP_V4
+        comptime v6 = SocketOption.JOIN_GROUP_V6
+        self._set_group(v6 if self._is_v6 else v4, group, interface)
+
+    def leave_multicast(
+        mut self,
+        group: IpAddr,
+        interface: MulticastInterface = MulticastInterface(),
+    ) raises NetworkError:
+        """No longer receives what is sent to a group.
+
+        Args:
+            group: The group that was joined.
+            interface: The interface that it was joined on.
+
+        Raises:
+            NetworkError: If it was not joined.
+        """
+        comptime v4 = SocketOption.LEAVE_GROUP_V4
+        comptime v6 = SocketOption.LEAVE_GROUP_V6
+        self._set_group(v6 if self._is_v6 else v4, group, interface)
+
+    def _set_group(
+        mut self,
+        option: SocketOption,
+        group: IpAddr,
+        interface: MulticastInterface,
+    ) raises NetworkError:
+        self._check_family(group, "multicast")
+        if not group.is_multicast():
+            raise NetworkError(
+                materialize[BadAddress](),
+                "multicast",
+                String(group),
+                "not a group; groups are in 224.0.0.0/4 and ff00::/8",
+            )
+        var number = self._socket.raw.number()
+        var index = interface.index
+        try:
+            if self._is_v6:
+                set_group_v6(number, option, group.v6_octets(), index)
+            else:
+                var address = interface.address.v4_octets()
+                set_group_v4(number, option, group.v4_octets(), address, index)
+        except error:
+            var known = OsError("multicast", error.number)
+            raise NetworkError(known, String(group))
+
+    def set_multicast_interface(
+        mut self, interface: MulticastInterface
+    ) raises NetworkError:
+        """Chooses where datagrams to groups leave the machine.
+
+        Args:
+            interface: The interface.
+
+        Raises:
+            NetworkError: If there is no such interface.
+        """
+        comptime v4 = SocketOption.MULTICAST_INTERFACE_V4
+        comptime v6 = SocketOption.MULTICAST_INTERFACE_V6
+        if self._is_v6:
+            self._socket.raw.set_option(v6, interface.index)
+            return
+        var number = self._socket.raw.number()
+        var address = interface.address.v4_octets()
+        try:
+            set_group_v4(number, v4, [0, 0, 0, 0], address, interface.index)
+        except error:
+            var known = OsError("multicast", error.number)
+            raise NetworkError(known, String(interface.address))
+
+    def set_broadcast(mut self, is_on: Bool) raises NetworkError:
+        """Allows datagrams to broadcast addresses, or forbids them (default).
+
+        Args:
+            is_on: Which.
+
+        Raises:
+            NetworkError: If the socket is closed.
+        """
+        self._socket.raw.set_option(SocketOption.BROADCAST, 1 if is_on else 0)
+
+    def set_read_timeout(mut self, timeout_ms: Int):
+        """Chooses how long one receive may take.
+
+        Args:
+            timeout_ms: Milliseconds; 0 takes only what is there, negative
+                (`NO_TIMEOUT_MS`) waits as long as it takes.
+        """
+        self._socket.read_timeout_ms = timeout_ms
+
+    def set_write_timeout(mut self, timeout_ms: Int):
+        """Chooses how long one send may take.
+
+        Args:
+            timeout_ms: As for `set_read_timeout`.
+        """
+        self._socket.write_timeout_ms = timeout_ms
+
+    def local_addr(self) raises NetworkError -> SocketAddr:
+        """Reads the address of the own side.
+
+        Returns:
+            The address, with the port that the kernel chose.
+
+        Raises:
+            NetworkError: If the socket is closed.
+        """
+        return self._socket.raw.local_addr()
+
+    def peer_addr(self) raises NetworkError -> SocketAddr:
+        """Reads the address of the peer.
+
+        Returns:
+            The address.
+
+        Raises:
+            NetworkError: If the socket is not connected.
+        """
+        return self._socket.raw.peer_addr()
+
+    def number(self) -> Int32:
+        """Lends the descriptor, which is non-blocking, for a reactor.
+
+        Returns:
+            The number, good while this socket lives; -1 if closed.
+        """
+        return self._socket.raw.number()
+
+    def close(mut self):
+        """Closes the socket now; a second call does nothing."""
+        self._socket.raw.close()
+
+    def _check_family(
+        self, ip: IpAddr, operation: StaticString
+    ) raises NetworkError:
+        if ip.is_v6() == self._is_v6:
+            return
+        var own = "6" if self._is_v6 else "4"
+        raise NetworkError(
+            materialize[BadAddress](),
+            operation,
+            String(ip),
+            String("the socket is for IPv", own, "; bind one of the other"),
+        )
+
+
+def _send_failure(result: Int, var peer: String, length: Int) -> NetworkError:
+    var error = send_failure(-result, peer^, length)
+    if error.kind == PermissionDenied:
+        error.reason += "; broadcasts need set_broadcast(True)"
+    return error^

@@ -1,0 +1,221 @@
+"""A Unix datagram socket with calls that wait."""
+
+from flare.net.blocking_socket import BlockingSocket
+from flare.net.datagram_error import send_failure, truncation
+from flare.net.error import NetworkError, Timeout
+from flare.net.raw_socket import RawSocket
+from flare.sys.datagram import receive_from, send_to
+from flare.sys.deadline import Deadline
+from flare.sys.errno import EAGAIN, EINTR, OsError
+from flare.sys.patience import send_patiently
+from flare.sys.poll import POLL_READ, POLL_WRITE
+from flare.sys.sock_addr import SockAddr
+from flare.sys.socket import SOCK_DGRAM, connect_socket
+from flare.sys.socket_file import SocketFile
+from flare.unix.binding import bind_unix, open_unix
+from flare.unix.unix_addr import UnixAddr
+
+
+@fieldwise_init
+struct UnixMessage(Movable):
+    """What `UnixDatagram.recv_from` took."""
+
+    var length: Int
+    """How many octets; a datagram may have none."""
+    var sender: UnixAddr
+    """Who sent it; unnamed if nobody can answer."""
+
+
+struct UnixDatagram(Movable):
+    """A socket for datagrams on this machine, which neither lose nor reorder.
+
+    Each call has a deadline: 30 s unless the timeouts are set otherwise. When
+    its owner goes, the socket's file goes too, as with `UnixListener`.
+    """
+
+    var _socket: BlockingSocket
+    var _file: SocketFile
+
+    def __init__(
+        out self, var socket: RawSocket, var file: SocketFile, name: UnixAddr
+    ):
+        """Takes over a socket.
+
+        Args:
+            socket: A Unix datagram socket.
+            file: Its file.
+            name: What errors call it: its own address, or the peer's.
+        """
+        self._socket = BlockingSocket(socket^, String(name))
+        self._file = file^
+
+    @staticmethod
+    def bind(
+        address: UnixAddr, replace_stale: Bool = False
+    ) raises NetworkError -> Self:
+        """Makes a socket that receives at an address.
+
+        Args:
+            address: A path, or `@` and an abstract name.
+            replace_stale: True to take over the path of a program that died,
+                as with `UnixListener.bind`.
+
+        Returns:
+            The socket.
+
+        Raises:
+            NetworkError: If the address cannot be had, such as `AddressInUse`.
+        """
+        var bound = bind_unix(SOCK_DGRAM, address, replace_stale)
+        return Self(bound.take_socket(), bound.take_file(), address)
+
+    @staticmethod
+    def unbound() raises NetworkError -> Self:
+        """Makes a socket that can send, but to which nobody can answer.
+
+        Returns:
+            The socket.
+
+        Raises:
+            NetworkError: If the kernel refuses.
+        """
+        return Self(open_unix(SOCK_DGRAM), SocketFile(), UnixAddr())
+
+    def connect_to(mut self, peer: UnixAddr) raises NetworkError:
+        """Makes the socket speak to one peer and hear nobody else.
+
+        Args:
+            peer: The other side, which must be there.
+
+        Raises:
+            NetworkError: If nobody has the address.
+        """
+        var result = connect_socket(self._socket.raw.number(), peer.to_kernel())
+        if result < 0:
+            raise NetworkError(OsError("connect", -result), String(peer))
+        self._socket.name = String(peer)
+
+    def send_to(
+        mut self, octets: Span[UInt8, _], peer: UnixAddr
+    ) raises NetworkError -> Int:
+        """Sends one datagram, waiting while the peer's queue is full.
+
+        Args:
+            octets: Its content; may be empty.
+            peer: Where to.
+
+        Returns:
+            How many octets were sent: all.
+
+        Raises:
+            NetworkError: If nobody has the address, the time is over, or it is
+                `DatagramTooLarge`; it names the peer.
+        """
+        var there = peer.to_kernel()
+        var number = self._socket.raw.number()
+        var deadline = Deadline(self._socket.write_timeout_ms)
+        var count = send_to(number, octets, there)
+        while count == -EAGAIN or count == -EINTR:
+            if deadline.left_ms() == 0:
+                raise NetworkError(
+                    materialize[Timeout](),
+                    "send",
+                    String(peer),
+                    "the peer's queue is full; is it still receiving?",
+                )
+            count = send_patiently(number, octets, there, deadline)
+        if count < 0:
+            raise send_failure(-count, String(peer), len(octets))
+        return count
+
+    def send(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
+        """Sends one datagram to the peer of a connected socket.
+
+        Args:
+            octets: Its content; may be empty.
+
+        Returns:
+            How many octets were sent: all.
+
+        Raises:
+            NetworkError: If the peer is gone, the time is over, it is
+                `DatagramTooLarge`, or the socket has no peer.
+        """
+        var deadline = Deadline(self._socket.write_timeout_ms)
+        while True:
+            var count = self._socket.raw.send(octets)
+            if count >= 0:
+                return count
+            if not self._socket.is_worth_waiting(count):
+                raise send_failure(-count, self._socket.name, len(octets))
+            self._socket.wait_after(count, "send", POLL_WRITE, deadline)
+
+    def recv_from(
+        mut self, room: MutSpan[UInt8, _]
+    ) raises NetworkError -> UnixMessage:
+        """Takes one datagram, waiting for it.
+
+        Args:
+            room: Where to.
+
+        Returns:
+            Its length and its sender.
+
+        Raises:
+            NetworkError: If the time is over, or the datagram is
+                `DatagramTooLarge` for the room: its rest is lost then, and
+                `room` holds its start.
+        """
+        var sender = SockAddr()
+        var deadline = Deadline(self._socket.read_timeout_ms)
+        while True:
+            var taken = receive_from(self._socket.raw.number(), room, sender)
+            if taken.count >= 0 and taken.is_truncated:
+                raise truncation(self._socket.name, taken.count, len(room))
+            if taken.count >= 0:
+                return UnixMessage(taken.count, UnixAddr.from_kernel(sender))
+            self._socket.wait_after(taken.count, "receive", POLL_READ, deadline)
+
+    def recv(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
+        """Takes one datagram, waiting for it.
+
+        Args:
+            room: Where to.
+
+        Returns:
+            How many octets it has; 0 is an empty datagram, not an end.
+
+        Raises:
+            NetworkError: As `recv_from`.
+        """
+        return self.recv_from(room).length
+
+    def set_read_timeout(mut self, timeout_ms: Int):
+        """Chooses how long one receive may take.
+
+        Args:
+            timeout_ms: Milliseconds; 0 takes only what is there, negative
+                (`NO_TIMEOUT_MS`) waits as long as it takes.
+        """
+        self._socket.read_timeout_ms = timeout_ms
+
+    def set_write_timeout(mut self, timeout_ms: Int):
+        """Chooses how long one send may take.
+
+        Args:
+            timeout_ms: As for `set_read_timeout`.
+        """
+        self._socket.write_timeout_ms = timeout_ms
+
+    def number(self) -> Int32:
+        """Lends the descriptor, which is non-blocking, for a reactor.
+
+        Returns:
+            The number, good while this socket lives; -1 if closed.
+        """
+        return self._socket.raw.number()
+
+    def close(mut self):
+        """Closes the socket and removes its file; once."""
+        self._file.remove()
+        self._socket.raw.close()

@@ -1,0 +1,210 @@
+"""A Unix stream connection with calls that wait."""
+
+from flare.io.stream import Readable, Writable
+from flare.net.blocking_socket import BlockingSocket
+from flare.net.error import ConnectionTimeout, NetworkError
+from flare.net.raw_socket import RawSocket
+from flare.net.shutdown import Shutdown
+from flare.sys.deadline import Deadline
+from flare.sys.errno import EAGAIN, EINTR, OsError
+from flare.sys.patience import connect_patiently
+from flare.sys.socket import (
+    SOCK_STREAM,
+    connect_socket,
+    local_address,
+    peer_address,
+)
+from flare.unix.binding import open_unix
+from flare.unix.unix_addr import UnixAddr
+
+comptime CONNECT_TIMEOUT_MS = 30_000
+"""How long connecting may take unless told otherwise, in milliseconds: only a
+full queue of the listener lets it wait at all."""
+
+
+struct UnixStream(Readable, Writable):
+    """A connection to a program on this machine; closed when its owner goes.
+
+    Each call has a deadline: 30 s for a read or a write unless the timeouts
+    are set otherwise.
+
+    Errors name the address and have these kinds, among others:
+    `PathNotFound`, `ConnectionRefused` (a socket file that nobody listens at),
+    `ConnectionTimeout`, `PermissionDenied`, `Timeout`, `BrokenPipe`.
+    """
+
+    comptime ReadError = NetworkError
+    """What a failed read raises."""
+    comptime WriteError = NetworkError
+    """What a failed write raises."""
+
+    var _socket: BlockingSocket
+
+    def __init__(out self, var socket: RawSocket, name: UnixAddr):
+        """Takes over a connection.
+
+        Args:
+            socket: A connected Unix stream socket.
+            name: What errors call the other side.
+        """
+        self._socket = BlockingSocket(socket^, String(name))
+
+    @staticmethod
+    def connect(
+        address: UnixAddr, timeout_ms: Int = CONNECT_TIMEOUT_MS
+    ) raises NetworkError -> Self:
+        """Connects to a listener.
+
+        Args:
+            address: A path, or `@` and an abstract name.
+            timeout_ms: How long to wait while the listener's queue is full;
+                negative (`NO_TIMEOUT_MS`) for as long as it takes.
+
+        Returns:
+            The connection.
+
+        Raises:
+            NetworkError: If nobody listens there in time.
+        """
+        var deadline = Deadline(timeout_ms)
+        var socket = open_unix(SOCK_STREAM)
+        var there = address.to_kernel()
+        var result = connect_socket(socket.number(), there)
+        while result == -EAGAIN or result == -EINTR:
+            if deadline.left_ms() == 0:
+                raise _connect_timeout(address, deadline)
+            result = connect_patiently(socket.number(), there, deadline)
+        if result < 0:
+            raise NetworkError(OsError("connect", -result), String(address))
+        return Self(socket^, address)
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
+        """Reads what is there, waiting for the first octet.
+
+        Args:
+            room: Where to; not empty.
+
+        Returns:
+            How many octets; 0 when the peer has ended its direction.
+
+        Raises:
+            NetworkError: If the connection fails or the time is over.
+        """
+        return self._socket.read(room)
+
+    def write(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
+        """Writes what the connection takes, waiting until it takes some.
+
+        Args:
+            octets: What to write.
+
+        Returns:
+            How many octets were taken, perhaps not all.
+
+        Raises:
+            NetworkError: If the connection fails or the time is over.
+        """
+        return self._socket.write(octets)
+
+    def write_all(mut self, octets: Span[UInt8, _]) raises NetworkError:
+        """Writes all octets; the timeout is for all of them together.
+
+        Args:
+            octets: What to write.
+
+        Raises:
+            NetworkError: If the connection fails or the time is over; some of
+                the octets may have been sent.
+        """
+        self._socket.write_all(octets)
+
+    def shutdown(mut self, how: Shutdown = Shutdown.WRITE) raises NetworkError:
+        """Ends one or both directions; a peer that is gone is no error.
+
+        Args:
+            how: Which; after `Shutdown.WRITE` the peer may still answer.
+
+        Raises:
+            NetworkError: If the connection is closed.
+        """
+        self._socket.shutdown(how)
+
+    def close(mut self):
+        """Closes the connection now; a second call does nothing."""
+        self._socket.raw.close()
+
+    def is_open(self) -> Bool:
+        """Tells whether the connection has not been closed on this side.
+
+        Returns:
+            False after `close`.
+        """
+        return self._socket.raw.is_open()
+
+    def set_read_timeout(mut self, timeout_ms: Int):
+        """Chooses how long one read may take.
+
+        Args:
+            timeout_ms: Milliseconds; 0 reads only what is there, negative
+                (`NO_TIMEOUT_MS`) waits as long as it takes.
+        """
+        self._socket.read_timeout_ms = timeout_ms
+
+    def set_write_timeout(mut self, timeout_ms: Int):
+        """Chooses how long one `write` or `write_all` may take.
+
+        Args:
+            timeout_ms: As for `set_read_timeout`.
+        """
+        self._socket.write_timeout_ms = timeout_ms
+
+    def peer_addr(self) raises NetworkError -> UnixAddr:
+        """Reads the address of the other side.
+
+        Returns:
+            The address; most clients have none.
+
+        Raises:
+            NetworkError: If the connection is closed.
+        """
+        return UnixAddr.from_kernel(peer_address(self._socket.raw.number()))
+
+    def local_addr(self) raises NetworkError -> UnixAddr:
+        """Reads the address of the own side.
+
+        Returns:
+            The address; a client has none.
+
+        Raises:
+            NetworkError: If the connection is closed.
+        """
+        return UnixAddr.from_kernel(local_address(self._socket.raw.number()))
+
+    def number(self) -> Int32:
+        """Lends the descriptor, which is non-blocking, for a reactor.
+
+        Returns:
+            The number, good while this stream lives; -1 if closed.
+        """
+        return self._socket.raw.number()
+
+    def take_socket(deinit self) -> RawSocket:
+        """Takes the socket out, for a reactor.
+
+        Returns:
+            The socket.
+        """
+        return self._socket^.take_raw()
+
+
+def _connect_timeout(address: UnixAddr, deadline: Deadline) -> NetworkError:
+    return NetworkError(
+        materialize[ConnectionTimeout](),
+        "connect",
+        String(address),
+        String(
+            "the listener's queue was full for ",
+            deadline.timeout_ms,
+            " ms; is the program still accepting?",
+        ),
+    )

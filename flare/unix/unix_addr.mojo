@@ -1,0 +1,232 @@
+"""Addresses of Unix sockets: paths, and on Linux names without a file."""
+
+from flare.bytes.escape import write_escaped
+from flare.net.address_parse_error import AddressParseError
+from flare.net.error import NetworkError
+from flare.sys.platform import IS_MACOS
+from flare.sys.sock_addr import UNIX_NAME_LEN_MAX, SockAddr
+
+comptime _EXPECTED = StaticString(
+    "a Unix socket address such as /run/app.sock or @app"
+)
+comptime _AT = UInt8(64)
+
+
+struct UnixAddr(Copyable, Equatable, Movable, Writable):
+    """Where a Unix socket is.
+
+    Text with a leading `@` is an abstract name, which Linux keeps apart from
+    the file system: it needs no file, and ends with its socket. All other text
+    is a path; a file whose name starts with `@` is reached as `./@name`.
+
+    Text converts by itself: `UnixStream.connect("/run/app.sock")`.
+    """
+
+    # As the kernel has it: a path, or a NUL and an abstract name, or nothing.
+    var _name: List[UInt8]
+
+    def __init__(out self):
+        """Makes the address of a socket that has none."""
+        self._name = []
+
+    @implicit
+    def __init__(out self, text: StringSpan) raises NetworkError:
+        """Reads an address as `parse` does.
+
+        Args:
+            text: A path, or `@` and an abstract name.
+
+        Raises:
+            NetworkError: With the kind `BadAddress`, so that a call which takes
+                text raises one type of error.
+        """
+        self = Self.parse(text)
+
+    @implicit
+    def __init__(out self, text: String) raises NetworkError:
+        """Reads an address as `parse` does.
+
+        Args:
+            text: A path, or `@` and an abstract name.
+
+        Raises:
+            NetworkError: With the kind `BadAddress`.
+        """
+        self = Self.parse(text)
+
+    @implicit
+    def __init__(out self, text: StringLiteral) raises NetworkError:
+        """Reads an address as `parse` does.
+
+        Args:
+            text: A path, or `@` and an abstract name.
+
+        Raises:
+            NetworkError: With the kind `BadAddress`.
+        """
+        self = Self.parse(text)
+
+    @staticmethod
+    def parse(text: StringSpan) raises AddressParseError -> Self:
+        """Reads an address.
+
+        Args:
+            text: A path, or `@` and an abstract name.
+
+        Returns:
+            The address.
+
+        Raises:
+            AddressParseError: If the text is empty, too long or has a NUL, or
+                is an abstract name and the system has none.
+        """
+        var octets = text.as_bytes()
+        if len(octets) > 0 and octets[0] == _AT:
+            return Self.abstract(octets[1:])
+        return Self.path(octets)
+
+    @staticmethod
+    def path(octets: Span[UInt8, _]) raises AddressParseError -> Self:
+        """Names a socket by its file.
+
+        Args:
+            octets: The path; a leading `@` means nothing special here.
+
+        Returns:
+            The address.
+
+        Raises:
+            AddressParseError: If it is empty, longer than 107 bytes (103 on
+                macOS) or has a NUL.
+        """
+        _check_name(octets)
+        var address = Self()
+        address._name.extend(octets)
+        return address^
+
+    @staticmethod
+    def abstract(octets: Span[UInt8, _]) raises AddressParseError -> Self:
+        """Names a socket without a file; Linux only.
+
+        Args:
+            octets: The name, without an `@`.
+
+        Returns:
+            The address.
+
+        Raises:
+            AddressParseError: If it is empty, longer than 107 bytes or has a
+                NUL, or the system has no abstract names.
+        """
+        comptime if IS_MACOS:
+            raise _error(octets, 0, "abstract names exist on Linux only")
+        _check_name(octets)
+        var address = Self()
+        address._name.append(0)
+        address._name.extend(octets)
+        return address^
+
+    @staticmethod
+    def from_kernel(address: SockAddr) -> Self:
+        """Translates an address of the kernel.
+
+        Args:
+            address: An `AF_UNIX` address.
+
+        Returns:
+            The address.
+        """
+        var own = Self()
+        own._name = address.unix_name()
+        return own^
+
+    def to_kernel(self) -> SockAddr:
+        """Translates the address for the kernel.
+
+        Returns:
+            The structure.
+        """
+        if self.is_abstract():
+            return SockAddr.unix(Span(self._name)[1:], is_abstract=True)
+        return SockAddr.unix(self._name)
+
+    def is_unnamed(self) -> Bool:
+        """Tells whether the socket has no address, as most clients have none.
+
+        Returns:
+            True if so.
+        """
+        return len(self._name) == 0
+
+    def is_abstract(self) -> Bool:
+        """Tells whether the address is a name without a file.
+
+        Returns:
+            True if so.
+        """
+        return len(self._name) > 0 and self._name[0] == 0
+
+    def is_path(self) -> Bool:
+        """Tells whether the address is that of a file.
+
+        Returns:
+            True if so.
+        """
+        return len(self._name) > 0 and self._name[0] != 0
+
+    def octets(ref self) -> Span[UInt8, origin_of(self._name[0])]:
+        """Lends the path, or a NUL and the abstract name.
+
+        Returns:
+            The octets; none for a socket without an address.
+        """
+        return self._name[0:]
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two addresses, octet by octet.
+
+        Args:
+            other: An address.
+
+        Returns:
+            True if they are the same text; two paths may still lead to one
+            file.
+        """
+        return self._name == other._name
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the path, `@` and the abstract name, or "unnamed".
+
+        Octets that are not printable are escaped.
+
+        Args:
+            writer: Where to.
+        """
+        if self.is_unnamed():
+            writer.write("unnamed")
+        elif self.is_abstract():
+            writer.write("@")
+            write_escaped(Span(self._name)[1:], writer)
+        else:
+            write_escaped(self._name, writer)
+
+
+def _check_name(octets: Span[UInt8, _]) raises AddressParseError:
+    comptime TOO_LONG = StaticString(
+        "a path has at most 103 bytes"
+    ) if IS_MACOS else StaticString("a path or name has at most 107 bytes")
+    if len(octets) == 0:
+        raise _error(octets, 0, "it is empty")
+    if len(octets) > UNIX_NAME_LEN_MAX:
+        raise _error(octets, UNIX_NAME_LEN_MAX, TOO_LONG)
+    for index in range(len(octets)):
+        if octets[index] == 0:
+            raise _error(octets, index, "a NUL would end it early")
+
+
+def _error(
+    octets: Span[UInt8, _], offset: Int, reason: StaticString
+) -> AddressParseError:
+    return AddressParseError(
+        _EXPECTED, String(from_utf8_lossy=octets), offset, reason
+    )
