@@ -77,6 +77,8 @@ struct Attempt(Movable):
     """The response."""
     var output: Buffer
     """What is still to be sent."""
+    var content_len: Int
+    """How much of the request's content was put into `output`, in bytes."""
     var was_sent: Bool
     """True once an octet of the request has left."""
     var has_head: Bool
@@ -90,6 +92,7 @@ struct Attempt(Movable):
         """Makes an attempt without a request."""
         self.exchange = ResponseExchange(PIECE_LEN)
         self.output = Buffer(4_096)
+        self.content_len = 0
         self.was_sent = False
         self.has_head = False
         self._state = _SENDING
@@ -111,6 +114,7 @@ struct Attempt(Movable):
         """
         self.exchange.reset()
         self.output.clear()
+        self.content_len = 0
         self.was_sent = False
         self.has_head = False
         self._state = _SENDING

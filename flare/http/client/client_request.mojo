@@ -6,17 +6,17 @@ from flare.http.message.form import FormData
 from flare.http.message.header_error import HeaderError
 from flare.http.message.header_map import HeaderMap
 
-comptime CLIENTS_OWN = -1
+comptime CLIENTS_OWN = -2
 """A number of a request that leaves the choice to `ClientConfig`."""
 
 
 struct ClientRequest(Copyable, Movable):
     """Method, URL, fields and content of a request.
 
-        var request = ClientRequest("GET", "/items")
-        request.add_query("page", "2")
-        request.headers.set("Accept", "application/json")
-        var response = client.send(request)
+    var request = ClientRequest("GET", "/items")
+    request.add_query("page", "2")
+    request.headers.set("Accept", "application/json")
+    var response = client.send(request)
     """
 
     var method: String

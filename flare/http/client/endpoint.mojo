@@ -58,12 +58,13 @@ struct Endpoint(Copyable, Equatable, Movable):
             raise _bad("the URL has no host")
         if protocol == UNIX_PROTOCOL:
             return Self._unix(hostname)
-        if protocol != "http:" and protocol != "https:":
+        var is_tls = protocol == "https:"
+        if not is_tls and not (protocol == "http:"):
             raise _bad("the scheme must be http, https or http+unix")
         if hostname.startswith("["):
             hostname = hostname.removeprefix("[").removesuffix("]")
         var endpoint = Self(String(hostname), url.port_number())
-        endpoint.is_tls = protocol == "https:"
+        endpoint.is_tls = is_tls
         return endpoint^
 
     @staticmethod

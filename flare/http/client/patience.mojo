@@ -43,35 +43,29 @@ struct Patience(ImplicitlyCopyable):
         Raises:
             ClientError: If it may wait no longer.
         """
-        if self.is_over():
-            raise self.total_error(attempt.phase())
+        if self.total.left_ms() == 0:
+            raise total_error(self.total, attempt.phase())
         if attempt.is_asking():
             attempt.stop_asking()
             return
         raise ClientError.timeout(attempt.phase(), self._phase_ms(attempt))
 
-    def is_over(self) -> Bool:
-        """Tells whether the time for all of it is over.
 
-        Returns:
-            True if so.
-        """
-        return self.total.left_ms() == 0
+def total_error(total: Deadline, phase: Phase) -> ClientError:
+    """Makes the error for a request that took too long as a whole.
 
-    def total_error(self, phase: Phase) -> ClientError:
-        """Makes the error for a request that took too long as a whole.
+    Args:
+        total: The deadline that is over.
+        phase: What it was at.
 
-        Args:
-            phase: What it was at.
-
-        Returns:
-            The error.
-        """
-        var error = ClientError.timeout(
-            materialize[Phase.TOTAL](), self.total.timeout_ms
-        )
-        error.reason.write(" (it was at: ", phase, ")")
-        return error^
+    Returns:
+        The error.
+    """
+    var error = ClientError.timeout(
+        materialize[Phase.TOTAL](), total.timeout_ms
+    )
+    error.reason.write(" (it was at: ", phase, ")")
+    return error^
 
 
 def shorter(left_ms: Int, right_ms: Int) -> Int:

@@ -35,7 +35,7 @@ struct Proxy(Copyable, Movable):
             ClientError: If it is no URL of the scheme `http`.
         """
         var parsed = _parse(url)
-        if parsed.protocol() != "http:":
+        if not (parsed.protocol() == "http:"):
             raise _bad("the proxy's scheme must be http")
         var endpoint = Endpoint.of(parsed)
         self.host = endpoint.host
@@ -108,7 +108,7 @@ struct ProxySettings(Copyable, Defaultable, Movable):
         Returns:
             The proxy, or nothing for the direct way.
         """
-        if endpoint.is_unix or not (self.http or self.https):
+        if endpoint.is_unix or (self.http is None and self.https is None):
             return None
         if self.exceptions.covers(endpoint.host, endpoint.port):
             return None

@@ -73,9 +73,7 @@ def is_transient(phase: Phase) -> Bool:
     )
 
 
-def backoff_ms(
-    attempt: Int, base_ms: Int, max_ms: Int, random: UInt64
-) -> Int:
+def backoff_ms(attempt: Int, base_ms: Int, max_ms: Int, random: UInt64) -> Int:
     """Decides how long to wait before an attempt.
 
     The wait doubles with each attempt, and half of it is random ("equal
