@@ -1,5 +1,6 @@
 """The networking library for Mojo: the everyday names in one place."""
 
+from flare.dns.resolve import resolve
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import (
@@ -24,3 +25,6 @@ from flare.http.server.server import HttpServer
 from flare.net.error import NetworkError
 from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
+from flare.tcp.listener import TcpListener
+from flare.tcp.stream import TcpStream
+from flare.udp.socket import UdpSocket

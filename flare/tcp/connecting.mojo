@@ -2,6 +2,7 @@
 
 from flare.net.error import (
     AddressNotAvailable,
+    BadAddress,
     ConnectionTimeout,
     NetworkError,
     Unreachable,
@@ -51,7 +52,7 @@ def connect_first(
     """Connects to the first address that answers; all others are closed.
 
     Args:
-        addresses: What to try, best first; not empty.
+        addresses: What to try, best first.
         name: What errors call the other side.
         deadline: When to give up.
 
@@ -62,11 +63,37 @@ def connect_first(
         NetworkError: If no address answers in time. Of several failures it is
             the first that says more than "unreachable".
     """
+    if len(addresses) == 0:
+        raise NetworkError(
+            materialize[BadAddress](),
+            "connect",
+            name,
+            "there is no address to connect to",
+        )
     var race = _Race(addresses.copy(), deadline)
     var winner = race.run()
     if winner >= 0:
         return race^.take(winner)
     raise race^.error(name, deadline)
+
+
+def is_connected_to_itself(socket: RawSocket) raises NetworkError -> Bool:
+    """Tells whether both sides of a connection are one socket.
+
+    With nobody listening on a port of this machine, the kernel may choose that
+    very port for the client, whose two requests then meet (RFC 9293 section
+    3.5, simultaneous open). No server is there: it counts as refused.
+
+    Args:
+        socket: A connected socket.
+
+    Returns:
+        True if so.
+
+    Raises:
+        NetworkError: If the connection is gone already.
+    """
+    return socket.local_addr() == socket.peer_addr()
 
 
 struct _Race(Movable):
@@ -140,9 +167,7 @@ struct _Race(Movable):
     def _check(self, index: Int) raises NetworkError:
         var address = self._addresses[index]
         self._sockets[index].check_connected(address)
-        # With nobody listening on a port of this machine, the kernel may give
-        # the client that very port: then it is connected to itself.
-        if self._sockets[index].local_addr() == address:
+        if is_connected_to_itself(self._sockets[index]):
             raise NetworkError(
                 OsError("connect", ECONNREFUSED), String(address)
             )

@@ -9,9 +9,14 @@ from flare.net.error import (
     ConnectionRefused,
     ConnectionReset,
     ConnectionTimeout,
+    DatagramTooLarge,
+    DnsError,
+    NameNotFound,
     NetworkError,
     NetworkErrorKind,
+    NotConnected,
     OtherError,
+    PathNotFound,
     PermissionDenied,
     Timeout,
     TooManyOpenFiles,
@@ -24,13 +29,20 @@ from flare.sys.errno import (
     EADDRINUSE,
     EADDRNOTAVAIL,
     EAGAIN,
+    EBADF,
     ECONNREFUSED,
     ECONNRESET,
+    EHOSTDOWN,
     EHOSTUNREACH,
     EINVAL,
     EMFILE,
+    EMSGSIZE,
+    ENETDOWN,
     ENETUNREACH,
     ENFILE,
+    ENOENT,
+    ENOTCONN,
+    ENOTDIR,
     EPERM,
     EPIPE,
     ETIMEDOUT,
@@ -59,12 +71,20 @@ def test_network_error_kind_of_each_errno() raises:
         _Row(ENFILE, TooManyOpenFiles),
         _Row(ENETUNREACH, Unreachable),
         _Row(EHOSTUNREACH, Unreachable),
+        _Row(ENETDOWN, Unreachable),
+        _Row(EHOSTDOWN, Unreachable),
         _Row(EAGAIN, WouldBlock),
+        _Row(ENOTCONN, NotConnected),
+        _Row(EBADF, NotConnected),
+        _Row(EMSGSIZE, DatagramTooLarge),
+        _Row(ENOENT, PathNotFound),
+        _Row(ENOTDIR, PathNotFound),
         _Row(EINVAL, OtherError),
     ]
     for row in rows:
         var error = NetworkError(OsError("connect", row.number))
         assert_true(error.kind == row.kind, String(row.kind))
+        assert_true(error.detail == row.kind, String(row.kind))
         assert_equal(error.number, row.number)
         assert_equal(error.operation, "connect")
 
@@ -96,6 +116,20 @@ def test_network_error_without_a_system_call() raises:
     assert_false(error.kind == ConnectionTimeout)
     assert_equal(error.number, 0)
     assert_equal(String(error), "connect 192.0.2.1:80: no answer within 250 ms")
+
+
+def test_network_error_of_a_name_has_a_kind_and_a_detail() raises:
+    var error = NetworkError.of_name(NameNotFound, "a.example", "no such host")
+    assert_true(error.kind == DnsError)
+    assert_true(error.detail == NameNotFound)
+    assert_equal(String(error), "resolve a.example: no such host")
+
+
+def test_network_error_speaks_of_ports_only_where_there_are_some() raises:
+    var path = NetworkError(OsError("bind socket", EADDRINUSE), "/run/a")
+    assert_false("port" in String(path))
+    var send = NetworkError(OsError("send", EACCES), "192.0.2.255:1")
+    assert_false("1024" in String(send))
 
 
 def _parse(text: StringSpan) raises NetworkError -> SocketAddr:

@@ -4,6 +4,7 @@ Mojo compiles only what a program reaches. `make test` builds this file to an
 object for each platform that the tests cannot run on.
 """
 
+from flare.dns import resolve, resolve_v4, resolve_v6
 from flare.http import (
     FormData,
     HttpServer,
@@ -24,6 +25,9 @@ from flare.runtime import Interest, Reactor, Waker
 from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
 from flare.sys.signal import SIGHUP, SignalBell
 from flare.sys.thread import Task, Thread
+from flare.tcp import KeepAlive, Shutdown, TcpListener, TcpStream
+from flare.udp import MulticastInterface, UdpSocket
+from flare.unix import UnixDatagram, UnixListener, UnixStream
 
 
 def hello(req: Request) raises -> Response:
@@ -109,9 +113,51 @@ def values() raises:
     print(len(sink^.finish().octets))
 
 
+def streams() raises:
+    """Reaches names, TCP and Unix streams."""
+    print(len(resolve("localhost")), len(resolve_v4("localhost", -1)))
+    print(resolve_v6("::1")[0])
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var client = TcpStream.connect("localhost", listener.local_addr().port)
+    client = TcpStream.connect(listener.local_addr())
+    client.set_keepalive(KeepAlive.ON)
+    client.write_all("octets".as_bytes())
+    client.shutdown(Shutdown.WRITE)
+    var room = List[UInt8](length=64, fill=0)
+    var server = listener.accept(1_000)
+    print(server.read(room), server.write(room), server.nodelay())
+    server.set_read_timeout(1_000)
+    var local_listener = UnixListener.bind("/tmp/flare.sock", True)
+    var local = UnixStream.connect(local_listener.local_addr())
+    local.write_all("octets".as_bytes())
+    print(local.read(room), local_listener.accept(1_000).peer_addr())
+
+
+def datagrams() raises:
+    """Reaches UDP and Unix datagrams."""
+    var room = List[UInt8](length=64, fill=0)
+    var socket = UdpSocket.bind(SocketAddr.any(0))
+    var interface = MulticastInterface.numbered(1)
+    socket.join_multicast(IpAddr.v4(233, 252, 0, 1), interface)
+    socket.leave_multicast(IpAddr.v4(233, 252, 0, 1), interface)
+    socket.set_multicast_interface(interface)
+    socket.set_broadcast(True)
+    _ = socket.send_to("octets".as_bytes(), SocketAddr.localhost(9))
+    print(socket.recv_from(room).sender)
+    var peer = UdpSocket.connect(socket.local_addr())
+    print(peer.send(room), peer.recv(room))
+    var local = UnixDatagram.bind("/tmp/flare.datagram.sock", True)
+    _ = local.send_to("octets".as_bytes(), "/tmp/flare.datagram.sock")
+    print(local.recv_from(room).sender)
+    local.connect_to("/tmp/flare.datagram.sock")
+    print(local.send(room), UnixDatagram.unbound().number())
+
+
 def main() raises:
     """Reaches the server with each kind of handler."""
     addresses()
+    streams()
+    datagrams()
     values()
     event_loop()
     var router = Router()

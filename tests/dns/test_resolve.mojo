@@ -1,0 +1,93 @@
+"""Tests of resolving; names that need no network."""
+
+from flare.dns.resolve import resolve, resolve_v4, resolve_v6
+from flare.net.error import (
+    DnsError,
+    NameLookupFailed,
+    NameNotFound,
+    NameRefused,
+    NetworkError,
+    Timeout,
+)
+from flare.net.ip import IpAddr
+from flare.sys.deadline import NO_TIMEOUT_MS
+from std.testing import assert_equal, assert_false, assert_true
+
+
+def test_resolve_passes_addresses_through() raises:
+    for text in [
+        "127.0.0.1",
+        "0.0.0.0",
+        "::1",
+        "2001:db8::1",
+        "::ffff:1.2.3.4",
+    ]:
+        var addresses = resolve(text)
+        assert_equal(len(addresses), 1)
+        assert_equal(String(addresses[0]), text)
+    assert_equal(String(resolve_v4("192.0.2.1")[0]), "192.0.2.1")
+    assert_equal(String(resolve_v6("2001:db8::1")[0]), "2001:db8::1")
+
+
+def test_resolve_localhost() raises:
+    for address in resolve("localhost"):
+        assert_true(address.is_loopback())
+    for address in resolve_v4("localhost", timeout_ms=NO_TIMEOUT_MS):
+        assert_true(address.is_v4() and address.is_loopback())
+
+
+def test_resolve_never_mixes_families() raises:
+    for is_v4 in [True, False]:
+        var error = _failure_of_family(is_v4)
+        assert_true(error.kind == DnsError)
+        assert_true(error.detail == NameNotFound)
+        assert_true("other family" in String(error))
+
+
+def _failure_of_family(is_v4: Bool) raises -> NetworkError:
+    try:
+        if is_v4:
+            _ = resolve_v4("::1")
+        else:
+            _ = resolve_v6("127.0.0.1")
+    except error:
+        return error.copy()
+    raise Error("there was no error")
+
+
+def _failure(host: StringSpan, timeout_ms: Int) raises -> NetworkError:
+    try:
+        _ = resolve(host, timeout_ms)
+    except error:
+        return error.copy()
+    raise Error("there was no error for ", host)
+
+
+def test_resolve_refuses_names_before_anybody_is_asked() raises:
+    for host in ["", "a@b", "a\r\nb", "a\0b", "127.1", "0x7f.1", "[::1]"]:
+        var error = _failure(host, NO_TIMEOUT_MS)
+        assert_true(error.kind == DnsError, host)
+        assert_true(error.detail == NameRefused, host)
+        assert_equal(error.number, 0)
+        assert_false("\r" in String(error))
+    assert_equal(
+        String(_failure("a\nb", 0)),
+        (
+            "resolve a\\x0ab: only letters, digits, '-' and '_' may stand here"
+            " (byte 1)"
+        ),
+    )
+
+
+def test_resolve_of_a_name_that_does_not_exist() raises:
+    # RFC 6761 section 6.4: .invalid never exists. Without a network no server
+    # can say so, and where packets vanish the time runs out.
+    var error = _failure("nobody.invalid", 3_000)
+    assert_true(error.kind == DnsError)
+    assert_true(
+        error.detail == NameNotFound
+        or error.detail == NameLookupFailed
+        or error.detail == Timeout
+    )
+    assert_equal(error.address, "nobody.invalid")
+    assert_true("nobody.invalid" in String(error))

@@ -1,0 +1,145 @@
+"""Tests of connecting to the first address that answers."""
+
+from flare.net.error import (
+    BadAddress,
+    ConnectionRefused,
+    ConnectionTimeout,
+    NetworkError,
+    Unreachable,
+)
+from flare.net.ip import IpAddr
+from flare.net.raw_socket import RawSocket
+from flare.net.socket_addr import SocketAddr
+from flare.sys.clock import monotonic_ns
+from flare.sys.deadline import Deadline
+from flare.tcp.connecting import connect_first, is_connected_to_itself
+from flare.tcp.connection_race import ATTEMPT_DELAY_MS
+from flare.tcp.listener import TcpListener
+from std.testing import assert_equal, assert_false, assert_true
+from tests.support.loopback import (
+    PATIENCE_MS,
+    RefusingPort,
+    SilentPort,
+    TcpPair,
+)
+
+
+def _peer(addresses: List[SocketAddr]) raises -> SocketAddr:
+    var connected = connect_first(addresses, "test", Deadline(PATIENCE_MS))
+    assert_true(connected.socket.peer_addr() == connected.peer)
+    return connected.peer
+
+
+def _failure(
+    addresses: List[SocketAddr], timeout_ms: Int
+) raises -> NetworkError:
+    try:
+        _ = connect_first(addresses, "test", Deadline(timeout_ms))
+    except error:
+        return error.copy()
+    raise Error("there was no error")
+
+
+def test_connecting_takes_the_next_address_after_a_refusal() raises:
+    var refusing = RefusingPort()
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var good = listener.local_addr()
+    var start = monotonic_ns()
+    assert_true(_peer([refusing.address(), good]) == good)
+    # At once, not after the delay between attempts.
+    assert_true(monotonic_ns() - start < ATTEMPT_DELAY_MS * 1_000_000)
+    _ = listener.accept(PATIENCE_MS)
+    _ = refusing^
+
+
+def test_connecting_overtakes_an_address_that_is_silent() raises:
+    var silent = SilentPort()
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var good = listener.local_addr()
+    var start = monotonic_ns()
+    assert_true(_peer([silent.address(), good]) == good)
+    # RFC 8305 section 5: the second attempt starts after its delay.
+    assert_true(monotonic_ns() - start >= (ATTEMPT_DELAY_MS - 1) * 1_000_000)
+    _ = listener.accept(PATIENCE_MS)
+    _ = silent^
+
+
+def test_connecting_closes_the_losers() raises:
+    # The winner is the second; the descriptor of the first is free again, so
+    # the next socket gets its number.
+    var silent = SilentPort()
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var before = RawSocket.tcp()
+    var lowest = before.number()
+    before.close()
+    var connected = connect_first(
+        [silent.address(), listener.local_addr()],
+        "test",
+        Deadline(PATIENCE_MS),
+    )
+    assert_true(connected.socket.number() > lowest)
+    var after = RawSocket.tcp()
+    assert_equal(after.number(), lowest)
+    _ = connected^
+    _ = listener^
+    _ = silent^
+
+
+def test_connecting_names_what_was_tried() raises:
+    var refusing = RefusingPort()
+    var address = refusing.address()
+    var one = _failure([address], PATIENCE_MS)
+    assert_true(one.kind == ConnectionRefused)
+    assert_true(
+        String(one).startswith(String("connect test (", address, "): "))
+    )
+    var two = _failure([address, address], PATIENCE_MS)
+    assert_true(two.kind == ConnectionRefused)
+    assert_true("2 of 2 addresses tried" in String(two))
+    _ = refusing^
+
+
+def test_connecting_prefers_the_failure_that_says_more() raises:
+    # Linux has no route for TCP to the broadcast address of loopback.
+    var refusing = RefusingPort()
+    var nowhere = SocketAddr(IpAddr.v4(127, 255, 255, 255), 9)
+    assert_true(_failure([nowhere], PATIENCE_MS).kind == Unreachable)
+    for turn in range(2):
+        var addresses: List[SocketAddr] = [nowhere, refusing.address()]
+        if turn == 1:
+            addresses = [refusing.address(), nowhere]
+        var error = _failure(addresses, PATIENCE_MS)
+        assert_true(error.kind == ConnectionRefused)
+    _ = refusing^
+
+
+def test_connecting_ends_at_the_deadline() raises:
+    var silent = SilentPort()
+    for timeout_ms in [0, 100]:
+        var error = _failure([silent.address()], timeout_ms)
+        assert_true(error.kind == ConnectionTimeout)
+        assert_true(String("within ", timeout_ms, " ms") in String(error))
+    # Two silent addresses share the time.
+    var start = monotonic_ns()
+    var both = _failure([silent.address(), silent.address()], 300)
+    assert_true(both.kind == ConnectionTimeout)
+    assert_true("2 of 2 addresses tried" in String(both))
+    assert_true(monotonic_ns() - start < 5_000_000_000)
+    _ = silent^
+
+
+def test_connecting_to_no_address() raises:
+    assert_true(_failure([], PATIENCE_MS).kind == BadAddress)
+
+
+def test_connecting_to_oneself_is_noticed() raises:
+    # Bound to the port it asks for: what the kernel does by chance, at will.
+    var own = RawSocket.tcp()
+    own.bind(SocketAddr.localhost(0))
+    var address = own.local_addr()
+    if not own.connect(address):
+        own.check_connected(address)
+    assert_true(is_connected_to_itself(own))
+    var pair = TcpPair()
+    var socket = pair^.take_client()
+    assert_false(is_connected_to_itself(socket))

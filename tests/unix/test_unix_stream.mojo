@@ -1,0 +1,262 @@
+"""Tests of Unix streams and listeners."""
+
+from flare.io.buf_reader import BufReader
+from flare.net.error import (
+    AddressInUse,
+    BadAddress,
+    BrokenPipe,
+    ConnectionRefused,
+    ConnectionTimeout,
+    NetworkError,
+    NotConnected,
+    PathNotFound,
+    Timeout,
+)
+from flare.net.shutdown import Shutdown
+from flare.sys.clock import monotonic_ns
+from flare.sys.thread import Task, Thread
+from flare.unix.binding import open_unix
+from flare.unix.listener import UnixListener
+from flare.unix.stream import UnixStream
+from flare.unix.unix_addr import UnixAddr
+from flare.sys.sock_addr import SockAddr
+from flare.sys.socket import SOCK_STREAM, bind_socket
+from std.os.path import exists
+from std.tempfile import TemporaryDirectory
+from std.testing import assert_equal, assert_false, assert_true
+from tests.support.loopback import PATIENCE_MS
+
+
+def _abstract() -> String:
+    """Makes up an abstract name that no other test has."""
+    return String("@flare-test-", monotonic_ns())
+
+
+def _read(mut stream: UnixStream) raises -> String:
+    var room = Array[UInt8, 64](fill=0)
+    var count = stream.read(Span(room))
+    return String(from_utf8=Span(room)[0:count])
+
+
+def _connect_failure(address: UnixAddr, timeout_ms: Int) raises -> NetworkError:
+    try:
+        _ = UnixStream.connect(address, timeout_ms)
+    except error:
+        return error.copy()
+    raise Error("connected to ", address)
+
+
+def _bind_failure(
+    address: UnixAddr, replace_stale: Bool = False
+) raises -> NetworkError:
+    try:
+        _ = UnixListener.bind(address, replace_stale)
+    except error:
+        return error.copy()
+    raise Error("bound ", address)
+
+
+def _leave_stale_file(path: String) raises:
+    """Does what a killed server does: leaves its socket file behind."""
+    var socket = open_unix(SOCK_STREAM)
+    bind_socket(socket.number(), SockAddr.unix(path.as_bytes()))
+    socket.close()
+    assert_true(exists(path))
+
+
+def _talk(address: UnixAddr) raises:
+    var listener = UnixListener.bind(address)
+    assert_true(listener.local_addr() == address)
+    var client = UnixStream.connect(address)
+    var server = listener.accept(PATIENCE_MS)
+    client.write_all("question".as_bytes())
+    client.shutdown(Shutdown.WRITE)
+    assert_equal(_read(server), "question")
+    assert_equal(_read(server), "")
+    assert_equal(server.write("answer".as_bytes()), 6)
+    assert_equal(_read(client), "answer")
+    assert_true(client.peer_addr() == address)
+    assert_true(server.local_addr() == address)
+    assert_true(server.peer_addr().is_unnamed())
+    assert_true(client.local_addr().is_unnamed())
+    server.close()
+    assert_false(server.is_open())
+    var is_broken = False
+    try:
+        client.write_all("late".as_bytes())
+    except error:
+        is_broken = error.kind == BrokenPipe
+        assert_true(String(address) in String(error))
+    assert_true(is_broken)
+
+
+def test_unix_stream_by_path() raises:
+    var folder = TemporaryDirectory()
+    var path = folder.name + "/a.sock"
+    _talk(path)
+    # The listener's file has gone with it.
+    assert_false(exists(path))
+    assert_true(_connect_failure(path, 100).kind == PathNotFound)
+    _ = folder^
+
+
+def test_unix_stream_by_abstract_name() raises:
+    var name = _abstract()
+    _talk(name)
+    var error = _connect_failure(name, 100)
+    assert_true(error.kind == ConnectionRefused)
+    assert_true(name in String(error))
+
+
+def test_unix_stream_is_a_stream_for_buffers() raises:
+    var listener = UnixListener.bind(_abstract())
+    var client = UnixStream.connect(listener.local_addr())
+    client.write_all("one\ntwo".as_bytes())
+    client.shutdown()
+    var reader = BufReader(listener.accept(PATIENCE_MS))
+    assert_equal(reader.read_line().value(), "one")
+    assert_equal(reader.read_line().value(), "two")
+
+
+def test_unix_stream_timeouts() raises:
+    var listener = UnixListener.bind(_abstract())
+    var client = UnixStream.connect(listener.local_addr())
+    client.set_read_timeout(20)
+    var kind = String()
+    try:
+        _ = _read(client)
+    except error:
+        kind = String(error)
+    assert_true("nothing within 20 ms" in kind, kind)
+    client.set_write_timeout(20)
+    var is_late = False
+    try:
+        client.write_all(List[UInt8](length=8_000_000, fill=65))
+    except error:
+        is_late = error.kind == Timeout
+    assert_true(is_late)
+    _ = listener^
+
+
+def _fill_queue(address: UnixAddr) raises -> List[UnixStream]:
+    """Connects until the listener's queue is full."""
+    var clients = List[UnixStream]()
+    while len(clients) < 100:
+        try:
+            clients.append(UnixStream.connect(address, 0))
+        except error:
+            assert_true(error.kind == ConnectionTimeout)
+            return clients^
+    raise Error("the queue has no end")
+
+
+def test_unix_connect_ends_at_its_timeout() raises:
+    var listener = UnixListener.bind(_abstract(), backlog=1)
+    var address = listener.local_addr()
+    var clients = _fill_queue(address)
+    assert_true(len(clients) >= 1)
+    var start = monotonic_ns()
+    var error = _connect_failure(address, 30)
+    assert_true(monotonic_ns() - start >= 29_000_000)
+    assert_true(error.kind == ConnectionTimeout)
+    assert_true("queue was full for 30 ms" in String(error))
+    _ = clients^
+    _ = listener^
+
+
+@fieldwise_init
+struct _Connecting(Task):
+    var address: UnixAddr
+
+    def run(mut self) raises:
+        var stream = UnixStream.connect(self.address, PATIENCE_MS)
+        # The socket must be non-blocking again: this wait has an end.
+        stream.set_read_timeout(0)
+        try:
+            _ = _read(stream)
+        except:
+            stream.write_all("patient".as_bytes())
+
+
+def test_unix_connect_waits_for_room_in_the_queue() raises:
+    var listener = UnixListener.bind(_abstract(), backlog=1)
+    var clients = _fill_queue(listener.local_addr())
+    var thread = Thread(_Connecting(listener.local_addr()))
+    for _ in range(len(clients)):
+        _ = listener.accept(PATIENCE_MS)
+    var server = listener.accept(PATIENCE_MS)
+    thread^.join()
+    assert_equal(_read(server), "patient")
+    _ = clients^
+
+
+def test_unix_listener_timeouts_and_close() raises:
+    var folder = TemporaryDirectory()
+    var path = folder.name + "/a.sock"
+    var listener = UnixListener.bind(path)
+    var kinds = List[String]()
+    for _ in range(2):
+        try:
+            _ = listener.accept(10)
+        except error:
+            kinds.append(String(error.kind))
+        listener.close()
+        assert_false(exists(path))
+        assert_equal(listener.number(), -1)
+    assert_equal(kinds[0], String(materialize[Timeout]()))
+    assert_equal(kinds[1], String(materialize[NotConnected]()))
+    _ = folder^
+
+
+def test_unix_listener_refuses_a_path_that_is_taken() raises:
+    var folder = TemporaryDirectory()
+    var path = folder.name + "/a.sock"
+    var listener = UnixListener.bind(path)
+    for replace_stale in [False, True]:
+        var error = _bind_failure(path, replace_stale)
+        assert_true(error.kind == AddressInUse)
+        assert_equal("replace_stale" in String(error), not replace_stale)
+    assert_true(exists(path))
+    var client = UnixStream.connect(path)
+    client.close()
+    _ = listener^
+    _ = folder^
+
+
+def test_unix_listener_replaces_a_stale_file_when_told_to() raises:
+    var folder = TemporaryDirectory()
+    var path = folder.name + "/a.sock"
+    _leave_stale_file(path)
+    assert_true(_bind_failure(path).kind == AddressInUse)
+    var listener = UnixListener.bind(path, replace_stale=True)
+    var client = UnixStream.connect(path)
+    assert_true(client.is_open())
+    listener.close()
+    assert_false(exists(path))
+    _ = folder^
+
+
+def test_unix_listener_never_replaces_another_kind_of_file() raises:
+    var folder = TemporaryDirectory()
+    var path = folder.name + "/precious.txt"
+    with open(path, "w") as file:
+        file.write("mine")
+    var error = _bind_failure(path, replace_stale=True)
+    assert_true(error.kind == AddressInUse)
+    with open(path, "r") as file:
+        assert_equal(file.read(), "mine")
+    _ = folder^
+
+
+def test_unix_listener_refusals() raises:
+    assert_true(_bind_failure("/no/such/folder/a").kind == PathNotFound)
+    var name = _abstract()
+    var listener = UnixListener.bind(name)
+    assert_true(_bind_failure(name, True).kind == AddressInUse)
+    _ = listener^
+    var is_refused = False
+    try:
+        _ = UnixListener.bind(String("a") * 200)
+    except error:
+        is_refused = error.kind == BadAddress
+    assert_true(is_refused)
