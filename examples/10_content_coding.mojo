@@ -1,4 +1,4 @@
-# 10 Content coding: choose one, compress, stream it back, stop a bomb.
+# 10 Content codings: choose one, compress, stream it back, stop a bomb.
 #
 # Expected output:
 #   the client wants gzip most; without it, br
