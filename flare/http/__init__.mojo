@@ -1,5 +1,11 @@
 """HTTP messages, server and routing."""
 
+from flare.http.message.accept_encoding import AcceptEncoding
+from flare.http.message.content_decoder import (
+    ContentCodingError,
+    ContentDecoder,
+    parse_content_encoding,
+)
 from flare.http.message.cookie import Cookie, parse_cookie_header
 from flare.http.message.fields import Fields
 from flare.http.message.form import FormData

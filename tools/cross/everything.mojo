@@ -5,7 +5,11 @@ object for each platform that the tests cannot run on.
 """
 
 from flare.dns import resolve, resolve_v4, resolve_v6
+from flare.bytes.buffer import Buffer
+from flare.compress import ContentCoding, Format, compress, is_available
 from flare.http import (
+    AcceptEncoding,
+    ContentDecoder,
     FormData,
     HttpServer,
     OwnedRequest,
@@ -17,6 +21,7 @@ from flare.http import (
     not_found,
     ok,
     ok_json,
+    parse_content_encoding,
 )
 from flare.io import BufReader, BufWriter, MemoryReader, MemoryWriter
 from flare.json import JsonWriter, dumps, parse
@@ -153,12 +158,24 @@ def datagrams() raises:
     print(local.send(room), UnixDatagram.unbound().number())
 
 
+def codings() raises:
+    """Reaches compression both ways, and the fields about it."""
+    print(is_available("br"), AcceptEncoding("gzip").weight(ContentCoding.BR))
+    var names = List[ContentCoding]()
+    parse_content_encoding("gzip, br", names)
+    var decoder = ContentDecoder(names)
+    var output = Buffer()
+    decoder.receive(compress("octets".as_bytes(), Format.GZIP), output)
+    decoder.finish()
+
+
 def main() raises:
     """Reaches the server with each kind of handler."""
     addresses()
     streams()
     datagrams()
     values()
+    codings()
     event_loop()
     var router = Router()
     router.get("/hello/:name", hello)
