@@ -34,4 +34,5 @@ from flare.tls.server_config import ClientVerification, TlsServerConfig
 from flare.tls.server_context import TlsServerContext
 from flare.tls.session import TlsSession
 from flare.tls.session_cache import TlsSessionCache
+from flare.tls.stream import TlsStream
 from flare.tls.version import TlsVersion

@@ -95,7 +95,10 @@ def kind_of_certificate(verify_code: Int) -> TlsErrorKind:
         return materialize[WrongHost]()
     if verify_code == _SELF_SIGNED_LEAF:
         return materialize[SelfSigned]()
-    if verify_code == _SELF_SIGNED_ROOT or verify_code in materialize[_NO_ISSUER]():
+    if (
+        verify_code == _SELF_SIGNED_ROOT
+        or verify_code in materialize[_NO_ISSUER]()
+    ):
         return materialize[UnknownIssuer]()
     if verify_code == _REVOKED:
         return materialize[CertificateRevoked]()
