@@ -2,7 +2,8 @@
 
 from flare.bytes.escape import write_escaped
 from flare.http.h1.limits import HeadLimits
-from flare.http.h1.response_exchange import ResponseExchange, ResponseProgress
+from flare.http.h1.response_exchange import ResponseExchange
+from flare.http.h1.response_progress import ResponseProgress
 from flare.http.message.method import Method
 
 

@@ -2,7 +2,8 @@
 
 from flare.http.h1.exchange import Exchange, Progress
 from flare.http.h1.limits import HeadLimits
-from flare.http.h1.response_exchange import ResponseExchange, ResponseProgress
+from flare.http.h1.response_exchange import ResponseExchange
+from flare.http.h1.response_progress import ResponseProgress
 from tests.vectors.hex_text import octets_of
 
 comptime _BODY_LEN_MAX = 1 << 30

@@ -12,10 +12,10 @@ from flare.bytes.buffer import Buffer
 from flare.http.client.connection import ClientConnection
 from flare.http.client.error import ClientError, Phase
 from flare.http.h1.limits import HeadLimits
-from flare.http.h1.response_exchange import ResponseExchange, ResponseProgress
+from flare.http.h1.response_exchange import ResponseExchange
+from flare.http.h1.response_progress import ResponseProgress
 from flare.http.message.method import Method
-from flare.net.error import NetworkError
-from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE, OsError
+from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE
 
 comptime PIECE_LEN = 65_536
 """Content handed to the connection, or read from it, at once, in bytes."""
@@ -86,7 +86,7 @@ struct Attempt(Movable):
     var _state: UInt8
     var _expects_continue: Bool
     var _has_all_content: Bool
-    var _write_failure: Optional[NetworkError]
+    var _write_failure: Optional[ClientError]
 
     def __init__(out self):
         """Makes an attempt without a request."""
@@ -220,7 +220,12 @@ struct Attempt(Movable):
             elif count == -EAGAIN:
                 return Step.WAIT
             elif count != -EINTR:
-                return self._note_write_failure(connection, -count)
+                return self._note_write_failure(connection, count)
+        var flushed = connection.transport.flush()
+        if flushed == -EAGAIN:
+            return Step.WAIT
+        if flushed < 0:
+            return self._note_write_failure(connection, flushed)
         if self._expects_continue and not self._has_all_content:
             self._expects_continue = False
             self._state = _ASKING
@@ -235,11 +240,14 @@ struct Attempt(Movable):
         mut self, connection: ClientConnection, number: Int
     ) raises ClientError -> Step:
         """Looks for a response before giving up (RFC 9112 section 9.5)."""
-        var failure = NetworkError(
-            OsError("write", number), connection.endpoint.host
+        var failure = connection.transport.failure(
+            materialize[Phase.WRITE](),
+            number,
+            "write",
+            connection.endpoint.host,
         )
-        if number != EPIPE and number != ECONNRESET:
-            raise ClientError(materialize[Phase.WRITE](), failure)
+        if number != -EPIPE and number != -ECONNRESET:
+            raise failure^
         self._write_failure = failure^
         self._stop_sending()
         return Step.WAIT
@@ -266,10 +274,14 @@ struct Attempt(Movable):
         elif count == 0:
             self.exchange.close_input()
         elif count != -EAGAIN and count != -EINTR:
-            var failure = NetworkError(
-                OsError("read", -count), connection.endpoint.host
+            raise self._failure(
+                connection.transport.failure(
+                    self._read_phase(),
+                    count,
+                    "read",
+                    connection.endpoint.host,
+                )
             )
-            raise self._failure(ClientError(self._read_phase(), failure))
 
     def _read_phase(self) -> Phase:
         if self.has_head:
@@ -279,7 +291,5 @@ struct Attempt(Movable):
     def _failure(self, var error: ClientError) -> ClientError:
         """What went wrong first is the better explanation."""
         if self._write_failure and not self.exchange.has_begun():
-            return ClientError(
-                materialize[Phase.WRITE](), self._write_failure.value()
-            )
+            return self._write_failure.value().copy()
         return error^

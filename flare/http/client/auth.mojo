@@ -1,5 +1,6 @@
 """Credentials for the Authorization field."""
 
+from flare.bytes.ascii import trim_whitespace
 from flare.bytes.escape import write_escaped
 from std.base64 import b64encode
 
@@ -77,20 +78,39 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
 def challenge_schemes(value: StringSpan) -> String:
     """Names the schemes of a WWW-Authenticate field, for error messages.
 
+    Source: RFC 9110 section 11.6.1. Commas part challenges, and the parameters
+    of one too; a parameter has an equals sign in its first word.
+
     Args:
-        value: The field's value; commas within it also separate parameters.
+        value: The field's value.
 
     Returns:
-        What stands at the places where a scheme may stand, such as
-        `Digest, Basic`.
+        Such as `Digest, Basic`.
     """
     var names = String()
-    for element in value.split(","):
-        var words = element.strip().split(" ")
-        # A parameter has an equals sign in its first word, a scheme has not.
-        if words[0].byte_length() == 0 or "=" in words[0]:
+    var octets = value.as_bytes()
+    var start = 0
+    var is_quoted = False
+    for index in range(len(octets) + 1):
+        if index < len(octets) and octets[index] == 34:
+            is_quoted = not is_quoted
+        if index < len(octets) and (octets[index] != 44 or is_quoted):
+            continue
+        var word = _first_word(trim_whitespace(octets[start:index].as_imm()))
+        start = index + 1
+        if len(word) == 0:
             continue
         if names.byte_length() > 0:
             names.write(", ")
-        write_escaped(words[0].as_bytes(), names)
+        write_escaped(word, names)
     return names^
+
+
+def _first_word[o: ImmOrigin](element: Span[UInt8, o]) -> Span[UInt8, o]:
+    """Gives a scheme; nothing if the word is a parameter."""
+    var end = 0
+    while end < len(element) and element[end] != 32:
+        if element[end] == 61:
+            return element[0:0]
+        end += 1
+    return element[0:end]

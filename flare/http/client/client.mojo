@@ -1,13 +1,7 @@
 """The HTTP client."""
 
 from flare.http.client.auth import Credentials
-from flare.http.client.call import (
-    UNKNOWN_LEN,
-    Call,
-    Upload,
-    parse_request_url,
-    request_url,
-)
+from flare.http.client.call import UNKNOWN_LEN, Call, Upload
 from flare.http.client.client_request import ClientRequest
 from flare.http.client.client_response import (
     ClientResponse,
@@ -19,6 +13,7 @@ from flare.http.client.driving import NoStream
 from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.proxy import credentials_of
 from flare.http.client.request_body import RequestBody
+from flare.http.client.request_url import parse_request_url, request_url
 from flare.http.client.running import run_call
 from flare.http.message.url import Url
 from flare.io.stream import Readable, Writable

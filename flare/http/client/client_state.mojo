@@ -4,12 +4,15 @@ from flare.http.client.attempt import Attempt
 from flare.http.client.call import Call
 from flare.http.client.config import ClientConfig
 from flare.http.client.connection import ClientConnection
+from flare.http.client.decoding import accepted_codings
 from flare.http.client.endpoint import Endpoint
-from flare.http.client.error import ClientError
+from flare.http.client.error import ClientError, Phase
 from flare.http.client.pool import Pool
 from flare.http.client.retry import is_transient
 from flare.net.error import Timeout
 from flare.sys.clock import coarse_monotonic_ms
+from flare.tls.client_context import TlsClientContext
+from flare.tls.session import TlsSession
 
 
 struct ClientState(Movable):
@@ -19,6 +22,8 @@ struct ClientState(Movable):
     """The configuration."""
     var pool: Pool[ClientConnection]
     """Idle connections."""
+    var tls: Optional[TlsClientContext]
+    """What TLS connections share; made for the first one."""
     var attempt: Attempt
     """Buffers that blocking calls use one after the other."""
 
@@ -30,6 +35,8 @@ struct ClientState(Movable):
         """
         self.pool = Pool[ClientConnection](config.pool)
         self.config = config^
+        _accept_codings(self.config)
+        self.tls = None
         self.attempt = Attempt()
 
     def take_idle(mut self, endpoint: Endpoint) -> Optional[ClientConnection]:
@@ -56,8 +63,42 @@ struct ClientState(Movable):
         Args:
             connection: The connection, whose last exchange was complete.
         """
+        connection.request_count += 1
+        if connection.endpoint.is_tls and connection.request_count == 1:
+            # By now a server of TLS 1.3 has sent its ticket.
+            self._keep_ticket(connection)
         var endpoint = connection.endpoint.copy()
         self.pool.put(endpoint^, connection^, coarse_monotonic_ms())
+
+    def _keep_ticket(self, connection: ClientConnection):
+        if self.tls:
+            self.tls.value().tickets.put(
+                connection.endpoint.name(), connection.transport.ticket()
+            )
+
+    def session(mut self, endpoint: Endpoint) raises ClientError -> TlsSession:
+        """Begins a TLS session, resuming an earlier one if there is a ticket.
+
+        Args:
+            endpoint: With whom.
+
+        Returns:
+            The session, before its handshake.
+
+        Raises:
+            ClientError: If OpenSSL is missing or the configuration does not
+                work.
+        """
+        try:
+            if not self.tls:
+                self.tls = TlsClientContext(self.config.tls)
+            ref context = self.tls.value()
+            var session = context.session(endpoint.host)
+            var ticket = context.tickets.take(endpoint.name())
+            _ = session.resume(Span(ticket))
+            return session^
+        except error:
+            raise ClientError(materialize[Phase.TLS](), error)
 
     def is_stale(self, call: Call, error: ClientError) -> Bool:
         """Tells whether an idle connection failed because it was idle.
@@ -99,3 +140,16 @@ struct ClientState(Movable):
             self.attempt.was_sent, self.attempt.exchange.has_begun()
         )
         return failed.may_repeat() and call.total.left_ms() != 0
+
+
+def _accept_codings(mut config: ClientConfig):
+    if not config.decodes_content or "accept-encoding" in config.headers:
+        return
+    var codings = accepted_codings()
+    if codings.byte_length() == 0:
+        return
+    try:
+        config.headers.set("Accept-Encoding", codings)
+    except:
+        # The fields are full; then compressed content is not asked for.
+        return

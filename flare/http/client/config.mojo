@@ -4,6 +4,7 @@ from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import ProxySettings
 from flare.http.h1.limits import HeadLimits
 from flare.http.message.header_map import HeaderMap
+from flare.tls.config import TlsConfig
 
 comptime USER_AGENT = StaticString("flare")
 """What the client calls itself (RFC 9110 section 10.1.5)."""
@@ -30,9 +31,11 @@ struct ClientConfig(Copyable, Movable):
     var max_redirects: Int
     """Most redirections to follow; 0 to see the first one as the response."""
     var max_response_size: Int
-    """Most content of a response in bytes, as transferred."""
+    """Most content of a response in memory, in bytes, as transferred."""
     var max_decoded_size: Int
-    """Most content of a response in bytes, decoded."""
+    """Most content of a response in memory, in bytes, decoded."""
+    var max_download_size: Int
+    """Most content that goes to a sink, in bytes, transferred and decoded."""
     var head_limits: HeadLimits
     """Bounds of a response's head."""
     var pool: PoolLimits
@@ -49,6 +52,8 @@ struct ClientConfig(Copyable, Movable):
     """Fields of every request, unless a request has its own."""
     var decodes_content: Bool
     """True to ask for compressed content, and decompress it."""
+    var tls: TlsConfig
+    """Whom to trust, and what to show and offer to servers."""
     var proxy: ProxySettings
     """Which requests go through a proxy; none does by default."""
 
@@ -63,6 +68,8 @@ struct ClientConfig(Copyable, Movable):
         self.max_redirects = 10
         self.max_response_size = 64 << 20
         self.max_decoded_size = 64 << 20
+        # A disk image; what is larger is announced to the caller anyway.
+        self.max_download_size = 16 << 30
         self.head_limits = HeadLimits(8_192, 32_768, 200)
         self.pool = PoolLimits(100, 10, 30_000)
         self.max_retries = 0
@@ -70,6 +77,7 @@ struct ClientConfig(Copyable, Movable):
         self.retry_max_ms = 5_000
         self.headers = default_headers()
         self.decodes_content = True
+        self.tls = TlsConfig(alpn=["http/1.1"])
         self.proxy = ProxySettings()
 
     def problem(self) -> String:
@@ -91,8 +99,9 @@ struct ClientConfig(Copyable, Movable):
             return "head_limits: a response needs some room; allow 1 or more"
         if self.max_redirects < 0 or self.max_retries < 0:
             return "max_redirects and max_retries must be 0 or more"
-        if self.max_response_size < 0 or self.max_decoded_size < 0:
-            return "max_response_size and max_decoded_size must be 0 or more"
+        var smallest = min(self.max_response_size, self.max_decoded_size)
+        if min(smallest, self.max_download_size) < 0:
+            return "the sizes of content allowed must be 0 or more"
         return String()
 
 

@@ -13,7 +13,7 @@ from flare.http.client.error import (
 from flare.http.client.patience import Patience
 from flare.http.client.response_builder import ContentUse, ResponseBuilder
 from flare.http.client.stepping import append_content, apply_step
-from flare.http.client.waiting import wait_for
+from flare.http.client.waiting import wait_for_attempt
 from flare.io.stream import Readable, Writable
 
 
@@ -89,7 +89,7 @@ def drive[
     while True:
         var step = attempt.step(connection, state.config.head_limits)
         if step == Step.WAIT:
-            wait_for(attempt, connection, patience)
+            wait_for_attempt(attempt, connection, patience)
             continue
         if step == Step.NEEDS_CONTENT and call.upload.is_streamed:
             _feed(attempt, call, source)
@@ -97,6 +97,9 @@ def drive[
         var is_over = apply_step(step, attempt, call, builder, state.config)
         if builder.use == ContentUse.PASS_ON:
             _pass_on(builder, sink)
+            while step == Step.CONTENT and builder.has_more(attempt.exchange):
+                builder.take_more(attempt.exchange)
+                _pass_on(builder, sink)
         if is_over:
             return
 

@@ -10,7 +10,10 @@ as `http+unix://%2Frun%2Fapp.sock/items`."""
 
 
 struct Endpoint(Copyable, Equatable, Movable):
-    """What two requests must have in common to share a connection."""
+    """What two requests of a client must have in common to share a connection.
+
+    Their TLS settings are the client's, and so the same.
+    """
 
     var host: String
     """Host name, address without brackets, or path of a Unix socket."""
@@ -20,8 +23,6 @@ struct Endpoint(Copyable, Equatable, Movable):
     """True if TLS is spoken with the host."""
     var is_unix: Bool
     """True if `host` is a path."""
-    var tls_settings: String
-    """What distinguishes TLS connections of one client; empty without TLS."""
     var proxy: String
     """`host:port` of the proxy on the way; empty without one."""
 
@@ -36,7 +37,6 @@ struct Endpoint(Copyable, Equatable, Movable):
         self.port = port
         self.is_tls = False
         self.is_unix = False
-        self.tls_settings = String()
         self.proxy = String()
 
     @staticmethod
@@ -81,6 +81,14 @@ struct Endpoint(Copyable, Equatable, Movable):
         except:
             raise _bad("the path of a Unix socket must be UTF-8")
 
+    def name(self) -> String:
+        """Writes host and port, for the tickets of TLS.
+
+        Returns:
+            Such as `example.com:443`.
+        """
+        return String(self.host, ":", self.port)
+
     def __eq__(self, other: Self) -> Bool:
         """Compares two endpoints.
 
@@ -96,7 +104,6 @@ struct Endpoint(Copyable, Equatable, Movable):
             and self.is_unix == other.is_unix
             and self.host == other.host
             and self.proxy == other.proxy
-            and self.tls_settings == other.tls_settings
         )
 
 

@@ -3,6 +3,7 @@
 from flare.http.h1.local_error import LocalProtocolError
 from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from flare.net.error import NetworkError, NetworkErrorKind, Timeout
+from flare.tls.error import TlsError, TlsErrorKind
 
 comptime BadUrl = NetworkErrorKind("BadUrl")
 """A text is no URL that a request can go to."""
@@ -24,6 +25,8 @@ comptime ProxyRefused = NetworkErrorKind("ProxyRefused")
 """A proxy did not open a tunnel."""
 comptime BadContent = NetworkErrorKind("BadContent")
 """Content that is not what its Content-Encoding says."""
+comptime TlsFailed = NetworkErrorKind("TlsFailed")
+"""TLS has failed; `ClientError.tls_kind` says how."""
 comptime SinkFailed = NetworkErrorKind("SinkFailed")
 """What the content was to be written to has failed."""
 comptime SourceFailed = NetworkErrorKind("SourceFailed")
@@ -104,6 +107,8 @@ struct ClientError(Copyable, Movable, Writable):
     """The cause in words."""
     var rule: Optional[Rule]
     """The rule that a malformed response breaks."""
+    var tls_kind: Optional[TlsErrorKind]
+    """How TLS has failed: a kind of `flare.tls`."""
 
     def __init__(
         out self, phase: Phase, kind: NetworkErrorKind, var reason: String
@@ -120,6 +125,7 @@ struct ClientError(Copyable, Movable, Writable):
         self.url = String()
         self.reason = reason^
         self.rule = None
+        self.tls_kind = None
 
     def __init__(out self, phase: Phase, error: NetworkError):
         """Takes over a failure of the network.
@@ -139,6 +145,19 @@ struct ClientError(Copyable, Movable, Writable):
         """
         self = Self(phase, _kind_of(error.rule), String(error))
         self.rule = error.rule
+
+    def __init__(out self, phase: Phase, error: TlsError):
+        """Takes over a failure of TLS, or of the network below it.
+
+        Args:
+            phase: When it failed.
+            error: What failed.
+        """
+        if error.network:
+            self = Self(phase, error.network.value())
+        else:
+            self = Self(phase, materialize[TlsFailed](), String(error))
+            self.tls_kind = error.kind
 
     @implicit
     def __init__(out self, error: LocalProtocolError):

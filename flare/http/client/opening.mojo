@@ -2,13 +2,14 @@
 
 from flare.dns.resolve import resolve_until
 from flare.http.client.call import Call
-from flare.http.client.config import ClientConfig
+from flare.http.client.client_state import ClientState
 from flare.http.client.connection import ClientConnection
 from flare.http.client.endpoint import Endpoint
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.patience import shorter, total_error
 from flare.http.client.transport import Transport
 from flare.http.client.tunnel import open_tunnel
+from flare.http.client.waiting import wait_for_handshake
 from flare.net.ip import IpAddr
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
@@ -20,13 +21,13 @@ from flare.unix.unix_addr import UnixAddr
 
 
 def open_connection(
-    call: Call, config: ClientConfig
+    mut state: ClientState, call: Call
 ) raises ClientError -> ClientConnection:
     """Opens a connection for a request.
 
     Args:
+        state: The client.
         call: The request.
-        config: The client's configuration.
 
     Returns:
         The connection, ready for the request.
@@ -35,10 +36,10 @@ def open_connection(
         ClientError: If it cannot be opened in time.
     """
     var deadline = Deadline(
-        shorter(config.connect_timeout_ms, call.total.left_ms())
+        shorter(state.config.connect_timeout_ms, call.total.left_ms())
     )
     try:
-        return _open(call, config, deadline)
+        return _open(state, call, deadline)
     except error:
         if call.total.left_ms() == 0:
             raise total_error(call.total, error.phase)
@@ -46,7 +47,7 @@ def open_connection(
 
 
 def _open(
-    call: Call, config: ClientConfig, deadline: Deadline
+    mut state: ClientState, call: Call, deadline: Deadline
 ) raises ClientError -> ClientConnection:
     ref endpoint = call.endpoint
     var socket: RawSocket
@@ -58,8 +59,14 @@ def _open(
     else:
         socket = open_socket_to(endpoint.host, endpoint.port, deadline)
     var connection = ClientConnection(Transport(socket^), endpoint.copy())
-    if endpoint.is_tls and call.proxy:
-        open_tunnel(connection, call.proxy.value(), config, deadline)
+    if not endpoint.is_tls:
+        return connection^
+    # A bad name is refused before anything is sent.
+    var session = state.session(endpoint)
+    if call.proxy:
+        open_tunnel(connection, call.proxy.value(), state.config, deadline)
+    connection.transport.begin_tls(session^)
+    wait_for_handshake(connection, deadline)
     return connection^
 
 

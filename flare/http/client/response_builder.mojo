@@ -1,8 +1,12 @@
 """A response being put together from what arrives."""
 
+from flare.bytes.buffer import Buffer
 from flare.http.client.client_response import ClientResponse
+from flare.http.client.config import ClientConfig
+from flare.http.client.decoding import content_decoder, decode_error
 from flare.http.client.error import ClientError
 from flare.http.h1.response_exchange import ResponseExchange
+from flare.http.message.content_decoder import ContentDecoder
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.body import Body
@@ -17,8 +21,8 @@ beyond that a new connection is cheaper."""
 comptime RESERVE_LEN_MAX = 1 << 20
 """Most room made for content that was only announced, in bytes."""
 
-comptime NO_LIMIT = 1 << 60
-"""More content than there will ever be, in bytes."""
+comptime DECODE_LEN = 262_144
+"""Most content decoded at once, in bytes: a few octets may hold megabytes."""
 
 
 struct ContentUse(Equatable, TrivialRegisterPassable):
@@ -63,6 +67,9 @@ struct ResponseBuilder(Movable):
     """Decoded content; of a sink, what it has not taken yet."""
     var use: ContentUse
     """What becomes of the content."""
+    var _decoder: Optional[ContentDecoder]
+    var _decoded: Buffer
+    var _taken_len: Int
 
     def __init__(out self, var url: Url, redirect_count: Int):
         """Makes a builder for the next response.
@@ -75,6 +82,9 @@ struct ResponseBuilder(Movable):
         self.response.redirect_count = redirect_count
         self.content = []
         self.use = ContentUse.KEEP
+        self._decoder = None
+        self._decoded = Buffer()
+        self._taken_len = 0
 
     def take_head(mut self, exchange: ResponseExchange):
         """Copies status and fields.
@@ -96,26 +106,34 @@ struct ResponseBuilder(Movable):
         mut self,
         mut exchange: ResponseExchange,
         use: ContentUse,
-        max_response_size: Int,
-    ):
+        config: ClientConfig,
+    ) raises ClientError:
         """Decides what becomes of the content.
 
         Args:
-            exchange: The exchange.
+            exchange: The exchange, with a complete head.
             use: What becomes of it.
-            max_response_size: Most content kept in memory, in bytes.
+            config: The client's configuration.
+
+        Raises:
+            ClientError: If the content is coded and a library is missing.
         """
         self.use = use
+        exchange.max_body_size = config.max_response_size
+        var decoded_max = config.max_decoded_size
         if use == ContentUse.PASS_ON:
-            exchange.max_body_size = NO_LIMIT
+            exchange.max_body_size = config.max_download_size
+            decoded_max = config.max_download_size
+        if use == ContentUse.DISCARD or not exchange.has_content():
             return
-        exchange.max_body_size = max_response_size
+        if config.decodes_content:
+            self._decoder = content_decoder(self.response.headers, decoded_max)
         var announced = exchange.head.framing.content_length
         if use == ContentUse.KEEP and announced > 0:
             self.content.reserve(min(announced, RESERVE_LEN_MAX))
 
     def take_content(mut self, exchange: ResponseExchange) raises ClientError:
-        """Takes a piece of content.
+        """Takes a piece of content; `has_more` tells whether all of it.
 
         Args:
             exchange: The exchange, with a piece.
@@ -123,8 +141,49 @@ struct ResponseBuilder(Movable):
         Raises:
             ClientError: If the content cannot be decoded.
         """
-        if self.use != ContentUse.DISCARD:
+        self._taken_len = 0
+        self.take_more(exchange)
+
+    def has_more(self, exchange: ResponseExchange) -> Bool:
+        """Tells whether more can be decoded from the piece.
+
+        Args:
+            exchange: The exchange, with the same piece.
+
+        Returns:
+            True to empty `content` and call `take_more`.
+        """
+        if not self._decoder or self.use == ContentUse.DISCARD:
+            return False
+        return (
+            self._taken_len < len(exchange.content())
+            or self._decoder.value().has_pending()
+        )
+
+    def take_more(mut self, exchange: ResponseExchange) raises ClientError:
+        """Decodes more of the same piece, so much that memory stays bounded.
+
+        Args:
+            exchange: The exchange, with the same piece.
+
+        Raises:
+            ClientError: If the content cannot be decoded.
+        """
+        if self.use == ContentUse.DISCARD:
+            return
+        if not self._decoder:
             self.content.extend(exchange.content())
+            return
+        try:
+            self._taken_len += self._decoder.value().receive_some(
+                exchange.content()[self._taken_len :],
+                self._decoded,
+                DECODE_LEN,
+            )
+        except error:
+            raise decode_error(error)
+        self.content.extend(self._decoded.span())
+        self._decoded.clear()
 
     def is_worth_reading(self, exchange: ResponseExchange) -> Bool:
         """Tells whether to read on.
@@ -141,12 +200,20 @@ struct ResponseBuilder(Movable):
             or exchange.content_len <= DISCARD_LEN_MAX
         )
 
-    def take_end(mut self, exchange: ResponseExchange):
+    def take_end(mut self, exchange: ResponseExchange) raises ClientError:
         """Copies the trailers; the content becomes the body.
 
         Args:
             exchange: The exchange, at its end.
+
+        Raises:
+            ClientError: If coded content ends too early.
         """
+        if self._decoder and self._decoder.value().is_started():
+            try:
+                self._decoder.value().finish()
+            except error:
+                raise decode_error(error)
         var trailers = exchange.trailers()
         if len(trailers) > 0:
             copy_fields(trailers, self.response.trailers)

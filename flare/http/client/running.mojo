@@ -89,9 +89,7 @@ def _exchange[
     if may_reuse:
         idle = state.take_idle(call.endpoint)
     was_reused = idle.__bool__()
-    var connection = idle.take() if was_reused else open_connection(
-        call, state.config
-    )
+    var connection = idle.take() if was_reused else open_connection(state, call)
     drive(state, connection, call, builder, source, sink)
     if state.attempt.exchange.is_reusable():
         state.put_back(connection^)

@@ -57,13 +57,15 @@ def apply_step(
         _append_from_memory(attempt, call)
     elif step == Step.HEAD:
         builder.take_head(attempt.exchange)
-        builder.choose_use(
-            attempt.exchange,
-            _use(call, builder),
-            config.max_response_size,
-        )
+        var use = _use(call, builder)
+        builder.choose_use(attempt.exchange, use, config)
     elif step == Step.CONTENT:
         builder.take_content(attempt.exchange)
+        # A sink takes its pieces one by one.
+        while builder.use == ContentUse.KEEP and builder.has_more(
+            attempt.exchange
+        ):
+            builder.take_more(attempt.exchange)
         return not builder.is_worth_reading(attempt.exchange)
     else:
         builder.take_end(attempt.exchange)

@@ -13,7 +13,7 @@ from flare.http.client.error import (
 )
 from flare.http.client.patience import Patience
 from flare.http.client.proxy import Proxy
-from flare.http.client.waiting import wait_for
+from flare.http.client.waiting import wait_for_attempt
 from flare.http.h1.request_writer import (
     RequestFraming,
     RequestStart,
@@ -65,7 +65,7 @@ def _open(
     while True:
         var step = attempt.step(connection, config.head_limits)
         if step == Step.WAIT:
-            wait_for(attempt, connection, patience)
+            wait_for_attempt(attempt, connection, patience)
         elif step == Step.HEAD and attempt.exchange.head.status >= 300:
             raise _refusal(attempt)
         elif step == Step.END:

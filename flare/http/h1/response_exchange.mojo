@@ -27,6 +27,7 @@ from flare.http.h1.response_framing import (
     content_end,
 )
 from flare.http.h1.response_head import ResponseHead
+from flare.http.h1.response_progress import ResponseProgress
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
 
@@ -36,45 +37,6 @@ comptime INTERIM_COUNT_MAX = 16
 The RFC sets no limit. Each has a head of its own, so without a bound a server
 could keep a client reading for ever.
 """
-
-
-struct ResponseProgress(Equatable, ImplicitlyCopyable):
-    """What `ResponseExchange.advance` found."""
-
-    var number: UInt8
-    """The case."""
-
-    comptime NEEDS_OCTETS = ResponseProgress(0)
-    """More of the response has to arrive."""
-    comptime INTERIM = ResponseProgress(1)
-    """The head of a 1xx response is complete; the final one follows."""
-    comptime HEAD_READY = ResponseProgress(2)
-    """The final head is complete: set `max_body_size`, go on."""
-    comptime CONTENT = ResponseProgress(3)
-    """A piece of content is in `content()`."""
-    comptime END = ResponseProgress(4)
-    """The response is complete."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
-        self.number = number
-
-    @always_inline
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases.
-
-        Args:
-            other: A case.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.number == other.number
 
 
 comptime _IDLE = UInt8(0)
@@ -353,6 +315,16 @@ struct ResponseExchange(Movable):
             Bytes of `input` that belong to no response; they are its last.
         """
         return len(self.input) - self._trailers_end()
+
+    def has_content(self) -> Bool:
+        """Tells whether content may follow the head that is complete.
+
+        Returns:
+            False if there is none for sure.
+        """
+        if self._end == ContentEnd.SIZED:
+            return self.head.framing.content_length > 0
+        return self._end == ContentEnd.CHUNKED or self._end == ContentEnd.CLOSE
 
     def is_other_protocol(self) -> Bool:
         """Tells whether what follows the head is not HTTP.
