@@ -3,8 +3,8 @@
 from flare.net.error import NetworkError
 from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
-from flare.sys.descriptor import Descriptor
-from flare.sys.errno import EINPROGRESS, OsError
+from flare.sys.descriptor import Descriptor, duplicate_from
+from flare.sys.errno import EINPROGRESS, EMFILE, OsError
 from flare.sys.sock_addr import AF_INET, AF_INET6, SockAddr
 from flare.sys.socket import (
     SHUT_WRITE,
@@ -28,6 +28,9 @@ from flare.sys.socket_option import (
     set_option,
     set_reset_on_close,
 )
+
+comptime LISTEN_BACKLOG = 4_096
+"""Most connections that wait to be accepted; the kernel may allow fewer."""
 
 
 def to_kernel(address: SocketAddr) -> SockAddr:
@@ -133,7 +136,7 @@ struct RawSocket(Movable):
 
     @staticmethod
     def listen_tcp(
-        address: SocketAddr, backlog: Int = 4096
+        address: SocketAddr, backlog: Int = LISTEN_BACKLOG
     ) raises NetworkError -> Self:
         """Makes a socket that waits for TCP connections.
 
@@ -157,6 +160,20 @@ struct RawSocket(Movable):
         socket.listen(backlog)
         return socket^
 
+    def duplicate(self) raises NetworkError -> Self:
+        """Makes a second owner of the same socket.
+
+        Returns:
+            The same socket under another descriptor.
+
+        Raises:
+            NetworkError: If the process has no more descriptors.
+        """
+        var copy = duplicate_from(self._descriptor.number(), 3)
+        if not copy.is_open():
+            raise NetworkError(OsError("fcntl", EMFILE))
+        return Self(owned=copy.release())
+
     @always_inline
     def number(self) -> Int32:
         """Lends the descriptor, for a reactor.
@@ -165,6 +182,14 @@ struct RawSocket(Movable):
             The number, good while this socket lives; -1 if closed.
         """
         return self._descriptor.number()
+
+    def release(mut self) -> Int32:
+        """Gives the socket away.
+
+        Returns:
+            The descriptor, which the caller must close.
+        """
+        return self._descriptor.release()
 
     def is_open(self) -> Bool:
         """Tells whether there is a socket.

@@ -1,6 +1,18 @@
-"""Event loops: selector, timers, wakers."""
+"""Event loops and workers: selector, timers, wakers, threads, processes."""
 
 from flare.runtime.event import Event, Interest
+from flare.runtime.prefork import Prefork
+from flare.runtime.prefork_config import PreforkConfig
+from flare.runtime.prefork_program import (
+    ChildProcess,
+    NoHooks,
+    PreforkHooks,
+    PreforkProgram,
+)
 from flare.runtime.reactor import Reactor
+from flare.runtime.restart_policy import RestartPolicy
+from flare.runtime.scheduler import Scheduler
+from flare.runtime.stats_board import StatsBoard, WorkerStats
 from flare.runtime.timer_wheel import TimerId, TimerWheel
 from flare.runtime.waker import Waker
+from flare.runtime.worker_count import default_worker_count

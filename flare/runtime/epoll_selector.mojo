@@ -6,6 +6,7 @@ from flare.sys.descriptor import Descriptor
 from flare.sys.epoll import (
     EPOLLERR,
     EPOLLET,
+    EPOLLEXCLUSIVE,
     EPOLLHUP,
     EPOLLIN,
     EPOLLOUT,
@@ -31,6 +32,9 @@ def epoll_mask(interest: Interest) -> UInt32:
         `EPOLL` constants, or-ed.
     """
     var mask = UInt32(0)
+    if interest.has(Interest.EXCLUSIVE):
+        # The kernel refuses the flag together with others that we use.
+        return EPOLLIN | EPOLLEXCLUSIVE
     if interest.has(Interest.READ):
         mask |= EPOLLIN | EPOLLRDHUP
     if interest.has(Interest.WRITE):

@@ -15,6 +15,9 @@ struct Interest(Equatable, ImplicitlyCopyable):
     """Octets can be written."""
     comptime EDGE = Interest(4)
     """Report a change once, not a state again and again."""
+    comptime EXCLUSIVE = Interest(8)
+    """Wake one of several selectors that watch the same descriptor, not all
+    of them; a hint, which kqueue does not know."""
     comptime STREAM = Interest(7)
     """Reading and writing, edge-triggered: a connection, registered once."""
 

@@ -40,6 +40,15 @@ def unix_seconds() -> Int:
     return _read[_REALTIME]() // 1_000_000_000
 
 
+def realtime_ns() -> Int:
+    """Reads the time of day.
+
+    Returns:
+        Nanoseconds since 1970-01-01 00:00:00 UTC.
+    """
+    return _read[_REALTIME]()
+
+
 @always_inline
 def coarse_monotonic_ms() -> Int:
     """Reads a clock that never goes back, cheaply.

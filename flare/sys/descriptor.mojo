@@ -132,6 +132,20 @@ def duplicate_from(number: Int32, lowest: Int32) -> Descriptor:
     return Descriptor(owned=_fcntl(number, _F_DUPFD_CLOEXEC, Int(lowest)))
 
 
+def duplicate_to(number: Int32, target: Int32) raises OsError:
+    """Makes a second descriptor of a given number, kept on exec.
+
+    Args:
+        number: An open descriptor, another one than the target.
+        target: What the new one is to be; closed before, if it is open.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    if external_call["dup2", Int32](number, target) < 0:
+        raise OsError("dup2", last_errno())
+
+
 def _fcntl(number: Int32, command: Int, argument: Int) -> Int32:
     return external_call["fcntl", Int32, num_fixed_args=2](
         number, Int32(command), Int32(argument)

@@ -15,6 +15,8 @@ comptime EPOLLHUP: UInt32 = 0x10
 """Both directions have ended."""
 comptime EPOLLRDHUP: UInt32 = 0x2000
 """The peer has ended its direction."""
+comptime EPOLLEXCLUSIVE: UInt32 = 0x10000000
+"""Wake one of several that watch the same descriptor; with EPOLLIN alone."""
 comptime EPOLLET: UInt32 = 0x80000000
 """Report changes only (edge-triggered)."""
 

@@ -11,6 +11,8 @@ comptime EINTR = 4
 """A signal came in between."""
 comptime EBADF = 9
 """Not an open descriptor."""
+comptime ECHILD = 10
+"""No child process."""
 comptime EAGAIN = by_platform(11, 35)
 """Nothing to do right now."""
 comptime ENOMEM = 12

@@ -28,16 +28,9 @@ struct GuardedMemory(Movable):
             OsError: If the kernel refuses.
         """
         self._length = (length + PAGE_LEN - 1) // PAGE_LEN * PAGE_LEN
-        self._address = external_call["mmap", Int](
-            Int(0),
-            self._length + PAGE_LEN,
-            Int32(_PROT_READ_WRITE),
-            Int32(_MAP_PRIVATE_ANONYMOUS),
-            Int32(-1),
-            Int(0),
+        self._address = map_memory(
+            self._length + PAGE_LEN, _MAP_PRIVATE_ANONYMOUS
         )
-        if self._address == -1:
-            raise OsError("mmap", last_errno())
         var result = external_call["mprotect", Int32](
             self._address + self._length, PAGE_LEN, Int32(_PROT_NONE)
         )
@@ -46,9 +39,7 @@ struct GuardedMemory(Movable):
 
     def __deinit__(deinit self):
         """Unmaps the memory."""
-        _ = external_call["munmap", Int32](
-            self._address, self._length + PAGE_LEN
-        )
+        unmap_memory(self._address, self._length + PAGE_LEN)
 
     def last(ref self, length: Int) -> Span[UInt8, origin_of(self)]:
         """Lends the bytes right before the forbidden page.
@@ -70,3 +61,39 @@ struct GuardedMemory(Movable):
             .unsafe_origin_cast[origin_of(self)](),
             length = length,
         }
+
+
+def map_memory(length: Int, flags: Int) raises OsError -> Int:
+    """Maps zeroed memory that can be read and written.
+
+    Args:
+        length: How many bytes.
+        flags: `MAP_` constants.
+
+    Returns:
+        Its address; the caller unmaps it.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    var address = external_call["mmap", Int](
+        Int(0),
+        length,
+        Int32(_PROT_READ_WRITE),
+        Int32(flags),
+        Int32(-1),
+        Int(0),
+    )
+    if address == -1:
+        raise OsError("mmap", last_errno())
+    return address
+
+
+def unmap_memory(address: Int, length: Int):
+    """Gives mapped memory back.
+
+    Args:
+        address: What `map_memory` answered.
+        length: What it was asked for.
+    """
+    _ = external_call["munmap", Int32](address, length)

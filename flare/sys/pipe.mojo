@@ -48,6 +48,22 @@ struct Pipe(Movable):
         """
         return self._writing.number()
 
+    def take_reading(mut self) -> Descriptor:
+        """Takes the end that is read out of the pipe.
+
+        Returns:
+            The descriptor; not open at a second call.
+        """
+        return Descriptor(owned=self._reading.release())
+
+    def take_writing(mut self) -> Descriptor:
+        """Takes the end that is written out of the pipe.
+
+        Returns:
+            The descriptor; not open at a second call.
+        """
+        return Descriptor(owned=self._writing.release())
+
     def ring(self):
         """Makes the reading end ready; a full pipe is ready already."""
         ring_bell(self._writing.number())
@@ -58,20 +74,30 @@ struct Pipe(Movable):
         Returns:
             How many octets there were: how often it was rung.
         """
-        var total = 0
+        return len(self.take())
+
+    def take(mut self) -> List[UInt8]:
+        """Reads all that was written.
+
+        Returns:
+            The octets, in order.
+        """
+        var taken = List[UInt8]()
         var room = Array[UInt8, 64](fill=0)
         while True:
             var count = read_into(self._reading.number(), Span(room))
             if count <= 0:
-                return total
-            total += count
+                return taken^
+            for index in range(count):
+                taken.append(room[index])
 
 
-def ring_bell(writing_number: Int32):
+def ring_bell(writing_number: Int32, octet: UInt8 = 1):
     """Writes one octet into a pipe; safe in a signal handler.
 
     Args:
         writing_number: The writing end of a `Pipe`.
+        octet: What to write.
     """
-    var octet = Array[UInt8, 1](fill=1)
-    _ = write_from(writing_number, Span(octet))
+    var octets = Array[UInt8, 1](fill=octet)
+    _ = write_from(writing_number, Span(octets))

@@ -21,12 +21,38 @@ comptime SIGKILL = 9
 """End at once; cannot be caught."""
 comptime SIGUSR1 = by_platform(10, 30)
 """For the program's own use."""
+comptime SIGUSR2 = by_platform(12, 31)
+"""For the program's own use."""
 comptime SIGPIPE = 13
 """A write to a closed pipe."""
+comptime SIGALRM = 14
+"""The time that `alarm` was set to is over."""
 comptime SIGTERM = 15
 """End in good order."""
+comptime SIGCHLD = by_platform(17, 20)
+"""A child has ended."""
+comptime SIGTTIN = 21
+"""A read from the terminal in the background; by custom: one worker more."""
+comptime SIGTTOU = 22
+"""A write to the terminal in the background; by custom: one worker less."""
+comptime SIGORPHAN = by_platform(40, 30)
+"""The parent has ended; sent by `signal_when_parent_ends`. A real-time signal
+that nothing else uses; on macOS it is never sent."""
 
+comptime MASTER_SIGNALS: Array[Int, 7] = [
+    SIGCHLD,
+    SIGTERM,
+    SIGINT,
+    SIGHUP,
+    SIGUSR2,
+    SIGTTIN,
+    SIGTTOU,
+]
+"""What a supervisor of processes listens to."""
+
+comptime _SIG_DFL = 0
 comptime _SIG_IGN = 1
+comptime _SIG_SETMASK = by_platform(2, 3)
 comptime _SA_RESTART = by_platform(0x10000000, 0x2)
 
 comptime _BELL_NUMBERS: Array[Int, 6] = [
@@ -46,8 +72,30 @@ comptime _Handler = def(Int32) thin abi("C") -> None
 def _on_signal[bell_number: Int](number: Int32) abi("C"):
     # The code that was interrupted may be about to read its errno.
     var interrupted = last_errno()
-    ring_bell(Int32(bell_number))
+    ring_bell(Int32(bell_number), UInt8(number))
     keep_errno(interrupted)
+
+
+def _on_orphaned(number: Int32) abi("C"):
+    _ = external_call["alarm", UInt32](UInt32(ORPHAN_LIFE_S))
+
+
+comptime ORPHAN_LIFE_S = 1
+"""How long a process lives on after its parent's end, in seconds."""
+
+
+def end_soon_when_orphaned() raises OsError:
+    """Lets `SIGORPHAN` set an alarm whose signal ends the process.
+
+    So a process ends even if its loop hangs, and has `ORPHAN_LIFE_S` to finish
+    what it does.
+
+    Raises:
+        OsError: If the handler cannot be installed.
+    """
+    var unused = Array[UInt8, _SAVED_ACTION_LEN](fill=0)
+    _install(Int32(SIGORPHAN), _on_orphaned, unused)
+    restore_default(SIGALRM)
 
 
 struct _LinuxSigAction:
@@ -138,13 +186,29 @@ struct SignalBell(Movable):
         """
         return self._pipe.reading_number()
 
-    def drain(mut self) -> Int:
+    def take(mut self) -> List[Int]:
         """Takes the signals that have arrived.
 
         Returns:
-            How many.
+            Their numbers, in order.
         """
-        return self._pipe.drain()
+        var signals = List[Int]()
+        for octet in self._pipe.take():
+            signals.append(Int(octet))
+        return signals^
+
+    def descriptors(self) -> List[Int32]:
+        """Lends all descriptors, for a forked child to close: they ring for
+        its parent.
+
+        Returns:
+            Numbers, good while this value lives.
+        """
+        return [
+            self._pipe.reading_number(),
+            self._pipe.writing_number(),
+            self._writing.number(),
+        ]
 
 
 def _move_bell(number: Int32, mut moved: Descriptor) raises OsError -> _Handler:
@@ -191,7 +255,51 @@ def _exchange[
 
 def ignore_sigpipe():
     """Lets writes to closed pipes fail with EPIPE instead of ending the process."""
-    _ = external_call["signal", Int](Int32(SIGPIPE), Int(_SIG_IGN))
+    ignore_signal(SIGPIPE)
+
+
+def ignore_signal(signal: Int):
+    """Lets a signal have no effect.
+
+    Args:
+        signal: The signal.
+    """
+    _dispose(signal, _SIG_IGN)
+
+
+def restore_default(signal: Int):
+    """Lets a signal do what it does by default.
+
+    Args:
+        signal: The signal.
+    """
+    _dispose(signal, _SIG_DFL)
+
+
+def _dispose(signal: Int, disposition: Int):
+    _ = external_call["signal", Int](Int32(signal), disposition)
+
+
+struct SignalPause(Movable):
+    """Holds back all signals of the calling thread until `end`."""
+
+    var _saved: Array[UInt64, 16]
+
+    def __init__(out self):
+        """Starts to hold signals back."""
+        self._saved = Array[UInt64, 16](fill=0)
+        _swap_mask(Array[UInt64, 16](fill=UInt64.MAX), self._saved)
+
+    def end(deinit self):
+        """Lets signals through as before; those held back arrive now."""
+        var unused = Array[UInt64, 16](fill=0)
+        _swap_mask(self._saved, unused)
+
+
+def _swap_mask(mask: Array[UInt64, 16], mut saved: Array[UInt64, 16]):
+    _ = external_call["pthread_sigmask", Int32](
+        Int32(_SIG_SETMASK), mask.unsafe_ptr(), saved.unsafe_ptr()
+    )
 
 
 def send_signal(process_id: Int, signal: Int) raises OsError:

@@ -25,7 +25,7 @@ from std.testing import assert_equal, assert_true
 
 def test_signal_bell_counts_each_delivery() raises:
     var bell = SignalBell([SIGTERM, SIGUSR1])
-    assert_equal(bell.drain(), 0)
+    assert_equal(len(bell.take()), 0)
     send_signal(process_id(), SIGTERM)
     send_signal(process_id(), SIGTERM)
     send_signal(process_id(), SIGUSR1)
@@ -41,7 +41,7 @@ def _wait_for(mut bell: SignalBell, wanted: Int) raises -> Int:
     while count < wanted:
         if events.wait(epoll.number(), 5_000) == 0:
             return count
-        count += bell.drain()
+        count += len(bell.take())
     return count
 
 
@@ -73,7 +73,7 @@ def test_signal_bell_that_fails_leaves_no_handler() raises:
     var number = 0
     try:
         var refused = SignalBell([SIGHUP, SIGKILL])
-        _ = refused.drain()
+        _ = refused.take()
     except error:
         number = error.number
     assert_equal(number, EINVAL)

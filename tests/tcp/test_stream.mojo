@@ -200,7 +200,7 @@ struct _Dripping(Task):
     var socket: RawSocket
 
     def run(mut self) raises:
-        var room = List[UInt8](length=4_096, fill=0)
+        var room = List[UInt8](length=65_536, fill=0)
         var nothing = List[PollEntry]()
         while True:
             var count = self.socket.receive(room)
@@ -212,7 +212,7 @@ struct _Dripping(Task):
 
 def test_stream_write_all_has_one_deadline_for_everything() raises:
     # The peer takes some all the time: a timeout that started anew with each
-    # piece would not come for half a minute.
+    # piece would not come before all is written.
     var listener = TcpListener.bind(SocketAddr.localhost(0))
     var client = TcpStream.connect(listener.local_addr())
     var server = listener.accept(PATIENCE_MS).take_socket()

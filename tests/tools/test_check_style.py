@@ -63,7 +63,9 @@ ACCEPTED = {
     "empty initialiser": library(
         "struct S:\n    def __init__(out self):\n        pass\n"
     ),
-    "folder that is no machine's": library('# see "./ro' + 'ot/x", a/wo' + 'rk/b\n'),
+    "folder that is no machine's": library(
+        '# see "./ro' + 'ot/x", a/wo' + "rk/b\n"
+    ),
     "function named fnord": library("def fnord():\n    x = 1\n"),
 }
 
@@ -115,7 +117,10 @@ REFUSED = {
         "SAFETY",
     ),
     "old keyword": (library("fn f():\n    x = 1\n"), "`fn`"),
-    "machine path": ({"tools/t.py": 'x = "/ro' + 'ot/x"\n'}, "path of one machine"),
+    "machine path": (
+        {"tools/t.py": 'x = "/ro' + 'ot/x"\n'},
+        "path of one machine",
+    ),
     "registry": ({"requirements.txt": "# py" + "pi.org\n"}, "registry host"),
     "unused file": (
         {"flare/x/a.mojo": "def f():\n    x = 1\n"},

@@ -11,7 +11,9 @@ def counted(client: Client) -> int:
     return int(client.response().body)
 
 
-@pytest.mark.parametrize("target", [b"/", b"/users/42", b"/users/abcdefghij?x=y"])
+@pytest.mark.parametrize(
+    "target", [b"/", b"/users/42", b"/users/abcdefghij?x=y"]
+)
 @pytest.mark.parametrize("batch", [1, 16], ids=["single", "pipelined"])
 def test_no_allocation_per_request(start, target, batch):
     server = start("counting_server")
@@ -27,7 +29,9 @@ def test_no_allocation_per_request(start, target, batch):
             for _ in range(batch):
                 assert client.response().status == 200
         count = counted(client) - own
-    print(f"\n{target.decode()}: {count} allocations in {REQUEST_COUNT} requests")
+    print(
+        f"\n{target.decode()}: {count} allocations in {REQUEST_COUNT} requests"
+    )
     assert count == 0
 
 
@@ -39,6 +43,8 @@ def test_the_counter_counts(start):
         counted(client)
         own = counted(client)
         for _ in range(100):
-            client.send(b"GET /users/" + long_id + b" HTTP/1.1\r\nHost: a\r\n\r\n")
+            client.send(
+                b"GET /users/" + long_id + b" HTTP/1.1\r\nHost: a\r\n\r\n"
+            )
             assert client.response().body == b"user " + long_id
         assert counted(client) - own >= 100

@@ -196,15 +196,35 @@ REFUSED = [
     refused(
         "9110-7.2 space in Host", 400, b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n"
     ),
-    refused("3986-3.2.2 open bracket", 400, b"GET / HTTP/1.1\r\nHost: [::1\r\n\r\n"),
-    refused("3986-3.2.2 empty literal", 400, b"GET / HTTP/1.1\r\nHost: []\r\n\r\n"),
-    refused("3986-3.2.2 behind the literal", 400, b"GET / HTTP/1.1\r\nHost: [::1]a\r\n\r\n"),
+    refused(
+        "3986-3.2.2 open bracket", 400, b"GET / HTTP/1.1\r\nHost: [::1\r\n\r\n"
+    ),
+    refused(
+        "3986-3.2.2 empty literal", 400, b"GET / HTTP/1.1\r\nHost: []\r\n\r\n"
+    ),
+    refused(
+        "3986-3.2.2 behind the literal",
+        400,
+        b"GET / HTTP/1.1\r\nHost: [::1]a\r\n\r\n",
+    ),
     refused("3986-3.2.3 port", 400, b"GET / HTTP/1.1\r\nHost: a:b\r\n\r\n"),
-    refused("3986-3.2.3 long port", 400, b"GET / HTTP/1.1\r\nHost: a:123456\r\n\r\n"),
-    refused("3986-3.2.3 two ports", 400, b"GET / HTTP/1.1\r\nHost: a:80:90\r\n\r\n"),
-    refused("9112-3.2.2 port", 400, b"GET http://a:b/ HTTP/1.1\r\nHost: a\r\n\r\n"),
-    refused("9112-3.2.3 no port", 400, b"CONNECT a HTTP/1.1\r\nHost: a\r\n\r\n"),
-    refused("9112-3.2.3 IPv6 without port", 400, b"CONNECT [::1] HTTP/1.1\r\nHost: a\r\n\r\n"),
+    refused(
+        "3986-3.2.3 long port", 400, b"GET / HTTP/1.1\r\nHost: a:123456\r\n\r\n"
+    ),
+    refused(
+        "3986-3.2.3 two ports", 400, b"GET / HTTP/1.1\r\nHost: a:80:90\r\n\r\n"
+    ),
+    refused(
+        "9112-3.2.2 port", 400, b"GET http://a:b/ HTTP/1.1\r\nHost: a\r\n\r\n"
+    ),
+    refused(
+        "9112-3.2.3 no port", 400, b"CONNECT a HTTP/1.1\r\nHost: a\r\n\r\n"
+    ),
+    refused(
+        "9112-3.2.3 IPv6 without port",
+        400,
+        b"CONNECT [::1] HTTP/1.1\r\nHost: a\r\n\r\n",
+    ),
     refused("9112-3.2 fragment", 400, b"GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n"),
     refused("9112-3.1 method", 400, b"G(T / HTTP/1.1\r\nHost: a\r\n\r\n"),
     refused("9112-3.1 no method", 400, b" / HTTP/1.1\r\nHost: a\r\n\r\n"),

@@ -19,7 +19,10 @@ REFUSALS = {b"400", b"413", b"414", b"417", b"431", b"501", b"505"}
 def verdict(data: bytes) -> str:
     """Tells from the responses whether a request was refused."""
     for response in data.split(b"HTTP/1.1 ")[1:]:
-        if response[:3] in REFUSALS and b"\r\nConnection: close\r\n" in response:
+        if (
+            response[:3] in REFUSALS
+            and b"\r\nConnection: close\r\n" in response
+        ):
             return "reject"
     return "accept"
 

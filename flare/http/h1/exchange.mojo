@@ -19,6 +19,7 @@ from flare.http.h1.framing import IS_CHUNKED
 from flare.http.h1.limits import HeadLimits
 from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from flare.http.h1.request_head import RequestHead
+from flare.http.message.cancel import CancelFlag
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.path_params import PathParams
 from flare.http.message.request import Request, RequestLine
@@ -232,6 +233,7 @@ struct Exchange(Movable):
         self,
         peer: SocketAddr,
         params: Pointer[PathParams, MutUntrackedOrigin],
+        cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin] = None,
     ) -> Request[o]:
         """Lends the first request.
 
@@ -241,6 +243,7 @@ struct Exchange(Movable):
         Args:
             peer: Where the request came from.
             params: Storage for path parameters that outlives the request.
+            cancel: A flag that outlives the request, if there is one.
 
         Returns:
             The request; without content if the body is not complete.
@@ -284,6 +287,7 @@ struct Exchange(Movable):
             trailers,
             peer=peer,
             params=params,
+            cancel=cancel,
         )
 
 

@@ -1,6 +1,7 @@
 """A request as a handler sees it: a view over the octets that were received."""
 
 from flare.bytes.lend import lend_text
+from flare.http.message.cancel import CancelFlag
 from flare.http.message.cookie import Cookie, parse_cookie_header
 from flare.http.message.fields import Fields
 from flare.http.message.form import FormData, find_query_value
@@ -72,6 +73,8 @@ struct Request[o: ImmOrigin](Movable):
     # SAFETY: the worker that lends the request owns the storage, for longer
     # than the handler's call.
     var _params: Pointer[PathParams, MutUntrackedOrigin]
+    # SAFETY: as for `_params`; nothing for handlers on the worker's own thread.
+    var _cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin]
 
     @always_inline
     def __init__(
@@ -83,6 +86,7 @@ struct Request[o: ImmOrigin](Movable):
         *,
         peer: SocketAddr,
         params: Pointer[PathParams, MutUntrackedOrigin],
+        cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin] = None,
     ):
         """Makes a request from its parts.
 
@@ -93,8 +97,10 @@ struct Request[o: ImmOrigin](Movable):
             trailers: The trailer fields.
             peer: Where the request came from.
             params: Storage for path parameters that outlives the request.
+            cancel: A flag that outlives the request, if there is one.
         """
-        # SAFETY: the caller promises that `params` outlives the request.
+        # SAFETY: the caller promises that `params` and `cancel` outlive the
+        # request.
         self.method = line.method
         self.method_name = line.method_name
         self.version = line.version
@@ -107,6 +113,7 @@ struct Request[o: ImmOrigin](Movable):
         self.peer = peer
         self._authority = line.authority
         self._params = params
+        self._cancel = cancel
 
     def host(self) -> StringSpan[Self.o]:
         """Lends the authority that the request is for.
@@ -153,6 +160,20 @@ struct Request[o: ImmOrigin](Movable):
             Error: If there are too many of them.
         """
         return FormData.parse(self.body)
+
+    def cancelled(self) -> Bool:
+        """Tells whether the response is still wanted.
+
+        A handler that takes long on a thread of `ServerConfig.handler_threads`
+        asks now and then. On a worker's own thread the answer is always False.
+
+        Returns:
+            True if the client has closed its side of the connection, the
+            handler's time is over, or the server ends. A client that only
+            finished sending can still read a response.
+        """
+        # SAFETY: the flag outlives the request.
+        return Bool(self._cancel) and self._cancel.value()[].is_set()
 
     def query_param(self, name: StringSpan) -> String:
         """Reads a parameter of the query.

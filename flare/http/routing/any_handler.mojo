@@ -13,6 +13,7 @@ from std.memory import Allocation, Layout, OpaquePointer, alloc, dealloc
 comptime _Erased = OpaquePointer[MutUntrackedOrigin]
 comptime _Serve = def[o: ImmOrigin](_Erased, Request[o]) raises thin -> Response
 comptime _Limit = def[o: ImmOrigin](_Erased, Request[o]) thin -> Int
+comptime _Blocks = def[o: ImmOrigin](_Erased, Request[o]) thin -> Bool
 
 
 def _serve[
@@ -27,6 +28,13 @@ def _max_body_size[
 ](handler: _Erased, req: Request[o]) -> Int:
     # SAFETY: `AnyHandler` made the pointer from an H of its own.
     return handler.unsafe_bitcast[H]()[].max_body_size(req)
+
+
+def _may_block[
+    H: Handler, o: ImmOrigin
+](handler: _Erased, req: Request[o]) -> Bool:
+    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+    return handler.unsafe_bitcast[H]()[].may_block(req)
 
 
 def _drop[H: Handler](handler: _Erased):
@@ -53,6 +61,7 @@ struct AnyHandler(Handler):
     var _handler: _Erased
     var _call: _Serve
     var _limit: _Limit
+    var _blocks: _Blocks
     var _release: def(_Erased) thin -> None
 
     @implicit
@@ -71,6 +80,7 @@ struct AnyHandler(Handler):
         self._handler = owned.unsafe_bitcast[NoneType]()
         self._call = _serve[H, ...]
         self._limit = _max_body_size[H, ...]
+        self._blocks = _may_block[H, ...]
         self._release = _drop[H]
 
     @implicit
@@ -120,3 +130,14 @@ struct AnyHandler(Handler):
             Its answer.
         """
         return self._limit(self._handler, req)
+
+    def may_block(self, req: Request) -> Bool:
+        """Asks the handler whether it may take long.
+
+        Args:
+            req: The request.
+
+        Returns:
+            Its answer.
+        """
+        return self._blocks(self._handler, req)

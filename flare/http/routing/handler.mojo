@@ -19,8 +19,10 @@ comptime DEFAULT_BODY_LIMIT = -1
 trait Handler(Deinitable, Movable):
     """Answers requests.
 
-    A handler is called by one worker at a time, with requests of many
-    connections. Middleware is a handler that holds another.
+    A server with one worker calls a handler for one request at a time. Several
+    workers, and `ServerConfig.handler_threads`, call it from several threads at
+    once: what it changes must be atomic or locked then. Middleware is a handler
+    that holds another.
     """
 
     def serve(self, req: Request) raises -> Response:
@@ -49,6 +51,21 @@ trait Handler(Deinitable, Movable):
             Bytes, or `DEFAULT_BODY_LIMIT` for the server's own limit.
         """
         return DEFAULT_BODY_LIMIT
+
+    def may_block(self, req: Request) -> Bool:
+        """Tells whether the handler may take long for a request.
+
+        Asked for each request if `ServerConfig.handler_threads` is not 0. If
+        not, the handler is called at once on the worker's own thread, which
+        costs less and waits for no other handler.
+
+        Args:
+            req: The request, without path parameters.
+
+        Returns:
+            True, unless the handler knows better.
+        """
+        return True
 
 
 @fieldwise_init

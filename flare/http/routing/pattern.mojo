@@ -1,5 +1,7 @@
 """The pattern of a route, such as `/users/:id/files/*path`."""
 
+from flare.http.message.path_params import PATH_PARAM_COUNT_MAX
+
 
 @fieldwise_init
 struct RouteError(Copyable, Movable, Writable):
@@ -70,6 +72,31 @@ def parse_pattern(pattern: StringSpan) raises RouteError -> List[Segment]:
     return segments^
 
 
+def param_names(pattern: StringSpan) raises RouteError -> List[String]:
+    """Lists the names of a pattern's parameters.
+
+    Args:
+        pattern: As for `parse_pattern`.
+
+    Returns:
+        The names, in order.
+
+    Raises:
+        RouteError: If the pattern is malformed or has more than
+            `PATH_PARAM_COUNT_MAX` parameters.
+    """
+    var names = List[String]()
+    for segment in parse_pattern(pattern):
+        if segment.kind != SEGMENT_STATIC:
+            names.append(segment.text)
+    if len(names) > PATH_PARAM_COUNT_MAX:
+        raise _error(
+            pattern,
+            String("at most ", PATH_PARAM_COUNT_MAX, " parameters are allowed"),
+        )
+    return names^
+
+
 def _parse_segment(
     pattern: StringSpan, part: StringSpan, before: List[Segment]
 ) raises RouteError -> Segment:
@@ -113,5 +140,5 @@ def _is_name(name: StringSpan) -> Bool:
     return True
 
 
-def _error(pattern: StringSpan, reason: StaticString) -> RouteError:
+def _error(pattern: StringSpan, reason: StringSpan) -> RouteError:
     return RouteError(String("'", pattern, "': ", reason))

@@ -16,6 +16,8 @@ struct Route(Movable):
     """What answers."""
     var max_body_size: Int
     """Most content in bytes, or `DEFAULT_BODY_LIMIT`."""
+    var may_block: Bool
+    """False if the handler never takes long."""
 
     def __init__(
         out self,
@@ -24,6 +26,7 @@ struct Route(Movable):
         var names: List[String],
         var handler: AnyHandler,
         max_body_size: Int,
+        may_block: Bool,
     ):
         """Makes a route.
 
@@ -33,12 +36,14 @@ struct Route(Movable):
             names: The names of its parameters, in order.
             handler: What answers.
             max_body_size: Most content in bytes, or `DEFAULT_BODY_LIMIT`.
+            may_block: False if the handler never takes long.
         """
         self.method = method
         self.pattern = String(pattern)
         self.names = names^
         self.handler = handler^
         self.max_body_size = max_body_size
+        self.may_block = may_block
 
     def take_handler(deinit self) -> AnyHandler:
         """Takes the handler out.

@@ -1,9 +1,6 @@
 """The router: a handler that chooses among handlers by method and path."""
 
-from flare.bytes.lend import lend_text
 from flare.http.message.method import Method
-from flare.http.message.path_params import PATH_PARAM_COUNT_MAX
-from flare.http.message.percent import PercentError, percent_decode
 from flare.http.message.request import Request
 from flare.http.message.response import (
     Response,
@@ -13,12 +10,9 @@ from flare.http.message.response import (
 )
 from flare.http.routing.allow import with_allow
 from flare.http.routing.any_handler import AnyHandler
+from flare.http.routing.capturing import capture
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
-from flare.http.routing.pattern import (
-    RouteError,
-    SEGMENT_STATIC,
-    parse_pattern,
-)
+from flare.http.routing.pattern import RouteError, param_names
 from flare.http.routing.route import Route
 from flare.http.routing.route_tree import ANY_METHOD, RouteMatch, RouteTree
 
@@ -51,6 +45,7 @@ struct Router(Handler):
         var handler: AnyHandler,
         *,
         max_body_size: Int = DEFAULT_BODY_LIMIT,
+        may_block: Bool = True,
     ) raises RouteError:
         """Registers a handler for a method and a pattern.
 
@@ -60,6 +55,8 @@ struct Router(Handler):
             handler: A plain function or any `Handler`.
             max_body_size: Most content in bytes, in place of the server's
                 limit.
+            may_block: False if the handler never takes long; see
+                `Handler.may_block`.
 
         Raises:
             RouteError: If the method is not registered, the pattern is
@@ -69,7 +66,7 @@ struct Router(Handler):
             raise RouteError(
                 String("'", pattern, "': the method is not registered")
             )
-        self._add(method.number, pattern, handler^, max_body_size)
+        self._add(method.number, pattern, handler^, max_body_size, may_block)
 
     def get(
         mut self,
@@ -77,6 +74,7 @@ struct Router(Handler):
         var handler: AnyHandler,
         *,
         max_body_size: Int = DEFAULT_BODY_LIMIT,
+        may_block: Bool = True,
     ) raises RouteError:
         """Registers a handler for GET; see `route`.
 
@@ -84,11 +82,14 @@ struct Router(Handler):
             pattern: The pattern.
             handler: A function or a `Handler`.
             max_body_size: Most content in bytes.
+            may_block: As for `route`.
 
         Raises:
             RouteError: As `route` does.
         """
-        self._add(Method.GET.number, pattern, handler^, max_body_size)
+        self._add(
+            Method.GET.number, pattern, handler^, max_body_size, may_block
+        )
 
     def head(
         mut self,
@@ -96,6 +97,7 @@ struct Router(Handler):
         var handler: AnyHandler,
         *,
         max_body_size: Int = DEFAULT_BODY_LIMIT,
+        may_block: Bool = True,
     ) raises RouteError:
         """Registers a handler for HEAD; see `route`.
 
@@ -103,11 +105,14 @@ struct Router(Handler):
             pattern: The pattern.
             handler: A function or a `Handler`.
             max_body_size: Most content in bytes.
+            may_block: As for `route`.
 
         Raises:
             RouteError: As `route` does.
         """
-        self._add(Method.HEAD.number, pattern, handler^, max_body_size)
+        self._add(
+            Method.HEAD.number, pattern, handler^, max_body_size, may_block
+        )
 
     def post(
         mut self,
@@ -115,6 +120,7 @@ struct Router(Handler):
         var handler: AnyHandler,
         *,
         max_body_size: Int = DEFAULT_BODY_LIMIT,
+        may_block: Bool = True,
     ) raises RouteError:
         """Registers a handler for POST; see `route`.
 
@@ -122,11 +128,14 @@ struct Router(Handler):
             pattern: The pattern.
             handler: A function or a `Handler`.
             max_body_size: Most content in bytes.
+            may_block: As for `route`.
 
         Raises:
             RouteError: As `route` does.
         """
-        self._add(Method.POST.number, pattern, handler^, max_body_size)
+        self._add(
+            Method.POST.number, pattern, handler^, max_body_size, may_block
+        )
 
     def put(
         mut self,
@@ -134,6 +143,7 @@ struct Router(Handler):
         var handler: AnyHandler,
         *,
         max_body_size: Int = DEFAULT_BODY_LIMIT,
+        may_block: Bool = True,
     ) raises RouteError:
         """Registers a handler for PUT; see `route`.
 
@@ -141,11 +151,14 @@ struct Router(Handler):
             pattern: The pattern.
             handler: A function or a `Handler`.
             max_body_size: Most content in bytes.
+            may_block: As for `route`.
 
         Raises:
             RouteError: As `route` does.
         """
-        self._add(Method.PUT.number, pattern, handler^, max_body_size)
+        self._add(
+            Method.PUT.number, pattern, handler^, max_body_size, may_block
+        )
 
     def patch(
         mut self,
@@ -153,6 +166,7 @@ struct Router(Handler):
         var handler: AnyHandler,
         *,
         max_body_size: Int = DEFAULT_BODY_LIMIT,
+        may_block: Bool = True,
     ) raises RouteError:
         """Registers a handler for PATCH; see `route`.
 
@@ -160,11 +174,14 @@ struct Router(Handler):
             pattern: The pattern.
             handler: A function or a `Handler`.
             max_body_size: Most content in bytes.
+            may_block: As for `route`.
 
         Raises:
             RouteError: As `route` does.
         """
-        self._add(Method.PATCH.number, pattern, handler^, max_body_size)
+        self._add(
+            Method.PATCH.number, pattern, handler^, max_body_size, may_block
+        )
 
     def delete(
         mut self,
@@ -172,6 +189,7 @@ struct Router(Handler):
         var handler: AnyHandler,
         *,
         max_body_size: Int = DEFAULT_BODY_LIMIT,
+        may_block: Bool = True,
     ) raises RouteError:
         """Registers a handler for DELETE; see `route`.
 
@@ -179,11 +197,14 @@ struct Router(Handler):
             pattern: The pattern.
             handler: A function or a `Handler`.
             max_body_size: Most content in bytes.
+            may_block: As for `route`.
 
         Raises:
             RouteError: As `route` does.
         """
-        self._add(Method.DELETE.number, pattern, handler^, max_body_size)
+        self._add(
+            Method.DELETE.number, pattern, handler^, max_body_size, may_block
+        )
 
     def options(
         mut self,
@@ -191,6 +212,7 @@ struct Router(Handler):
         var handler: AnyHandler,
         *,
         max_body_size: Int = DEFAULT_BODY_LIMIT,
+        may_block: Bool = True,
     ) raises RouteError:
         """Registers a handler for OPTIONS; see `route`.
 
@@ -198,11 +220,14 @@ struct Router(Handler):
             pattern: The pattern.
             handler: A function or a `Handler`.
             max_body_size: Most content in bytes.
+            may_block: As for `route`.
 
         Raises:
             RouteError: As `route` does.
         """
-        self._add(Method.OPTIONS.number, pattern, handler^, max_body_size)
+        self._add(
+            Method.OPTIONS.number, pattern, handler^, max_body_size, may_block
+        )
 
     def all(
         mut self,
@@ -210,6 +235,7 @@ struct Router(Handler):
         var handler: AnyHandler,
         *,
         max_body_size: Int = DEFAULT_BODY_LIMIT,
+        may_block: Bool = True,
     ) raises RouteError:
         """Registers a handler for every method that has no route of its own.
 
@@ -217,11 +243,12 @@ struct Router(Handler):
             pattern: The pattern.
             handler: A plain function or any `Handler`.
             max_body_size: Most content in bytes.
+            may_block: As for `route`.
 
         Raises:
             RouteError: As `route` does.
         """
-        self._add(ANY_METHOD, pattern, handler^, max_body_size)
+        self._add(ANY_METHOD, pattern, handler^, max_body_size, may_block)
 
     def fallback(mut self, var handler: AnyHandler):
         """Sets what answers paths without a route, in place of 404.
@@ -255,7 +282,8 @@ struct Router(Handler):
                 pattern += route.pattern
             var method = route.method
             var limit = route.max_body_size
-            self._add(method, pattern, route^.take_handler(), limit)
+            var blocks = route.may_block
+            self._add(method, pattern, route^.take_handler(), limit, blocks)
 
     def _add(
         mut self,
@@ -263,21 +291,9 @@ struct Router(Handler):
         pattern: StringSpan,
         var handler: AnyHandler,
         max_body_size: Int,
+        may_block: Bool,
     ) raises RouteError:
-        var names = List[String]()
-        for segment in parse_pattern(pattern):
-            if segment.kind != SEGMENT_STATIC:
-                names.append(segment.text)
-        if len(names) > PATH_PARAM_COUNT_MAX:
-            raise RouteError(
-                String(
-                    "'",
-                    pattern,
-                    "': at most ",
-                    PATH_PARAM_COUNT_MAX,
-                    " parameters are allowed",
-                )
-            )
+        var names = param_names(pattern)
         var standing = self._tree.add(method, pattern, len(self._routes))
         if standing:
             raise RouteError(
@@ -290,7 +306,7 @@ struct Router(Handler):
                 )
             )
         self._routes.append(
-            Route(method, pattern, names^, handler^, max_body_size)
+            Route(method, pattern, names^, handler^, max_body_size, may_block)
         )
 
     def serve(self, req: Request) raises -> Response:
@@ -308,7 +324,9 @@ struct Router(Handler):
         var found = RouteMatch()
         try:
             self._tree.find(req.method, req.path.as_bytes(), found)
-            if found.route >= 0 and not self._capture(req, found):
+            if found.route >= 0 and not capture(
+                req, found, self._routes[found.route].names
+            ):
                 return internal_error("too many path parameters")
         except error:
             return bad_request(String(error))
@@ -326,36 +344,6 @@ struct Router(Handler):
             return Response(501)
         return with_allow(Response(405), found.allowed)
 
-    def _capture(
-        self, req: Request, found: RouteMatch
-    ) raises PercentError -> Bool:
-        """Stores the values of the route's parameters with the request; False
-        if nested routers have captured too many."""
-        # SAFETY: pattern names live in this router and values in the request;
-        # both outlive the handler's call.
-        ref params = req.route_params()[]
-        ref names = self._routes[found.route].names
-        var path = req.path.as_bytes()
-        for index in range(found.capture_count):
-            var capture = found.captures[index]
-            var name = lend_text[ImmUntrackedOrigin](
-                names[index].unsafe_ptr(), names[index].byte_length()
-            )
-            var value = path[capture.start : capture.end]
-            var is_kept: Bool
-            if capture.is_encoded:
-                is_kept = params.add_decoded(name, percent_decode(value))
-            else:
-                is_kept = params.add(
-                    name,
-                    lend_text[ImmUntrackedOrigin](
-                        value.unsafe_ptr(), len(value)
-                    ),
-                )
-            if not is_kept:
-                return False
-        return True
-
     def max_body_size(self, req: Request) -> Int:
         """Gives the limit of the request's route.
 
@@ -365,11 +353,7 @@ struct Router(Handler):
         Returns:
             Bytes, or `DEFAULT_BODY_LIMIT`.
         """
-        var found = RouteMatch()
-        try:
-            self._tree.find(req.method, req.path.as_bytes(), found)
-        except error:
-            return DEFAULT_BODY_LIMIT
+        var found = self._find(req)
         if found.route < 0:
             if found.allowed == 0 and self._fallback:
                 return self._fallback.value().max_body_size(req)
@@ -378,3 +362,28 @@ struct Router(Handler):
         if route.max_body_size != DEFAULT_BODY_LIMIT:
             return route.max_body_size
         return route.handler.max_body_size(req)
+
+    def may_block(self, req: Request) -> Bool:
+        """Asks the request's route whether it may take long.
+
+        Args:
+            req: The request.
+
+        Returns:
+            Its answer; False for what the router answers by itself.
+        """
+        var found = self._find(req)
+        if found.route < 0:
+            var falls_back = found.allowed == 0 and Bool(self._fallback)
+            return falls_back and self._fallback.value().may_block(req)
+        ref route = self._routes[found.route]
+        return route.may_block and route.handler.may_block(req)
+
+    def _find(self, req: Request) -> RouteMatch:
+        """Finds the route of a request; none for a malformed path."""
+        var found = RouteMatch()
+        try:
+            self._tree.find(req.method, req.path.as_bytes(), found)
+        except error:
+            return RouteMatch()
+        return found^

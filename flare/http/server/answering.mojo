@@ -9,6 +9,7 @@ from flare.http.h1.serialiser import (
     write_response_head,
 )
 from flare.http.message.method import Method
+from flare.http.message.request import Request
 from flare.http.message.response import Response, internal_error
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
 from flare.http.server.connection import Connection
@@ -51,14 +52,36 @@ def answer[
     Returns:
         What became of it.
     """
+    var response = _call(exchange, connection, state, handler)
+    return conclude(exchange, connection, state, response^)
+
+
+@always_inline
+def conclude(
+    mut exchange: Exchange,
+    mut connection: Connection,
+    mut state: WorkerState,
+    var response: Response,
+) -> Answer:
+    """Puts the response to the complete request that is first into the output.
+
+    Args:
+        exchange: Has the request; it is dropped.
+        connection: Where it came from.
+        state: The worker's state.
+        response: What the handler answered.
+
+    Returns:
+        What became of it.
+    """
     var is_head = exchange.head.method == Method.HEAD
     var minor_version = exchange.head.minor_version
     var keeps_alive = (
         exchange.head.framing.keeps_alive(minor_version)
         and not state.is_draining
     )
-    var response = _call(exchange, connection, state, handler)
     connection.request_count += 1
+    state.request_count += 1
     var request_max = state.config.max_keepalive_requests
     if unlikely(
         request_max > 0 and connection.request_count >= UInt64(request_max)
@@ -91,6 +114,27 @@ def _call[
     var request = exchange.request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer()
     )
+    return call_handler(handler, request, state.config.logs_errors)
+
+
+@always_inline
+def call_handler[
+    H: Handler, o: ImmOrigin
+](handler: H, request: Request[o], logs_errors: Bool) -> Response:
+    """Lets a handler answer, whatever it does.
+
+    Parameters:
+        H: The handler's type.
+        o: Where the request's octets live.
+
+    Args:
+        handler: Answers.
+        request: The request.
+        logs_errors: True to log what the handler raises.
+
+    Returns:
+        Its response; 500 if it raises or gives what is no final response.
+    """
     try:
         var response = handler.serve(request)
         var code = response.status.code
@@ -99,9 +143,40 @@ def _call[
             raise Error("a handler answered with status ", code)
         return response^
     except error:
-        if state.config.logs_errors:
+        if logs_errors:
             log_handler_error(request, error)
         return internal_error()
+
+
+def may_block[
+    H: Handler
+](
+    exchange: Exchange,
+    connection: Connection,
+    mut state: WorkerState,
+    handler: H,
+) -> Bool:
+    """Asks the handler whether it may take long for the complete request.
+
+    Parameters:
+        H: The handler's type.
+
+    Args:
+        exchange: Has the request.
+        connection: Where it came from.
+        state: The worker's state.
+        handler: Knows.
+
+    Returns:
+        Its answer.
+    """
+    state.params[].clear()
+    # SAFETY: as in `_call`.
+    return handler.may_block(
+        exchange.request[ImmUntrackedOrigin](
+            connection.peer, state.params_pointer()
+        )
+    )
 
 
 @always_inline
@@ -208,6 +283,29 @@ def answer_overload(mut connection: Connection, mut state: WorkerState):
     )
 
 
+@no_inline
+def answer_late(mut connection: Connection, mut state: WorkerState):
+    """Puts the answer in place of a handler that takes too long into the
+    output; it is the last one.
+
+    Args:
+        connection: Where it goes.
+        state: The worker's state.
+    """
+    _append_closing(
+        connection, state, 503, "the answer could not be made in time"
+    )
+
+
+def busy() -> Response:
+    """Makes the answer for when all handler threads and their queue are full.
+
+    Returns:
+        A 503 with Retry-After (RFC 9110 section 10.2.3).
+    """
+    return _refusal(503, "the server is busy\n")
+
+
 def _append_closing(
     mut connection: Connection,
     mut state: WorkerState,
@@ -215,6 +313,15 @@ def _append_closing(
     var reason: String,
 ):
     reason += "\n"
+    _ = append_response(
+        connection,
+        state,
+        _refusal(status, reason^),
+        ResponseFraming(False, False, 1),
+    )
+
+
+def _refusal(status: Int, var reason: String) -> Response:
     var response = Response(
         status, reason^, content_type="text/plain; charset=utf-8"
     )
@@ -223,6 +330,4 @@ def _append_closing(
             response.headers.set("Retry-After", "1")
         except error:
             print(error)
-    _ = append_response(
-        connection, state, response^, ResponseFraming(False, False, 1)
-    )
+    return response^

@@ -1,6 +1,7 @@
 """What a server allows, and how long it waits."""
 
 from flare.http.h1.limits import HeadLimits
+from flare.http.server.listeners import ListenerMode
 
 comptime _HEAD_LEN_MAX = 65_000
 # Offsets in a `FieldLine` have 16 bits; a request line has some octets beside
@@ -60,11 +61,27 @@ struct ServerConfig(Copyable, Movable):
     var write_timeout_ms: Int
     """For sending what the client was not ready to take at once. Default
     30 s."""
+    var handler_threads: Int
+    """Threads of each worker that run handlers which may block; see
+    `Handler.may_block`. Default 0: handlers run on the worker's own thread."""
+    var handler_queue: Int
+    """Requests that may wait for such a thread; beyond it 503. Default 1,024.
+    """
+    var handler_timeout_ms: Int
+    """For a handler on such a thread, waiting included; then 503, and
+    `Request.cancelled` is true. Default 60 s."""
     var linger_timeout_ms: Int
     """For a client to read the last response before its connection is closed.
     Default 2 s."""
     var shutdown_timeout_ms: Int
     """For requests under way when the server is told to stop. Default 30 s."""
+    var listener: ListenerMode
+    """How several workers get their connections. Default
+    `ListenerMode.PER_WORKER`."""
+    var inherits_listeners: Bool
+    """True to take over listening sockets that a service manager, or a former
+    version of the program at SIGUSR2, hands over (`LISTEN_FDS`, `LISTEN_PID`),
+    in place of making one. Default False."""
     var handles_signals: Bool
     """True to stop in good order at SIGTERM and SIGINT. Default True."""
     var logs_errors: Bool
@@ -84,8 +101,13 @@ struct ServerConfig(Copyable, Movable):
         min_body_rate: Int = 16 * 1024,
         idle_timeout_ms: Int = 60_000,
         write_timeout_ms: Int = 30_000,
+        handler_threads: Int = 0,
+        handler_queue: Int = 1_024,
+        handler_timeout_ms: Int = 60_000,
         linger_timeout_ms: Int = 2_000,
         shutdown_timeout_ms: Int = 30_000,
+        listener: ListenerMode = ListenerMode.PER_WORKER,
+        inherits_listeners: Bool = False,
         handles_signals: Bool = True,
         logs_errors: Bool = True,
     ):
@@ -103,8 +125,14 @@ struct ServerConfig(Copyable, Movable):
             min_body_rate: Bytes a second that prolong `body_timeout_ms`.
             idle_timeout_ms: Between requests.
             write_timeout_ms: For sending to a slow client.
+            handler_threads: Threads of each worker for handlers that block.
+            handler_queue: Requests that may wait for such a thread.
+            handler_timeout_ms: For a handler on such a thread.
             linger_timeout_ms: For a client to read the last response.
             shutdown_timeout_ms: For requests under way at shutdown.
+            listener: How several workers get their connections.
+            inherits_listeners: Whether `bind` looks for sockets that were
+                handed over.
             handles_signals: Whether SIGTERM and SIGINT stop the server.
             logs_errors: Whether errors of handlers are written to standard
                 error.
@@ -120,8 +148,13 @@ struct ServerConfig(Copyable, Movable):
         self.min_body_rate = min_body_rate
         self.idle_timeout_ms = idle_timeout_ms
         self.write_timeout_ms = write_timeout_ms
+        self.handler_threads = handler_threads
+        self.handler_queue = handler_queue
+        self.handler_timeout_ms = handler_timeout_ms
         self.linger_timeout_ms = linger_timeout_ms
         self.shutdown_timeout_ms = shutdown_timeout_ms
+        self.listener = listener
+        self.inherits_listeners = inherits_listeners
         self.handles_signals = handles_signals
         self.logs_errors = logs_errors
 
@@ -154,6 +187,9 @@ struct ServerConfig(Copyable, Movable):
         _check_time("body_timeout_ms", self.body_timeout_ms)
         _check_time("idle_timeout_ms", self.idle_timeout_ms)
         _check_time("write_timeout_ms", self.write_timeout_ms)
+        _check_range("handler_threads", self.handler_threads, 0, 4_096)
+        _check_range("handler_queue", self.handler_queue, 1, 1 << 20)
+        _check_time("handler_timeout_ms", self.handler_timeout_ms)
         _check_time("linger_timeout_ms", self.linger_timeout_ms)
         _check_time("shutdown_timeout_ms", self.shutdown_timeout_ms)
         if self.max_header_size + self.max_target_size > _HEAD_LEN_MAX:

@@ -2,11 +2,12 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.h1.exchange import Exchange
+from flare.http.message.cancel import CancelFlag
 from flare.http.message.body import Body
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.timer_wheel import TimerId
-from std.memory import OwnedPointer
+from std.memory import ArcPointer, OwnedPointer
 
 comptime PHASE_IDLE: UInt8 = 0
 """Between requests."""
@@ -18,6 +19,9 @@ comptime PHASE_WRITE: UInt8 = 3
 """The client is not ready to take what is to be sent."""
 comptime PHASE_LINGER: UInt8 = 4
 """All is sent and the own direction ended; the client may still read."""
+
+comptime PHASE_HANDLER: UInt8 = 5
+"""A handler on another thread has the request."""
 
 comptime NEVER_MS = Int.MAX
 """A time that never comes."""
@@ -92,6 +96,8 @@ struct Connection(Movable):
     """True if the client may not have been read to the end when it closes."""
     var has_unread: Bool
     """True if octets may wait in the socket that no event will announce."""
+    var peer_has_ended: Bool
+    """True if the client has closed its side, or the connection failed."""
     var is_ready: Bool
     """True if the connection is on the worker's ready list."""
     var request_count: UInt64
@@ -111,6 +117,9 @@ struct Connection(Movable):
     var tail: Optional[OwnedPointer[Tail]]
     """What is still to be sent."""
 
+    var job: Optional[ArcPointer[CancelFlag]]
+    """The flag of the request that a handler on another thread has."""
+
     def __init__(out self):
         """Makes a free slot."""
         self.socket = RawSocket(owned=-1)
@@ -120,6 +129,7 @@ struct Connection(Movable):
         self.closes = False
         self.lingers = False
         self.has_unread = False
+        self.peer_has_ended = False
         self.is_ready = False
         self.request_count = 0
         self.phase_request = 0
@@ -129,6 +139,7 @@ struct Connection(Movable):
         self.timer = TimerId.NONE
         self.exchange = None
         self.tail = None
+        self.job = None
 
     def open(mut self, var socket: RawSocket, peer: SocketAddr):
         """Starts a connection in this slot.
@@ -143,6 +154,7 @@ struct Connection(Movable):
         self.closes = False
         self.lingers = False
         self.has_unread = False
+        self.peer_has_ended = False
         self.is_ready = False
         self.request_count = 0
         self.phase_request = 0
@@ -165,6 +177,12 @@ struct Connection(Movable):
         self.phase_request = self.request_count
         self.phase_start_ms = now_ms
         self.deadline_ms = now_ms + timeout_ms
+
+    def cancel_job(mut self):
+        """Tells a handler on another thread that nobody waits for it, if there
+        is one; what it answers is dropped."""
+        if self.job:
+            self.job.take()[].set()
 
     def take_exchange(mut self) -> OwnedPointer[Exchange]:
         """Takes the part of a request out; there must be one.

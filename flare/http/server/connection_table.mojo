@@ -65,6 +65,7 @@ struct ConnectionTable(Movable, Sized):
         """
         ref connection = self._slots[slot]
         connection.socket.close()
+        connection.cancel_job()
         connection.exchange = None
         connection.tail = None
         connection.generation += 1

@@ -8,65 +8,26 @@ from flare.http.h1.exchange import Exchange, Progress
 from flare.http.h1.framing import EXPECTS_CONTINUE
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.routing.handler import Handler
-from flare.http.server.answering import answer, answer_error, body_limit
+from flare.http.server.answering import (
+    answer,
+    answer_error,
+    body_limit,
+    may_block,
+)
 from flare.http.server.connection import (
     Connection,
     PHASE_BODY,
     PHASE_HEAD,
     PHASE_IDLE,
-    PHASE_LINGER,
     PHASE_WRITE,
 )
-from flare.http.server.sending import flush, send_tail
+from flare.http.server.fate import Fate
+from flare.http.server.sending import deliver, flush, send_tail
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
 
-
-struct Fate(Equatable, ImplicitlyCopyable):
-    """What is to happen to a connection."""
-
-    var number: UInt8
-    """The case."""
-
-    comptime WAITS = Fate(0)
-    """It waits for its client."""
-    comptime CLOSES = Fate(1)
-    """It is over."""
-    comptime GIVES_WAY = Fate(2)
-    """It could go on, and does so in the next round."""
-    comptime ENDS = Fate(3)
-    """The last response is sent, or parked; the client may still read it."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
-        self.number = number
-
-    @always_inline
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases.
-
-        Args:
-            other: A case.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.number == other.number
-
-
-comptime LINGER_LEN_MAX = 1 << 20
-"""Most octets dropped at one event behind the last response, in bytes.
-
-A client that sends more in one go is cut off; what comes in all is bounded by
-`linger_timeout_ms`.
-"""
 
 comptime _READ_COUNT_MAX = 16
 # Reads of one round when the end of the stream is looked for; a client that
@@ -133,17 +94,24 @@ def _drive_partial[
     var arrived = max(len(box[].input), 4_096)
     box[].input.reserve(min(max(missing, 4_096), arrived))
     var fate = _read(connection, box[], state, handler, is_closed)
-    _put_back(connection, box^, state, fate)
+    put_back(connection, box^, state, fate)
     return fate
 
 
-def _put_back(
+def put_back(
     mut connection: Connection,
     var box: OwnedPointer[Exchange],
     mut state: WorkerState,
     fate: Fate,
 ):
-    """Keeps an exchange with the connection while it has a part of a request."""
+    """Keeps an exchange with the connection while it has a part of a request.
+
+    Args:
+        connection: The connection.
+        box: Its exchange.
+        state: The worker's state, which takes the exchange back otherwise.
+        fate: What is to happen to the connection.
+    """
     if box[].is_idle() or fate == Fate.CLOSES or fate == Fate.ENDS:
         state.give_exchange(box^)
     else:
@@ -227,6 +195,9 @@ def process[
             break
         if progress == Progress.NEEDS_OCTETS:
             break
+        if unlikely(state.config.handler_threads > 0):
+            if may_block(exchange, connection, state, handler):
+                return _park(connection, state)
         var result = answer(exchange, connection, state, handler)
         if unlikely(result.is_broken):
             return Fate.CLOSES
@@ -236,17 +207,17 @@ def process[
                 return Fate.CLOSES
         if unlikely(connection.tail.__bool__()):
             break
-    if likely(not connection.tail.__bool__()):
-        if unlikely(not flush(connection, state.out)):
-            return Fate.CLOSES
-    elif len(state.out) > 0:
-        ref tail = connection.tail.value()[]
-        tail.octets.append(state.out.span())
-        state.out.clear()
+    if unlikely(not deliver(connection, state.out)):
+        return Fate.CLOSES
     if unlikely(not keeps_alive):
         connection.lingers = connection.lingers or len(exchange.input) > 0
         return Fate.ENDS
     return _settle(connection, exchange, state)
+
+
+def _park(mut connection: Connection, mut state: WorkerState) -> Fate:
+    """Sends what came before a request that is handed to another thread."""
+    return Fate.PARKS if deliver(connection, state.out) else Fate.CLOSES
 
 
 def _ask_for_content(exchange: Exchange, mut state: WorkerState):
@@ -326,7 +297,7 @@ def resume[
     if connection.exchange:
         var box = connection.take_exchange()
         var fate = process(connection, box[], state, handler)
-        _put_back(connection, box^, state, fate)
+        put_back(connection, box^, state, fate)
         if fate != Fate.WAITS or connection.tail:
             return fate
     if connection.has_unread:
@@ -337,53 +308,3 @@ def resume[
         connection.phase = PHASE_IDLE
         connection.deadline_ms = state.now_ms + state.config.idle_timeout_ms
     return Fate.WAITS
-
-
-def end(mut connection: Connection, mut state: WorkerState) -> Fate:
-    """Ends a connection whose last response is in the output, sent or parked.
-
-    A client that has not been read to the end would be sent a reset by close,
-    which can destroy the response on its way (RFC 9112 section 9.6). So the
-    own direction ends first, and what still comes is read for a while.
-
-    Args:
-        connection: The connection.
-        state: The worker's state.
-
-    Returns:
-        What is to happen to it.
-    """
-    connection.closes = True
-    if connection.tail:
-        connection.begin_phase(
-            PHASE_WRITE, state.now_ms, state.config.write_timeout_ms
-        )
-        return Fate.WAITS
-    if not connection.lingers:
-        return Fate.CLOSES
-    connection.socket.finish_writing()
-    connection.begin_phase(
-        PHASE_LINGER, state.now_ms, state.config.linger_timeout_ms
-    )
-    return Fate.GIVES_WAY
-
-
-def discard(mut connection: Connection, mut scratch: Exchange) -> Fate:
-    """Reads and drops what a client sends behind its last response.
-
-    Args:
-        connection: A lingering connection.
-        scratch: The worker's own exchange, idle; idle again afterwards.
-
-    Returns:
-        CLOSES at the end of the stream, or if the client sends too much.
-    """
-    var total = 0
-    while total < LINGER_LEN_MAX:
-        var count = connection.socket.receive(scratch.input.room())
-        if count == -EAGAIN:
-            return Fate.WAITS
-        if count <= 0 and count != -EINTR:
-            return Fate.CLOSES
-        total += max(count, 0)
-    return Fate.CLOSES

@@ -36,6 +36,26 @@ def flush(mut connection: Connection, mut out: Buffer) -> Bool:
     return _park(connection, out, Body(), count)
 
 
+@always_inline
+def deliver(mut connection: Connection, mut out: Buffer) -> Bool:
+    """Sends the octets at hand, behind the tail if there is one.
+
+    Args:
+        connection: Where to.
+        out: The octets; empty afterwards.
+
+    Returns:
+        False if the connection is broken.
+    """
+    if likely(not connection.tail.__bool__()):
+        return flush(connection, out)
+    if len(out) > 0:
+        ref tail = connection.tail.value()[]
+        tail.octets.append(out.span())
+        out.clear()
+    return True
+
+
 def flush_with_body(
     mut connection: Connection, mut out: Buffer, var body: Body
 ) -> Bool:

@@ -2,23 +2,29 @@
 
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.server.config import ServerConfig
+from flare.http.server.figures import Figures
+from flare.http.server.handles import ShutdownHandle, StatsHandle
+from flare.http.server.listeners import Listeners
+from flare.http.server.processes import ServerProgram
 from flare.http.server.stopping import StopRequests
+from flare.http.server.threads import (
+    ThreadPlan,
+    check_worker_count,
+    serve_on_threads,
+)
 from flare.http.server.worker import Worker
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
+from flare.runtime.prefork import Prefork
+from flare.runtime.prefork_config import PreforkConfig
+from flare.runtime.prefork_program import NoHooks, PreforkHooks
+from flare.runtime.service_manager import inherited_listeners
+from flare.runtime.stats_board import StatsBoard, WorkerStats
 from flare.runtime.waker import Waker
+from flare.runtime.worker_count import default_worker_count
+from flare.sys.platform import IS_MACOS
 from flare.sys.signal import ignore_sigpipe
-
-
-@fieldwise_init
-struct ShutdownHandle(Copyable, Movable):
-    """Stops a server from another thread, or from a handler."""
-
-    var _waker: Waker
-
-    def shutdown(self):
-        """Stops the server in good order; a second call stops it at once."""
-        self._waker.wake()
+from std.memory import ArcPointer
 
 
 struct HttpServer(Movable):
@@ -28,10 +34,11 @@ struct HttpServer(Movable):
     server.serve(router^)
     """
 
-    var _listener: RawSocket
+    var _listeners: List[RawSocket]
     var _address: SocketAddr
     var _config: ServerConfig
     var _waker: Waker
+    var _board: ArcPointer[StatsBoard]
 
     def __init__(
         out self, var listener: RawSocket, var config: ServerConfig
@@ -47,9 +54,10 @@ struct HttpServer(Movable):
         """
         config.check()
         self._address = listener.local_addr()
-        self._listener = listener^
+        self._listeners = [listener^]
         self._config = config^
         self._waker = Waker()
+        self._board = ArcPointer(StatsBoard())
 
     @staticmethod
     def bind(
@@ -70,7 +78,15 @@ struct HttpServer(Movable):
                 contradicts itself; the text says which and why.
         """
         config.check()
-        return Self(RawSocket.listen_tcp(address), config^)
+        var inherited = List[RawSocket]()
+        if config.inherits_listeners:
+            inherited = inherited_listeners(address)
+        if len(inherited) == 0:
+            return Self(RawSocket.listen_tcp(address), config^)
+        var server = Self(inherited.pop(), config^)
+        while len(inherited) > 0:
+            server._listeners.append(inherited.pop())
+        return server^
 
     def local_addr(self) -> SocketAddr:
         """Tells where the server listens.
@@ -97,40 +113,178 @@ struct HttpServer(Movable):
         """
         return ShutdownHandle(self._waker.copy())
 
-    def serve[H: Handler](mut self, var handler: H) raises:
-        """Answers requests on the calling thread until the server is stopped.
+    def stats(self) -> WorkerStats:
+        """Sums the figures of all workers.
+
+        Returns:
+            Requests and connections since the server was made.
+        """
+        return self._board[].total()
+
+    def stats_handle(self) -> StatsHandle:
+        """Makes a handle that can be given to other threads and to handlers.
+
+        Returns:
+            The handle; in worker processes it shows the figures of all.
+        """
+        return StatsHandle(self._board.copy())
+
+    def serve[
+        H: Handler
+    ](
+        mut self,
+        var handler: H,
+        *,
+        num_workers: Int = 1,
+        pin_cores: Bool = True,
+    ) raises:
+        """Answers requests until the server is stopped.
+
+        One worker runs on the calling thread. Several run on threads of their
+        own, each with its own listener, event loop and connections; they share
+        the handler, which is then called by several threads at once: what it
+        changes must be atomic or locked.
 
         Parameters:
             H: The handler's type.
 
         Args:
             handler: Answers requests: a `Router` or any other `Handler`.
+            num_workers: 1 to 256; `default_worker_count()` suits the machine.
+            pin_cores: True to keep each of several workers on a CPU, unless
+                there are more workers than CPUs. Linux alone.
 
         Raises:
-            Error: If the server was served before, or the system refuses what
-                it needs.
+            Error: If the count is out of range, the server was served before,
+                or the system refuses what it needs.
         """
-        if not self._listener.is_open():
-            raise Error(
-                "HttpServer.serve: this server has been served and stopped;",
-                " bind a new one",
-            )
+        check_worker_count(num_workers)
+        var listeners = self._take_listeners("serve")
         ignore_sigpipe()
         var stop = StopRequests(
             self._waker.copy(), self._config.handles_signals
         )
-        var listener = RawSocket(owned=-1)
-        swap(listener, self._listener)
-        var worker = Worker(handler^, listener^, self._config, stop^)
+        var shared = ArcPointer(handler^)
+        if num_workers > 1:
+            serve_on_threads(
+                shared,
+                listeners^,
+                self._config,
+                stop,
+                self._board,
+                ThreadPlan(num_workers, pin_cores),
+            )
+            return
+        var worker = Worker(
+            shared^,
+            Listeners(listeners^, False),
+            self._config,
+            stop^,
+            Figures(self._board.copy(), 0),
+        )
+        worker.begin()
         worker.run()
 
-    def serve(mut self, function: HandlerFunction) raises:
+    def serve(
+        mut self,
+        function: HandlerFunction,
+        *,
+        num_workers: Int = 1,
+        pin_cores: Bool = True,
+    ) raises:
         """Answers requests with a plain function.
 
         Args:
             function: `def f(req: Request) raises -> Response`.
+            num_workers: As for the other form.
+            pin_cores: As for the other form.
 
         Raises:
             Error: As the other form does.
         """
-        self.serve(FnHandler(function))
+        self.serve(
+            FnHandler(function), num_workers=num_workers, pin_cores=pin_cores
+        )
+
+    def serve_prefork[
+        H: Handler, K: PreforkHooks
+    ](
+        mut self, var handler: H, var prefork: PreforkConfig, var hooks: K
+    ) raises:
+        """Answers requests in several worker processes under a supervisor.
+
+        The calling process becomes the supervisor; see `Prefork` for what it
+        does at which signal. Call this before the program starts threads. In a
+        worker the call does not return.
+
+        Parameters:
+            H: The handler's type.
+            K: The hooks' type.
+
+        Args:
+            handler: Answers requests; each process has a copy.
+            prefork: How many workers, and how they are treated.
+            hooks: Told of what happens.
+
+        Raises:
+            Error: If the configuration makes no sense, the server was served
+                before, or workers crash too often: which one, and of what.
+        """
+        prefork.check()
+        prefork.inherits_listeners = self._config.inherits_listeners
+        var listeners = self._take_listeners("serve_prefork")
+        ignore_sigpipe()
+        var program = ServerProgram(
+            ArcPointer(handler^),
+            self._config.copy(),
+            self._board.copy(),
+            not prefork.reuseport or IS_MACOS,
+        )
+        var supervisor = Prefork(prefork^, listeners^, self._board, self._waker)
+        supervisor.run(program^, hooks^)
+
+    def serve_prefork[
+        H: Handler
+    ](mut self, var handler: H, *, workers: Optional[Int] = None) raises:
+        """Answers requests in several worker processes under a supervisor.
+
+        Parameters:
+            H: The handler's type.
+
+        Args:
+            handler: Answers requests; each process has a copy.
+            workers: 1 to 256; by default one for each usable CPU.
+
+        Raises:
+            Error: As the other form does.
+        """
+        var count = workers.value() if workers else default_worker_count()
+        self.serve_prefork(handler^, PreforkConfig(workers=count), NoHooks())
+
+    def serve_prefork(
+        mut self,
+        function: HandlerFunction,
+        *,
+        workers: Optional[Int] = None,
+    ) raises:
+        """Answers requests with a plain function, in worker processes.
+
+        Args:
+            function: `def f(req: Request) raises -> Response`.
+            workers: 1 to 256; by default one for each usable CPU.
+
+        Raises:
+            Error: As the other forms do.
+        """
+        self.serve_prefork(FnHandler(function), workers=workers)
+
+    def _take_listeners(mut self, method: StringSpan) raises -> List[RawSocket]:
+        if len(self._listeners) == 0:
+            raise Error(
+                "HttpServer.",
+                method,
+                ": this server has been served and stopped; bind a new one",
+            )
+        var listeners = List[RawSocket]()
+        swap(listeners, self._listeners)
+        return listeners^

@@ -2,39 +2,51 @@
 
 from flare.http.h1.exchange import Exchange
 from flare.http.routing.handler import Handler
-from flare.http.server.answering import answer_overload, answer_timeout
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection import (
     NEVER_MS,
-    PHASE_BODY,
     PHASE_HEAD,
     PHASE_IDLE,
     PHASE_LINGER,
 )
 from flare.http.server.connection_table import ConnectionTable
-from flare.http.server.driving import Fate, discard, drive, end, resume
+from flare.http.server.driving import drive, resume
+from flare.http.server.ending import discard, end, expire, refuse
 from flare.http.server.error_log import log_server_error
-from flare.http.server.sending import flush
+from flare.http.server.fate import Fate
+from flare.http.server.figures import Figures
+from flare.http.server.handler_pool import HandlerPool
+from flare.http.server.listeners import Listeners
+from flare.http.server.parking import (
+    finish_job,
+    hand_over,
+    note_event,
+    waits_for,
+)
 from flare.http.server.stopping import StopRequests
+from flare.http.server.tokens import (
+    DONE_TOKEN,
+    FIRST_SPECIAL_TOKEN,
+    LIFELINE_TOKEN,
+    LISTENER_TOKEN,
+    SIGNAL_TOKEN,
+    STOP_TOKEN,
+)
 from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
-from flare.net.raw_socket import RawSocket
 from flare.runtime.event import Event, Interest
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import TimerId, TimerWheel
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
 from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, OsError, errno_text
+from std.memory import ArcPointer
 from std.sys.intrinsics import likely, unlikely
 
 comptime _EVENT_COUNT_MAX = 512
-comptime _ACCEPT_COUNT_MAX = 64
 comptime _REFUSED_COUNT_MAX = 64
 comptime _ACCEPT_PAUSE_MS = 100
 comptime _FRESH_GRACE_MS = 1_000
-
-comptime _LISTENER_TOKEN: UInt64 = 0xFFFFFFFF
-comptime _STOP_TOKEN: UInt64 = 0xFFFFFFFE
-comptime _SIGNAL_TOKEN: UInt64 = 0xFFFFFFFD
-comptime _FIRST_SPECIAL_TOKEN: UInt64 = 0xFFFFFFFD
+comptime _ORPHAN_DRAIN_MS = 600
+# Well within the time that a process has when its master has ended.
 
 
 struct Worker[H: Handler](Movable):
@@ -44,47 +56,76 @@ struct Worker[H: Handler](Movable):
         H: What answers requests.
     """
 
-    var _handler: Self.H
-    var _listener: RawSocket
+    var _handler: ArcPointer[Self.H]
+    var _listeners: Listeners
     var _selector: Selector
     var _wheel: TimerWheel
     var _table: ConnectionTable
     var _scratch: Exchange
     var _state: WorkerState
     var _stop: StopRequests
+    var _pool: Optional[HandlerPool]
+    var _figures: Figures
     var _ready: List[UInt64]
-    var _is_accepting: Bool
     var _drain_end_ms: Int
 
     def __init__(
         out self,
-        var handler: Self.H,
-        var listener: RawSocket,
+        var handler: ArcPointer[Self.H],
+        var listeners: Listeners,
         config: ServerConfig,
         var stop: StopRequests,
+        var figures: Figures,
     ) raises OsError:
         """Makes a worker.
 
         Args:
-            handler: Answers requests.
-            listener: A listening socket.
+            handler: Answers requests; other workers may use it too.
+            listeners: What connections come from.
             config: Limits and times.
             stop: Says when to stop.
+            figures: Where the worker tells what it has done.
 
         Raises:
             OsError: If the process has no more descriptors.
         """
         self._handler = handler^
-        self._listener = listener^
+        self._listeners = listeners^
         self._selector = Selector(_EVENT_COUNT_MAX)
         self._wheel = TimerWheel(coarse_monotonic_ms())
         self._table = ConnectionTable()
         self._scratch = Exchange(READ_BUFFER_LEN)
         self._state = WorkerState(config)
         self._stop = stop^
+        self._pool = None
+        self._figures = figures^
         self._ready = []
-        self._is_accepting = False
         self._drain_end_ms = NEVER_MS
+
+    def begin(mut self) raises OsError:
+        """Starts to accept connections; they are served by `run`.
+
+        Raises:
+            OsError: If the selector fails, or the system has no more threads.
+        """
+        if self._state.config.handler_threads > 0:
+            self._pool = HandlerPool(self._handler, self._state.config)
+            self._selector.register(
+                self._pool.value().number(), DONE_TOKEN, Interest.READ
+            )
+        self._selector.register(
+            self._stop.waker_number(), STOP_TOKEN, Interest.READ
+        )
+        if self._stop.signal_number() >= 0:
+            self._selector.register(
+                self._stop.signal_number(), SIGNAL_TOKEN, Interest.READ
+            )
+        if self._stop.lifeline_number >= 0:
+            self._selector.register(
+                self._stop.lifeline_number, LIFELINE_TOKEN, Interest.READ
+            )
+        self._tick()
+        self._resume_accepting()
 
     def run(mut self) raises OsError:
         """Serves until it is told to stop and all connections have ended.
@@ -92,15 +133,6 @@ struct Worker[H: Handler](Movable):
         Raises:
             OsError: If the selector fails.
         """
-        self._selector.register(
-            self._stop.waker_number(), _STOP_TOKEN, Interest.READ
-        )
-        if self._stop.signal_number() >= 0:
-            self._selector.register(
-                self._stop.signal_number(), _SIGNAL_TOKEN, Interest.READ
-            )
-        self._tick()
-        self._resume_accepting()
         while not self._is_over():
             var count = self._selector.wait(self._wait_ms())
             self._tick()
@@ -108,6 +140,17 @@ struct Worker[H: Handler](Movable):
                 self._on_event(self._selector.event(index))
             self._on_ready_list()
             self._on_timers()
+            self._figures.publish(self._state.request_count, len(self._table))
+        self._figures.publish(self._state.request_count, 0)
+        self._end_pool()
+
+    def _end_pool(mut self):
+        """Tells handlers on other threads that nobody waits any more."""
+        if not self._pool:
+            return
+        for slot in range(self._table.slot_count()):
+            self._table.at(slot).cancel_job()
+        self._pool.value().close()
 
     def _tick(mut self):
         self._state.now_ms = coarse_monotonic_ms()
@@ -130,24 +173,32 @@ struct Worker[H: Handler](Movable):
     @always_inline
     def _on_event(mut self, event: Event):
         if unlikely(
-            event.token >= _FIRST_SPECIAL_TOKEN
-            and event.token <= _LISTENER_TOKEN
+            event.token >= FIRST_SPECIAL_TOKEN and event.token <= LISTENER_TOKEN
         ):
-            if event.token == _LISTENER_TOKEN:
-                self._accept()
+            if event.token == LISTENER_TOKEN:
+                self._accept(self._listeners.batch_len())
+            elif event.token == DONE_TOKEN:
+                self._on_done()
+            elif event.token == LIFELINE_TOKEN:
+                self._on_orphaned()
             else:
                 self._on_stop_request()
             return
         var slot = self._table.find(event.token)
         if likely(slot >= 0):
+            if unlikely(event.is_closed):
+                self._table.at(slot).peer_has_ended = True
             self._on_connection(slot, event)
 
     @always_inline
     def _on_connection(mut self, slot: Int, event: Event):
         ref connection = self._table.at(slot)
         var fate = Fate.WAITS
+        if unlikely(connection.job.__bool__()):
+            note_event(connection)
+            return
         if unlikely(connection.tail.__bool__() and event.is_writable):
-            fate = resume(connection, self._state, self._handler)
+            fate = resume(connection, self._state, self._handler[])
         if likely(fate == Fate.WAITS and event.is_readable):
             if unlikely(connection.phase == PHASE_LINGER):
                 fate = discard(connection, self._scratch)
@@ -156,7 +207,7 @@ struct Worker[H: Handler](Movable):
                     connection,
                     self._scratch,
                     self._state,
-                    self._handler,
+                    self._handler[],
                     event.is_closed,
                 )
         self._settle(slot, fate)
@@ -165,6 +216,14 @@ struct Worker[H: Handler](Movable):
     def _settle(mut self, slot: Int, fate: Fate):
         """Does what a connection's fate asks for, and keeps its timer right."""
         var next = fate
+        while unlikely(next == Fate.PARKS):
+            next = hand_over(
+                self._table.at(slot),
+                self._table.token(slot),
+                self._pool.value(),
+                self._state,
+                self._handler[],
+            )
         if unlikely(next == Fate.ENDS):
             next = end(self._table.at(slot), self._state)
         if unlikely(next == Fate.CLOSES):
@@ -176,6 +235,19 @@ struct Worker[H: Handler](Movable):
             self._ready.append(self._table.token(slot))
         if unlikely(connection.deadline_ms < connection.armed_ms):
             self._arm(slot)
+
+    def _on_done(mut self):
+        """Sends what handlers on other threads have answered."""
+        var done = self._pool.value().take_done()
+        for index in range(len(done)):
+            ref job = done[index][]
+            var slot = self._table.find(job.token)
+            if slot < 0 or not waits_for(self._table.at(slot), job):
+                continue
+            var fate = finish_job(
+                self._table.at(slot), job, self._state, self._handler[]
+            )
+            self._settle(slot, fate)
 
     def _arm(mut self, slot: Int):
         var token = self._table.token(slot)
@@ -205,7 +277,7 @@ struct Worker[H: Handler](Movable):
             var token = self._wheel.next_expired(self._state.now_ms)
             if not token:
                 return
-            if token.value() == _LISTENER_TOKEN:
+            if token.value() == LISTENER_TOKEN:
                 self._resume_accepting()
                 continue
             var slot = self._table.find(token.value())
@@ -220,23 +292,13 @@ struct Worker[H: Handler](Movable):
         if self._state.now_ms < connection.deadline_ms:
             self._arm(slot)
             return
-        var is_partial = connection.exchange.__bool__()
-        if is_partial and (
-            connection.phase == PHASE_HEAD or connection.phase == PHASE_BODY
-        ):
-            answer_timeout(connection, self._state)
-            connection.lingers = True
-            connection.exchange = None
-            if flush(connection, self._state.out):
-                self._settle(slot, Fate.ENDS)
-                return
-        self._close(slot)
+        self._settle(slot, expire(connection, self._state))
 
-    def _accept(mut self):
-        for _ in range(_ACCEPT_COUNT_MAX):
-            if not self._is_accepting:
+    def _accept(mut self, count_max: Int):
+        for _ in range(count_max):
+            if not self._listeners.is_watched():
                 return
-            var accepted = self._listener.accept()
+            var accepted = self._listeners.accept()
             if accepted.error_number != 0:
                 if accepted.error_number == EAGAIN:
                     return
@@ -250,6 +312,7 @@ struct Worker[H: Handler](Movable):
             var connection_max = self._state.config.max_connections
             if count >= connection_max + _REFUSED_COUNT_MAX:
                 continue
+            self._figures.connection_count += 1
             var peer = accepted.peer
             var slot = self._table.open(accepted^.take_socket(), peer)
             self._begin(slot, count >= connection_max)
@@ -269,12 +332,7 @@ struct Worker[H: Handler](Movable):
             self._state.now_ms + self._state.config.header_timeout_ms
         )
         if is_refused:
-            answer_overload(connection, self._state)
-            connection.lingers = True
-            if not flush(connection, self._state.out):
-                self._close(slot)
-                return
-            self._settle(slot, Fate.ENDS)
+            self._settle(slot, refuse(connection, self._state))
             return
         self._settle(slot, Fate.WAITS)
 
@@ -283,25 +341,14 @@ struct Worker[H: Handler](Movable):
         log_server_error(
             String("accept: ", errno_text(error_number), "; trying again")
         )
-        self._is_accepting = False
-        try:
-            self._selector.deregister(self._listener.number())
-        except error:
-            log_server_error(String(error))
+        self._listeners.unwatch(self._selector)
         _ = self._wheel.insert(
-            self._state.now_ms + _ACCEPT_PAUSE_MS, _LISTENER_TOKEN
+            self._state.now_ms + _ACCEPT_PAUSE_MS, LISTENER_TOKEN
         )
 
     def _resume_accepting(mut self):
-        if self._is_accepting or self._state.is_draining:
-            return
-        try:
-            self._selector.register(
-                self._listener.number(), _LISTENER_TOKEN, Interest.READ
-            )
-            self._is_accepting = True
-        except error:
-            log_server_error(String(error, "; the server cannot accept"))
+        if not self._state.is_draining:
+            self._listeners.watch(self._selector, LISTENER_TOKEN)
 
     def _on_stop_request(mut self):
         """Drains at the first request to stop, ends at the second."""
@@ -312,21 +359,29 @@ struct Worker[H: Handler](Movable):
             else:
                 self._begin_drain()
 
+    def _on_orphaned(mut self):
+        """Finishes what it can in the little time that is left."""
+        try:
+            self._selector.deregister(self._stop.lifeline_number)
+        except error:
+            log_server_error(String(error))
+        if not self._state.is_draining:
+            self._begin_drain()
+        self._drain_end_ms = min(
+            self._drain_end_ms, self._state.now_ms + _ORPHAN_DRAIN_MS
+        )
+        _ = self._wheel.insert(self._drain_end_ms, LISTENER_TOKEN)
+
     def _begin_drain(mut self):
         # What waits in the kernel came before the request to stop.
-        self._accept()
+        self._accept(self._state.config.max_connections)
         self._state.is_draining = True
         self._drain_end_ms = (
             self._state.now_ms + self._state.config.shutdown_timeout_ms
         )
-        if self._is_accepting:
-            self._is_accepting = False
-            try:
-                self._selector.deregister(self._listener.number())
-            except error:
-                log_server_error(String(error))
-        self._listener.close()
-        _ = self._wheel.insert(self._drain_end_ms, _LISTENER_TOKEN)
+        self._listeners.unwatch(self._selector)
+        self._listeners.close()
+        _ = self._wheel.insert(self._drain_end_ms, LISTENER_TOKEN)
         for slot in range(self._table.slot_count()):
             ref connection = self._table.at(slot)
             if not connection.socket.is_open() or connection.exchange:

@@ -36,6 +36,8 @@ struct WorkerState(Movable):
     """Responses of the connection at hand, not yet sent."""
     var params: OwnedPointer[PathParams]
     """Storage for the path parameters of the request at hand."""
+    var request_count: Int
+    """Requests answered by the worker."""
     var is_draining: Bool
     """True if the server is to stop: no connection is kept alive."""
     var _pool: List[OwnedPointer[Exchange]]
@@ -52,6 +54,7 @@ struct WorkerState(Movable):
         self.date = DateLine()
         self.out = Buffer(FLUSH_LEN)
         self.params = OwnedPointer(PathParams())
+        self.request_count = 0
         self.is_draining = False
         self._pool = []
 

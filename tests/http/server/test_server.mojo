@@ -3,7 +3,8 @@
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.server.config import ServerConfig
-from flare.http.server.server import HttpServer, ShutdownHandle
+from flare.http.server.handles import ShutdownHandle
+from flare.http.server.server import HttpServer
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.thread import Task, Thread

@@ -1,0 +1,3 @@
+module bench/nethttp
+
+go 1.24

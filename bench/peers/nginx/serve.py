@@ -1,0 +1,51 @@
+"""Writes nginx's configuration into a folder, then becomes nginx.
+
+Usage: serve.py PORT WORKERS FOLDER
+"""
+
+import os
+import sys
+from pathlib import Path
+
+CONFIGURATION = """
+worker_processes {workers};
+daemon off;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 4096; }}
+http {{
+  access_log off; keepalive_requests 1000000000; keepalive_timeout 75s;
+  sendfile on; tcp_nopush on; tcp_nodelay on; default_type "text/plain; charset=utf-8";
+  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi;
+  scgi_temp_path {folder}/scgi; client_body_buffer_size 64k;
+  open_file_cache max=100;
+  # The answers carry the same fields as everyone's.
+  etag off; max_ranges 0; add_header Last-Modified "";
+  server {{
+    listen 127.0.0.1:{port}{reuse};
+    location = / {{ return 200 "Hello, World!"; }}
+    location = /upload {{ client_max_body_size 1m; return 200 "OK"; }}
+    location = /64k {{ root {folder}/html; }}
+  }}
+}}
+"""
+
+
+def main() -> None:
+    port, workers, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    html = folder / "html"
+    html.mkdir(exist_ok=True)
+    (html / "64k").write_bytes(b"x" * 65536)
+    # Started by root, nginx would change to a user who may not read the folder.
+    user = "user root;" if os.geteuid() == 0 else ""
+    # A listener for each worker, as the others have, once there are two.
+    reuse = " reuseport" if workers > 1 else ""
+    text = CONFIGURATION.format(port=port, workers=workers, folder=folder, reuse=reuse)
+    path = folder / "nginx.conf"
+    path.write_text(user + text)
+    os.execvp("nginx", ["nginx", "-p", str(folder), "-c", str(path)])
+
+
+if __name__ == "__main__":
+    main()

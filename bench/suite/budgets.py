@@ -1,0 +1,55 @@
+"""Holds a run's figures to the budgets of the design."""
+
+from suite.figures import ratio
+from suite.tables import limit_of
+
+OURS = "flare"
+MICRO_BUDGETS = {
+    "parse head, 50 bytes": 30,
+    "parse head, 564 bytes": 220,
+    "parse head, 1421 bytes": 350,
+    "whole path, wrk request": 150,
+    "whole path, browser request": 450,
+}
+BUILD_BUDGET_S = 15.0
+IDLE_BUDGET_LEN = 1023
+# Two workers against one, CPU a request: no loss beyond 5 %.
+TWO_WORKERS = [("flare, 2 threads", "flare"), ("flare, prefork 2", "flare, prefork 1")]
+TWO_WORKERS_BUDGET = 1.05
+
+
+def budget_table(record: dict) -> list[str]:
+    """Writes the rows for which the run has figures; nothing if it has none.
+
+    Budgets against the raw C server are for a run where load and server have
+    CPUs of their own.
+    """
+    lines: list[str] = []
+
+    def row(what: str, budget: float, measured: float | None, unit: str) -> None:
+        if measured is not None:
+            verdict = "met" if measured <= budget else "**not met**"
+            lines.append(f"| {what} | at most {budget}{unit} | {measured:.3g}{unit} | {verdict} |")
+
+    rounds = record["rounds"]
+    for name, workload in record["workloads"].items():
+        if record["origin"]["run"] == "single":
+            mine = rounds.get(OURS, {}).get(name)
+            base = rounds.get(limit_of(record), {}).get(name)
+            what = f"{name}, CPU a request against raw C epoll"
+            if workload["budget"]:
+                row(what, workload["budget"], ratio(mine, base), "")
+        for two, one in TWO_WORKERS:
+            measured = ratio(rounds.get(two, {}).get(name), rounds.get(one, {}).get(name))
+            what = f"{name}, CPU a request, {two} against {one}"
+            row(what, TWO_WORKERS_BUDGET, measured, "")
+    for name, budget in MICRO_BUDGETS.items():
+        row(name, budget, record["micro_ns"].get(name), " ns")
+    row("idle connection, user-space memory", IDLE_BUDGET_LEN,
+        record["idle_connection_len"], " bytes")
+    row("build of the hello server, CPU (warm if built before)", BUILD_BUDGET_S,
+        record["build_cpu_s"], " s")
+    if not lines:
+        return []
+    head = ["### Budgets", "", "| what | budget | measured | met or not |", "| --- | --- | --- | --- |"]
+    return [*head, *lines, ""]

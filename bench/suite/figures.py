@@ -1,0 +1,54 @@
+"""Medians, spreads and the stability gate."""
+
+import statistics
+from dataclasses import dataclass
+
+CV_MAX = 0.03  # above it a row is marked unstable
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What some rounds say together; `cv` is the deviation over the mean."""
+
+    median: float
+    low: float
+    high: float
+    cv: float
+
+    @classmethod
+    def of(cls, values: list[float]) -> "Spread":
+        """Sums up at least one value; one alone has no deviation."""
+        mean = statistics.fmean(values)
+        deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+        cv = deviation / mean if mean else 0.0
+        return cls(statistics.median(values), min(values), max(values), cv)
+
+
+def spread(rounds: list[dict], name: str) -> Spread:
+    """Sums up one figure of the rounds."""
+    return Spread.of([row[name] for row in rounds])
+
+
+def worst_cv(rounds: list[dict]) -> float:
+    """Takes the larger deviation of CPU time a request and requests a second."""
+    return max(spread(rounds, name).cv for name in ("cpu_us", "rps"))
+
+
+def ratio(mine: list[dict] | None, base: list[dict] | None) -> float | None:
+    """Takes the median of the per-round ratios of CPU time a request."""
+    pairs = [(a["cpu_us"], b["cpu_us"]) for a, b in zip(mine or [], base or [])]
+    ratios = [used / limit for used, limit in pairs if limit]
+    return statistics.median(ratios) if ratios else None
+
+
+def error_count(rounds: list[dict]) -> int:
+    return sum(sum(row["errors"].values()) for row in rounds)
+
+
+def errors_text(rounds: list[dict]) -> str:
+    """Lists the failures of some rounds by kind."""
+    kinds: dict[str, int] = {}
+    for row in rounds:
+        for kind, count in row["errors"].items():
+            kinds[kind] = kinds.get(kind, 0) + count
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "0"

@@ -1,0 +1,132 @@
+"""Reads the metadata files, each of which describes one program and its rows."""
+
+import tomllib
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+
+CATEGORIES = ("micro", "platform")
+CORES_MAX = 64
+KINDS = ("single", "multi")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is built once: `key` is the name of its folder or source file."""
+
+    key: str
+    here: Path
+    root: Path
+    framework: str
+    language: str
+    category: str
+    needs: dict[str, str] = field(default_factory=dict)
+    build: list[str] = field(default_factory=list)
+    build_env: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to run a program, and one row of the tables.
+
+    `cores` is how many CPUs the server is given. `parses` is False for a
+    server that stands for the limit of the machine and is held to no rules.
+    """
+
+    program: Program
+    name: str
+    cores: int
+    run: list[str]
+    env: dict[str, str] = field(default_factory=dict)
+    parses: bool = True
+
+
+def read_rows(text: str, key: str, here: Path, root: Path) -> list[Row]:
+    """Reads one metadata file.
+
+    Raises ValueError, naming the file's key, for anything that is wrong.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{key}: {error}") from None
+    entries = table.pop("row", None)
+    if not entries:
+        raise ValueError(f"{key}: there is no [[row]]; add one for each way to run it")
+    program = _make(Program, table, {"key": key, "here": here, "root": root}, key)
+    if program.category not in CATEGORIES:
+        raise ValueError(
+            f"{key}: category is {program.category!r}; write one of {', '.join(CATEGORIES)}"
+        )
+    rows = [_make(Row, entry, {"program": program}, key) for entry in entries]
+    for row in rows:
+        if not 1 <= row.cores <= CORES_MAX:
+            raise ValueError(f"{key}: cores is {row.cores}; write 1 to {CORES_MAX}")
+    return rows
+
+
+def _make(kind: type, table: dict, given: dict, key: str) -> "Program | Row":
+    """Fills a dataclass from a table; refuses keys and types it has not."""
+    wanted = {item.name: item for item in fields(kind) if item.name not in given}
+    for name, value in table.items():
+        if name not in wanted:
+            raise ValueError(f"{key}: there is no {name!r}; known are {', '.join(wanted)}")
+        type_wanted = getattr(wanted[name].type, "__origin__", wanted[name].type)
+        if type(value) is not type_wanted:
+            raise ValueError(f"{key}: {name} is {value!r}; write a {type_wanted.__name__}")
+    try:
+        return kind(**given, **table)
+    except TypeError as error:
+        raise ValueError(f"{key}: {str(error).split('() ')[-1]}") from None
+
+
+def load(bench: Path) -> list[Row]:
+    """Reads all metadata: limits of the machine first, then ours, then peers."""
+    root = bench.parent
+    rows = []
+    for path in sorted((bench / "servers").glob("*.toml")):
+        rows += read_rows(path.read_text(), path.stem, path.parent, root)
+    for path in sorted((bench / "peers").glob("*/server.toml")):
+        rows += read_rows(path.read_text(), path.parent.name, path.parent, root)
+    names = [row.name for row in rows]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two rows have the name {name!r}; give each its own")
+    return sorted(rows, key=lambda row: row.parses)
+
+
+def select(rows: list[Row], wanted: list[str]) -> list[Row]:
+    """Picks rows by folder name or by a part of their name; by default all.
+
+    Raises ValueError for a name that picks none.
+    """
+    if not wanted:
+        return rows
+    picked: list[Row] = []
+    for name in wanted:
+        key, part = name.rstrip("/").rsplit("/", 1)[-1], name.lower()
+        found = [row for row in rows if row.program.key == key] or [
+            row for row in rows if part in row.name.lower() or part in row.program.key
+        ]
+        if not found:
+            keys = ", ".join(dict.fromkeys(row.program.key for row in rows))
+            raise ValueError(f"no server has {name!r} in its name; there are {keys}")
+        picked += found
+    return [row for row in rows if row in picked]
+
+
+def of_kind(rows: list[Row], kind: str) -> list[Row]:
+    """Keeps the rows of a run's kind: `single` has those with one core only."""
+    return [row for row in rows if kind == "multi" or row.cores == 1]
+
+
+def from_tree(rows: list[Row], tree: Path) -> list[Row]:
+    """Copies our own rows so that they are built from another tree, as the base."""
+    copies = []
+    for row in rows:
+        program = row.program
+        if program.framework == "flare":
+            here = tree / program.here.relative_to(program.root)
+            base = replace(program, key=f"base_{program.key}", here=here, root=tree)
+            copies.append(replace(row, program=base, name=f"{row.name} (base)"))
+    return copies

@@ -1,0 +1,125 @@
+"""Builds, starts and stops what a row describes."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from suite.gate import fetch, leniencies
+from suite.layout import pinned
+from suite.metadata import Program, Row
+from suite.process import children_s
+from suite.programs import missing, program_environment
+from suite.workload import Workload
+from toolchain import BUILD, MOJO
+
+START_S = 10
+STOP_S = 10
+
+
+class Failed(Exception):
+    """A server that gets no row; the text says why."""
+
+
+def filled(program: Program, words: list[str], **more: object) -> list[str]:
+    """Puts folders, programs and the port where a command has {names}."""
+    names = {
+        "build": BUILD / "bench" / program.key, "here": program.here, "root": program.root,
+        "python": sys.executable, "mojo": MOJO, **more,
+    }
+    try:
+        return [word.format(**names) for word in words]
+    except KeyError as error:
+        known = ", ".join(names)
+        raise Failed(f"its command has {{{error.args[0]}}}; known are {known}") from None
+
+
+def build(program: Program) -> float:
+    """Builds a program; gives the CPU time that took. Raises Failed."""
+    if reason := missing(program.needs):
+        raise Failed(reason)
+    (BUILD / "bench" / program.key).mkdir(parents=True, exist_ok=True)
+    if not program.build:
+        return 0.0
+    before = children_s()
+    result = subprocess.run(
+        filled(program, program.build), cwd=program.here, text=True,
+        env={**program_environment(), **program.build_env},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )
+    if result.returncode:
+        said = result.stdout.replace(f"{program.root}/", "").strip()
+        raise Failed(f"its build failed: {said[-2000:]}")
+    return children_s() - before
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@dataclass
+class Server:
+    """A row that runs."""
+
+    row: Row
+    cpus: list[int]
+    port: int = 0
+    command: list[str] = field(default_factory=list)
+    process: subprocess.Popen | None = None
+    scratch: Path | None = None
+    rounds: dict[str, list[dict]] = field(default_factory=dict)
+    accepts: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.row.name
+
+    def start(self, workload: Workload) -> None:
+        """Starts it in a session of its own and waits for an answer. Raises Failed."""
+        self.scratch = Path(tempfile.mkdtemp(prefix="flare-bench-"))
+        self.port = free_port()
+        words = filled(self.row.program, self.row.run, port=self.port, scratch=self.scratch)
+        self.command = [*pinned(self.cpus), *words]
+        log = self.scratch / "log"
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(
+                self.command, env={**program_environment(), **self.row.env},
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+            )
+        end = time.monotonic() + START_S
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                fetch(self.port, workload)
+                self.accepts = leniencies(self.port) if self.row.parses else []
+                return
+            except (OSError, ValueError):
+                time.sleep(0.05)
+        code, said = self.process.poll(), log.read_text(errors="replace").strip()[-500:]
+        self.stop()
+        how = f"no answer in {START_S} s" if code is None else f"it ended with {code}"
+        raise Failed(f"{how}; it said: {said or 'nothing'}")
+
+    def stop(self) -> None:
+        """Asks the process to end, then ends what is left of its group."""
+        if self.process is None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            print(f"bench: {self.name} did not stop in {STOP_S} s and is killed")
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            self.process.poll()  # nothing was left
+        self.process.wait()
+        self.process = None
+        shutil.rmtree(self.scratch, ignore_errors=True)

@@ -1,0 +1,118 @@
+"""The last things of a connection: its end, and deadlines that pass."""
+
+from flare.http.h1.exchange import Exchange
+from flare.http.server.answering import (
+    answer_late,
+    answer_overload,
+    answer_timeout,
+)
+from flare.http.server.connection import (
+    Connection,
+    PHASE_BODY,
+    PHASE_HEAD,
+    PHASE_LINGER,
+    PHASE_WRITE,
+)
+from flare.http.server.fate import Fate
+from flare.http.server.sending import flush
+from flare.http.server.worker_state import WorkerState
+from flare.sys.errno import EAGAIN, EINTR
+
+comptime LINGER_LEN_MAX = 1 << 20
+"""Most octets dropped at one event behind the last response, in bytes.
+
+A client that sends more in one go is cut off; what comes in all is bounded by
+`linger_timeout_ms`.
+"""
+
+
+def end(mut connection: Connection, mut state: WorkerState) -> Fate:
+    """Ends a connection whose last response is in the output, sent or parked.
+
+    A client that has not been read to the end would be sent a reset by close,
+    which can destroy the response on its way (RFC 9112 section 9.6). So the
+    own direction ends first, and what still comes is read for a while.
+
+    Args:
+        connection: The connection.
+        state: The worker's state.
+
+    Returns:
+        What is to happen to it.
+    """
+    connection.closes = True
+    if connection.tail:
+        connection.begin_phase(
+            PHASE_WRITE, state.now_ms, state.config.write_timeout_ms
+        )
+        return Fate.WAITS
+    if not connection.lingers:
+        return Fate.CLOSES
+    connection.socket.finish_writing()
+    connection.begin_phase(
+        PHASE_LINGER, state.now_ms, state.config.linger_timeout_ms
+    )
+    return Fate.GIVES_WAY
+
+
+def discard(mut connection: Connection, mut scratch: Exchange) -> Fate:
+    """Reads and drops what a client sends behind its last response.
+
+    Args:
+        connection: A lingering connection.
+        scratch: The worker's own exchange, idle; idle again afterwards.
+
+    Returns:
+        CLOSES at the end of the stream, or if the client sends too much.
+    """
+    var total = 0
+    while total < LINGER_LEN_MAX:
+        var count = connection.socket.receive(scratch.input.room())
+        if count == -EAGAIN:
+            return Fate.WAITS
+        if count <= 0 and count != -EINTR:
+            return Fate.CLOSES
+        total += max(count, 0)
+    return Fate.CLOSES
+
+
+def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
+    """Does what follows when a phase has taken too long.
+
+    A client that waits for an answer gets one; one that sends nothing, or does
+    not read, does not.
+
+    Args:
+        connection: Its deadline is over.
+        state: The worker's state.
+
+    Returns:
+        ENDS if an answer was sent, CLOSES otherwise.
+    """
+    if connection.job:
+        connection.cancel_job()
+        answer_late(connection, state)
+    elif connection.exchange and (
+        connection.phase == PHASE_HEAD or connection.phase == PHASE_BODY
+    ):
+        answer_timeout(connection, state)
+        connection.exchange = None
+    else:
+        return Fate.CLOSES
+    connection.lingers = True
+    return Fate.ENDS if flush(connection, state.out) else Fate.CLOSES
+
+
+def refuse(mut connection: Connection, mut state: WorkerState) -> Fate:
+    """Answers a connection that is one too many.
+
+    Args:
+        connection: Has just begun.
+        state: The worker's state.
+
+    Returns:
+        ENDS, or CLOSES if the connection is broken.
+    """
+    answer_overload(connection, state)
+    connection.lingers = True
+    return Fate.ENDS if flush(connection, state.out) else Fate.CLOSES

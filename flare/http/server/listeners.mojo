@@ -1,0 +1,140 @@
+"""The listening sockets of one worker."""
+
+from flare.http.server.error_log import log_server_error
+from flare.net.raw_socket import Accepted, RawSocket
+from flare.net.socket_addr import SocketAddr
+from flare.runtime.event import Interest
+from flare.runtime.selector import Selector
+from flare.sys.errno import EAGAIN
+
+comptime _BATCH_LEN = 64
+comptime _SHARED_BATCH_LEN = 4
+
+
+struct ListenerMode(Equatable, ImplicitlyCopyable):
+    """How several workers get their connections."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime PER_WORKER = ListenerMode(0)
+    """Each worker has a socket of its own (`SO_REUSEPORT`), and the kernel
+    spreads connections over them by their addresses. No worker touches
+    another's queue; a busy worker's connections wait for it. On macOS, whose
+    kernel does not spread, this is the same as `SHARED`."""
+    comptime SHARED = ListenerMode(1)
+    """All workers accept from one socket, so a busy one takes fewer: for
+    requests of very uneven cost."""
+
+    def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: The case.
+        """
+        self.number = number
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two modes.
+
+        Args:
+            other: A mode.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.number == other.number
+
+
+struct Listeners(Movable):
+    """Sockets that a worker accepts from: one, or some that it was handed."""
+
+    var _sockets: List[RawSocket]
+    var _turn: Int
+    var _interest: Interest
+    var _is_watched: Bool
+
+    def __init__(out self, var sockets: List[RawSocket], is_shared: Bool):
+        """Takes listening sockets.
+
+        Args:
+            sockets: At least one.
+            is_shared: True if other workers accept from them too.
+        """
+        self._sockets = sockets^
+        self._turn = 0
+        self._interest = Interest.READ
+        if is_shared:
+            self._interest = Interest.READ | Interest.EXCLUSIVE
+        self._is_watched = False
+
+    def batch_len(self) -> Int:
+        """Tells how many connections to take in one round of the loop.
+
+        Returns:
+            Few if other workers accept from the same sockets: what waits is
+            left to those that have nothing else to do.
+        """
+        if self._interest.has(Interest.EXCLUSIVE):
+            return _SHARED_BATCH_LEN
+        return _BATCH_LEN
+
+    def is_watched(self) -> Bool:
+        """Tells whether a selector watches the sockets.
+
+        Returns:
+            True between `watch` and `unwatch`.
+        """
+        return self._is_watched
+
+    def watch(mut self, mut selector: Selector, token: UInt64):
+        """Lets a selector tell when connections wait, if it does not yet.
+
+        Args:
+            selector: The worker's.
+            token: What it hands back.
+        """
+        if self._is_watched:
+            return
+        try:
+            for index in range(len(self._sockets)):
+                selector.register(
+                    self._sockets[index].number(), token, self._interest
+                )
+            self._is_watched = True
+        except error:
+            log_server_error(String(error, "; the server cannot accept"))
+
+    def unwatch(mut self, mut selector: Selector):
+        """Ends that, so that connections wait in the kernel.
+
+        Args:
+            selector: The worker's.
+        """
+        if not self._is_watched:
+            return
+        self._is_watched = False
+        try:
+            for index in range(len(self._sockets)):
+                selector.deregister(self._sockets[index].number())
+        except error:
+            log_server_error(String(error))
+
+    def accept(mut self) -> Accepted:
+        """Takes a waiting connection from any of the sockets.
+
+        Returns:
+            The connection, or the errno that says why there is none; `EAGAIN`
+            when all queues are empty.
+        """
+        while self._turn < len(self._sockets):
+            var accepted = self._sockets[self._turn].accept()
+            if accepted.error_number != EAGAIN:
+                return accepted^
+            self._turn += 1
+        self._turn = 0
+        return Accepted(RawSocket(owned=-1), SocketAddr.any(0), EAGAIN)
+
+    def close(mut self):
+        """Closes the sockets: nothing new is accepted here."""
+        self._sockets.clear()

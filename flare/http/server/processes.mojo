@@ -1,0 +1,51 @@
+"""One server in several processes, under a supervisor."""
+
+from flare.http.routing.handler import Handler
+from flare.http.server.config import ServerConfig
+from flare.http.server.figures import Figures
+from flare.http.server.listeners import Listeners
+from flare.http.server.stopping import StopRequests
+from flare.http.server.worker import Worker
+from flare.runtime.prefork_program import ChildProcess, PreforkProgram
+from flare.runtime.stats_board import StatsBoard
+from flare.runtime.waker import Waker
+from flare.sys.signal import SIGTERM
+from std.memory import ArcPointer
+
+
+@fieldwise_init
+struct ServerProgram[H: Handler](PreforkProgram):
+    """What each worker process of a server does.
+
+    Parameters:
+        H: The handler's type.
+    """
+
+    var handler: ArcPointer[Self.H]
+    """Answers requests."""
+    var config: ServerConfig
+    """Limits and times."""
+    var board: ArcPointer[StatsBoard]
+    """The figures of all processes."""
+    var is_shared: Bool
+    """True if the workers accept from the same socket."""
+
+    def work(mut self, mut child: ChildProcess) raises:
+        """Answers requests until the process is told to stop.
+
+        Args:
+            child: The process.
+
+        Raises:
+            Error: If the system refuses what it needs.
+        """
+        var worker = Worker(
+            self.handler.copy(),
+            Listeners(child.take_listeners(), self.is_shared),
+            self.config,
+            StopRequests(Waker(), True, [SIGTERM], child.lifeline_number()),
+            Figures(self.board.copy(), child.row),
+        )
+        worker.begin()
+        child.ready()
+        worker.run()

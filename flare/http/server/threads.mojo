@@ -1,0 +1,169 @@
+"""One server on several threads that share nothing but the handler."""
+
+from flare.http.routing.handler import Handler
+from flare.http.server.config import ConfigError, ServerConfig
+from flare.http.server.figures import Figures
+from flare.http.server.listeners import ListenerMode, Listeners
+from flare.http.server.stopping import StopRequests
+from flare.http.server.worker import Worker
+from flare.net.raw_socket import RawSocket
+from flare.runtime.event import Interest
+from flare.runtime.listener_share import ListenerShare
+from flare.runtime.reactor import Reactor
+from flare.runtime.scheduler import Scheduler
+from flare.runtime.stats_board import StatsBoard
+from flare.runtime.waker import Waker
+from flare.runtime.worker_count import WORKER_COUNT_MAX
+from flare.sys.affinity import usable_cpus
+from flare.sys.thread import Task
+from std.memory import ArcPointer
+
+
+@fieldwise_init
+struct ThreadPlan(ImplicitlyCopyable):
+    """How many workers, and where."""
+
+    var worker_count: Int
+    """Threads, at least 1."""
+    var pins_cores: Bool
+    """True to keep each worker on a CPU, if there are enough of them."""
+
+
+def check_worker_count(count: Int) raises ConfigError:
+    """Refuses counts that cannot be meant.
+
+    Args:
+        count: How many workers somebody wants.
+
+    Raises:
+        ConfigError: If it is not 1 to `WORKER_COUNT_MAX`.
+    """
+    if count < 1 or count > WORKER_COUNT_MAX:
+        raise ConfigError(
+            String(
+                "the number of workers is ",
+                count,
+                "; allowed are 1 to ",
+                WORKER_COUNT_MAX,
+                " (default_worker_count() suits the machine)",
+            )
+        )
+
+
+def split_listeners(
+    var sockets: List[RawSocket], count: Int, mode: ListenerMode
+) raises -> List[Listeners]:
+    """Gives each worker sockets to accept from.
+
+    Args:
+        sockets: Listen already, at one address; at least one.
+        count: How many workers, at least 1.
+        mode: Whether each has a queue of its own.
+
+    Returns:
+        As many values.
+
+    Raises:
+        Error: If the process has no more descriptors.
+    """
+    var share = ListenerShare(sockets^, mode == ListenerMode.PER_WORKER)
+    share.provide(count)
+    var listeners = List[Listeners]()
+    for worker in range(count):
+        var own = List[RawSocket]()
+        for index in share.of(worker, count):
+            own.append(share.sockets[index].duplicate())
+        listeners.append(Listeners(own^, share.is_shared))
+    return listeners^
+
+
+struct _Serving[H: Handler](Task):
+    """A worker's loop as the task of a thread."""
+
+    var worker: Worker[Self.H]
+
+    def __init__(out self, var worker: Worker[Self.H]):
+        self.worker = worker^
+
+    def run(mut self) raises:
+        self.worker.begin()
+        self.worker.run()
+
+
+def serve_on_threads[
+    H: Handler
+](
+    handler: ArcPointer[H],
+    var sockets: List[RawSocket],
+    config: ServerConfig,
+    mut stop: StopRequests,
+    board: ArcPointer[StatsBoard],
+    plan: ThreadPlan,
+) raises:
+    """Answers requests on several threads until the server is stopped.
+
+    Parameters:
+        H: The handler's type.
+
+    Args:
+        handler: Answers requests, on all threads.
+        sockets: Listening sockets.
+        config: Limits and times.
+        stop: Says when to stop.
+        board: The figures.
+        plan: How many threads, and where.
+
+    Raises:
+        Error: If a worker cannot be made or fails; which, and why. All others
+            have ended then.
+    """
+    var listeners = split_listeners(
+        sockets^, plan.worker_count, config.listener
+    )
+    var wakers = List[Waker]()
+    var workers = List[_Serving[H]]()
+    for index in range(plan.worker_count):
+        var waker = Waker()
+        workers.append(
+            _Serving(
+                Worker(
+                    handler.copy(),
+                    listeners.pop(),
+                    config,
+                    StopRequests(waker.copy(), False),
+                    Figures(board.copy(), index),
+                )
+            )
+        )
+        wakers.append(waker^)
+    var scheduler = Scheduler()
+    var index = 0
+    while len(workers) > 0:
+        scheduler.start(workers.pop(), wakers.pop(), _cpus_for(index, plan))
+        index += 1
+    _watch(scheduler, stop)
+    scheduler.wait()
+
+
+def _cpus_for(index: Int, plan: ThreadPlan) raises -> List[Int]:
+    """Chooses the CPU of a worker; none if workers are not pinned, or if they
+    would have to share CPUs."""
+    if not plan.pins_cores:
+        return List[Int]()
+    var cpus = usable_cpus()
+    if plan.worker_count > len(cpus):
+        return List[Int]()
+    return [cpus[index]]
+
+
+def _watch(mut scheduler: Scheduler, mut stop: StopRequests) raises:
+    """Hands requests to stop on to the workers until all have ended."""
+    var reactor = Reactor()
+    reactor.register(stop.waker_number(), 0, Interest.READ)
+    if stop.signal_number() >= 0:
+        reactor.register(stop.signal_number(), 0, Interest.READ)
+    reactor.register(scheduler.ended_number(), 0, Interest.READ)
+    while scheduler.running_count() > 0:
+        _ = reactor.poll(-1)
+        for _ in range(stop.take()):
+            scheduler.stop()

@@ -1,0 +1,17 @@
+"""Tokens of what a worker watches beside its connections.
+
+A connection's token has its slot in the low half, which is never so high.
+"""
+
+comptime LISTENER_TOKEN: UInt64 = 0xFFFFFFFF
+"""Connections wait; as a timer, accepting is to be tried again."""
+comptime STOP_TOKEN: UInt64 = 0xFFFFFFFE
+"""Another thread wants the worker to stop."""
+comptime SIGNAL_TOKEN: UInt64 = 0xFFFFFFFD
+"""A signal has come."""
+comptime LIFELINE_TOKEN: UInt64 = 0xFFFFFFFC
+"""The master of this process has ended."""
+comptime DONE_TOKEN: UInt64 = 0xFFFFFFFB
+"""Handlers on other threads have answered."""
+comptime FIRST_SPECIAL_TOKEN: UInt64 = 0xFFFFFFFB
+"""The lowest of these."""

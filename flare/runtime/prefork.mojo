@@ -1,0 +1,137 @@
+"""A supervisor of worker processes, for any program.
+
+    spawn all -> all ready -> watch: restart, roll, grow, shrink, upgrade
+              -> stop all  -> all gone
+
+Workers are made by `fork`, so the supervisor is run before threads are.
+"""
+
+from flare.net.raw_socket import RawSocket
+from flare.runtime.prefork_config import PreforkConfig
+from flare.runtime.prefork_program import NoHooks, PreforkHooks, PreforkProgram
+from flare.runtime.stats_board import StatsBoard, WorkerStats
+from flare.runtime.supervisor import Supervisor
+from flare.runtime.waker import Waker
+from flare.sys.signal import process_id
+from std.memory import ArcPointer
+
+
+struct Prefork(Movable):
+    """Runs a program in several processes and keeps them running.
+
+    The signals of the process belong to it while it runs:
+
+    - SIGTERM, SIGINT: stop in good order; a second one stops at once
+    - SIGHUP: replace all worker processes, one after the other
+    - SIGUSR2: execute the program's file anew, hand the listeners over and
+      stop when it is ready (`PreforkConfig.inherits_listeners`)
+    - SIGTTIN, SIGTTOU: one worker more, one less
+    """
+
+    var _config: PreforkConfig
+    var _listeners: List[RawSocket]
+    var _board: ArcPointer[StatsBoard]
+    var _waker: Waker
+    var _master_id: Int
+
+    def __init__(
+        out self,
+        var config: PreforkConfig,
+        var listeners: List[RawSocket],
+        board: ArcPointer[StatsBoard],
+        waker: Waker,
+    ) raises:
+        """Makes a supervisor that does not run yet.
+
+        Args:
+            config: How many workers, and how they are treated.
+            listeners: Listening sockets for the workers, if they want any.
+            board: Where workers write their figures.
+            waker: Stops all, as SIGTERM does.
+
+        Raises:
+            Error: If the configuration makes no sense.
+        """
+        config.check()
+        self._config = config^
+        self._listeners = listeners^
+        self._board = board.copy()
+        self._waker = waker.copy()
+        self._master_id = process_id()
+
+    def __init__(out self, var config: PreforkConfig) raises:
+        """Makes a supervisor of workers without listening sockets.
+
+        Args:
+            config: How many workers, and how they are treated.
+
+        Raises:
+            Error: If the configuration makes no sense.
+        """
+        self = Self(
+            config^, List[RawSocket](), ArcPointer(StatsBoard()), Waker()
+        )
+
+    def is_child(self) -> Bool:
+        """Tells a worker from the master.
+
+        Returns:
+            True in a worker process.
+        """
+        return process_id() != self._master_id
+
+    def stop(self):
+        """Stops all in good order, from a hook; a second call stops at once."""
+        self._waker.wake()
+
+    def stats(self) -> WorkerStats:
+        """Sums the figures of all workers.
+
+        Returns:
+            The sums; the program's work decides what it counts.
+        """
+        return self._board[].total()
+
+    def run[
+        P: PreforkProgram, K: PreforkHooks
+    ](mut self, var program: P, var hooks: K) raises:
+        """Runs the program's work in worker processes until it is stopped.
+
+        In a worker the call does not return: the process ends with its work.
+
+        Parameters:
+            P: The program's type.
+            K: The hooks' type.
+
+        Args:
+            program: Copied into each worker, as it is now.
+            hooks: Told of what happens.
+
+        Raises:
+            Error: If workers crash too often: which one, and of what.
+        """
+        var listeners = List[RawSocket]()
+        swap(listeners, self._listeners)
+        var supervisor = Supervisor(
+            self._config,
+            listeners^,
+            self._board,
+            self._waker.copy(),
+            program^,
+            hooks^,
+        )
+        supervisor.run()
+
+    def run[P: PreforkProgram](mut self, var program: P) raises:
+        """Runs the program's work, without hooks.
+
+        Parameters:
+            P: The program's type.
+
+        Args:
+            program: Copied into each worker, as it is now.
+
+        Raises:
+            Error: As the other form does.
+        """
+        self.run(program^, NoHooks())

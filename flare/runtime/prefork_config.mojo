@@ -1,0 +1,125 @@
+"""What a supervisor of worker processes is told."""
+
+from flare.runtime.restart_policy import RestartPolicy
+from flare.runtime.worker_count import WORKER_COUNT_MAX
+
+comptime _DAY_MS = 86_400_000
+
+
+struct PreforkConfig(Copyable, Movable):
+    """Workers, patience and manners of a supervisor; times in milliseconds."""
+
+    var workers: Int
+    """Processes: 1 to 256."""
+    var reuseport: Bool
+    """True for a listening socket of its own for each worker; False for one
+    that all accept from. Default True; macOS always shares."""
+    var grace_ms: Int
+    """For a worker to finish when it is told to stop; then it is killed.
+    Default 35 s, a little over `ServerConfig.shutdown_timeout_ms`."""
+    var start_timeout_ms: Int
+    """For a worker to become ready; then it is killed. Default 30 s."""
+    var upgrade_timeout_ms: Int
+    """For a new program to become ready; then it is killed, and the old one
+    goes on. Default 60 s."""
+    var restart: RestartPolicy
+    """What follows a crash. Default: waits of 100 ms to 5 s that double; 5 s of
+    life end a row of crashes; over 30 crashes in 60 s end the program."""
+    var requests_max: Int
+    """Requests after which a worker is replaced. Default 0: never."""
+    var memory_max: Int
+    """Bytes of resident memory beyond which a worker is replaced; looked at
+    once a second. Default 0: never. Linux alone."""
+    var recycle_jitter_percent: Int
+    """By how much the two limits above differ between workers, at most, so
+    that not all are replaced at once. Default 10."""
+    var inherits_listeners: Bool
+    """True to replace the program at SIGUSR2 and hand its listeners over.
+    `serve_prefork` takes it from `ServerConfig`. Default False."""
+    var notifies_manager: Bool
+    """True to tell a service manager (systemd) of readiness, stopping and
+    life, if `NOTIFY_SOCKET` names one. Default False."""
+
+    def __init__(
+        out self,
+        *,
+        workers: Int,
+        reuseport: Bool = True,
+        grace_ms: Int = 35_000,
+        start_timeout_ms: Int = 30_000,
+        upgrade_timeout_ms: Int = 60_000,
+        var restart: RestartPolicy = RestartPolicy(
+            100, 5_000, 5_000, 30, 60_000
+        ),
+        requests_max: Int = 0,
+        memory_max: Int = 0,
+        recycle_jitter_percent: Int = 10,
+        inherits_listeners: Bool = False,
+        notifies_manager: Bool = False,
+    ):
+        """Makes a configuration; what is not named has its default.
+
+        Args:
+            workers: Processes: 1 to 256.
+            reuseport: A listening socket for each worker.
+            grace_ms: For a worker to finish.
+            start_timeout_ms: For a worker to become ready.
+            upgrade_timeout_ms: For a new program to become ready.
+            restart: What follows a crash.
+            requests_max: Requests after which a worker is replaced.
+            memory_max: Bytes beyond which a worker is replaced.
+            recycle_jitter_percent: Spreads these limits.
+            inherits_listeners: Whether SIGUSR2 replaces the program.
+            notifies_manager: Whether a service manager is told.
+        """
+        self.workers = workers
+        self.reuseport = reuseport
+        self.grace_ms = grace_ms
+        self.start_timeout_ms = start_timeout_ms
+        self.upgrade_timeout_ms = upgrade_timeout_ms
+        self.restart = restart^
+        self.requests_max = requests_max
+        self.memory_max = memory_max
+        self.recycle_jitter_percent = recycle_jitter_percent
+        self.inherits_listeners = inherits_listeners
+        self.notifies_manager = notifies_manager
+
+    def check(self) raises:
+        """Checks that the fields make sense.
+
+        Raises:
+            Error: If one does not; it names the field and its bounds.
+        """
+        _check("workers", self.workers, 1, WORKER_COUNT_MAX)
+        _check("grace_ms", self.grace_ms, 1, _DAY_MS)
+        _check("start_timeout_ms", self.start_timeout_ms, 1, _DAY_MS)
+        _check("upgrade_timeout_ms", self.upgrade_timeout_ms, 1, _DAY_MS)
+        _check(
+            "restart.delay_first_ms", self.restart.delay_first_ms, 1, _DAY_MS
+        )
+        _check(
+            "restart.delay_max_ms",
+            self.restart.delay_max_ms,
+            self.restart.delay_first_ms,
+            _DAY_MS,
+        )
+        _check("restart.settle_ms", self.restart.settle_ms, 1, _DAY_MS)
+        _check("restart.restarts_max", self.restart.restarts_max, 0, 100_000)
+        _check("restart.window_ms", self.restart.window_ms, 1, _DAY_MS)
+        _check("requests_max", self.requests_max, 0, 1 << 60)
+        _check("memory_max", self.memory_max, 0, 1 << 60)
+        _check("recycle_jitter_percent", self.recycle_jitter_percent, 0, 100)
+
+
+def _check(name: StaticString, value: Int, least: Int, most: Int) raises:
+    if value < least or value > most:
+        raise Error(
+            "PreforkConfig: ",
+            name,
+            " is ",
+            value,
+            "; allowed are ",
+            least,
+            " to ",
+            most,
+        )

@@ -1,0 +1,149 @@
+"""What runs in worker processes, and who is told of their lives."""
+
+from flare.net.raw_socket import RawSocket
+from flare.sys.descriptor import Descriptor, read_into, write_from
+from flare.sys.errno import EAGAIN
+
+
+trait PreforkProgram(Deinitable, Movable):
+    """The work of a worker process."""
+
+    def work(mut self, mut child: ChildProcess) raises:
+        """Works until the process is told to stop; it ends with the call.
+
+        SIGTERM asks for an orderly stop; SIGINT, SIGHUP, SIGUSR2, SIGTTIN and
+        SIGTTOU are the supervisor's and ignored here. A program that has a
+        loop watches `child.lifeline_number()` and ends when it is readable.
+
+        Args:
+            child: The process; call its `ready` when the work has begun.
+
+        Raises:
+            Error: Printed; the supervisor counts it as a crash.
+        """
+        ...
+
+
+trait PreforkHooks(Deinitable, Movable):
+    """Is told of what happens. Each method does nothing unless replaced."""
+
+    def on_child_spawned(mut self, worker: Int, process_id: Int):
+        """Called in the master when a worker process was made.
+
+        Args:
+            worker: Counted from 0.
+            process_id: The process.
+        """
+        return
+
+    def on_master_ready(mut self, worker_count: Int):
+        """Called in the master when all workers are ready for the first time.
+
+        Args:
+            worker_count: How many there are.
+        """
+        return
+
+    def on_child_recovered(mut self, worker: Int, process_id: Int):
+        """Called in the master when the successor of a crashed worker is ready.
+
+        Args:
+            worker: Counted from 0.
+            process_id: The new process.
+        """
+        return
+
+    def on_master_death(mut self):
+        """Called in a worker whose master has ended, when its work is over.
+
+        The process has about `ORPHAN_LIFE_S` from the master's end in all.
+        """
+        return
+
+
+struct NoHooks(PreforkHooks):
+    """Wants to be told of nothing."""
+
+    def __init__(out self):
+        """Makes it."""
+        pass
+
+
+struct ChildProcess(Movable):
+    """A worker process, as its program sees it."""
+
+    var worker: Int
+    """Which worker, counted from 0."""
+    var row: Int
+    """Its row on the `StatsBoard`."""
+    var _process_id: Int
+    var _listeners: List[RawSocket]
+    var _lifeline: Descriptor
+    var _status: Descriptor
+
+    def __init__(
+        out self,
+        worker: Int,
+        row: Int,
+        process_id: Int,
+        var listeners: List[RawSocket],
+        var lifeline: Descriptor,
+        var status: Descriptor,
+    ):
+        """Makes it in the new process.
+
+        Args:
+            worker: Which worker.
+            row: Its row on the board.
+            process_id: This process.
+            listeners: Its listening sockets.
+            lifeline: A pipe that ends with the master.
+            status: A pipe that the master reads.
+        """
+        self.worker = worker
+        self.row = row
+        self._process_id = process_id
+        self._listeners = listeners^
+        self._lifeline = lifeline^
+        self._status = status^
+
+    def take_listeners(mut self) -> List[RawSocket]:
+        """Takes the listening sockets of this worker.
+
+        Returns:
+            The sockets; none at a second call.
+        """
+        var listeners = List[RawSocket]()
+        swap(listeners, self._listeners)
+        return listeners^
+
+    def ready(mut self):
+        """Tells the master that the work has begun.
+
+        A former process of this worker may be told to stop from now on.
+        """
+        if not self._status.is_open():
+            return
+        var octets = Array[UInt8, 4](fill=0)
+        for index in range(4):
+            octets[index] = UInt8((self._process_id >> (8 * index)) & 0xFF)
+        # So few octets go whole or not at all, and the master reads at once.
+        _ = write_from(self._status.number(), Span(octets))
+        self._status.close()
+
+    def lifeline_number(self) -> Int32:
+        """Lends a descriptor that becomes readable when the master has ended.
+
+        Returns:
+            A descriptor, good while this value lives.
+        """
+        return self._lifeline.number()
+
+    def is_orphan(self) -> Bool:
+        """Tells whether the master has ended.
+
+        Returns:
+            True if so.
+        """
+        var octet = Array[UInt8, 1](fill=0)
+        return read_into(self._lifeline.number(), Span(octet)) != -EAGAIN

@@ -1,0 +1,114 @@
+"""The protocol of service managers such as systemd: sockets in, news out."""
+
+from flare.net.raw_socket import RawSocket, from_kernel
+from flare.net.socket_addr import SocketAddr
+from flare.sys.descriptor import Descriptor, close_on_exec, make_nonblocking
+from flare.sys.environment import environment_value
+from flare.sys.signal import process_id
+from flare.sys.sock_addr import AF_UNIX, SockAddr, UNIX_NAME_LEN_MAX
+from flare.sys.socket import SOCK_DGRAM, connect_socket, open_socket, send
+
+comptime FIRST_INHERITED = 3
+"""The first descriptor that is handed over (SD_LISTEN_FDS_START)."""
+comptime _INHERITED_COUNT_MAX = 1_024
+
+
+def inherited_listeners(address: SocketAddr) raises -> List[RawSocket]:
+    """Takes over the listening sockets for an address that were handed over.
+
+    The environment says how many there are (`LISTEN_FDS`) and for which
+    process (`LISTEN_PID`); for another process they are left alone.
+
+    Args:
+        address: The address that is wanted; port 0 stands for any port.
+
+    Returns:
+        The sockets that listen there; none if nothing was handed over.
+
+    Raises:
+        Error: If the environment makes no sense, or sockets were handed over
+            and none is for the address.
+    """
+    var listeners = List[RawSocket]()
+    var count_text = environment_value("LISTEN_FDS")
+    if environment_value("LISTEN_PID") != String(process_id()):
+        return listeners^
+    var count = atol(count_text)
+    if count < 0 or count > _INHERITED_COUNT_MAX:
+        raise Error("LISTEN_FDS is ", count, "; allowed are 0 to 1024")
+    var found = String()
+    for index in range(count):
+        var number = Int32(FIRST_INHERITED + index)
+        var socket = RawSocket(owned=number)
+        var local = socket.local_addr()
+        if local.ip == address.ip and (
+            address.port == 0 or local.port == address.port
+        ):
+            make_nonblocking(number)
+            close_on_exec(number)
+            listeners.append(socket^)
+        else:
+            found.write(" ", local)
+            # It may be another server's of this program.
+            _ = socket.release()
+    if len(listeners) == 0 and count > 0:
+        raise Error(
+            "no inherited socket listens at ",
+            address,
+            "; there are:",
+            found,
+            " (correct the address or the service manager's configuration)",
+        )
+    return listeners^
+
+
+struct ServiceManager(Movable):
+    """Tells a service manager how the program is, if there is one."""
+
+    var _socket: Descriptor
+    var watchdog_ms: Int
+    """How often it wants to hear `WATCHDOG=1`; 0 for never."""
+
+    def __init__(out self):
+        """Makes one that nobody listens to."""
+        self._socket = Descriptor(owned=-1)
+        self.watchdog_ms = 0
+
+    @staticmethod
+    def from_environment() raises -> Self:
+        """Finds the manager in the environment (`NOTIFY_SOCKET`).
+
+        Returns:
+            The manager; one that nobody listens to if the variable is empty.
+
+        Raises:
+            Error: If the variable names no socket that can be reached.
+        """
+        var manager = Self()
+        var path = environment_value("NOTIFY_SOCKET")
+        if path.byte_length() == 0:
+            return manager^
+        if path.byte_length() > UNIX_NAME_LEN_MAX:
+            raise Error("NOTIFY_SOCKET '", path, "' is too long for a socket")
+        manager._socket = open_socket(AF_UNIX, SOCK_DGRAM)
+        var is_abstract = path.startswith("@")
+        var name = path.as_bytes()[1:] if is_abstract else path.as_bytes()
+        var result = connect_socket(
+            manager._socket.number(), SockAddr.unix(name, is_abstract)
+        )
+        if result != 0:
+            raise Error("NOTIFY_SOCKET '", path, "': errno ", -result)
+        var watchdog = environment_value("WATCHDOG_USEC")
+        if watchdog.byte_length() > 0:
+            # Half of the time, as the protocol's authors advise.
+            manager.watchdog_ms = max(1, atol(watchdog) // 2_000)
+        return manager^
+
+    def tell(self, text: StringSpan):
+        """Sends news; a manager that is busy or gone misses them.
+
+        Args:
+            text: Lines such as `READY=1`.
+        """
+        if self._socket.is_open():
+            _ = send(self._socket.number(), text.as_bytes())

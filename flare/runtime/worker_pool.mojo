@@ -1,0 +1,366 @@
+"""The worker processes of a master: made, replaced, stopped, reaped."""
+
+from flare.net.raw_socket import RawSocket
+from flare.runtime.jitter import Jitter
+from flare.runtime.listener_share import ListenerShare
+from flare.runtime.nursery import Birth, Nursery
+from flare.runtime.prefork_config import PreforkConfig
+from flare.runtime.prefork_program import PreforkHooks, PreforkProgram
+from flare.runtime.restart_policy import RestartBudget
+from flare.runtime.stats_board import (
+    BANK_LEN,
+    STAT_PROCESS,
+    STAT_REQUESTS,
+    STAT_RESTARTS,
+    StatsBoard,
+)
+from flare.runtime.worker_count import WORKER_COUNT_MAX
+from flare.runtime.worker_process import (
+    NEVER_MS,
+    WorkerProcess,
+    WorkerSlot,
+    report,
+)
+from flare.runtime.worker_roster import WorkerRoster
+from flare.sys.clock import monotonic_ns
+from flare.sys.process import ExitStatus, resident_len
+from flare.sys.signal import process_id
+from std.memory import ArcPointer
+
+comptime _SPAWN_RETRY_MS = 200
+# After a fork that failed, and while both rows of a worker are in use.
+
+
+struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
+    """All workers, by number, and the processes that are leaving.
+
+    Parameters:
+        P: The program's type.
+        K: The hooks' type.
+    """
+
+    var nursery: Nursery[Self.P, Self.K]
+    """Makes processes."""
+    var listeners: ListenerShare
+    """What workers accept from."""
+    var roster: WorkerRoster
+    """The processes."""
+    var now_ms: Int
+    """The time of this round of the master's loop."""
+    var is_stopping: Bool
+    """True if all are to end."""
+    var failure: String
+    """Why all are to end, if not by request."""
+    var _config: PreforkConfig
+    var _board: ArcPointer[StatsBoard]
+    var _to_replace: List[Int]
+    var _budget: RestartBudget
+    var _jitter: Jitter
+
+    def __init__(
+        out self,
+        config: PreforkConfig,
+        var listeners: List[RawSocket],
+        board: ArcPointer[StatsBoard],
+        var program: Self.P,
+        var hooks: Self.K,
+    ) raises:
+        """Makes a pool without processes.
+
+        Args:
+            config: How many workers, and how they are treated.
+            listeners: For the workers.
+            board: The figures.
+            program: What workers do.
+            hooks: Told of what happens.
+
+        Raises:
+            Error: If the process has no more descriptors.
+        """
+        self.nursery = Nursery(program^, hooks^)
+        self.listeners = ListenerShare(listeners^, config.reuseport)
+        self.listeners.provide(config.workers)
+        self.now_ms = 0
+        self.is_stopping = False
+        self.failure = String()
+        self._config = config.copy()
+        self._board = board.copy()
+        self.roster = WorkerRoster(config.workers)
+        self._to_replace = []
+        self._budget = RestartBudget()
+        self._jitter = Jitter(
+            UInt64(monotonic_ns()) ^ UInt64(process_id() << 32)
+        )
+
+    def is_over(self) -> Bool:
+        """Tells whether all have ended as they should.
+
+        Returns:
+            True if nothing is left to watch.
+        """
+        return self.is_stopping and len(self.roster.process_ids()) == 0
+
+    def are_all_ready(self) -> Bool:
+        """Tells whether every worker works.
+
+        Returns:
+            False while one is starting or waits to be restarted.
+        """
+        return not self.is_stopping and self.roster.are_all_ready()
+
+    def announce(mut self):
+        """Tells the hooks that all workers are ready."""
+        self.nursery.hooks.on_master_ready(self.roster.worker_count)
+
+    def fill(mut self):
+        """Makes the processes that are due."""
+        if self.is_stopping:
+            return
+        for index in range(self.roster.worker_count):
+            if self.roster.slots[index].process or self.now_ms < (
+                self.roster.slots[index].restart_ms
+            ):
+                continue
+            var process = self._spawn(index)
+            if process:
+                process.value().is_successor = (
+                    self.roster.slots[index].crash_count > 0
+                )
+                self.roster.slots[index].process = process^
+            else:
+                self.roster.slots[index].restart_ms = (
+                    self.now_ms + _SPAWN_RETRY_MS
+                )
+
+    def _spawn(mut self, index: Int) -> Optional[WorkerProcess]:
+        """Makes a process for a worker; nothing if that is not possible now."""
+        var row = index
+        if self.roster.is_row_used(row):
+            row += BANK_LEN
+        if self.roster.is_row_used(row):
+            return None
+        var process_id: Int
+        try:
+            process_id = self.nursery.spawn(
+                Birth(index, row),
+                self.listeners.sockets,
+                self.listeners.of(index, self.roster.worker_count),
+            )
+        except error:
+            report(String("worker ", index, " cannot be started: ", error))
+            return None
+        var kill_ms = self.now_ms + self._config.start_timeout_ms
+        var process = WorkerProcess(process_id, row, self.now_ms, kill_ms)
+        var percent = self._config.recycle_jitter_percent
+        process.requests_max = self._jitter.raised(
+            self._config.requests_max, percent
+        )
+        process.memory_max = self._jitter.raised(
+            self._config.memory_max, percent
+        )
+        self._board[].set(row, STAT_PROCESS, process_id)
+        self.nursery.hooks.on_child_spawned(index, process_id)
+        return process^
+
+    def note_ready(mut self):
+        """Does what follows when workers become ready."""
+        for process_id in self.nursery.take_ready():
+            for index in range(len(self.roster.slots)):
+                self._note_ready(index, process_id)
+
+    def _note_ready(mut self, index: Int, process_id: Int):
+        ref slot = self.roster.slots[index]
+        if slot.next and slot.next.value().process_id == process_id:
+            # The new one accepts: now the old one may go.
+            var next = slot.next.take()
+            self._leave(index)
+            self.roster.slots[index].process = next^
+        if self.roster.slots[index].process:
+            ref process = self.roster.slots[index].process.value()
+            if process.process_id == process_id:
+                process.is_ready = True
+                process.kill_ms = NEVER_MS
+                if process.is_successor:
+                    process.is_successor = False
+                    self.nursery.hooks.on_child_recovered(index, process_id)
+
+    def _leave(mut self, index: Int):
+        self.roster.leave(index, self.now_ms + self._config.grace_ms)
+
+    def replace_all(mut self):
+        """Replaces all processes, one after the other."""
+        self._to_replace.clear()
+        for index in range(self.roster.worker_count):
+            self._to_replace.append(index)
+
+    def recycle(mut self):
+        """Has those replaced that have done or grown enough."""
+        for index in range(self.roster.worker_count):
+            if (
+                not self.roster.slots[index].process
+                or index in self._to_replace
+            ):
+                continue
+            ref process = self.roster.slots[index].process.value()
+            if not process.is_ready:
+                continue
+            var requests = self._board[].get(process.row, STAT_REQUESTS)
+            var is_due = (
+                process.requests_max > 0 and requests >= process.requests_max
+            )
+            if not is_due and process.memory_max > 0:
+                is_due = resident_len(process.process_id) > process.memory_max
+            if is_due:
+                self._to_replace.append(index)
+
+    def go_on(mut self):
+        """Makes processes that are due and goes on with replacements."""
+        self.fill()
+        if self.is_stopping:
+            return
+        for index in range(len(self.roster.slots)):
+            if self.roster.slots[index].next:
+                return
+        while len(self._to_replace) > 0:
+            var index = self._to_replace.pop(0)
+            # A worker that waits for its restart gets a new process anyway.
+            if (
+                index >= self.roster.worker_count
+                or not self.roster.slots[index].process
+            ):
+                continue
+            var next = self._spawn(index)
+            if next:
+                self.roster.slots[index].next = next^
+            else:
+                self._to_replace.append(index)
+            return
+        for index in range(self.roster.worker_count, len(self.roster.slots)):
+            self._leave(index)
+
+    def grow(mut self):
+        """Adds a worker."""
+        if self.roster.worker_count == WORKER_COUNT_MAX:
+            report(String("there are ", WORKER_COUNT_MAX, " workers already"))
+            return
+        try:
+            self.listeners.provide(self.roster.worker_count + 1)
+        except error:
+            report(String("no worker is added: ", error))
+            return
+        self.roster.worker_count += 1
+        if len(self.roster.slots) < self.roster.worker_count:
+            self.roster.slots.append(WorkerSlot())
+
+    def shrink(mut self):
+        """Takes the last worker away, when others have its connections."""
+        if self.roster.worker_count == 1:
+            report("the last worker stays")
+            return
+        self.roster.worker_count -= 1
+        for heir in self.listeners.heirs(self.roster.worker_count):
+            if heir not in self._to_replace:
+                self._to_replace.append(heir)
+
+    def stop(mut self):
+        """Lets all finish and go; a second call ends them at once."""
+        if self.is_stopping:
+            self.roster.kill_all()
+        self.is_stopping = True
+        self.roster.leave_all(self.now_ms + self._config.grace_ms)
+
+    def note_end(mut self, status: ExitStatus) -> Bool:
+        """Does what follows when a process has ended.
+
+        Args:
+            status: How.
+
+        Returns:
+            False if it was none of the workers.
+        """
+        for index in range(len(self.roster.leaving)):
+            if self.roster.leaving[index].process_id == status.process_id:
+                var gone = self.roster.leaving.pop(index)
+                self._board[].carry_over(gone.row)
+                if not status.is_clean() and not self.is_stopping:
+                    report(String(gone.process_id, ", told to go, ", status))
+                return True
+        for index in range(len(self.roster.slots)):
+            ref slot = self.roster.slots[index]
+            if slot.next and slot.next.value().process_id == status.process_id:
+                var gone = slot.next.take()
+                self._board[].carry_over(gone.row)
+                self._give_up_replacing()
+                report(
+                    String(
+                        gone.epitaph(index, status, self._age_ms(gone)),
+                        " before it was ready; the old process goes on",
+                    )
+                )
+                return True
+            if (
+                slot.process
+                and slot.process.value().process_id == status.process_id
+            ):
+                self._note_crash(index, status)
+                return True
+        return False
+
+    def _give_up_replacing(mut self):
+        """Leaves all as it is: whoever was to go stays, for nobody has taken
+        its listening socket over."""
+        self._to_replace.clear()
+        for index in range(len(self.roster.slots)):
+            if self.roster.slots[index].process:
+                self.roster.worker_count = max(
+                    self.roster.worker_count, index + 1
+                )
+
+    def _note_crash(mut self, index: Int, status: ExitStatus):
+        """Plans the restart of a worker, or gives up."""
+        var process = self.roster.slots[index].process.take()
+        self._board[].carry_over(process.row)
+        if index >= self.roster.worker_count:
+            return
+        var lived_ms = self._age_ms(process)
+        ref slot = self.roster.slots[index]
+        if lived_ms >= self._config.restart.settle_ms:
+            slot.crash_count = 0
+        slot.crash_count += 1
+        self._board[].add(index, STAT_RESTARTS, 1)
+        var line = process.epitaph(index, status, lived_ms)
+        var policy = self._config.restart.copy()
+        var count = self._budget.note(policy, self.now_ms)
+        if count > policy.restarts_max:
+            line.write("; that is crash ", count, " within ")
+            line.write(policy.window_ms, " ms and ", policy.restarts_max)
+            line.write(" are allowed: giving up")
+            report(line)
+            self.failure = line^
+            self.stop()
+            return
+        var crash_count = slot.crash_count
+        var random = self._jitter.next()
+        var delay_ms = policy.delay_ms(crash_count, random)
+        self.roster.slots[index].restart_ms = self.now_ms + delay_ms
+        line.write("; crash ", count, " of ", policy.restarts_max)
+        line.write(" within ", policy.window_ms, " ms; starting again in ")
+        line.write(delay_ms, " ms")
+        report(line)
+        if self.roster.slots[index].next:
+            var next = self.roster.slots[index].next.take()
+            self.roster.slots[index].process = next^
+
+    def _age_ms(self, process: WorkerProcess) -> Int:
+        return self.now_ms - process.started_ms
+
+    def next_deadline_ms(self) -> Int:
+        """Tells when something is due.
+
+        Returns:
+            The earliest time, or `NEVER_MS`.
+        """
+        var deadline = self.roster.next_deadline_ms(not self.is_stopping)
+        if len(self._to_replace) > 0:
+            deadline = min(deadline, self.now_ms + _SPAWN_RETRY_MS)
+        return deadline

@@ -1,0 +1,61 @@
+"""The environment of the process, for callers who ask for it by name.
+
+The library itself never looks here to choose how it behaves: what a supervisor
+hands over in the environment (`LISTEN_FDS`, `NOTIFY_SOCKET`) is read when a
+configuration says so.
+"""
+
+from flare.sys.platform import IS_MACOS
+from std.ffi import CStringSpan, OwnedDLHandle, c_char, external_call
+
+comptime _Entries = Pointer[
+    OptionalPointer[c_char, ImmUntrackedOrigin], ImmUntrackedOrigin
+]
+
+
+def environment_texts() -> List[String]:
+    """Copies the environment.
+
+    Returns:
+        Its entries, as `NAME=value`.
+    """
+    var texts = List[String]()
+    var found = _environ()
+    if not found:
+        return texts^
+    var entries = found.value()
+    while entries[]:
+        var text = CStringSpan(unsafe_from_ptr=entries[].value())
+        texts.append(String(unsafe_from_utf8=text.as_bytes()))
+        entries = entries.unsafe_offset(1)
+    return texts^
+
+
+def environment_value(name: StringSpan) -> String:
+    """Reads one variable of the environment.
+
+    Args:
+        name: Its name.
+
+    Returns:
+        Its value; empty if there is none.
+    """
+    var prefix = String(name, "=")
+    for text in environment_texts():
+        if text.startswith(prefix):
+            return String(text.removeprefix(prefix))
+    return String()
+
+
+def _environ() -> Optional[_Entries]:
+    comptime if IS_MACOS:
+        return external_call[
+            "_NSGetEnviron", Pointer[_Entries, ImmUntrackedOrigin]
+        ]()[]
+    else:
+        try:
+            var program = OwnedDLHandle()
+            var symbol = program.get_symbol[_Entries]("environ")
+            return symbol.value()[] if symbol else None
+        except:
+            return None

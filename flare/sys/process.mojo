@@ -1,0 +1,244 @@
+"""Processes: fork, wait, execute."""
+
+from flare.sys.errno import EINTR, OsError, last_errno
+from flare.sys.platform import IS_MACOS
+from std.ffi import external_call
+
+comptime _WNOHANG = 1
+comptime _PR_SET_PDEATHSIG = 1
+comptime _SIGNAL_MASK = 0x7F
+
+comptime _PATH_LEN_MAX = 4_096
+
+comptime ANY_CHILD = -1
+"""Stands for any child in `reap`."""
+
+
+@fieldwise_init
+struct ExitStatus(ImplicitlyCopyable, Writable):
+    """How a process ended."""
+
+    var process_id: Int
+    """The process."""
+    var code: Int
+    """Its exit code, or -1 if a signal ended it."""
+    var signal: Int
+    """The signal that ended it, or 0."""
+
+    def is_clean(self) -> Bool:
+        """Tells whether the process ended by itself, without trouble.
+
+        Returns:
+            True for exit code 0.
+        """
+        return self.signal == 0 and self.code == 0
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes how it ended, as in `was killed by signal 9`.
+
+        Args:
+            writer: Where to.
+        """
+        if self.signal != 0:
+            writer.write("was killed by signal ", self.signal)
+            var name = signal_name(self.signal)
+            if name.byte_length() > 0:
+                writer.write(" (", name, ")")
+        else:
+            writer.write("exited with code ", self.code)
+
+
+def signal_name(signal: Int) -> StaticString:
+    """Names a signal whose number is the same everywhere.
+
+    Args:
+        signal: Its number.
+
+    Returns:
+        The name, or nothing.
+    """
+    if signal == 1:
+        return "SIGHUP"
+    if signal == 2:
+        return "SIGINT"
+    if signal == 4:
+        return "SIGILL"
+    if signal == 6:
+        return "SIGABRT"
+    if signal == 8:
+        return "SIGFPE"
+    if signal == 9:
+        return "SIGKILL"
+    if signal == 11:
+        return "SIGSEGV"
+    if signal == 14:
+        return "SIGALRM"
+    if signal == 15:
+        return "SIGTERM"
+    return ""
+
+
+def fork_process() raises OsError -> Int:
+    """Makes a copy of this process, with the calling thread alone.
+
+    Returns:
+        The child's id in the parent, 0 in the child.
+
+    Raises:
+        OsError: If the system has no more processes.
+    """
+    var child = external_call["fork", Int32]()
+    if child < 0:
+        raise OsError("fork", last_errno())
+    return Int(child)
+
+
+def reap(process_id: Int) raises OsError -> Optional[ExitStatus]:
+    """Takes the status of a child that has ended, without waiting.
+
+    Args:
+        process_id: The child, or `ANY_CHILD`.
+
+    Returns:
+        Its status, or nothing if none has ended.
+
+    Raises:
+        OsError: If there is no such child (ECHILD).
+    """
+    var status = Int32(0)
+    while True:
+        var ended = external_call["waitpid", Int32](
+            Int32(process_id), Pointer(to=status), Int32(_WNOHANG)
+        )
+        if ended == 0:
+            return None
+        if ended > 0:
+            return _decode(Int(ended), Int(status))
+        if last_errno() != EINTR:
+            raise OsError("waitpid", last_errno())
+
+
+def _decode(process_id: Int, status: Int) -> ExitStatus:
+    """Reads a wait status: the low 7 bits are a signal, the next octet a code."""
+    var signal = status & _SIGNAL_MASK
+    if signal != 0:
+        return ExitStatus(process_id, -1, signal)
+    return ExitStatus(process_id, (status >> 8) & 0xFF, 0)
+
+
+def parent_id() -> Int:
+    """Reads the number of the parent process.
+
+    Returns:
+        Its id; another one when the parent has ended.
+    """
+    return Int(external_call["getppid", Int32]())
+
+
+def signal_when_parent_ends(signal: Int):
+    """Asks for a signal when the parent ends; macOS has no such thing.
+
+    Args:
+        signal: Which; 0 takes it back.
+    """
+    comptime if not IS_MACOS:
+        _ = external_call["prctl", Int32, num_fixed_args=1](
+            Int32(_PR_SET_PDEATHSIG), Int(signal), Int(0), Int(0), Int(0)
+        )
+
+
+def end_process(code: Int):
+    """Ends this process at once; no destructor runs.
+
+    Args:
+        code: Its exit code.
+    """
+    flush_output()
+    external_call["_exit", NoneType](Int32(code))
+
+
+def flush_output():
+    """Writes out what the C library still holds of standard output."""
+    _ = external_call["fflush", Int32](Int(0))
+
+
+def executable_path() -> String:
+    """Finds the file that this process executes.
+
+    Returns:
+        Its path; empty where the system does not tell, as on macOS.
+    """
+    var room = List[UInt8](length=_PATH_LEN_MAX, fill=0)
+    var path = String("/proc/self/exe")
+    var count = external_call["readlink", Int](
+        path.as_c_string_span().ptr(), room.unsafe_ptr(), len(room)
+    )
+    if count <= 0 or count == len(room):
+        return String()
+    return String(unsafe_from_utf8=room[:count])
+
+
+def resident_len(process_id: Int) -> Int:
+    """Reads how much memory a process has in use.
+
+    Args:
+        process_id: The process.
+
+    Returns:
+        Bytes; 0 if the process is gone or the system does not tell.
+    """
+    try:
+        var file = open(String("/proc/", process_id, "/status"), "r")
+        for line in file.read().split("\n"):
+            if line.startswith("VmRSS:"):
+                # "VmRSS:     1234 kB"
+                var count = line.removeprefix("VmRSS:").removesuffix("kB")
+                return atol(count.strip()) * 1_024
+    except:
+        return 0
+    return 0
+
+
+struct CStrings(Movable):
+    """A NULL-terminated array of C strings, as `execve` takes it."""
+
+    var _octets: List[List[UInt8]]
+    var _pointers: List[OptionalPointer[UInt8, MutUntrackedOrigin]]
+
+    def __init__(out self, texts: List[String]):
+        """Copies texts.
+
+        Args:
+            texts: Without NUL octets.
+        """
+        self._octets = []
+        self._pointers = []
+        for text in texts:
+            var octets = List[UInt8](capacity=text.byte_length() + 1)
+            octets.extend(text.as_bytes())
+            octets.append(0)
+            self._octets.append(octets^)
+        for index in range(len(self._octets)):
+            self._pointers.append(
+                self._octets[index]
+                .unsafe_ptr()
+                .unsafe_mut_cast[True]()
+                .unsafe_origin_cast[MutUntrackedOrigin]()
+            )
+        self._pointers.append(None)
+
+    def execute(self, environment: Self) raises OsError:
+        """Replaces this process with the program that the first text names.
+
+        Args:
+            environment: Its environment, as `NAME=value`.
+
+        Raises:
+            OsError: If it cannot be executed; on success nothing returns.
+        """
+        _ = external_call["execve", Int32](
+            self._octets[0].unsafe_ptr(),
+            self._pointers.unsafe_ptr(),
+            environment._pointers.unsafe_ptr(),
+        )
+        raise OsError("execve", last_errno())

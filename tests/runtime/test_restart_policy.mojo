@@ -1,0 +1,56 @@
+"""Tests of backoff, budget and jitter."""
+
+from flare.runtime.jitter import Jitter
+from flare.runtime.restart_policy import RestartBudget, RestartPolicy
+from std.testing import assert_equal, assert_true
+
+
+def test_delay_doubles_up_to_the_most() raises:
+    var policy = RestartPolicy(100, 5_000, 5_000, 30, 60_000)
+    var full = [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]
+    for index in range(len(full)):
+        # No jitter gives all of the wait, the most of it half.
+        assert_equal(policy.delay_ms(index + 1, 0), full[index])
+        var half = full[index] // 2
+        assert_equal(
+            policy.delay_ms(index + 1, UInt64(half)), full[index] - half
+        )
+    assert_equal(policy.delay_ms(1_000_000, 0), 5_000)
+
+
+def test_delay_stays_between_half_and_all() raises:
+    var policy = RestartPolicy(7, 1_000, 1, 1, 1)
+    var jitter = Jitter(42)
+    var seen = List[Int]()
+    for _ in range(1_000):
+        var delay = policy.delay_ms(5, jitter.next())
+        assert_true(delay >= 56 and delay <= 112)
+        if delay not in seen:
+            seen.append(delay)
+    assert_true(len(seen) > 40)
+
+
+def test_budget_slides() raises:
+    var policy = RestartPolicy(1, 1, 1, 3, 1_000)
+    var budget = RestartBudget()
+    assert_equal(budget.note(policy, 0), 1)
+    assert_equal(budget.note(policy, 500), 2)
+    assert_equal(budget.note(policy, 999), 3)
+    # The first one is a whole window away.
+    assert_equal(budget.note(policy, 1_000), 3)
+    assert_equal(budget.note(policy, 1_499), 4)
+    assert_equal(budget.note(policy, 10_000), 1)
+
+
+def test_jitter_raises_a_limit_by_so_much_at_most() raises:
+    var jitter = Jitter(0)
+    var least = 1 << 40
+    var most = 0
+    for _ in range(1_000):
+        var raised = jitter.raised(1_000, 20)
+        assert_true(raised >= 1_000 and raised <= 1_200)
+        least = min(least, raised)
+        most = max(most, raised)
+    assert_true(least < 1_020 and most > 1_180)
+    assert_equal(jitter.raised(1_000, 0), 1_000)
+    assert_equal(jitter.raised(0, 100), 0)

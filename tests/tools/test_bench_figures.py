@@ -1,0 +1,174 @@
+"""What the benchmark reads from wrk, how it sums up rounds, what it writes."""
+
+import json
+
+import pytest
+from suite.budgets import budget_table
+from suite.compare import comparison
+from suite.figures import Spread, error_count, errors_text, ratio, worst_cv
+from suite.record import publish, read_record
+from suite.tables import detail_tables, micro_table, peer_tables
+from suite.workload import Workload
+from suite.wrk import Load, parse_wrk, wrk_command
+
+LATENCY = '{"min": 40, "p25": 250, "p50": 400, "p75": 450, "p99": 480, "max": 2500}'
+UNTIMED = '{"min": 0, "p25": 0, "p50": 0, "p75": 0, "p99": 0, "max": 0}'
+NO_ERRORS = '{"connect": 0, "read": 0, "write": 0, "status": 0, "timeout": 0}'
+
+
+def output(latency: str = LATENCY, errors: str = NO_ERRORS) -> str:
+    return (
+        "Running 3s test @ http://127.0.0.1:9302/\n  450000 requests in 3.00s, 60.00MB read\n"
+        "Requests/sec: 150000.00\n"
+        'figures: {"requests": 450000, "bytes": 60000000, "duration_us": 3000000,'
+        f' "latency_us": {latency}, "errors": {errors}}}\n'
+    )
+
+
+def test_reads_the_figures():
+    found = parse_wrk(output())
+    assert (found["requests"], found["rps"], found["bytes_per_s"]) == (450000, 150000, 2e7)
+    assert (found["min_ms"], found["p25_ms"], found["p50_ms"]) == (0.04, 0.25, 0.4)
+    assert (found["p75_ms"], found["p99_ms"], found["max_ms"]) == (0.45, 0.48, 2.5)
+    assert found["errors"] == {}
+
+
+def test_what_wrk_did_not_time_is_left_out():
+    assert not [name for name in parse_wrk(output(UNTIMED)) if name.endswith("_ms")]
+
+
+def test_reads_errors_by_kind():
+    errors = NO_ERRORS.replace('"read": 0', '"read": 3').replace('"status": 0', '"status": 2')
+    found = parse_wrk(output(errors=errors))
+    assert found["errors"] == {"read": 3, "status": 2}
+    assert errors_text([found, found]) == "6 read, 4 status"
+    assert error_count([found]) == 5
+    assert errors_text([]) == "0"
+
+
+@pytest.mark.parametrize("text", ["", "unable to connect to 127.0.0.1:1 Connection refused\n"])
+def test_refuses_an_output_without_figures(text):
+    with pytest.raises(ValueError, match="wrk printed no line 'figures: '"):
+        parse_wrk(text)
+
+
+def test_the_command_is_whole():
+    command = wrk_command(81, Workload("w", "/a", "plain.lua", b""), Load(2, 64, 3, [0, 1]))
+    assert " ".join(command) == (
+        "taskset -c 0,1 wrk -t2 -c64 -d3s --latency -s bench/load/plain.lua http://127.0.0.1:81/a"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "median", "low", "high", "cv"),
+    [
+        ([5.0], 5, 5, 5, 0),
+        ([1.0, 2.0, 3.0], 2, 1, 3, 0.5),
+        ([4.0, 4.0, 4.0, 4.0], 4, 4, 4, 0),
+        ([0.0, 0.0], 0, 0, 0, 0),
+    ],
+)
+def test_spread(values, median, low, high, cv):
+    found = Spread.of(values)
+    assert (found.median, found.low, found.high) == (median, low, high)
+    assert found.cv == pytest.approx(cv)
+
+
+def rows(*cpu_us: float, rps: float = 100.0) -> list[dict]:
+    return [
+        {"cpu_us": used, "rps": rps, "bytes_per_s": 5.0, "requests": 10, "errors": {},
+         "p99_ms": 1.5, "memory_len": 2**20, "other_cpus": 0.01}
+        for used in cpu_us
+    ]
+
+
+def test_the_worse_of_two_deviations_counts():
+    assert worst_cv(rows(1.0, 1.0)) == 0
+    assert worst_cv([rows(1.0, rps=1)[0], rows(1.0, rps=3)[0]]) == pytest.approx(0.7071, abs=1e-3)
+
+
+def test_ratio_is_the_median_of_the_rounds():
+    assert ratio(rows(1.1, 4.0, 4.4), rows(1.0, 2.0, 4.0)) == pytest.approx(1.1)
+    assert ratio(rows(1.0), None) is None
+    assert ratio(rows(1.0), rows(0.0)) is None
+
+
+def record(kind: str = "single", **rounds: list[dict]) -> dict:
+    about = {"framework": "f", "language": "C", "category": "micro"}
+    return {
+        "origin": {"run": kind, "tree": "clean", "date": "d", "commit": "c" * 40, "cpu": "x"},
+        "servers": {name: {**about, "parses": name != "limit"} for name in rounds},
+        "workloads": {"w": {"budget": 1.05, "response_len": 13}},
+        "rounds": {name: {"w": found} for name, found in rounds.items()},
+        "micro_ns": {}, "build_cpu_s": None, "idle_connection_len": None,
+    }
+
+
+def test_the_table_marks_what_is_unstable():
+    found = peer_tables(record(limit=rows(1.0, 1.0), flare=rows(1.0, 2.0, 3.0)))
+    assert found[4] == (
+        "| limit | 1.000 (1.000 to 1.000) | 1.000 | 100 | 1.50 | 0 | 1.0 | 0.0% |"
+    )
+    assert found[5].endswith("| **unstable**, 50.0% |")
+    assert "Other programs took at most 0.01 CPUs" in found[7]
+
+
+def test_the_table_needs_no_limit_and_no_second_round():
+    row = peer_tables(record(flare=rows(1.0)))[4]
+    assert row == "| flare | 1.000 (1.000 to 1.000) | - | 100 | 1.50 | 0 | 1.0 | - |"
+
+
+def test_the_detail_has_the_columns_users_know():
+    assert "| C | f | micro | flare | 13 | 20 | 0 | 100 | 5 | - | - | - | - | 1.50 | - |" in (
+        detail_tables(record(flare=rows(1.0, 1.0)))
+    )
+
+
+@pytest.mark.parametrize(("used", "verdict"), [(1.05, "met"), (1.06, "**not met**")])
+def test_budget_against_the_limit(used, verdict):
+    table = budget_table(record(limit=rows(1.0), flare=rows(used)))
+    assert table[4].startswith("| w, CPU a request against raw C epoll | at most 1.05 |")
+    assert table[4].endswith(f"| {verdict} |")
+
+
+def test_budget_of_two_workers_is_for_any_run():
+    run = record("multi", **{"limit": rows(1.0), "flare": rows(2.0), "flare, 2 threads": rows(2.0)})
+    table = budget_table(run)
+    assert len(table) == 6 and "flare, 2 threads against flare | at most 1.05 | 1 | met" in table[4]
+
+
+def test_no_figures_make_no_budget_table():
+    assert budget_table(record("multi", flare=rows(1.0))) == []
+    assert micro_table(record()) == []
+
+
+def test_compare_names_what_is_beyond_the_spread():
+    old = record(flare=rows(2.0, 2.1), other=rows(1.0))
+    text = comparison(old, record(flare=rows(1.0, 1.1), gone=rows(1.0)))
+    assert "| w | flare | 2.050 to 1.050 | -48.8% | 100 to 100 | +0.0% | CPU |" in text
+    assert "gone" not in text and "other" not in text
+    assert comparison(old, old).splitlines()[5].endswith("| no |")
+
+
+def test_a_dirty_tree_or_a_failed_response_is_not_published(tmp_path):
+    good, page = record(flare=rows(1.0)), tmp_path / "page.md"
+
+    def folder(name: str, found: dict):
+        path = tmp_path / name
+        path.mkdir()
+        (path / "results.json").write_text(json.dumps(found))
+        (path / "summary.md").write_text(f"{name} figures\n")
+        return path
+
+    one, two = folder("one", good), folder("two", record("multi", flare=rows(1.0)))
+    publish([one], page)
+    assert page.read_text().endswith("\n\none figures\n")
+    publish([one, two], page)
+    assert "## A single-core run\n\none figures\n\n## A multi-core run\n\ntwo" in page.read_text()
+    dirty = {**good, "origin": {**good["origin"], "tree": "dirty"}}
+    failed = record(flare=[{**rows(1.0)[0], "errors": {"read": 1}}])
+    for name, found in {"dirty": dirty, "failed": failed}.items():
+        with pytest.raises(ValueError, match="is not published"):
+            publish([folder(name, found)], page)
+    with pytest.raises(ValueError, match="holds no results.json"):
+        read_record(tmp_path / "none")

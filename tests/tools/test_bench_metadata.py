@@ -1,0 +1,210 @@
+"""What the benchmark reads: servers, workloads, CPUs and its command line."""
+
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from suite import metadata, workload
+from suite.layout import Layout, layout, pinned
+from suite.server import Failed, Server, build, filled
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+HERE, TREE = Path("tree/bench/peers/x"), Path("tree")
+GOOD = """
+framework = "x"
+language = "C"
+category = "micro"
+needs = { cc = "gcc" }
+build = ["cc", "-o", "{build}/server", "{here}/server.c"]
+
+[[row]]
+name = "x"
+cores = 1
+run = ["{build}/server", "{port}"]
+
+[[row]]
+name = "x, 2 workers"
+cores = 2
+run = ["{build}/server", "{port}", "2"]
+env = { A = "b" }
+parses = false
+"""
+
+
+def read(text: str) -> list[metadata.Row]:
+    return metadata.read_rows(text, "x", HERE, TREE)
+
+
+def test_reads_a_file():
+    one, two = read(GOOD)
+    assert one.program is two.program
+    assert (one.program.key, one.program.needs) == ("x", {"cc": "gcc"})
+    assert (one.name, one.cores, one.env, one.parses) == ("x", 1, {}, True)
+    assert (two.name, two.cores, two.env, two.parses) == ("x, 2 workers", 2, {"A": "b"}, False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[[row]]", "[[rows]]", "no [[row]]"),
+        ('"micro"', '"fast"', "category is 'fast'; write one of micro, platform"),
+        ("cores = 1", "cores = 0", "cores is 0"),
+        ("cores = 1", 'cores = "1"', "cores is '1'; write a int"),
+        ("cores = 1", "cores = true", "cores is True"),
+        ("cores = 1\n", "", "missing 1 required positional argument: 'cores'"),
+        ("framework", "frame", "there is no 'frame'; known are framework"),
+        ("needs = {", "needs = [", "x: "),
+        ('run = ["{build}', 'run = "{build}', "x: "),
+        ("language = ", "key = ", "there is no 'key'"),
+    ],
+)
+def test_refuses(old, new, message):
+    with pytest.raises(ValueError, match="^x: ") as caught:
+        read(GOOD.replace(old, new))
+    assert message in str(caught.value)
+
+
+def test_every_server_of_the_suite_reads():
+    rows = metadata.load(BENCH)
+    assert not rows[0].parses and all(row.parses for row in rows[1:])
+    names = {row.name for row in rows}
+    for wanted in (
+        "flare", "flare, 2 threads", "flare, prefork 1", "flare, prefork 2",
+        "nginx", "nginx, 2 workers", "Go net/http", "Go net/http, GOMAXPROCS 2",
+        "fasthttp", "fasthttp, prefork 1", "fasthttp, prefork 2", "C epoll, no parsing",
+    ):
+        assert wanted in names
+    for row in rows:
+        for words in (row.run, row.program.build, *row.program.versions.values()):
+            filled(row.program, words, port=1, scratch=HERE)
+
+
+def test_a_name_is_used_once(tree):
+    root = tree({"bench/peers/a/server.toml": GOOD, "bench/peers/b/server.toml": GOOD})
+    with pytest.raises(ValueError, match="two rows have the name 'x'"):
+        metadata.load(root / "bench")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        (["threads"], ["flare, 2 threads"]),
+        (["nginx"], ["nginx", "nginx, 2 workers"]),
+        (["bench/peers/nginx/"], ["nginx", "nginx, 2 workers"]),
+        (["hello"], ["flare"]),
+        (["NET/HTTP"], ["Go net/http", "Go net/http, GOMAXPROCS 2"]),
+        (["2 workers", "hello"], ["flare", "nginx, 2 workers"]),
+    ],
+)
+def test_selects(wanted, names):
+    assert [row.name for row in metadata.select(metadata.load(BENCH), wanted)] == names
+
+
+def test_selects_nothing_by_an_unknown_name():
+    with pytest.raises(ValueError, match="no server has 'zzz' in its name; there are x"):
+        metadata.select(read(GOOD), ["zzz"])
+
+
+def test_a_single_run_has_rows_of_one_core():
+    rows = read(GOOD)
+    assert [row.cores for row in metadata.of_kind(rows, "single")] == [1]
+    assert [row.cores for row in metadata.of_kind(rows, "multi")] == [1, 2]
+
+
+def test_our_rows_are_copied_from_another_tree():
+    rows = read(GOOD) + read(GOOD.replace('framework = "x"', 'framework = "flare"'))
+    copies = metadata.from_tree(rows, Path("base"))
+    assert [copy.name for copy in copies] == ["x (base)", "x, 2 workers (base)"]
+    assert (copies[0].program.root, copies[0].program.here) == (
+        Path("base"), Path("base/bench/peers/x"),
+    )
+    assert copies[0].program.key == "base_x"
+
+
+def test_a_command_names_what_is_known():
+    with pytest.raises(Failed, match="{prot}; known are build, here"):
+        filled(read(GOOD)[0].program, ["server", "{prot}"], port=1)
+
+
+def test_a_build_that_fails_says_why():
+    program = read(GOOD.replace('build = ["cc", "-o", "{build}/server", "{here}/server.c"]',
+                                'build = ["{python}", "-c", "exit(\'no way\')"]'))[0].program
+    with pytest.raises(Failed, match="its build failed: no way"):
+        build(replace(program, here=Path(), needs={}))
+    with pytest.raises(Failed, match="no-such-program is missing: apt-get install none"):
+        build(replace(program, needs={"no-such-program": "none"}))
+
+
+def test_a_server_that_ends_says_why():
+    rows = read(GOOD.replace('run = ["{build}/server", "{port}"]',
+                             'run = ["{python}", "-c", "exit(\'no way\')"]'))
+    server = Server(rows[0], [])
+    with pytest.raises(Failed, match="it ended with 1; it said: no way"):
+        server.start(workload.load(BENCH, [])[0])
+    assert server.process is None and not server.scratch.exists()
+
+
+def test_workloads_say_what_is_sent_and_answered():
+    found = {item.name: item for item in workload.load(BENCH, [])}
+    assert list(found) == ["plaintext", "pipelined x16", "64 KiB response", "16 KiB upload"]
+    assert found["64 KiB response"].body == b"x" * 65536
+    for item in found.values():
+        assert item.fields["Content-Length"] == str(len(item.body))
+        assert (BENCH / "load" / item.script).exists()
+    assert found["plaintext"].request() == b"GET / HTTP/1.1\r\nHost: bench\r\n\r\n"
+    head, _, data = found["16 KiB upload"].request().partition(b"\r\n\r\n")
+    assert head.endswith(b"Content-Length: 16384") and data == b"u" * 16384
+
+
+def test_workloads_are_picked_by_a_part_of_their_name():
+    assert [item.name for item in workload.load(BENCH, ["KiB"])] == [
+        "64 KiB response", "16 KiB upload",
+    ]
+    with pytest.raises(ValueError, match="no workload has 'zzz'"):
+        workload.load(BENCH, ["plain", "zzz"])
+
+
+@pytest.mark.parametrize(
+    ("cpus", "kind", "cores", "widest", "server", "load"),
+    [
+        ([0], "single", 1, 1, [], []),
+        ([0, 1], "single", 1, 1, [1], [0]),
+        ([2, 5, 7], "single", 1, 1, [7], [2]),
+        ([0, 1], "multi", 1, 2, [1], [0, 1]),
+        ([0, 1], "multi", 2, 2, [0, 1], [0, 1]),
+        ([0, 1, 2], "multi", 2, 2, [1, 2], [0, 1, 2]),
+        ([0, 1, 2, 3], "multi", 1, 2, [3], [0, 1]),
+        ([0, 1, 2, 3], "multi", 2, 2, [2, 3], [0, 1]),
+        ([0, 1], "multi", 1, 1, [1], [0]),
+    ],
+)
+def test_layout(cpus, kind, cores, widest, server, load):
+    assert layout(cpus, kind, cores, widest) == Layout(server, load)
+
+
+def test_layout_has_no_more_cpus_than_there_are():
+    with pytest.raises(ValueError, match="it wants 2 CPUs and there are 1"):
+        layout([0], "multi", 2, 2)
+
+
+def test_pinned():
+    assert pinned([0, 1]) == ["taskset", "-c", "0,1"]
+    assert pinned([]) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ([], ["run"]),
+        (["--quick"], ["run", "--quick"]),
+        (["--report", "a"], ["report", "a"]),
+        (["list"], ["list"]),
+        (["--help"], ["--help"]),
+    ],
+)
+def test_a_subcommand_may_be_left_out(words, wanted):
+    spec = importlib.util.spec_from_file_location("bench_entry", BENCH / "bench.py")
+    entry = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(entry)
+    assert entry.with_subcommand(words) == wanted

@@ -1,0 +1,151 @@
+"""How the benchmark takes answers apart, and which server it lets in."""
+
+import socket
+import threading
+
+import pytest
+from suite.gate import leniencies, wrong_answer, wrong_protocol
+from suite.response import Answer, difference, parse_answer
+from suite.workload import Workload
+
+PLAIN = Workload("w", "/", "plain.lua", b"Hello", {"Content-Type": "a/b", "Content-Length": "5"})
+GOOD = b"HTTP/1.1 200 OK\r\nDate: x\r\ncontent-type: a/b\r\nContent-Length: 5\r\n\r\nHello"
+
+
+def test_reads_an_answer_and_what_is_behind_it():
+    answer, rest = parse_answer(GOOD + b"HTTP")
+    assert answer.status_line == "HTTP/1.1 200 OK" and answer.status == 200
+    assert ("content-type", "a/b") in answer.fields
+    assert (answer.body, rest) == (b"Hello", b"HTTP")
+
+
+def test_wants_more_at_every_cut():
+    assert [cut for cut in range(len(GOOD)) if parse_answer(GOOD[:cut])] == []
+
+
+@pytest.mark.parametrize(
+    ("octets", "message"),
+    [
+        (b"SSH-2.0\r\n\r\n", "the answer starts with 'SSH"),
+        (b"HTTP/1.1 200 OK\r\nDate\r\n\r\n", "'Date' has no colon"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "Content-Length is '-1'"),
+    ],
+)
+def test_refuses_what_is_no_answer(octets, message):
+    with pytest.raises(ValueError, match=message):
+        parse_answer(octets)
+
+
+@pytest.mark.parametrize("line", ["HTTP/1.1", "HTTP/1.1 OK"])
+def test_a_line_without_a_status_has_none(line):
+    assert Answer(line, [], b"").status == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b"Date: x", b"Server: y\r\nConnection: keep-alive\r\nKeep-Alive: 1", None),
+        (b"content-type", b"CONTENT-TYPE", None),
+        (b"200 OK", b"200 Fine", "its status line is 'HTTP/1.1 200 Fine'"),
+        (b"HTTP/1.1", b"HTTP/1.0", "its status line"),
+        (b"a/b", b"a/c", "its field content-type: a/c is not in"),
+        (b"Date: x", b"ETag: x", "its field etag: x is not in"),
+        (b"content-type: a/b\r\n", b"", "it has no field content-type: a/b"),
+        (b"Date: x", b"content-type: a/b", "one of its fields is repeated"),
+        (b"Hello", b"Jello", "its body of 5 octets"),
+    ],
+)
+def test_difference(old, new, message):
+    found = difference(PLAIN, parse_answer(GOOD.replace(old, new))[0])
+    assert found is None if message is None else found.startswith(message)
+
+
+class Peer:
+    """Answers each connection with a function of all that came, until it is enough."""
+
+    def __init__(self, answer) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.answer = answer
+        self.thread = threading.Thread(target=self.run)
+
+    def __enter__(self) -> "Peer":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
+        self.listener.close()
+
+    def run(self) -> None:
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            with client:
+                octets = b""
+                while more := client.recv(65536):
+                    octets += more
+                    reply, octets = self.answer(octets)
+                    client.sendall(reply)
+
+
+def strict(octets: bytes) -> tuple[bytes, bytes]:
+    """Answers each whole request; 400 for what RFC 9112 has refused."""
+    replies = b""
+    while b"\r\n\r\n" in octets:
+        head, _, octets = octets.partition(b"\r\n\r\n")
+        bad = b"Host: " not in head or head.count(b"Length") > 1 or b"HTTP/" not in head
+        replies += b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n" if bad else GOOD
+    return replies, octets
+
+
+def lenient(octets: bytes) -> tuple[bytes, bytes]:
+    replies, rest = strict(octets)
+    known = octets.startswith((b"GET", b"POST"))
+    return (replies.replace(b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n", GOOD), rest) if (
+        known
+    ) else (replies, rest)
+
+
+def test_a_strict_server_gets_in():
+    with Peer(strict) as peer:
+        assert wrong_answer(peer.port, PLAIN) is None
+        assert wrong_protocol(peer.port, PLAIN) is None
+        assert leniencies(peer.port) == []
+
+
+def test_a_lenient_server_gets_in_and_is_told_of():
+    with Peer(lenient) as peer:
+        assert wrong_protocol(peer.port, PLAIN) is None
+        assert leniencies(peer.port) == [
+            "no Host (section 3.2)", "a space before the colon (section 5.1)",
+            "two lengths (section 6.3)",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda octets: (GOOD.replace(b"Hello", b"Jello"), b""), "its body of 5 octets"),
+        (lambda octets: (GOOD + b"!", b""), "1 octets come behind its body"),
+        (lambda octets: (b"what?\r\n\r\n", b""), "the answer starts with 'what"),
+    ],
+)
+def test_a_wrong_answer_keeps_a_server_out(answer, message):
+    with Peer(answer) as peer:
+        assert message in wrong_answer(peer.port, PLAIN)
+
+
+def test_a_server_that_parses_nothing_does_not_pass_for_one_that_does():
+    with Peer(lambda octets: (GOOD * octets.count(b"\r\n\r\n"), b"")) as peer:
+        assert wrong_answer(peer.port, PLAIN) is None
+        assert wrong_protocol(peer.port, PLAIN) is not None
+
+
+def test_a_port_where_nobody_listens_keeps_a_server_out():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    assert "refused" in wrong_answer(port, PLAIN)

@@ -1,0 +1,59 @@
+"""What the system tells of a server's processes."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+
+def children(pid: int) -> list[int]:
+    """Lists the children of a process, the living and the unreaped."""
+    result = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            result += [int(x) for x in task.read_text().split()]
+        except OSError:
+            pass
+    return result
+
+
+def is_alive(pid: int) -> bool:
+    """Tells whether a process runs; one that is not reaped does not."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return text.rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def workers(pid: int) -> list[int]:
+    """Lists the worker processes of a master that run."""
+    return [child for child in children(pid) if is_alive(child)]
+
+
+def descriptor_count(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def cpus_of_threads(pid: int) -> list[str]:
+    """Lists the CPUs that each thread of a process may run on."""
+    result = []
+    for path in Path(f"/proc/{pid}/task").glob("*/status"):
+        text = path.read_text()
+        result.append(re.search(r"Cpus_allowed_list:\s*(\S+)", text)[1])
+    return result
+
+
+def can_unshare() -> bool:
+    """Tells whether this machine lets us have a process number one."""
+    try:
+        return (
+            subprocess.run(
+                ["unshare", "--pid", "--fork", "true"],
+                capture_output=True,
+                timeout=10,
+            ).returncode
+            == 0
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False

@@ -1,0 +1,224 @@
+"""The server of the tests of threads, processes and handler threads.
+
+    workers_server PORT mode=threads|prefork workers=N key=value...
+"""
+
+from flare.http import (
+    Handler,
+    HttpServer,
+    ListenerMode,
+    Request,
+    Response,
+    Router,
+    ServerConfig,
+    StatsHandle,
+    ok,
+    ok_json,
+)
+from flare.net import SocketAddr
+from flare.runtime import PreforkConfig, PreforkHooks
+from flare.sys.signal import process_id, send_signal
+from std.sys import argv, stderr
+from std.time import sleep
+
+
+def root(req: Request) -> Response:
+    return ok("Hello, World!")
+
+
+def process(req: Request) -> Response:
+    return ok(String(process_id()))
+
+
+def slow(req: Request) raises -> Response:
+    sleep(Float64(Int(req.param("ms"))) / 1000)
+    return ok("slept " + req.param("ms") + " " + req.query_param("tag"))
+
+
+def patient(req: Request) raises -> Response:
+    """Works until nobody waits any more, or for 10 s."""
+    for step in range(1_000):
+        if req.cancelled():
+            print("cancelled after", step, "steps", file=stderr)
+            return ok("cancelled")
+        sleep(0.01)
+    return ok("patient")
+
+
+def spinning(req: Request) raises -> Response:
+    """Asks without pause, as a loop over data would."""
+    var count = 0
+    while not req.cancelled():
+        count += 1
+    print("spun", count > 0, file=stderr)
+    return ok("spun")
+
+
+def whole(req: Request) raises -> Response:
+    """Shows that a request on another thread has all of its parts."""
+    var text = String(req.method_name, " ", req.url, " ", req.param("name"))
+    var field = req.headers.get("x-a")
+    if field:
+        text.write(" ", field.value())
+    text.write(" ", req.text())
+    var trailer = req.trailers.get("x-t")
+    if trailer:
+        text.write(" ", trailer.value())
+    return ok(text^)
+
+
+def failing(req: Request) raises -> Response:
+    raise Error("it failed")
+
+
+def crash(req: Request) raises -> Response:
+    send_signal(process_id(), Int(req.param("signal")))
+    sleep(5.0)
+    return ok("still here")
+
+
+def sized(req: Request) raises -> Response:
+    return ok(String("x") * Int(req.param("size")))
+
+
+@fieldwise_init
+struct Stats(Handler):
+    """Shows the figures of all workers."""
+
+    var handle: StatsHandle
+    var worker_count: Int
+
+    def serve(self, req: Request) raises -> Response:
+        var total = self.handle.total()
+        var text = String('{"requests": ', total.requests)
+        text.write(', "connections": ', total.connections)
+        text.write(', "open": ', total.open_connections)
+        text.write(', "restarts": ', total.restarts, ', "workers": [')
+        for index in range(self.worker_count):
+            var worker = self.handle.worker(index)
+            text.write(", " if index > 0 else "", "[", worker.requests)
+            text.write(", ", worker.restarts, ", ", worker.process_id, "]")
+        text.write("]}")
+        return ok_json(text^)
+
+
+struct Hooks(PreforkHooks):
+    """Writes what it is told."""
+
+    def __init__(out self):
+        pass
+
+    def on_child_spawned(mut self, worker: Int, process_id: Int):
+        print("hook: spawned", worker, process_id, file=stderr)
+
+    def on_master_ready(mut self, worker_count: Int):
+        print("hook: ready", worker_count, file=stderr)
+
+    def on_child_recovered(mut self, worker: Int, process_id: Int):
+        print("hook: recovered", worker, process_id, file=stderr)
+
+    def on_master_death(mut self):
+        print("hook: master died", file=stderr)
+
+
+struct Options(Movable):
+    """What the command line asks for."""
+
+    var server: ServerConfig
+    var prefork: PreforkConfig
+    var is_prefork: Bool
+    var workers: Int
+    var pins: Bool
+
+    def __init__(out self) raises:
+        self.server = ServerConfig(logs_errors=True)
+        self.prefork = PreforkConfig(workers=2)
+        self.is_prefork = False
+        self.workers = 2
+        self.pins = True
+        for index in range(2, len(argv())):
+            var parts = String(argv()[index]).split("=")
+            self._set(String(parts[0]), String(parts[1]))
+
+    def _set(mut self, name: String, text: String) raises:
+        if name == "mode":
+            self.is_prefork = text == "prefork"
+            return
+        var value = Int(text)
+        if name == "workers":
+            self.workers = value
+            self.prefork.workers = value
+        elif name == "pins":
+            self.pins = value == 1
+        elif name == "shared":
+            self.server.listener = ListenerMode.SHARED
+        elif name == "inherits":
+            self.server.inherits_listeners = value == 1
+        elif name == "handler_threads":
+            self.server.handler_threads = value
+        elif name == "handler_queue":
+            self.server.handler_queue = value
+        elif name == "handler_timeout_ms":
+            self.server.handler_timeout_ms = value
+        elif name == "write_timeout_ms":
+            self.server.write_timeout_ms = value
+        elif name == "shutdown_timeout_ms":
+            self.server.shutdown_timeout_ms = value
+        else:
+            self._set_prefork(name, value)
+
+    def _set_prefork(mut self, name: String, value: Int) raises:
+        if name == "reuseport":
+            self.prefork.reuseport = value == 1
+        elif name == "grace_ms":
+            self.prefork.grace_ms = value
+        elif name == "delay_first_ms":
+            self.prefork.restart.delay_first_ms = value
+        elif name == "delay_max_ms":
+            self.prefork.restart.delay_max_ms = value
+        elif name == "settle_ms":
+            self.prefork.restart.settle_ms = value
+        elif name == "restarts_max":
+            self.prefork.restart.restarts_max = value
+        elif name == "window_ms":
+            self.prefork.restart.window_ms = value
+        elif name == "requests_max":
+            self.prefork.requests_max = value
+        elif name == "memory_max":
+            self.prefork.memory_max = value
+        elif name == "recycle_jitter_percent":
+            self.prefork.recycle_jitter_percent = value
+        elif name == "notifies":
+            self.prefork.notifies_manager = value == 1
+        elif name == "upgrade_timeout_ms":
+            self.prefork.upgrade_timeout_ms = value
+        else:
+            raise Error("there is no option '", name, "'")
+
+
+def main() raises:
+    var options = Options()
+    var router = Router()
+    router.get("/", root)
+    router.get("/pid", process)
+    router.get("/slow/:ms", slow)
+    router.get("/fast", root, may_block=False)
+    router.get("/patient", patient)
+    router.get("/spinning", spinning)
+    router.all("/whole/:name", whole)
+    router.get("/fail", failing)
+    router.get("/crash/:signal", crash)
+    router.get("/size/:size", sized)
+    var port = UInt16(Int(String(argv()[1])))
+    var server = HttpServer.bind(
+        SocketAddr.localhost(port), options.server.copy()
+    )
+    router.get("/stats", Stats(server.stats_handle(), options.workers))
+    print("listening on", server.local_addr(), flush=True)
+    if options.is_prefork:
+        server.serve_prefork(router^, options.prefork.copy(), Hooks())
+    else:
+        server.serve(
+            router^, num_workers=options.workers, pin_cores=options.pins
+        )
+    print("stopped", server.stats(), flush=True)

@@ -1,0 +1,306 @@
+"""Handlers that block, on threads of their own."""
+
+import json
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+from conftest import Client, read_all, wait_until
+
+GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
+
+
+@pytest.fixture
+def pool(start):
+    def launch(**config):
+        config.setdefault("handler_threads", 4)
+        return start("workers_server", workers=1, **config)
+
+    return launch
+
+
+def seconds(server, path: bytes) -> tuple[float, bytes]:
+    began = time.monotonic()
+    with Client(server, 10) as client:
+        client.send(GET % path)
+        body = client.response().body
+    return time.monotonic() - began, body
+
+
+def open_connections(server) -> int:
+    """Counts connections, with the one that asks."""
+    return json.loads(seconds(server, b"/stats")[1])["open"]
+
+
+def test_blocking_handler_delays_nobody_else(pool):
+    server = pool()
+    with Client(server) as slow:
+        slow.send(GET % b"/slow/1000")
+        took, body = seconds(server, b"/slow/1")
+        assert took < 0.5 and body == b"slept 1 "
+        took, body = seconds(server, b"/fast")
+        assert took < 0.5 and body == b"Hello, World!"
+        assert slow.response().body == b"slept 1000 "
+
+
+def test_sixty_four_at_once_and_a_fast_route_beside(pool):
+    """The figures that the design promises, with one worker."""
+    server = pool(handler_threads=64)
+    ended = threading.Event()
+    counts = []
+
+    def ask_slowly():
+        with Client(server, 10) as client:
+            count = 0
+            while not ended.is_set():
+                client.send(GET % b"/slow/100")
+                client.response()
+                count += 1
+            counts.append(count)
+
+    threads = [threading.Thread(target=ask_slowly) for _ in range(64)]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    times = []
+    with Client(server) as client:
+        while time.monotonic() - began < 3:
+            asked = time.monotonic()
+            client.send(GET % b"/fast")
+            assert client.response().body == b"Hello, World!"
+            times.append(time.monotonic() - asked)
+            time.sleep(0.001)
+    ended.set()
+    for thread in threads:
+        thread.join(10)
+    rate = sum(counts) / (time.monotonic() - began)
+    p99 = sorted(times)[len(times) * 99 // 100]
+    print(f"{rate:.0f} blocking requests/s, fast route p99 {p99 * 1e3:.1f} ms")
+    assert len(counts) == 64
+    assert rate > 500
+    assert p99 < 0.020
+
+
+@pytest.mark.parametrize("how", ["close", "reset", "half-close"])
+def test_client_that_hangs_up_is_seen(pool, how):
+    server = pool()
+    client = Client(server)
+    client.send(GET % b"/patient")
+    assert wait_until(lambda: seconds(server, b"/fast")[1] != b"")
+    if how == "reset":
+        client.sock.setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0"
+        )
+    if how == "half-close":
+        client.sock.shutdown(socket.SHUT_WR)
+        # It may still read: the handler decided to answer early.
+        assert client.response().body == b"cancelled"
+    client.sock.close()
+    assert wait_until(lambda: "cancelled after" in server.stderr())
+
+
+def test_client_that_is_gone_before_the_handler_begins(pool):
+    server = pool()
+    with server.connect() as sock:
+        sock.sendall(GET % b"/patient")
+        sock.shutdown(socket.SHUT_WR)
+        assert read_all(sock).endswith(b"cancelled")
+
+
+def test_flag_is_seen_by_a_loop_without_pause(pool):
+    server = pool()
+    client = Client(server)
+    client.send(GET % b"/spinning")
+    seconds(server, b"/fast")
+    client.sock.close()
+    assert wait_until(lambda: "spun True" in server.stderr())
+
+
+def test_handler_that_takes_too_long_is_answered_for(pool):
+    server = pool(handler_timeout_ms=300)
+    with Client(server) as client:
+        began = time.monotonic()
+        client.send(GET % b"/patient")
+        response = client.response()
+        assert 0.25 < time.monotonic() - began < 3
+        assert response.status == 503
+        assert response.fields["connection"] == "close"
+        assert response.fields["retry-after"] == "1"
+        assert client.is_closed()
+    assert wait_until(lambda: "cancelled after" in server.stderr())
+    # What it answered too late reached nobody.
+    assert seconds(server, b"/slow/1")[1] == b"slept 1 "
+
+
+def test_full_queue_is_answered_at_once_and_kept_alive(pool):
+    server = pool(handler_threads=1, handler_queue=2)
+    clients = [Client(server) for _ in range(6)]
+    for client in clients:
+        client.send(GET % b"/slow/400")
+    statuses = [client.response().status for client in clients]
+    # One more may wait if the thread has taken the first one already.
+    assert sorted(statuses)[:2] == [200, 200]
+    assert sorted(statuses)[3:] == [503, 503, 503]
+    refused = clients[statuses.index(503)]
+    refused.send(GET % b"/fast")
+    assert refused.response().status == 200
+    refused.send(GET % b"/slow/1")
+    assert refused.response().status == 200
+
+
+def test_pipelined_requests_are_answered_in_order(pool):
+    server = pool()
+    with Client(server) as client:
+        client.send(
+            b"".join(
+                GET % path
+                for path in [
+                    b"/slow/50?tag=a",
+                    b"/fast",
+                    b"/slow/1?tag=b",
+                    b"/fast",
+                    b"/fail",
+                    b"/slow/1?tag=c",
+                ]
+            )
+        )
+        bodies = [client.response() for _ in range(6)]
+        assert [b.status for b in bodies] == [200, 200, 200, 200, 500, 200]
+        assert bodies[0].body == b"slept 50 a"
+        assert bodies[2].body == b"slept 1 b"
+        assert bodies[5].body == b"slept 1 c"
+    assert "it failed" in server.stderr()
+
+
+def test_request_keeps_all_of_its_parts(pool):
+    server = pool()
+    request = (
+        b"POST /whole/a%20b?q=1 HTTP/1.1\r\nHost: test\r\nX-A: field\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n"
+        b"3\r\nabc\r\n2\r\nde\r\n0\r\nX-T: trailer\r\n\r\n"
+    )
+    wanted = b"POST /whole/a%20b?q=1 a b field abcde trailer"
+    with Client(server) as client:
+        client.send(request + request)
+        assert client.response().body == wanted
+        assert client.response().body == wanted
+        for octet in request:
+            client.send(bytes([octet]))
+        assert client.response().body == wanted
+
+
+def test_octets_that_come_meanwhile_wait_for_the_answer(pool):
+    server = pool()
+    with Client(server) as client:
+        client.send(GET % b"/slow/200?tag=x" + b"GET /fa")
+        time.sleep(0.05)
+        client.send(b"st HTTP/1.1\r\nHost: test\r\n\r\n")
+        assert client.response().body == b"slept 200 x"
+        assert client.response().body == b"Hello, World!"
+
+
+def test_large_response_reaches_a_slow_reader_whole(pool):
+    server = pool()
+    with Client(server) as client:
+        client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        client.send(GET % b"/size/9000000" + GET % b"/slow/1?tag=after")
+        time.sleep(0.1)
+        assert len(client.response().body) == 9_000_000
+        assert client.response().body == b"slept 1 after"
+
+
+def test_reader_that_stops_is_cut_off(pool):
+    server = pool(write_timeout_ms=300)
+    with Client(server) as client:
+        client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        client.send(GET % b"/size/50000000")
+        assert wait_until(lambda: open_connections(server) == 2)
+        assert wait_until(lambda: open_connections(server) == 1)
+        assert len(read_all(client.sock)) < 50_000_000
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+def test_connection_ends_where_it_should(pool, version):
+    server = pool()
+    with Client(server) as client:
+        client.send(
+            b"GET /slow/1 HTTP/"
+            + version
+            + b"\r\nHost: test\r\nConnection: close\r\n\r\n"
+        )
+        assert client.response().body == b"slept 1 "
+        assert client.is_closed()
+
+
+def test_head_is_answered_without_content(pool):
+    server = pool()
+    with Client(server) as client:
+        client.send(b"HEAD /slow/1 HTTP/1.1\r\nHost: test\r\n\r\n")
+        assert client.response(is_head=True).fields["content-length"] == "8"
+        client.send(GET % b"/fast")
+        assert client.response().body == b"Hello, World!"
+
+
+def test_shutdown_waits_for_handlers(pool):
+    server = pool()
+    with Client(server) as client:
+        client.send(GET % b"/slow/400")
+        seconds(server, b"/fast")
+        server.process.send_signal(signal.SIGTERM)
+        response = client.response()
+        assert response.body == b"slept 400 "
+        assert response.fields["connection"] == "close"
+    assert server.process.wait(5) == 0
+
+
+def test_shutdown_cancels_handlers_that_take_too_long(pool):
+    server = pool(shutdown_timeout_ms=200)
+    with Client(server) as client:
+        client.send(GET % b"/patient")
+        seconds(server, b"/fast")
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(5) == 0
+    assert "cancelled after" in server.stderr()
+
+
+def test_shutdown_leaves_a_handler_that_never_ends(pool):
+    server = pool(shutdown_timeout_ms=200)
+    with Client(server) as client:
+        client.send(GET % b"/slow/60000")
+        seconds(server, b"/fast")
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(10) == 0
+    assert "1 handlers have not ended" in server.stderr()
+
+
+def test_every_worker_has_handler_threads(start):
+    server = start("workers_server", workers=2, handler_threads=8)
+    clients = [Client(server) for _ in range(16)]
+    began = time.monotonic()
+    for client in clients:
+        client.send(GET % b"/slow/200")
+    for client in clients:
+        assert client.response().body == b"slept 200 "
+    assert time.monotonic() - began < 1.5
+
+
+def test_many_connections_come_and_go_while_handlers_work(pool):
+    server = pool(handler_threads=8)
+    for round_number in range(30):
+        clients = [Client(server) for _ in range(20)]
+        for index, client in enumerate(clients):
+            client.send(GET % b"/slow/5")
+            if index % 2:
+                client.sock.close()
+        for client in clients[::2]:
+            assert client.response().body == b"slept 5 "
+            client.sock.close()
+    assert seconds(server, b"/slow/1")[1] == b"slept 1 "
+    server.process.send_signal(signal.SIGTERM)
+    try:
+        assert server.process.wait(5) == 0
+    except subprocess.TimeoutExpired:
+        raise AssertionError(server.stderr())

@@ -1,0 +1,612 @@
+"""Worker processes under a supervisor: their lives, deaths and successors."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import Client, built, environment, wait_until
+from load import FreshConnections, KeptConnections, run_for
+from processes import (
+    can_unshare,
+    children,
+    descriptor_count,
+    is_alive,
+    workers,
+)
+
+GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
+CRASH = re.compile(
+    r"flare: worker (\d+) \(pid (\d+)\) was killed by signal 9 \(SIGKILL\) "
+    r"after [\d.]+ s; crash (\d+) of (\d+) within \d+ ms; "
+    r"starting again in (\d+) ms"
+)
+# What a service manager does: a socket as descriptor 3, and who it is for.
+HANDING_OVER = [
+    sys.executable,
+    "-c",
+    "import os, sys; os.dup2(int(sys.argv[1]), 3);"
+    "os.environ['LISTEN_PID'] = str(os.getpid());"
+    "os.execv(sys.argv[2], sys.argv[2:])",
+]
+
+
+@pytest.fixture
+def prefork(start):
+    launched = []
+
+    def launch(**config):
+        config.setdefault("workers", 2)
+        server = start("workers_server", mode="prefork", **config)
+        launched.append(server)
+        count = config["workers"]
+        assert wait_until(lambda: f"hook: ready {count}" in server.stderr())
+        return server
+
+    yield launch
+    for server in launched:
+        pids = workers(server.process.pid) if server.is_alive() else []
+        server.process.kill()
+        server.process.wait(5)
+        assert wait_until(lambda: not any(is_alive(pid) for pid in pids), 3)
+
+
+def fetch(server, path: str, timeout: float = 5.0) -> bytes:
+    with Client(server, timeout) as client:
+        client.send(GET % path.encode())
+        return client.response().body
+
+
+def all_ready(server, count: int) -> bool:
+    """Waits until so many processes answer."""
+    seen = set()
+
+    def look() -> bool:
+        seen.add(int(fetch(server, "/pid")))
+        alive = {pid for pid in seen if is_alive(pid)}
+        return len(alive) == count
+
+    return wait_until(look, 10)
+
+
+@pytest.mark.parametrize("reuseport", [0, 1])
+def test_all_processes_serve(prefork, reuseport):
+    server = prefork(workers=3, reuseport=reuseport)
+    with_slow = [Client(server) for _ in range(30)]
+    for client in with_slow:
+        client.send(GET % b"/slow/20")
+    for client in with_slow:
+        assert client.response().body == b"slept 20 "
+    master = server.process.pid
+    assert len(workers(master)) == 3
+    if reuseport:
+        assert all_ready(server, 3)
+    assert int(fetch(server, "/pid")) in workers(master)
+
+
+def test_figures_of_all_can_be_read_from_any(prefork):
+    server = prefork(workers=2)
+    for _ in range(50):
+        fetch(server, "/")
+
+    def look() -> bool:
+        figures = json.loads(fetch(server, "/stats"))
+        return figures["requests"] >= 50 and all(
+            worker[0] > 5 for worker in figures["workers"]
+        )
+
+    assert wait_until(look)
+    figures = json.loads(fetch(server, "/stats"))
+    assert {w[2] for w in figures["workers"]} == set(
+        workers(server.process.pid)
+    )
+
+
+def test_killed_worker_costs_only_its_own_requests(prefork):
+    server = prefork(workers=2, delay_first_ms=100)
+    master = server.process.pid
+    kept = KeptConnections(server.port, 256)
+    kept.start()
+    assert wait_until(lambda: kept.answered > 2_000, 20)
+    victim = workers(master)[0]
+    os.kill(victim, signal.SIGKILL)
+    killed = time.monotonic()
+    assert wait_until(lambda: "hook: recovered" in server.stderr())
+    assert len(workers(master)) == 2
+    back_s = time.monotonic() - killed
+    answered = kept.answered
+    assert wait_until(lambda: kept.answered > answered + 2_000, 20)
+    kept.stop()
+    print(
+        f"{kept.answered} answered, {len(kept.lost)} lost with the killed"
+        f" worker, back after {back_s * 1e3:.0f} ms"
+    )
+    assert back_s < 1
+    assert kept.refused == 0
+    assert 0 < len(kept.lost) <= 256
+    assert set(kept.lost) <= {victim, None}
+    # Those that had no answer yet waited for the successor.
+    assert kept.lost.count(None) <= kept.lost.count(victim)
+    assert len(kept.by_process) == 3
+
+
+def test_ten_kills_follow_the_backoff_and_the_budget(prefork):
+    server = prefork(
+        workers=2,
+        delay_first_ms=40,
+        delay_max_ms=400,
+        settle_ms=60_000,
+        restarts_max=9,
+        window_ms=60_000,
+    )
+    master = server.process.pid
+    for count in range(1, 11):
+        seen = server.stderr()
+        victim = int(re.findall(r"hook: spawned 0 (\d+)", seen)[-1])
+        assert wait_until(
+            lambda: f"hook: recovered 0 {victim}" in server.stderr()
+            or count == 1
+        )
+        os.kill(victim, signal.SIGKILL)
+        if count == 10:
+            break
+        assert wait_until(
+            lambda: len(
+                re.findall(r"hook: spawned 0 (\d+)", server.stderr())
+            )
+            == count + 1,
+            5,
+        )
+    assert server.process.wait(10) == 1
+    delays = []
+    for worker, _, number, most, delay in CRASH.findall(server.stderr()):
+        assert worker == "0" and most == "9"
+        assert int(number) == len(delays) + 1
+        delays.append(int(delay))
+    print("waits:", delays)
+    for index, delay in enumerate(delays):
+        full = min(40 * 2**index, 400)
+        assert full // 2 <= delay <= full
+    assert len(delays) == 9
+    text = server.stderr()
+    assert f"pid {victim}) was killed by signal 9 (SIGKILL)" in text
+    assert "crash 10 within 60000 ms and 9 are allowed: giving up" in text
+    assert not workers(master)
+
+
+def test_crash_says_which_worker_died_of_what(prefork):
+    server = prefork(workers=2, delay_first_ms=20)
+    master = server.process.pid
+    for number, name in [(11, "SIGSEGV"), (6, "SIGABRT")]:
+        with Client(server) as client:
+            client.send(GET % f"/crash/{number}".encode())
+            with pytest.raises((EOFError, ConnectionResetError)):
+                client.response()
+        assert wait_until(
+            lambda: f"was killed by signal {number} ({name}) after"
+            in server.stderr()
+        ), server.stderr()
+    assert wait_until(lambda: len(workers(master)) == 2)
+
+
+def test_nothing_is_lost_by_rolling_restarts_and_upgrades(prefork):
+    """A new connection for each request, for 30 s of restarts and upgrades."""
+    server = prefork(workers=2, inherits=1)
+    master = server.process.pid
+    loads = [FreshConnections(server.port) for _ in range(4)]
+    plan = [(2 + 3 * i, signal.SIGHUP) for i in range(3)]
+    plan += [(11, signal.SIGTTIN), (13, signal.SIGTTOU)]
+    plan += [(15, signal.SIGUSR2), (19, signal.SIGHUP), (23, signal.SIGUSR2)]
+    masters = [master]
+
+    def act(elapsed: float) -> None:
+        newer = re.findall(
+            r"new program \(pid (\d+)\) is ready", server.stderr()
+        )
+        masters[1:] = [int(pid) for pid in newer]
+        if plan and elapsed > plan[0][0]:
+            os.kill(masters[-1], plan.pop(0)[1])
+
+    try:
+        run_for(loads, 30, act)
+        answered = sum(load.answered for load in loads)
+        failures = [text for load in loads for text in load.failures]
+        processes = set().union(*(load.processes for load in loads))
+        print(
+            f"{answered} answered by {len(processes)} processes,"
+            f" {len(failures)} failed"
+        )
+        assert not plan and len(masters) == 3
+        assert failures == []
+        assert answered > 1_000
+        # Two at first, three rolls, one more, one heir, two new programs and
+        # a roll: each with new processes, and all of them served.
+        assert len(processes) >= 2 + 6 + 1 + 2 + 4
+        assert server.process.wait(10) == 0
+    finally:
+        if masters[-1] != master:
+            os.kill(masters[-1], signal.SIGTERM)
+            assert wait_until(lambda: not is_alive(masters[-1]), 10)
+
+
+def test_new_program_that_fails_is_rolled_back(tmp_path, start):
+    program = tmp_path / "server"
+    shutil.copy(built("workers_server"), program)
+    process = subprocess.Popen(
+        [str(program), "0", "mode=prefork", "workers=2", "inherits=1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    try:
+        port = int(process.stdout.readline().decode().rsplit(":", 1)[1])
+        os.set_blocking(process.stderr.fileno(), False)
+        log = ""
+
+        def logged(text: str) -> bool:
+            nonlocal log
+            log += (process.stderr.read() or b"").decode()
+            return text in log
+
+        assert wait_until(lambda: logged("hook: ready 2"))
+        before = set(workers(process.pid))
+        load = FreshConnections(port)
+        load.start()
+        for broken in (b"#!/bin/sh\nexit 3\n", b"no program at all"):
+            program.unlink()
+            program.write_bytes(broken)
+            program.chmod(0o755)
+            log = ""
+            process.send_signal(signal.SIGUSR2)
+            assert wait_until(lambda: logged("the old one goes on")), log
+        load.stop()
+        assert load.failures == [] and load.answered > 0
+        assert set(workers(process.pid)) == before
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.wait(5)
+
+
+def test_new_program_that_hangs_is_killed(tmp_path):
+    program = tmp_path / "server"
+    shutil.copy(built("workers_server"), program)
+    process = subprocess.Popen(
+        [
+            str(program), "0", "mode=prefork", "inherits=1",
+            "upgrade_timeout_ms=300",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=(tmp_path / "log").open("w"),
+        env=environment(),
+    )
+    log = tmp_path / "log"
+    try:
+        assert wait_until(lambda: "hook: ready 2" in log.read_text())
+        program.unlink()
+        program.write_text("#!/bin/sh\nexec sleep 60\n")
+        program.chmod(0o755)
+        process.send_signal(signal.SIGUSR2)
+        assert wait_until(lambda: "the old one goes on" in log.read_text())
+        assert "was killed by signal 9" in log.read_text()
+        assert len(workers(process.pid)) == 2
+    finally:
+        process.kill()
+        process.wait(5)
+
+
+def test_upgrade_is_refused_without_the_option(prefork):
+    server = prefork()
+    server.process.send_signal(signal.SIGUSR2)
+    assert wait_until(
+        lambda: "SIGUSR2: this program does not hand" in server.stderr()
+    )
+    assert len(workers(server.process.pid)) == 2
+    assert fetch(server, "/") == b"Hello, World!"
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_no_worker_outlives_its_master(prefork, busy):
+    server = prefork(workers=3)
+    pids = workers(server.process.pid)
+    clients = [Client(server) for _ in range(12)]
+    if busy:
+        for client in clients:
+            client.send(GET % b"/slow/60000")
+        time.sleep(0.2)
+    server.process.kill()
+    began = time.monotonic()
+    server.process.wait(5)
+    assert wait_until(lambda: not any(is_alive(pid) for pid in pids), 2)
+    print(f"all gone after {time.monotonic() - began:.2f} s")
+    if not busy:
+        assert server.stderr().count("hook: master died") == 3
+
+
+def test_short_requests_are_finished_when_the_master_dies(prefork):
+    server = prefork(workers=1)
+    with Client(server) as client:
+        client.send(GET % b"/slow/200")
+        time.sleep(0.05)
+        server.process.kill()
+        assert client.response().body == b"slept 200 "
+
+
+@pytest.mark.skipif(not can_unshare(), reason="unshare is not allowed here")
+def test_process_number_one_reaps_strangers(tmp_path):
+    log = (tmp_path / "log").open("w")
+    outer = subprocess.Popen(
+        [
+            "unshare", "--pid", "--fork", "--kill-child",
+            str(built("workers_server")), "0", "mode=prefork", "workers=2",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=log,
+        env=environment(),
+    )
+    try:
+        port = int(outer.stdout.readline().decode().rsplit(":", 1)[1])
+        master = children(outer.pid)[0]
+        assert wait_until(
+            lambda: "hook: ready" in (tmp_path / "log").read_text()
+        )
+        assert len(workers(master)) == 2
+        for _ in range(5):
+            # A process of that world whose parent goes: number one's now.
+            subprocess.run(
+                [
+                    "nsenter", "-t", str(master), "-p",
+                    "sh", "-c", "(sleep 0.2 &)",
+                ],
+                check=True,
+            )
+        assert wait_until(lambda: len(children(master)) > 2)
+        assert wait_until(lambda: len(children(master)) == 2)
+        with socket.create_connection(("127.0.0.1", port), 5) as sock:
+            sock.sendall(GET % b"/pid")
+            # Numbers of that world.
+            body = sock.recv(4096).rsplit(b"\r\n", 1)[1]
+            assert 1 < int(body) < 100
+        os.kill(master, signal.SIGTERM)
+        assert outer.wait(10) == 0
+    finally:
+        outer.kill()
+        outer.wait(5)
+
+
+def test_workers_are_added_and_taken_away(prefork):
+    server = prefork(workers=1)
+    master = server.process.pid
+    load = FreshConnections(server.port)
+    load.start()
+    for count in (2, 3):
+        server.process.send_signal(signal.SIGTTIN)
+        assert wait_until(lambda: len(workers(master)) == count)
+        assert all_ready(server, count)
+    for count in (2, 1):
+        server.process.send_signal(signal.SIGTTOU)
+        assert wait_until(lambda: len(workers(master)) == count)
+        assert all_ready(server, count)
+    server.process.send_signal(signal.SIGTTOU)
+    assert wait_until(lambda: "the last worker stays" in server.stderr())
+    load.stop()
+    assert load.failures == [] and load.answered > 0
+    assert len(workers(master)) == 1
+
+
+def test_worker_is_replaced_after_so_many_requests(prefork):
+    server = prefork(workers=2, requests_max=50, recycle_jitter_percent=20)
+    master = server.process.pid
+    before = set(workers(master))
+    load = FreshConnections(server.port)
+    load.start()
+    assert wait_until(lambda: not before & set(workers(master)), 15)
+    load.stop()
+    assert load.failures == []
+    assert len(load.processes) >= 4
+    figures = json.loads(fetch(server, "/stats"))
+    assert figures["restarts"] == 0
+    assert figures["requests"] >= load.answered
+
+
+def test_worker_is_replaced_when_it_has_grown(prefork):
+    # Above the least that a process has, and below what 30 MB more make.
+    server = prefork(
+        workers=2, memory_max=32 << 20, recycle_jitter_percent=0
+    )
+    master = server.process.pid
+    before = set(workers(master))
+    with Client(server) as client:
+        # Longer than what is sent at once, so it is kept.
+        client.send(GET % b"/size/90000000")
+        grown = set()
+
+        def replaced() -> bool:
+            grown.update(before - set(workers(master)))
+            return server.stderr().count("hook: spawned") == 3
+
+        assert wait_until(replaced, 15)
+        received = 0
+        while received < 90_000_000:
+            piece = client.sock.recv(1 << 20)
+            assert piece
+            received += len(piece)
+    assert wait_until(lambda: len(before - set(workers(master))) == 1)
+    assert len(workers(master)) == 2
+
+
+def test_stop_waits_for_requests_and_then_ends(prefork):
+    server = prefork(workers=2)
+    clients = [Client(server) for _ in range(4)]
+    for client in clients:
+        client.send(GET % b"/slow/100")
+    time.sleep(0.05)
+    server.process.send_signal(signal.SIGTERM)
+    for client in clients:
+        assert client.response().body == b"slept 100 "
+    assert server.process.wait(10) == 0
+    assert b"stopped" in server.process.stdout.read()
+
+
+def test_interrupt_of_the_whole_group_stops_in_good_order(prefork):
+    """Ctrl-C reaches master and workers at once."""
+    server = prefork(workers=2, popen={"start_new_session": True})
+    with Client(server) as client:
+        client.send(GET % b"/slow/200")
+        time.sleep(0.05)
+        os.killpg(server.process.pid, signal.SIGINT)
+        assert client.response().body == b"slept 200 "
+    assert server.process.wait(10) == 0
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_worker_that_does_not_stop_is_killed(prefork, again):
+    server = prefork(
+        workers=1, grace_ms=20_000 if again else 400, shutdown_timeout_ms=60_000
+    )
+    with Client(server) as client:
+        # Without handler threads nothing tells this handler to end.
+        client.send(GET % b"/spinning")
+        time.sleep(0.1)
+        began = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        if again:
+            time.sleep(0.1)
+            server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(10) == 0
+        assert time.monotonic() - began < 5
+    if not again:
+        assert "took too long to finish and is killed" in server.stderr()
+
+
+def test_replaced_worker_finishes_what_it_does(prefork):
+    server = prefork(workers=1)
+    with Client(server) as client:
+        client.send(GET % b"/slow/700")
+        time.sleep(0.1)
+        server.process.send_signal(signal.SIGHUP)
+        assert wait_until(
+            lambda: server.stderr().count("hook: spawned 0") == 2
+        )
+        assert fetch(server, "/") == b"Hello, World!"
+        assert client.response().body == b"slept 700 "
+    assert wait_until(lambda: len(workers(server.process.pid)) == 1)
+
+
+def test_master_keeps_nothing_of_dead_workers(prefork):
+    server = prefork(
+        workers=2, delay_first_ms=1, delay_max_ms=1, restarts_max=1_000
+    )
+    master = server.process.pid
+    before = descriptor_count(master)
+    for count in range(1, 16):
+        os.kill(workers(master)[0], signal.SIGKILL)
+        assert wait_until(
+            lambda: server.stderr().count("hook: recovered") >= count
+        )
+    server.process.send_signal(signal.SIGHUP)
+    assert wait_until(lambda: server.stderr().count("hook: spawned") >= 19)
+    assert wait_until(lambda: len(children(master)) == 2)
+    assert descriptor_count(master) == before
+    figures = json.loads(fetch(server, "/stats"))
+    assert figures["restarts"] == 15
+    assert sum(worker[1] for worker in figures["workers"]) == 15
+
+
+def test_sockets_of_a_service_manager_are_taken_over(tmp_path):
+    notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    notify.bind(str(tmp_path / "notify"))
+    notify.settimeout(10)
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    # It waits before there is a server, and is answered all the same.
+    early = socket.create_connection(("127.0.0.1", port), 10)
+    early.sendall(GET % b"/")
+    process = subprocess.Popen(
+        [
+            *HANDING_OVER, str(listener.fileno()),
+            str(built("workers_server")), str(port), "mode=prefork",
+            "workers=2", "inherits=1", "notifies=1",
+        ],
+        pass_fds=[listener.fileno()],
+        env={
+            **environment(),
+            "LISTEN_FDS": "1",
+            "NOTIFY_SOCKET": str(tmp_path / "notify"),
+            "WATCHDOG_USEC": "200000",
+        },
+        stdout=subprocess.PIPE,
+    )
+    try:
+        told = [notify.recv(4096) for _ in range(4)]
+        ready = f"READY=1\nMAINPID={process.pid}".encode()
+        assert ready in told and b"WATCHDOG=1" in told
+        assert early.recv(4096).endswith(b"Hello, World!")
+        process.send_signal(signal.SIGTERM)
+        while notify.recv(4096) != b"STOPPING=1":
+            assert process.poll() is None
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.wait(5)
+        early.close()
+
+
+def test_socket_for_another_address_is_refused():
+    listener = socket.create_server(("127.0.0.1", 0))
+    outcome = subprocess.run(
+        [
+            *HANDING_OVER, str(listener.fileno()),
+            str(built("workers_server")), "1", "inherits=1", "mode=threads",
+        ],
+        pass_fds=[listener.fileno()],
+        env={**environment(), "LISTEN_FDS": "1"},
+        capture_output=True,
+        timeout=10,
+        text=True,
+    )
+    assert outcome.returncode == 1
+    port = listener.getsockname()[1]
+    text = outcome.stdout + outcome.stderr
+    assert "no inherited socket listens at 127.0.0.1:1" in text
+    assert f"127.0.0.1:{port}" in text
+
+
+@pytest.mark.parametrize(
+    "option, said",
+    [
+        ("workers=0", "workers is 0; allowed are 1 to 256"),
+        ("workers=257", "workers is 257; allowed are 1 to 256"),
+        ("grace_ms=0", "grace_ms is 0; allowed are 1 to"),
+        ("delay_max_ms=5", "restart.delay_max_ms is 5; allowed are 100 to"),
+        ("recycle_jitter_percent=101", "allowed are 0 to 100"),
+    ],
+)
+def test_configuration_that_makes_no_sense_is_refused(option, said):
+    outcome = subprocess.run(
+        [str(built("workers_server")), "0", "mode=prefork", option],
+        env=environment(),
+        capture_output=True,
+        timeout=10,
+        text=True,
+    )
+    assert outcome.returncode == 1
+    assert said in outcome.stdout + outcome.stderr
+
+
+def test_handler_threads_work_in_processes_too(prefork):
+    server = prefork(workers=2, handler_threads=8)
+    clients = [Client(server) for _ in range(16)]
+    began = time.monotonic()
+    for client in clients:
+        client.send(GET % b"/slow/200")
+    for client in clients:
+        assert client.response().body == b"slept 200 "
+    assert time.monotonic() - began < 1.5

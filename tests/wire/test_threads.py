@@ -1,0 +1,190 @@
+"""Several workers on threads: who serves, where, and how all end."""
+
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+from conftest import Client, built, environment, wait_until
+from processes import cpus_of_threads, descriptor_count
+
+GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
+
+
+def fetch(server, path: str, timeout: float = 5.0) -> bytes:
+    with Client(server, timeout) as client:
+        client.send(GET % path.encode())
+        return client.response().body
+
+
+def stats(server) -> dict:
+    return json.loads(fetch(server, "/stats"))
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_all_workers_serve(start, count):
+    server = start("workers_server", workers=count)
+    for _ in range(40 * count):
+        assert fetch(server, "/") == b"Hello, World!"
+    figures = stats(server)
+    assert figures["requests"] >= 40 * count
+    assert all(worker[0] > 0 for worker in figures["workers"]), figures
+    assert sum(worker[0] for worker in figures["workers"]) == (
+        figures["requests"]
+    )
+
+
+def test_stats_count_open_connections(start):
+    server = start("workers_server", workers=2)
+    clients = [Client(server) for _ in range(10)]
+    for client in clients:
+        client.send(GET % b"/")
+        assert client.response().status == 200
+    assert wait_until(lambda: stats(server)["open"] >= 10)
+    for client in clients:
+        client.sock.close()
+    assert wait_until(lambda: stats(server)["open"] <= 1)
+    assert stats(server)["connections"] >= 11
+
+
+@pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs"
+)
+def test_workers_are_pinned_unless_told_otherwise(start):
+    pinned = start("workers_server", workers=2)
+    assert wait_until(
+        lambda: len(
+            {x for x in cpus_of_threads(pinned.process.pid) if x.isdigit()}
+        )
+        == 2
+    ), cpus_of_threads(pinned.process.pid)
+    free = start("workers_server", workers=2, pins=0)
+    for _ in range(20):
+        fetch(free, "/")
+    assert not [
+        x for x in cpus_of_threads(free.process.pid) if x.isdigit()
+    ]
+
+
+def test_pinning_keeps_to_the_affinity_mask(start):
+    first = min(os.sched_getaffinity(0))
+    server = start(
+        "workers_server",
+        popen={"preexec_fn": lambda: os.sched_setaffinity(0, {first})},
+        workers=2,
+    )
+    assert fetch(server, "/") == b"Hello, World!"
+    assert set(cpus_of_threads(server.process.pid)) == {str(first)}
+
+
+def test_one_queue_for_all_lets_idle_workers_take_over(start):
+    server = start("workers_server", workers=2, shared=1)
+    with Client(server) as busy:
+        busy.send(GET % b"/slow/3000")
+        # The worker that has the slow request takes no connections, so all of
+        # these are the other one's.
+        assert wait_until(lambda: stats(server)["open"] >= 1)
+        began = time.monotonic()
+        for _ in range(20):
+            assert fetch(server, "/") == b"Hello, World!"
+        assert time.monotonic() - began < 2.5
+        assert busy.response().body == b"slept 3000 "
+
+
+def test_signal_stops_all_workers_in_good_order(start):
+    server = start("workers_server", workers=3)
+    slow = [Client(server) for _ in range(6)]
+    for client in slow:
+        client.send(GET % b"/slow/100")
+    assert wait_until(lambda: stats(server)["connections"] >= 6)
+    server.process.send_signal(signal.SIGTERM)
+    for client in slow:
+        response = client.response()
+        assert response.body == b"slept 100 "
+    assert server.process.wait(10) == 0
+    assert b"stopped" in server.process.stdout.read()
+    with pytest.raises(OSError):
+        server.connect()
+
+
+def test_second_signal_ends_all_workers_at_once(start):
+    server = start("workers_server", workers=2, shutdown_timeout_ms=60_000)
+    clients = [Client(server) for _ in range(8)]
+    for client in clients:
+        client.send(b"GET / HTTP/1.1\r\nHost: te")
+    assert wait_until(lambda: stats(server)["connections"] >= 8)
+    began = time.monotonic()
+    server.process.send_signal(signal.SIGTERM)
+    with pytest.raises(subprocess.TimeoutExpired):
+        server.process.wait(0.3)
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(5) == 0
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("count", [0, 257, -1])
+def test_worker_count_out_of_range_is_refused(count):
+    outcome = subprocess.run(
+        [str(built("workers_server")), "0", f"workers={count}", "mode=threads"],
+        env=environment(),
+        capture_output=True,
+        timeout=10,
+        text=True,
+    )
+    assert outcome.returncode == 1
+    assert f"the number of workers is {count}" in (
+        outcome.stdout + outcome.stderr
+    )
+
+
+def test_worker_that_cannot_start_stops_all_with_the_reason():
+    outcome = subprocess.run(
+        [str(built("workers_server")), "0", "workers=64"],
+        env=environment(),
+        capture_output=True,
+        timeout=10,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_NOFILE, (255, 255)
+        ),
+    )
+    assert outcome.returncode == 1
+    assert "no more descriptors" in outcome.stdout + outcome.stderr
+
+
+def test_port_in_use_is_told_though_workers_share_it(start):
+    server = start("workers_server", workers=2)
+    outcome = subprocess.run(
+        [str(built("workers_server")), str(server.port), "workers=2"],
+        env=environment(),
+        capture_output=True,
+        timeout=10,
+        text=True,
+    )
+    assert outcome.returncode == 1
+    assert "the address is in use" in outcome.stdout + outcome.stderr
+
+
+def test_connections_leave_no_descriptors(start):
+    server = start("workers_server", workers=4)
+    for _ in range(50):
+        fetch(server, "/")
+    before = descriptor_count(server.process.pid)
+    for _ in range(200):
+        fetch(server, "/")
+    assert wait_until(
+        lambda: descriptor_count(server.process.pid) <= before
+    )
+
+
+def test_half_closed_client_is_answered_by_any_worker(start):
+    server = start("workers_server", workers=3)
+    for _ in range(10):
+        with server.connect() as sock:
+            sock.sendall(GET % b"/")
+            sock.shutdown(socket.SHUT_WR)
+            assert sock.recv(4096).endswith(b"Hello, World!")
