@@ -214,6 +214,7 @@ def make(folder: Path) -> None:
     stranger.issue(Leaf("strange_client", subject="/CN=nobody", **client))
 
     root.revoke(root.issue(Leaf("revoked")))
+    root.revoke(root.issue(Leaf("revoked_client", **client)))
     lists = root.write_revocations(), middle.write_revocations()
     join(folder / "revocations.pem", *lists)
     (folder / "locked.key").write_text(

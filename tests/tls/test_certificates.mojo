@@ -313,6 +313,12 @@ def test_certificates_of_clients_revoked() raises:
         client_crl_file=certificate("root.crl"),
     )
     var server = TlsServerContext(config^)
-    var client = TlsClientContext(_client_config("client"))
-    var pair = TlsPair(client.session("localhost"), server.session())
-    assert_equal(pair.shake_hands(), "ok")
+    for shown in ["client", "revoked_client"]:
+        var client = TlsClientContext(_client_config(shown))
+        var pair = TlsPair(client.session("localhost"), server.session())
+        var outcome = pair.shake_hands()
+        if shown == "client":
+            assert_equal(outcome, "ok")
+        else:
+            assert_equal(outcome, "CertificateRefused / CertificateRevoked")
+            assert_true("with the client" in String(pair.server_error.value()))

@@ -9,7 +9,6 @@ from flare.tls.server_config import ClientVerification, TlsServerConfig
 from flare.tls.server_context import TlsServerContext
 from flare.tls.version import TlsVersion
 from std.os import makedirs
-from std.os.path import exists
 from std.subprocess import run
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.certificates import certificate
