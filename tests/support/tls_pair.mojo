@@ -55,6 +55,14 @@ struct TlsPair(Movable):
             kind_name(self.client_error), " / ", kind_name(self.server_error)
         )
 
+    def take_server(deinit self) -> TlsSession:
+        """Takes the server out.
+
+        Returns:
+            The server.
+        """
+        return self.server^
+
     def _client_turn(mut self):
         if self.client_error:
             return
