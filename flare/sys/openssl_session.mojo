@@ -18,7 +18,7 @@ comptime STEP_CLOSED = 2
 comptime STEP_FAILED = 3
 """The session is broken; `take_error` says why."""
 
-comptime _SSL_READING = Int32(3)
+comptime _SSL_ERROR_WANT_READ = Int32(2)
 comptime _SSL_ERROR_ZERO_RETURN = Int32(6)
 
 comptime _CTRL_SET_HOST_NAME = Int32(55)
@@ -261,13 +261,10 @@ struct SslSession(Movable):
 
     def _status(self, result: Int32) -> Int:
         """Tells why a call did nothing."""
-        ref symbols = self._library[].session
-        if (
-            symbols.want(self._handle) == _SSL_READING
-            and self._input[].length == 0
-        ):
+        var error = self._library[].session.get_error(self._handle, result)
+        if error == _SSL_ERROR_WANT_READ:
             return STEP_NEEDS_INPUT
-        if symbols.get_error(self._handle, result) == _SSL_ERROR_ZERO_RETURN:
+        if error == _SSL_ERROR_ZERO_RETURN:
             return STEP_CLOSED
         return STEP_FAILED
 

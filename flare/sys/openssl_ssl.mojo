@@ -163,8 +163,6 @@ struct SessionSymbols(Movable):
     """`SSL_shutdown`."""
     var get_error: _I_PI
     """`SSL_get_error`."""
-    var want: _I_P
-    """`SSL_want`."""
     var pending: _I_P
     """`SSL_pending`."""
     var get_verify_result: _P_P
@@ -224,7 +222,6 @@ struct SessionSymbols(Movable):
         self.write = library.symbol[_I_PPI]("SSL_write")
         self.shutdown = library.symbol[_I_P]("SSL_shutdown")
         self.get_error = library.symbol[_I_PI]("SSL_get_error")
-        self.want = library.symbol[_I_P]("SSL_want")
         self.pending = library.symbol[_I_P]("SSL_pending")
         self.get_verify_result = library.symbol[_P_P]("SSL_get_verify_result")
         self.get0_verified_chain = library.symbol[_P_P](

@@ -31,6 +31,15 @@ struct _Current(Movable):
         self.lock = BlockingSpinLock()
         self.choices = choices
 
+    def get(mut self) -> ArcPointer[ServerChoices]:
+        with BlockingScopedLock(self.lock):
+            return self.choices
+
+    def replace(mut self, var choices: ArcPointer[ServerChoices]):
+        # The old ones leave the lock alive, and go when nobody has them.
+        with BlockingScopedLock(self.lock):
+            swap(self.choices, choices)
+
 
 struct TlsServerContext(Copyable, Movable):
     """Certificates and rules of a server; copies share them.
@@ -65,13 +74,8 @@ struct TlsServerContext(Copyable, Movable):
         Raises:
             TlsError: If memory is short.
         """
-        var choices = self._choices()
+        var choices = self._current[].get()
         return TlsSession(_begin(choices[]), choices)
-
-    def _choices(self) -> ArcPointer[ServerChoices]:
-        ref current = self._current[]
-        with BlockingScopedLock(current.lock):
-            return current.choices
 
     def reload(self) raises TlsError:
         """Reads the files of the configuration again, for new sessions.
@@ -82,11 +86,7 @@ struct TlsServerContext(Copyable, Movable):
         Raises:
             TlsError: If a file does not work; all stays as it was.
         """
-        var choices = _choices(self.config)
-        ref current = self._current[]
-        with BlockingScopedLock(current.lock):
-            # The old ones leave the lock alive, and go when nobody has them.
-            swap(current.choices, choices)
+        self._current[].replace(_choices(self.config))
 
 
 def _begin(choices: ServerChoices) raises TlsError -> SslSession:

@@ -32,6 +32,7 @@ from flare.tls.error import (
     ClosedEarly,
     NoSharedCipher,
     OutOfOrder,
+    PlainHttpRequest,
     TlsError,
 )
 from flare.tls.explaining import certificate_error
@@ -53,6 +54,7 @@ struct TlsSession(Movable):
     var _peer: String
     var _offer: List[UInt8]
     var _shows_identity: Bool
+    var _is_begun: Bool
     var _is_established: Bool
     var _is_peer_done: Bool
     var _is_closed: Bool
@@ -78,6 +80,7 @@ struct TlsSession(Movable):
         self._peer = peer^
         self._offer = offer^
         self._shows_identity = shows_identity
+        self._is_begun = False
         self._is_established = False
         self._is_peer_done = False
         self._is_closed = False
@@ -113,6 +116,9 @@ struct TlsSession(Movable):
         if self._is_established:
             return True
         self._check_failure()
+        if not self._is_begun and len(input) > 0:
+            self._is_begun = True
+            self._refuse_text(input.span()[0])
         var step = self._ssl.handshake(input.span())
         input.consume(step.consumed_count)
         if step.status == STEP_FAILED:
@@ -226,6 +232,22 @@ struct TlsSession(Movable):
             )
         )
         self._check_failure()
+
+    def _refuse_text(mut self, octet: UInt8) raises TlsError:
+        """Tells a client's plain HTTP from TLS by the first octet.
+
+        A method is in capitals (RFC 9110 section 9.1), and no content type of
+        a record is one (RFC 8446 section 5.1).
+        """
+        if self._choices and octet >= 65 and octet <= 90:
+            self._fail(
+                TlsError(
+                    materialize[PlainHttpRequest](),
+                    self._peer,
+                    "a request in plain text",
+                )
+            )
+            self._check_failure()
 
     def _drain(mut self, mut output: Buffer):
         var length = self._ssl.output_len()

@@ -77,6 +77,14 @@ class Server:
 
 
 @pytest.fixture(scope="session")
+def certs() -> Path:
+    """The folder of the test certificates."""
+    tool = ROOT / "tools" / "certs.py"
+    subprocess.run([sys.executable, str(tool)], check=True)
+    return ROOT / "build" / "certs"
+
+
+@pytest.fixture(scope="session")
 def probe():
     """The probe server with its default configuration, for all tests."""
     server = Server(built("probe_server"), ["linger_timeout_ms=500"])
