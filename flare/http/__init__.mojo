@@ -45,6 +45,8 @@ from flare.http.message.content_decoder import (
     parse_content_encoding,
 )
 from flare.http.message.cookie import Cookie, parse_cookie_header
+from flare.http.message.cookie_error import CookieError
+from flare.http.message.cookie_jar import CookieJar
 from flare.http.message.fields import Fields
 from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderMap
@@ -65,6 +67,8 @@ from flare.http.message.response import (
     redirect,
     unauthorized,
 )
+from flare.http.message.same_site import SameSite
+from flare.http.message.set_cookie import parse_set_cookie_header
 from flare.http.message.status import Status
 from flare.http.message.url import Url
 from flare.http.message.version import Version

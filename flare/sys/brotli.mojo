@@ -67,8 +67,8 @@ def brotli_encoder_names() -> List[String]:
 struct _Places(Movable):
     """The four numbers that the library reads and moves on.
 
-    They live on the heap: the library is given their addresses as integers, so
-    the compiler would not know how long it needs them on the stack.
+    They live on the heap: the library is given their addresses as integers, and
+    the compiler would take locals for unused.
     """
 
     var _numbers: List[Int]

@@ -23,12 +23,6 @@ comptime _RAW = StaticString("cb48cdc9c9d751c840a21401")
 comptime _BROTLI = StaticString(
     "8b098068656c6c6f2c2068656c6c6f2c2068656c6c6f2103"
 )
-# 16 KiB and 1 MiB of zeros.
-comptime _GZIP_BOMB = StaticString(
-    "1f8b0800000000000203edc13101000000c2a0f54f6d0c1fa0000000000000000000000000"
-    "00000080b70186d254ab00400000"
-)
-comptime _BROTLI_BOMB = StaticString("5bffff8f7f02201e0b0472ef1f00")
 
 
 @fieldwise_init
@@ -327,74 +321,6 @@ def test_every_truncation_is_told_apart_from_corruption() raises:
             assert_true(kind == CompressErrorKind.TRUNCATED, row.rule)
 
 
-def _bomb(
-    hex: StringSpan, format: Format, output_len_max: Int, step: Int
-) raises -> Int:
-    """Gives how much came out if it was refused for its length; -1 if not."""
-    var decoder = Decoder(format, output_len_max)
-    var octets = octets_of(hex)
-    var output = Buffer()
-    var start = 0
-    try:
-        while start < len(octets):
-            var end = min(start + step, len(octets))
-            decoder.receive(Span(octets)[start:end], output)
-            start = end
-        decoder.finish()
-    except error:
-        assert_true(error.kind == CompressErrorKind.OUTPUT_LIMIT, String(error))
-        assert_equal(error.output_len_max, output_len_max)
-        return len(output)
-    return -1
-
-
-def test_bombs_stop_at_the_limit() raises:
-    for step in [1, 5, 1000]:
-        for limit in [0, 1, 2, 777, 16_383]:
-            assert_equal(_bomb(_GZIP_BOMB, Format.GZIP, limit, step), limit)
-        assert_equal(_bomb(_GZIP_BOMB, Format.GZIP, 16_384, step), -1)
-        for limit in [0, 1, 2, 777, 1_048_575]:
-            assert_equal(_bomb(_BROTLI_BOMB, Format.BROTLI, limit, step), limit)
-        assert_equal(_bomb(_BROTLI_BOMB, Format.BROTLI, 1_048_576, step), -1)
-    # The limit is for all members together.
-    var two = _GZIP + _GZIP
-    assert_equal(_bomb(two, Format.GZIP, 20, 1000), 20)
-    assert_equal(_bomb(two, Format.GZIP, 40, 1000), -1)
-    # A stream of nothing needs no room.
-    assert_equal(_bomb(_GZIP_EMPTY, Format.GZIP, 0, 1), -1)
-
-
-def test_a_bounded_call_stops_and_goes_on() raises:
-    var decoder = Decoder(Format.GZIP)
-    var octets = octets_of(_GZIP_BOMB)
-    var output = Buffer()
-    var taken = decoder.receive_some(octets, output, 100)
-    assert_equal(len(output), 100)
-    assert_true(decoder.has_pending())
-    var count = len(output)
-    while taken < len(octets) or decoder.has_pending():
-        output.clear()
-        taken += decoder.receive_some(Span(octets)[taken:], output, 100)
-        assert_true(len(output) <= 100)
-        count += len(output)
-    decoder.finish()
-    assert_equal(count, 16_384)
-
-
-def test_finish_before_all_was_taken_is_refused() raises:
-    var decoder = Decoder(Format.GZIP)
-    var output = Buffer()
-    _ = decoder.receive_some(octets_of(_GZIP_BOMB), output, 1)
-    var message = String()
-    try:
-        decoder.finish()
-    except error:
-        message = String(error)
-    assert_equal(
-        message, "gzip: it has failed before, or not all was taken from it"
-    )
-
-
 def test_a_failed_decoder_stays_failed() raises:
     var decoder = Decoder(Format.ZLIB)
     var output = Buffer()
@@ -418,7 +344,7 @@ def test_a_failed_decoder_stays_failed() raises:
 
 def test_errors_explain_themselves() raises:
     try:
-        _ = decompress(octets_of(_GZIP_BOMB), Format.GZIP, 10)
+        _ = decompress(octets_of(_GZIP), Format.GZIP, 10)
     except error:
         assert_true("more than 10 bytes" in String(error), String(error))
         assert_true("raise the limit" in String(error), String(error))

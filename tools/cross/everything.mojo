@@ -10,6 +10,8 @@ from flare.compress import ContentCoding, Format, compress, is_available
 from flare.http import (
     AcceptEncoding,
     ContentDecoder,
+    Cookie,
+    CookieJar,
     FormData,
     HttpServer,
     OwnedRequest,
@@ -22,6 +24,7 @@ from flare.http import (
     ok,
     ok_json,
     parse_content_encoding,
+    parse_set_cookie_header,
 )
 from flare.io import BufReader, BufWriter, MemoryReader, MemoryWriter
 from flare.json import JsonWriter, dumps, parse
@@ -169,6 +172,17 @@ def codings() raises:
     decoder.finish()
 
 
+def cookies() raises:
+    """Reaches cookies of servers and clients."""
+    var response = ok("set")
+    response.set_cookie(Cookie("id", "42", expires=0))
+    var jar = CookieJar()
+    jar.set(parse_set_cookie_header("a=b; Expires=1 Jan 2030 00:00:00"))
+    var url = Url.parse("https://example.com/")
+    print(jar.to_request_header(), jar.store(url, "c=d; Max-Age=1", 0))
+    print(jar.header_for(url, 0))
+
+
 def main() raises:
     """Reaches the server with each kind of handler."""
     addresses()
@@ -176,6 +190,7 @@ def main() raises:
     datagrams()
     values()
     codings()
+    cookies()
     event_loop()
     var router = Router()
     router.get("/hello/:name", hello)
