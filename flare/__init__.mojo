@@ -1,6 +1,21 @@
 """The networking library for Mojo: the everyday names in one place."""
 
 from flare.dns.resolve import resolve
+from flare.http.client.auth import BasicAuth, BearerAuth
+from flare.http.client.client import HttpClient
+from flare.http.client.client_request import ClientRequest
+from flare.http.client.client_response import ClientResponse
+from flare.http.client.config import ClientConfig
+from flare.http.client.error import ClientError
+from flare.http.client.shortcuts import (
+    delete,
+    get,
+    head,
+    options,
+    patch,
+    post,
+    put,
+)
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import (

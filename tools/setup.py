@@ -31,6 +31,8 @@ def check_system() -> None:
         )
     if shutil.which("curl") is None:
         fail("curl is needed by the tests: apt-get install curl")
+    if shutil.which("openssl") is None:
+        fail("openssl is needed by the tests: apt-get install openssl")
 
 
 def check_venv() -> None:

@@ -8,7 +8,7 @@ import setup
 
 
 @pytest.mark.parametrize(
-    ("program", "package"), [("cc", "gcc"), ("curl", "curl")]
+    ("program", "package"), [("cc", "gcc"), ("curl", "curl"), ("openssl", "openssl")]
 )
 def test_names_the_missing_package(monkeypatch, capsys, program, package):
     monkeypatch.setattr(

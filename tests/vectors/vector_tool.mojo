@@ -2,6 +2,8 @@
 standard input and prints one line for each."""
 
 from std.sys import argv
+from tests.vectors.suite_cookie import run_cookie
+from tests.vectors.suite_date import run_date
 from tests.vectors.suite_http1 import run_http1
 from tests.vectors.suite_ip import run_ip
 from tests.vectors.suite_json import run_json
@@ -9,6 +11,10 @@ from tests.vectors.suite_url import run_url
 
 
 def _run(suite: StringSpan, line: StringSpan) raises -> String:
+    if suite == "cookie":
+        return run_cookie(line)
+    if suite == "date":
+        return run_date(line)
     if suite == "http1":
         return run_http1(line)
     if suite == "ip":

@@ -21,9 +21,9 @@ START_TIMEOUT_S = 10
 STOP_TIMEOUT_S = 40
 
 
-def built(name: str) -> Path:
-    """Builds tests/wire/servers/NAME.mojo unless nothing has changed."""
-    source = ROOT / "tests" / "wire" / "servers" / f"{name}.mojo"
+def built(name: str, folder: str = "servers") -> Path:
+    """Builds tests/wire/FOLDER/NAME.mojo unless nothing has changed."""
+    source = ROOT / "tests" / "wire" / folder / f"{name}.mojo"
     digest = hashlib.sha256(source.read_bytes())
     for path in mojo_sources("flare"):
         digest.update(path.read_bytes())
@@ -77,12 +77,31 @@ class Server:
 
 
 @pytest.fixture(scope="session")
+def certs() -> Path:
+    """The folder of the test certificates."""
+    tool = ROOT / "tools" / "certs.py"
+    subprocess.run([sys.executable, str(tool)], check=True)
+    return ROOT / "build" / "certs"
+
+
+@pytest.fixture(scope="session")
 def probe():
     """The probe server with its default configuration, for all tests."""
     server = Server(built("probe_server"), ["linger_timeout_ms=500"])
     yield server
     assert server.is_alive(), "the server died during the tests"
     assert server.stop() == 0
+
+
+@pytest.fixture(scope="session")
+def fetcher():
+    """The client under test; `fetcher.client(...)` starts over with a new one."""
+    from raw_server import Fetcher
+
+    running = Fetcher(built("fetcher", "clients"))
+    yield running
+    assert running.process.poll() is None, "the client died during the tests"
+    assert running.close() == 0
 
 
 @pytest.fixture

@@ -35,7 +35,8 @@ def test_vectors_over_a_socket(probe):
         if not run_vectors.is_required_http1(row):
             continue
         sock = probe.connect()
-        sock.sendall(bytes.fromhex(row["line"]) if row["line"] != "-" else b"")
+        octets = row["line"].removeprefix("request ")
+        sock.sendall(bytes.fromhex(octets) if octets != "-" else b"")
         sock.shutdown(socket.SHUT_WR)
         answer = verdict(read_all(sock))
         sock.close()

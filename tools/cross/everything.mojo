@@ -5,7 +5,13 @@ object for each platform that the tests cannot run on.
 """
 
 from flare.dns import resolve, resolve_v4, resolve_v6
+from flare.bytes.buffer import Buffer
+from flare.compress import ContentCoding, Format, compress, is_available
 from flare.http import (
+    AcceptEncoding,
+    ContentDecoder,
+    Cookie,
+    CookieJar,
     FormData,
     HandlerFunction,
     HttpServer,
@@ -19,6 +25,8 @@ from flare.http import (
     not_found,
     ok,
     ok_json,
+    parse_content_encoding,
+    parse_set_cookie_header,
 )
 from flare.io import BufReader, BufWriter, MemoryReader, MemoryWriter
 from flare.json import JsonWriter, dumps, parse
@@ -208,6 +216,27 @@ def workers(router: HandlerFunction) raises:
     var prefork = Prefork(PreforkConfig(workers=1, notifies_manager=True))
     prefork.run(Napping(1), NoHooks())
 
+def codings() raises:
+    """Reaches compression both ways, and the fields about it."""
+    print(is_available("br"), AcceptEncoding("gzip").weight(ContentCoding.BR))
+    var names = List[ContentCoding]()
+    parse_content_encoding("gzip, br", names)
+    var decoder = ContentDecoder(names)
+    var output = Buffer()
+    decoder.receive(compress("octets".as_bytes(), Format.GZIP), output)
+    decoder.finish()
+
+
+def cookies() raises:
+    """Reaches cookies of servers and clients."""
+    var response = ok("set")
+    response.set_cookie(Cookie("id", "42", expires=0))
+    var jar = CookieJar()
+    jar.set(parse_set_cookie_header("a=b; Expires=1 Jan 2030 00:00:00"))
+    var url = Url.parse("https://example.com/")
+    print(jar.to_request_header(), jar.store(url, "c=d; Max-Age=1", 0))
+    print(jar.header_for(url, 0))
+
 
 def main() raises:
     """Reaches the server with each kind of handler."""
@@ -215,6 +244,8 @@ def main() raises:
     streams()
     datagrams()
     values()
+    codings()
+    cookies()
     event_loop()
     var router = Router()
     router.get("/hello/:name", hello)

@@ -5,7 +5,7 @@ from flare.bytes.octet_class import TCHAR
 from flare.bytes.scan import BytePtr, scan_field_value
 from flare.bytes.word import load16
 from flare.http.h1.field_section import CRLF, FieldSection
-from flare.http.h1.framing import Framing
+from flare.http.h1.framing import NOTED_IN_TRAILER, Framing
 from flare.http.h1.limits import HeadLimits
 from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from std.memory import unsafe_memmove
@@ -139,6 +139,31 @@ struct ChunkedDecoder(Movable):
         self.consumed_len = self.content_len
         return gap
 
+    def release(mut self) -> Int:
+        """Forgets the content decoded so far, once it was taken elsewhere.
+
+        The next `decode` starts where the octets that remain start.
+
+        Returns:
+            How many octets from the start of the body to drop; a trailer
+            section stays.
+        """
+        var count = self.consumed_len
+        if self._state >= _TRAILERS:
+            count = self.trailers_offset
+        self.content_len = 0
+        self.consumed_len -= count
+        self.trailers_offset = 0
+        return count
+
+    def is_in_trailers(self) -> Bool:
+        """Tells whether all content was decoded.
+
+        Returns:
+            True from the last chunk on.
+        """
+        return self._state >= _TRAILERS
+
     def _read_size(
         mut self, base: BytePtr, length: Int, max_body_size: Int
     ) raises RemoteProtocolError -> Bool:
@@ -247,7 +272,7 @@ struct ChunkedDecoder(Movable):
     ) raises RemoteProtocolError -> Bool:
         # SAFETY: the section starts within the octets that were consumed.
         var no_framing = Framing()
-        var end = self.trailers.parse[False](
+        var end = self.trailers.parse[NOTED_IN_TRAILER](
             base.unsafe_offset(self.trailers_offset),
             length - self.trailers_offset,
             limits,

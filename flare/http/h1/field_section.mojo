@@ -4,7 +4,7 @@ from flare.bytes.lend import lend
 from flare.bytes.octet_class import TCHAR
 from flare.bytes.scan import BytePtr, scan_class, scan_field_value
 from flare.bytes.word import load16
-from flare.http.h1.framing import Framing
+from flare.http.h1.framing import NOTED_IN_TRAILER, Framing
 from flare.http.h1.limits import HeadLimits
 from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from flare.http.message.fields import FieldLine, Fields
@@ -73,7 +73,7 @@ struct FieldSection(Movable):
 
     @always_inline
     def parse[
-        is_header: Bool
+        noted_name_lens: Int
     ](
         mut self,
         base: BytePtr,
@@ -86,8 +86,8 @@ struct FieldSection(Movable):
         Source: RFC 9112 section 5.
 
         Parameters:
-            is_header: True to note what the fields say of the framing; a
-                trailer has no say in it (RFC 9110 section 6.5.1).
+            noted_name_lens: Which fields are asked about the framing, as one
+                of the constants of `framing.mojo`.
 
         Args:
             base: Where offsets count from; the octet at `length` is 0 and
@@ -136,8 +136,8 @@ struct FieldSection(Movable):
             var line = _line(base, start, colon, end)
             lines[unsafe_offset=count] = line
             count += 1
-            comptime if is_header:
-                framing.note(base, line)
+            comptime if noted_name_lens != NOTED_IN_TRAILER:
+                framing.note[noted_name_lens](base, line)
             start = end + 2
         self.count = count
         self.is_text = self.is_text and not seen_high

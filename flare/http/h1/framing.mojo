@@ -1,4 +1,4 @@
-"""What the fields of a request say of its framing and its connection.
+"""What the fields of a message say of its framing and its connection.
 
 Each field line is looked at once, when it is parsed; nothing searches the head
 again. Names are told by their length, then by whole-word compares.
@@ -44,13 +44,19 @@ comptime CONTENT_LENGTH_DIGITS_MAX = 18
 The RFC sets no limit. Nineteen digits can overflow a signed 64-bit count.
 """
 
-comptime _KNOWN_NAME_LENS = (1 << 4) | (1 << 6) | (1 << 10) | (1 << 14) | (
-    1 << 17
-)
+comptime NOTED_IN_TRAILER = 0
+"""Fields of a trailer have no say in the framing (RFC 9110 section 6.5.1)."""
+
+comptime NOTED_IN_RESPONSE = (1 << 10) | (1 << 14) | (1 << 17)
+"""Connection, Content-Length and Transfer-Encoding, by the bits of their names'
+lengths."""
+
+comptime NOTED_IN_REQUEST = NOTED_IN_RESPONSE | (1 << 4) | (1 << 6)
+"""The same with Host and Expect."""
 
 
 struct Framing(TrivialRegisterPassable):
-    """Framing facts of one request head."""
+    """Framing facts of one message head."""
 
     var flags: UInt32
     """The constants above, or-ed."""
@@ -101,10 +107,14 @@ struct Framing(TrivialRegisterPassable):
         return minor_version > 0 or self.has(SAYS_KEEP_ALIVE)
 
     @always_inline
-    def note(
-        mut self, base: BytePtr, line: FieldLine
-    ) raises RemoteProtocolError:
+    def note[
+        noted_name_lens: Int
+    ](mut self, base: BytePtr, line: FieldLine) raises RemoteProtocolError:
         """Looks at one field line.
+
+        Parameters:
+            noted_name_lens: Which fields to look at: `NOTED_IN_REQUEST` or
+                `NOTED_IN_RESPONSE`.
 
         Args:
             base: Start of the head.
@@ -114,7 +124,7 @@ struct Framing(TrivialRegisterPassable):
             RemoteProtocolError: If the field breaks a rule of its own.
         """
         var name_len = line.name_len()
-        if likely(name_len > 17 or ((_KNOWN_NAME_LENS >> name_len) & 1) == 0):
+        if likely(name_len > 17 or ((noted_name_lens >> name_len) & 1) == 0):
             return
         var name = line.name_offset()
         comptime HOST = word32("host")

@@ -3,7 +3,11 @@
 
 
 struct Rule(Equatable, ImplicitlyCopyable):
-    """A rule for what a client may send, with the status that answers a breach."""
+    """A rule for what a peer may send.
+
+    Rules for clients come with the status that answers a breach, those for
+    servers with the status of a gateway that hits on one.
+    """
 
     var number: UInt8
     """The rule's number in this library."""
@@ -67,6 +71,27 @@ struct Rule(Equatable, ImplicitlyCopyable):
     15.5.14)."""
     comptime METHOD_LEN = Rule(27, 501)
     """A method's name is not absurdly long."""
+    comptime STATUS_LINE = Rule(28, 502)
+    """A status line is version, space, three digits, and a reason behind a
+    space (RFC 9112 section 4)."""
+    comptime STATUS_CODE = Rule(29, 502)
+    """A status code is at least 100 (RFC 9110 section 15)."""
+    comptime REASON_LEN = Rule(30, 502)
+    """A reason phrase keeps to the client's limit."""
+    comptime INTERIM_COUNT = Rule(31, 502)
+    """Few interim responses precede the final one (RFC 9110 section 15.2)."""
+    comptime SWITCHING = Rule(32, 502)
+    """101 answers a request to switch protocols (RFC 9110 section 15.2.2)."""
+    comptime NO_RESPONSE = Rule(33, 502)
+    """A server answers before it closes the connection."""
+    comptime TRUNCATED_HEAD = Rule(34, 502)
+    """A response head is complete before the connection closes (RFC 9112
+    section 8)."""
+    comptime TRUNCATED_CONTENT = Rule(35, 502)
+    """The content is complete before the connection closes (RFC 9112
+    section 8)."""
+    comptime UNSOLICITED = Rule(36, 502)
+    """A server sends nothing before it is asked (RFC 9112 section 9.2)."""
 
     @always_inline
     def __init__(out self, number: UInt8, status: Int):
@@ -104,11 +129,11 @@ struct Rule(Equatable, ImplicitlyCopyable):
             case 3:
                 return "the request target has none of the forms of RFC 9112"
             case 4:
-                return "the request target is longer than this server allows"
+                return "the request target is longer than is allowed here"
             case 5:
                 return "the version must be written as HTTP/1.1"
             case 6:
-                return "this server speaks HTTP/1.1 and HTTP/1.0"
+                return "the version must be HTTP/1.1 or HTTP/1.0"
             case 7:
                 return "a line must end with CRLF"
             case 8:
@@ -118,9 +143,9 @@ struct Rule(Equatable, ImplicitlyCopyable):
             case 10:
                 return "a field line must not begin with whitespace"
             case 11:
-                return "there are more field lines than this server allows"
+                return "there are more field lines than are allowed here"
             case 12:
-                return "the header section is larger than this server allows"
+                return "the header section is larger than is allowed here"
             case 13:
                 return "an HTTP/1.1 request must have a Host field"
             case 14:
@@ -138,7 +163,7 @@ struct Rule(Equatable, ImplicitlyCopyable):
             case 20:
                 return "chunked must be the final transfer coding, once"
             case 21:
-                return "HTTP/1.0 requests must not have Transfer-Encoding"
+                return "HTTP/1.0 messages must not have Transfer-Encoding"
             case 22:
                 return "the only expectation here is 100-continue"
             case 23:
@@ -148,9 +173,33 @@ struct Rule(Equatable, ImplicitlyCopyable):
             case 25:
                 return "CRLF must follow a chunk's data"
             case 26:
-                return "the content is larger than this server allows"
-            case _:
+                return "the content is larger than is allowed here"
+            case 27:
                 return "the method is longer than any that is registered"
+            case _:
+                return _response_rule_text(Int(self.number))
+
+
+def _response_rule_text(number: Int) -> StaticString:
+    match number:
+        case 28:
+            return "a status line must be as HTTP/1.1 200 OK"
+        case 29:
+            return "a status code must be at least 100"
+        case 30:
+            return "the reason phrase is longer than is allowed here"
+        case 31:
+            return "there are more interim (1xx) responses than are allowed"
+        case 32:
+            return "101 must not be sent unless the request asks for it"
+        case 33:
+            return "the server closed the connection without a response"
+        case 34:
+            return "the server closed the connection within a response head"
+        case 35:
+            return "the server closed the connection within the content"
+        case _:
+            return "the server sent octets before it was asked for any"
 
 
 @fieldwise_init

@@ -4,8 +4,9 @@ from flare.bytes.octet_class import TCHAR
 from flare.bytes.scan import BytePtr, scan_class, scan_target
 from flare.bytes.word import load16, load32, load64, word32, word64
 from flare.http.h1.field_section import CRLF, FieldSection
-from flare.http.h1.framing import Framing
+from flare.http.h1.framing import NOTED_IN_REQUEST, Framing
 from flare.http.h1.limits import HeadLimits
+from flare.http.h1.minor_version import other_minor_version
 from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from flare.http.message.method import Method
 from flare.http.message.target import TargetParts, split_target
@@ -97,7 +98,9 @@ struct RequestHead(Movable):
                 return False
             self._is_in_fields = True
             self.section.begin(fields_offset)
-        var end = self.section.parse[True](base, length, limits, self.framing)
+        var end = self.section.parse[NOTED_IN_REQUEST](
+            base, length, limits, self.framing
+        )
         if unlikely(end == 0):
             return False
         self.head_len = end
@@ -161,7 +164,7 @@ struct RequestHead(Movable):
         elif start + 8 > length:
             return 0
         else:
-            self.minor_version = _other_minor_version(base, start)
+            self.minor_version = other_minor_version(base, start)
         if unlikely(load16(base, start + 8) != CRLF):
             var has_lone_cr = (
                 start + 9 == length and base[unsafe_offset=start + 8] == 13
@@ -223,28 +226,3 @@ def _check_target_stop(
         )
     if stop < length:
         raise RemoteProtocolError(materialize[Rule.TARGET](), stop)
-
-
-@no_inline
-def _other_minor_version(
-    base: BytePtr, start: Int
-) raises RemoteProtocolError -> UInt8:
-    """Reads a version that is neither 1.1 nor 1.0 (RFC 9112 section 2.3)."""
-    # SAFETY: the caller saw eight octets from `start`.
-    comptime NAME = word32("HTTP")
-    var major = base[unsafe_offset=start + 5]
-    var minor = base[unsafe_offset=start + 7]
-    var is_version = (
-        load32(base, start) == NAME
-        and base[unsafe_offset=start + 4] == 47
-        and major >= 48
-        and major <= 57
-        and base[unsafe_offset=start + 6] == 46
-        and minor >= 48
-        and minor <= 57
-    )
-    if not is_version:
-        raise RemoteProtocolError(materialize[Rule.VERSION_SYNTAX](), start)
-    if major != 49:
-        raise RemoteProtocolError(materialize[Rule.VERSION_MAJOR](), start)
-    return minor - 48

@@ -52,6 +52,27 @@ def civil_date(day_number: Int) -> CivilDate:
     return CivilDate(year, month, day)
 
 
+def day_number(date: CivilDate) -> Int:
+    """Finds the day number of a calendar day; undoes `civil_date`.
+
+    Args:
+        date: The day, not before year 0; days beyond the month's last are those
+            of the next month.
+
+    Returns:
+        Days since 1970-01-01.
+    """
+    var year = date.year if date.month > 2 else date.year - 1
+    var era = year // 400
+    var year_of_era = year - era * 400
+    var march_month = date.month - 3 if date.month > 2 else date.month + 9
+    var day_of_year = (153 * march_month + 2) // 5 + date.day - 1
+    var day_of_era = (
+        365 * year_of_era + year_of_era // 4 - year_of_era // 100 + day_of_year
+    )
+    return era * 146_097 + day_of_era - 719_468
+
+
 def append_imf_fixdate(mut buffer: Buffer, unix_s: Int):
     """Appends a date as HTTP writes it, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
 

@@ -1,6 +1,8 @@
 """A response, and short ways to make the common ones."""
 
 from flare.http.message.body import Body
+from flare.http.message.cookie import Cookie
+from flare.http.message.cookie_error import CookieError
 from flare.http.message.header_error import HeaderError
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status
@@ -68,6 +70,17 @@ struct Response(Copyable, Movable):
             Error: If it is not UTF-8.
         """
         return self.body.text()
+
+    def set_cookie(mut self, cookie: Cookie) raises CookieError:
+        """Sets a cookie; each gets a field line of its own.
+
+        Args:
+            cookie: The cookie.
+
+        Raises:
+            CookieError: If it cannot be written.
+        """
+        self.headers.append("Set-Cookie", cookie.to_set_cookie_header())
 
     def reason(self) -> StaticString:
         """Looks up the registered reason phrase of the status.

@@ -5,6 +5,7 @@ from flare.bytes.scan import BytePtr, SCAN_SLACK
 from flare.http.h1.chunked import ChunkedDecoder
 from flare.http.h1.limits import HeadLimits
 from flare.http.h1.request_head import RequestHead
+from flare.http.h1.response_head import ResponseHead
 from std.testing import assert_equal
 from tests.support.guard_page import GuardedBytes
 
@@ -40,6 +41,23 @@ def test_heads_stay_within_the_slack_however_they_are_cut() raises:
         for length in range(len(HEAD.as_bytes()) + 1):
             var memory = _guarded(HEAD.as_bytes()[0:length], filler)
             var head = RequestHead()
+            var is_complete = head.parse(
+                _base(memory), length, materialize[_LIMITS]()
+            )
+            assert_equal(is_complete, length == len(HEAD.as_bytes()))
+            _ = memory^
+
+
+def test_response_heads_stay_within_the_slack_however_they_are_cut() raises:
+    comptime HEAD = StaticString(
+        "HTTP/1.1 200 Fine\r\nConnection: keep-alive, x\r\nContent-Length: 5\r\n"
+        "Transfer-Encoding: chunked\r\nX:  y\t \r\n\r\n"
+    )
+    var fillers: List[UInt8] = [0, 13, 10, 32, 48, 58, 255]
+    for filler in fillers:
+        for length in range(len(HEAD.as_bytes()) + 1):
+            var memory = _guarded(HEAD.as_bytes()[0:length], filler)
+            var head = ResponseHead()
             var is_complete = head.parse(
                 _base(memory), length, materialize[_LIMITS]()
             )

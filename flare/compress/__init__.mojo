@@ -1,0 +1,12 @@
+"""Compression: gzip, zlib, deflate and brotli, streaming, with output limits."""
+
+from flare.compress.content_coding import (
+    ContentCoding,
+    can_decode,
+    can_encode,
+    is_available,
+)
+from flare.compress.decoder import Decoder, OUTPUT_LEN_MAX, decompress
+from flare.compress.encoder import Encoder, LEVEL_DEFAULT, compress
+from flare.compress.error import CompressError, CompressErrorKind
+from flare.compress.format import Format

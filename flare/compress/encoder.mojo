@@ -1,0 +1,217 @@
+"""Compression, piece by piece."""
+
+from flare.bytes.buffer import Buffer
+from flare.compress.decoder import PIECE_LEN
+from flare.compress.error import CompressError, CompressErrorKind
+from flare.compress.format import Format
+from flare.sys.brotli import BrotliEncoder
+from flare.sys.brotli import FINISH as BROTLI_FINISH
+from flare.sys.brotli import FLUSH as BROTLI_FLUSH
+from flare.sys.brotli import PROCESS as BROTLI_PROCESS
+from flare.sys.codec_step import CodecStatus, CodecStep
+from flare.sys.zlib import (
+    DeflateStream,
+    FINISH,
+    GZIP_WRAPPED,
+    NO_FLUSH,
+    RAW_DEFLATE,
+    SYNC_FLUSH,
+    ZLIB_WRAPPED,
+)
+
+comptime LEVEL_DEFAULT = -1
+"""The format's usual balance of time and length."""
+
+comptime ZLIB_LEVEL_MAX = 9
+"""The level of smallest output for the formats of zlib."""
+comptime BROTLI_LEVEL_MAX = 11
+"""The level of smallest output for brotli."""
+
+# zlib's own default.
+comptime _ZLIB_LEVEL_USUAL = 6
+# About as quick as level 6 of zlib, and smaller; brotli's own 11 takes seconds.
+comptime _BROTLI_LEVEL_USUAL = 5
+
+
+@fieldwise_init
+struct _Flush(Equatable, TrivialRegisterPassable):
+    """How much has to come out."""
+
+    var zlib: Int32
+    var brotli: Int32
+
+    comptime NONE = _Flush(NO_FLUSH, BROTLI_PROCESS)
+    comptime ALL = _Flush(SYNC_FLUSH, BROTLI_FLUSH)
+    comptime END = _Flush(FINISH, BROTLI_FINISH)
+
+
+struct Encoder(Movable):
+    """A stream that is being compressed.
+
+    Give it octets with `receive`, and call `finish` behind the last. Memory:
+    270 KiB for the formats of zlib, a few MiB for brotli.
+    """
+
+    var format: Format
+    """What the stream is written in."""
+    var _deflate: Optional[DeflateStream]
+    var _brotli: Optional[BrotliEncoder]
+    var _input_len: Int
+    var _is_open: Bool
+
+    def __init__(
+        out self, format: Format, level: Int = LEVEL_DEFAULT
+    ) raises CompressError:
+        """Starts a stream, loading the format's library.
+
+        Args:
+            format: What to write.
+            level: 0 (quickest) to 9, to 11 for brotli (smallest), or
+                `LEVEL_DEFAULT`.
+
+        Raises:
+            CompressError: `UNAVAILABLE` if the library is missing; `MISUSED` if
+                there is no such level.
+        """
+        self.format = format
+        self._deflate = None
+        self._brotli = None
+        self._input_len = 0
+        self._is_open = True
+        var chosen = _checked_level(format, level)
+        try:
+            if format == Format.BROTLI:
+                self._brotli = BrotliEncoder(chosen)
+            else:
+                self._deflate = DeflateStream(_window_bits(format), chosen)
+        except error:
+            raise CompressError(
+                CompressErrorKind.UNAVAILABLE, format, 0, -1, String(error)
+            )
+
+    def receive(
+        mut self, octets: Span[UInt8, _], mut output: Buffer
+    ) raises CompressError:
+        """Compresses the next octets; much of them may stay inside.
+
+        Args:
+            octets: What to compress.
+            output: Gets what comes out.
+
+        Raises:
+            CompressError: `NO_MEMORY`, or `MISUSED` after `finish`.
+        """
+        self._run(octets, output, _Flush.NONE)
+
+    def flush(mut self, mut output: Buffer) raises CompressError:
+        """Brings out all that was received, for a peer who waits for it.
+
+        Each flush costs a few octets.
+
+        Args:
+            output: Gets what comes out.
+
+        Raises:
+            CompressError: As `receive`.
+        """
+        self._run(Span[UInt8, ImmStaticOrigin](), output, _Flush.ALL)
+
+    def finish(mut self, mut output: Buffer) raises CompressError:
+        """Ends the stream.
+
+        Args:
+            output: Gets what comes out.
+
+        Raises:
+            CompressError: As `receive`.
+        """
+        self._run(Span[UInt8, ImmStaticOrigin](), output, _Flush.END)
+        self._is_open = False
+
+    def _run(
+        mut self, octets: Span[UInt8, _], mut output: Buffer, flush: _Flush
+    ) raises CompressError:
+        if not self._is_open:
+            raise self._error(
+                CompressErrorKind.MISUSED, "its stream has ended; start anew"
+            )
+        var taken = 0
+        while True:
+            output.reserve(PIECE_LEN)
+            var room = output.room()[:PIECE_LEN]
+            var step = self._call(octets[taken:], room, flush)
+            output.commit(step.produced)
+            taken += step.consumed
+            self._input_len += step.consumed
+            if step.status == CodecStatus.ENDED:
+                return
+            if step.status != CodecStatus.GOES_ON:
+                raise self._error(CompressErrorKind.NO_MEMORY, "")
+            if step.produced < PIECE_LEN and taken == len(octets):
+                return
+
+    def _call(
+        mut self,
+        octets: Span[UInt8, _],
+        room: MutSpan[UInt8, _],
+        flush: _Flush,
+    ) -> CodecStep:
+        if self.format == Format.BROTLI:
+            return self._brotli.value().step(octets, room, flush.brotli)
+        return self._deflate.value().step(octets, room, flush.zlib)
+
+    @no_inline
+    def _error(
+        mut self, kind: CompressErrorKind, reason: StaticString
+    ) -> CompressError:
+        self._is_open = False
+        return CompressError(
+            kind, self.format, self._input_len, -1, String(reason)
+        )
+
+
+def compress(
+    octets: Span[UInt8, _], format: Format, level: Int = LEVEL_DEFAULT
+) raises CompressError -> List[UInt8]:
+    """Compresses octets to a whole stream.
+
+    Args:
+        octets: What to compress.
+        format: What to write.
+        level: As for `Encoder`.
+
+    Returns:
+        The stream.
+
+    Raises:
+        CompressError: As `Encoder`.
+    """
+    var encoder = Encoder(format, level)
+    var output = Buffer()
+    encoder.receive(octets, output)
+    encoder.finish(output)
+    return List[UInt8](output.span())
+
+
+def _checked_level(format: Format, level: Int) raises CompressError -> Int:
+    var is_brotli = format == Format.BROTLI
+    if level == LEVEL_DEFAULT:
+        return _BROTLI_LEVEL_USUAL if is_brotli else _ZLIB_LEVEL_USUAL
+    var level_max = BROTLI_LEVEL_MAX if is_brotli else ZLIB_LEVEL_MAX
+    if level < 0 or level > level_max:
+        raise CompressError(
+            CompressErrorKind.MISUSED,
+            format,
+            0,
+            -1,
+            String("there is no level ", level, "; choose 0 to ", level_max),
+        )
+    return level
+
+
+def _window_bits(format: Format) -> Int:
+    if format == Format.GZIP:
+        return GZIP_WRAPPED
+    if format == Format.RAW_DEFLATE:
+        return RAW_DEFLATE
+    return ZLIB_WRAPPED

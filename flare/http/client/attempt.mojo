@@ -1,0 +1,295 @@
+"""One request and its response on one connection, without ever waiting.
+
+    begin --> SENDING --all sent--> RECEIVING --response complete--> DONE
+                 |  \\--100 wanted--> ASKING --100, or no answer--> SENDING
+                 \\--final response has come--> RECEIVING
+
+Who drives it (a blocking call, or a reactor with many) calls `step` and does
+what it says.
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.http.client.connection import ClientConnection
+from flare.http.client.error import ClientError, Phase
+from flare.http.h1.limits import HeadLimits
+from flare.http.h1.response_exchange import ResponseExchange
+from flare.http.h1.response_progress import ResponseProgress
+from flare.http.message.method import Method
+from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE
+
+comptime PIECE_LEN = 65_536
+"""Content handed to the connection, or read from it, at once, in bytes."""
+
+comptime ROOM_LEN_MIN = 4_096
+"""Least room worth a read, in bytes."""
+
+comptime CONTINUE_TIMEOUT_MS = 1_000
+"""How long to wait for 100 before the content is sent all the same, in
+milliseconds (RFC 9110 section 10.1.1: not indefinitely)."""
+
+
+struct Step(Equatable, TrivialRegisterPassable):
+    """What the driver of an attempt has to do."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime WAIT = Step(0)
+    """Wait until the connection is ready: see `Attempt.wants_write`."""
+    comptime NEEDS_CONTENT = Step(1)
+    """Put the next piece of content into `Attempt.output`, or end it."""
+    comptime HEAD = Step(2)
+    """The final response's head is in `Attempt.exchange`."""
+    comptime CONTENT = Step(3)
+    """A piece of content is in `Attempt.exchange`."""
+    comptime END = Step(4)
+    """The response is complete."""
+
+    def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: The case.
+        """
+        self.number = number
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two cases.
+
+        Args:
+            other: A case.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.number == other.number
+
+
+comptime _SENDING = UInt8(0)
+comptime _ASKING = UInt8(1)
+comptime _RECEIVING = UInt8(2)
+
+
+struct Attempt(Movable):
+    """Buffers and state of an exchange; used for one after the other."""
+
+    var exchange: ResponseExchange
+    """The response."""
+    var output: Buffer
+    """What is still to be sent."""
+    var content_len: Int
+    """How much of the request's content was put into `output`, in bytes."""
+    var was_sent: Bool
+    """True once an octet of the request has left."""
+    var has_head: Bool
+    """True once the final response's head is complete."""
+    var _state: UInt8
+    var _expects_continue: Bool
+    var _has_all_content: Bool
+    var _write_failure: Optional[ClientError]
+
+    def __init__(out self):
+        """Makes an attempt without a request."""
+        self.exchange = ResponseExchange(PIECE_LEN)
+        self.output = Buffer(4_096)
+        self.content_len = 0
+        self.was_sent = False
+        self.has_head = False
+        self._state = _SENDING
+        self._expects_continue = False
+        self._has_all_content = False
+        self._write_failure = None
+
+    def begin(
+        mut self, method: StringSpan, expects_continue: Bool = False
+    ) raises ClientError:
+        """Gets ready for a request, whose head the caller puts into `output`.
+
+        Args:
+            method: The request's method.
+            expects_continue: True to wait for 100 before content is sent.
+
+        Raises:
+            ClientError: Never; the input is empty.
+        """
+        self.exchange.reset()
+        self.output.clear()
+        self.content_len = 0
+        self.was_sent = False
+        self.has_head = False
+        self._state = _SENDING
+        self._expects_continue = expects_continue
+        self._has_all_content = False
+        self._write_failure = None
+        try:
+            self.exchange.begin(Method(method))
+        except error:
+            raise ClientError(materialize[Phase.WRITE](), error)
+
+    def end_content(mut self):
+        """Notes that all content is in `output`."""
+        self._has_all_content = True
+
+    def wants_write(self) -> Bool:
+        """Tells what to wait for.
+
+        Returns:
+            True to wait until the connection takes octets or has some; False
+            until it has some.
+        """
+        return self._state == _SENDING
+
+    def is_asking(self) -> Bool:
+        """Tells whether the server was asked if it wants the content.
+
+        Returns:
+            True while only its answer, or a second without one, counts.
+        """
+        return self._state == _ASKING
+
+    def stop_asking(mut self):
+        """Sends the content without an answer."""
+        self._state = _SENDING
+
+    def phase(self) -> Phase:
+        """Names what is going on, for errors.
+
+        Returns:
+            The phase.
+        """
+        if self.has_head:
+            return materialize[Phase.READ_BODY]()
+        if self._state == _SENDING:
+            return materialize[Phase.WRITE]()
+        return materialize[Phase.READ_HEAD]()
+
+    def step(
+        mut self,
+        mut connection: ClientConnection,
+        limits: HeadLimits,
+    ) raises ClientError -> Step:
+        """Goes on with what is there.
+
+        Args:
+            connection: The connection.
+            limits: Bounds of the response's head.
+
+        Returns:
+            What the driver has to do; then `step` is to be called again, after
+            a wait with `receive` before it.
+
+        Raises:
+            ClientError: If the connection or the response fails.
+        """
+        while True:
+            var progress = self._advance(limits)
+            if progress == ResponseProgress.HEAD_READY:
+                self.has_head = True
+                # A server that refuses need not be sent the rest.
+                if self.exchange.head.status >= 300:
+                    self._stop_sending()
+                return Step.HEAD
+            if progress == ResponseProgress.CONTENT:
+                return Step.CONTENT
+            if progress == ResponseProgress.END:
+                return Step.END
+            if progress == ResponseProgress.NEEDS_OCTETS:
+                break
+            if self._state == _ASKING and self.exchange.head.status == 100:
+                self._state = _SENDING
+        if self._state == _SENDING:
+            return self._send(connection)
+        return Step.WAIT
+
+    def _advance(
+        mut self, limits: HeadLimits
+    ) raises ClientError -> ResponseProgress:
+        try:
+            return self.exchange.advance(limits)
+        except error:
+            raise self._failure(ClientError(self._read_phase(), error))
+
+    def _send(
+        mut self, mut connection: ClientConnection
+    ) raises ClientError -> Step:
+        while len(self.output) > 0:
+            var count = connection.transport.send(self.output.span())
+            if count >= 0:
+                self.was_sent = True
+                self.output.consume(count)
+            elif count == -EAGAIN:
+                return Step.WAIT
+            elif count != -EINTR:
+                return self._note_write_failure(connection, count)
+        var flushed = connection.transport.flush()
+        if flushed == -EAGAIN:
+            return Step.WAIT
+        if flushed < 0:
+            return self._note_write_failure(connection, flushed)
+        if self._expects_continue and not self._has_all_content:
+            self._expects_continue = False
+            self._state = _ASKING
+            return Step.WAIT
+        if not self._has_all_content:
+            return Step.NEEDS_CONTENT
+        self.exchange.end_request()
+        self._state = _RECEIVING
+        return Step.WAIT
+
+    def _note_write_failure(
+        mut self, connection: ClientConnection, number: Int
+    ) raises ClientError -> Step:
+        """Looks for a response before giving up (RFC 9112 section 9.5)."""
+        var failure = connection.transport.failure(
+            materialize[Phase.WRITE](),
+            number,
+            "write",
+            connection.endpoint.host,
+        )
+        if number != -EPIPE and number != -ECONNRESET:
+            raise failure^
+        self._write_failure = failure^
+        self._stop_sending()
+        return Step.WAIT
+
+    def _stop_sending(mut self):
+        if self._state != _RECEIVING:
+            self.output.clear()
+            self._state = _RECEIVING
+
+    def receive(mut self, mut connection: ClientConnection) raises ClientError:
+        """Reads what has arrived, once; the end of the stream is noted.
+
+        Args:
+            connection: The connection.
+
+        Raises:
+            ClientError: If the connection fails.
+        """
+        if len(self.exchange.input.room()) < ROOM_LEN_MIN:
+            self.exchange.input.reserve(PIECE_LEN)
+        var count = connection.transport.receive(self.exchange.input.room())
+        if count > 0:
+            self.exchange.input.commit(count)
+        elif count == 0:
+            self.exchange.close_input()
+        elif count != -EAGAIN and count != -EINTR:
+            raise self._failure(
+                connection.transport.failure(
+                    self._read_phase(),
+                    count,
+                    "read",
+                    connection.endpoint.host,
+                )
+            )
+
+    def _read_phase(self) -> Phase:
+        if self.has_head:
+            return materialize[Phase.READ_BODY]()
+        return materialize[Phase.READ_HEAD]()
+
+    def _failure(self, var error: ClientError) -> ClientError:
+        """What went wrong first is the better explanation."""
+        if self._write_failure and not self.exchange.has_begun():
+            return self._write_failure.value().copy()
+        return error^

@@ -1,0 +1,116 @@
+"""Credentials for the Authorization field."""
+
+from flare.bytes.ascii import trim_whitespace
+from flare.bytes.escape import write_escaped
+from std.base64 import b64encode
+
+
+@fieldwise_init
+struct BasicAuth(Copyable, Movable):
+    """A user name and a password (RFC 7617), sent as UTF-8."""
+
+    var user: String
+    """The user name; without a colon."""
+    var password: String
+    """The password."""
+
+
+@fieldwise_init
+struct BearerAuth(Copyable, Movable):
+    """A token (RFC 6750)."""
+
+    var token: String
+    """The token."""
+
+
+struct Credentials(Boolable, Copyable, Defaultable, Movable):
+    """The value of an Authorization field, or none; it does not print.
+
+    `BasicAuth` and `BearerAuth` convert to it.
+    """
+
+    var _field: String
+
+    def __init__(out self):
+        """Makes no credentials."""
+        self._field = String()
+
+    @implicit
+    def __init__(out self, auth: BasicAuth):
+        """Encodes user name and password.
+
+        Source: RFC 7617 section 2.
+
+        Args:
+            auth: What to encode.
+        """
+        var pair = String(auth.user, ":", auth.password)
+        self._field = String("Basic ", b64encode(pair.as_bytes()))
+
+    @implicit
+    def __init__(out self, auth: BearerAuth):
+        """Takes a token.
+
+        Source: RFC 6750 section 2.1.
+
+        Args:
+            auth: The token.
+        """
+        self._field = String("Bearer ", auth.token)
+
+    def __bool__(self) -> Bool:
+        """Tells whether there are credentials.
+
+        Returns:
+            True if so.
+        """
+        return self._field.byte_length() > 0
+
+    def field_value(self) -> StringSpan[origin_of(self._field)]:
+        """Lends the value of the field.
+
+        Returns:
+            Scheme and credentials; empty if there are none.
+        """
+        return StringSpan(self._field)
+
+
+def challenge_schemes(value: StringSpan) -> String:
+    """Names the schemes of a WWW-Authenticate field, for error messages.
+
+    Source: RFC 9110 section 11.6.1. Commas part challenges, and the parameters
+    of one too; a parameter has an equals sign in its first word.
+
+    Args:
+        value: The field's value.
+
+    Returns:
+        Such as `Digest, Basic`.
+    """
+    var names = String()
+    var octets = value.as_bytes()
+    var start = 0
+    var is_quoted = False
+    for index in range(len(octets) + 1):
+        if index < len(octets) and octets[index] == 34:
+            is_quoted = not is_quoted
+        if index < len(octets) and (octets[index] != 44 or is_quoted):
+            continue
+        var word = _first_word(trim_whitespace(octets[start:index].as_imm()))
+        start = index + 1
+        if len(word) == 0:
+            continue
+        if names.byte_length() > 0:
+            names.write(", ")
+        write_escaped(word, names)
+    return names^
+
+
+def _first_word[o: ImmOrigin](element: Span[UInt8, o]) -> Span[UInt8, o]:
+    """Gives a scheme; nothing if the word is a parameter."""
+    var end = 0
+    while end < len(element) and element[end] != 32:
+        if element[end] == 61:
+            return element[0:0]
+        end += 1
+    return element[0:end]

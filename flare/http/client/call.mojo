@@ -1,0 +1,355 @@
+"""A request on its way through redirections and repetitions."""
+
+from flare.bytes.buffer import Buffer
+from flare.http.client.auth import Credentials
+from flare.http.client.client_request import CLIENTS_OWN, ClientRequest
+from flare.http.client.client_response import (
+    ClientResponse,
+    url_without_credentials,
+)
+from flare.http.client.config import ClientConfig
+from flare.http.client.endpoint import Endpoint
+from flare.http.client.error import (
+    BadRequest,
+    ClientError,
+    Phase,
+    TooManyRedirects,
+)
+from flare.http.client.proxy import Proxy, credentials_of
+from flare.http.client.redirect import (
+    drop_content_fields,
+    drop_credentials,
+    is_redirect,
+    redirect_url,
+    redirected_method,
+)
+from flare.http.client.retry import FailedAttempt, is_idempotent
+from flare.http.client.request_body import RequestBody
+from flare.http.h1.request_writer import (
+    RequestFraming,
+    RequestStart,
+    write_request_head,
+)
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.url import Url
+from flare.sys.deadline import Deadline
+
+comptime UNKNOWN_LEN = -1
+"""Length of streamed content that is not known."""
+
+
+struct Upload(ImplicitlyCopyable):
+    """Where a request's content comes from."""
+
+    var is_streamed: Bool
+    """True if it comes from a source, once; False if from memory."""
+    var content_len: Int
+    """Its length in bytes if it is streamed, or `UNKNOWN_LEN`."""
+
+    def __init__(out self):
+        """Takes content from memory."""
+        self.is_streamed = False
+        self.content_len = 0
+
+    def __init__(out self, content_len: Int):
+        """Takes content from a source.
+
+        Args:
+            content_len: How long it is, or `UNKNOWN_LEN`.
+        """
+        self.is_streamed = True
+        self.content_len = content_len
+
+
+struct Call(Movable):
+    """What is to be sent next for one request of the caller."""
+
+    var method: String
+    """The method of the next attempt."""
+    var url: Url
+    """The URL of the next attempt."""
+    var headers: HeaderMap
+    """The request's own fields; credentials go when the origin changes."""
+    var body: RequestBody
+    """Content from memory."""
+    var upload: Upload
+    """Where the content comes from."""
+    var endpoint: Endpoint
+    """Where the next attempt leads."""
+    var proxy: Optional[Proxy]
+    """Through which proxy."""
+    var redirect_count: Int
+    """How many redirections were followed."""
+    var retry_count: Int
+    """How often the request was repeated after a failure."""
+    var expects_continue: Bool
+    """True to ask whether the content is wanted."""
+    var minor_version: UInt8
+    """Of the protocol version to speak."""
+    var cookie: String
+    """The Cookie field's value for the next attempt; empty for none."""
+    var total: Deadline
+    """When all of it has to be over."""
+    var wants_stream: Bool
+    """True if the content of a successful response goes to a sink."""
+    var _max_redirects: Int
+
+    def __init__(
+        out self,
+        var request: ClientRequest,
+        var url: Url,
+        upload: Upload,
+        config: ClientConfig,
+    ) raises ClientError:
+        """Prepares a request.
+
+        Args:
+            request: The request.
+            url: Its URL, absolute.
+            upload: Where its content comes from.
+            config: The client's configuration.
+
+        Raises:
+            ClientError: If the URL leads nowhere.
+        """
+        self.endpoint = Endpoint.of(url)
+        self.proxy = config.proxy.choose(self.endpoint)
+        self.url = url^
+        self.headers = request.headers.copy()
+        self.upload = upload
+        self.redirect_count = 0
+        self.retry_count = 0
+        self.expects_continue = request.expects_continue
+        self.minor_version = request.minor_version
+        var total_ms = request.total_timeout_ms
+        if total_ms == CLIENTS_OWN:
+            total_ms = config.total_timeout_ms
+        self.total = Deadline(total_ms)
+        self.cookie = String()
+        self.wants_stream = False
+        self._max_redirects = request.max_redirects
+        if self._max_redirects == CLIENTS_OWN:
+            self._max_redirects = config.max_redirects
+        self.method = request.method
+        self.body = request.body.copy()
+        if self.proxy:
+            self.endpoint.proxy = self.proxy.value().name()
+
+    def set_credentials(mut self, credentials: Credentials) raises ClientError:
+        """Sets Authorization unless the request has its own.
+
+        Args:
+            credentials: What the caller gave; without any, those of the URL
+                are taken.
+
+        Raises:
+            ClientError: If they hold a line end.
+        """
+        if "authorization" in self.headers:
+            return
+        try:
+            if credentials:
+                self.headers.set("Authorization", credentials.field_value())
+                return
+            var of_url = credentials_of(self.url)
+            if of_url:
+                self.headers.set("Authorization", of_url.field_value())
+        except:
+            # The error would show the credentials.
+            raise ClientError(
+                materialize[Phase.REQUEST](),
+                materialize[BadRequest](),
+                "credentials hold a control octet, such as a line end",
+            )
+
+    def set_content_type(mut self) raises ClientError:
+        """Sets Content-Type for content from memory.
+
+        Raises:
+            ClientError: If it holds a line end.
+        """
+        ref content_type = self.body.content_type
+        if content_type.byte_length() == 0 or "content-type" in self.headers:
+            return
+        try:
+            self.headers.set("Content-Type", content_type)
+        except error:
+            raise ClientError(
+                materialize[Phase.REQUEST](),
+                materialize[BadRequest](),
+                String(error),
+            )
+
+    def write_head(
+        self, mut out: Buffer, config: ClientConfig
+    ) raises ClientError:
+        """Writes the head of the next attempt.
+
+        Args:
+            out: Where to.
+            config: The client's configuration.
+
+        Raises:
+            ClientError: If a part of the request must not be sent.
+        """
+        var target = String(self.url.request_target())
+        var extra = HeaderMap()
+        var is_absolute = Bool(self.proxy) and not self.endpoint.is_tls
+        if is_absolute:
+            # RFC 9112 section 3.2.2: absolute-form to a proxy.
+            target = url_without_credentials(self.url)
+        var host = String(self.url.host())
+        if self.endpoint.is_unix:
+            host = "localhost"
+        if is_absolute or self.cookie.byte_length() > 0:
+            self._add_extra(extra, is_absolute)
+        if len(extra) == 0:
+            self._write(out, target, host, self.headers, config)
+        else:
+            self._write(out, target, host, extra, config)
+
+    def _add_extra(
+        self, mut extra: HeaderMap, is_absolute: Bool
+    ) raises ClientError:
+        extra = self.headers.copy()
+        try:
+            if self.cookie.byte_length() > 0 and "cookie" not in extra:
+                extra.set("Cookie", self.cookie)
+            if is_absolute and self.proxy.value().credentials:
+                ref credentials = self.proxy.value().credentials
+                extra.set("Proxy-Authorization", credentials.field_value())
+        except:
+            raise ClientError(
+                materialize[Phase.REQUEST](),
+                materialize[BadRequest](),
+                "cookies or the proxy's credentials hold a control octet",
+            )
+
+    def _write(
+        self,
+        mut out: Buffer,
+        target: StringSpan,
+        host: StringSpan,
+        headers: HeaderMap,
+        config: ClientConfig,
+    ) raises ClientError:
+        write_request_head(
+            out,
+            RequestStart(
+                StringSpan(self.method), target, host, self.minor_version
+            ),
+            headers,
+            config.headers,
+            self._framing(),
+        )
+
+    def _framing(self) -> RequestFraming:
+        var asks = self.expects_continue
+        if self.upload.is_streamed:
+            if self.upload.content_len == UNKNOWN_LEN:
+                return RequestFraming.chunked(asks)
+            return RequestFraming(self.upload.content_len, asks)
+        if self.body.is_given:
+            var length = len(self.body.content)
+            return RequestFraming(length, asks and length > 0)
+        # RFC 9110 section 8.6: these methods give a content a meaning, so that
+        # there is none has to be said.
+        if (
+            self.method == "POST"
+            or self.method == "PUT"
+            or self.method == "PATCH"
+        ):
+            return RequestFraming(0)
+        return RequestFraming.none()
+
+    def has_content(self) -> Bool:
+        """Tells whether content goes with the request.
+
+        Returns:
+            True if so.
+        """
+        return self.upload.is_streamed or len(self.body.content) > 0
+
+    def will_follow(self, response: ClientResponse) -> Bool:
+        """Tells whether a response leads elsewhere.
+
+        Args:
+            response: The response; its head is enough.
+
+        Returns:
+            False if it is the final one.
+        """
+        return (
+            is_redirect(response.status)
+            and self._max_redirects > 0
+            and "location" in response.headers
+        )
+
+    def follow(
+        mut self, response: ClientResponse, config: ClientConfig
+    ) raises ClientError:
+        """Goes where a redirection leads.
+
+        Args:
+            response: A response for which `will_follow` is true.
+            config: The client's configuration.
+
+        Raises:
+            ClientError: If there were too many, or it leads nowhere.
+        """
+        if self.redirect_count >= self._max_redirects:
+            raise ClientError(
+                materialize[Phase.REDIRECT](),
+                materialize[TooManyRedirects](),
+                String(
+                    "more than ",
+                    self._max_redirects,
+                    " redirections; allow more, or look for a loop",
+                ),
+            )
+        var location = String()
+        var found = response.headers.get("location")
+        if found:
+            location = String(found.value())
+        var next = redirect_url(self.url, location)
+        var method = redirected_method(response.status, self.method)
+        if method != self.method:
+            self.method = method^
+            self.body = RequestBody()
+            self.upload = Upload()
+            self.expects_continue = False
+            drop_content_fields(self.headers)
+        elif self.upload.is_streamed:
+            raise ClientError(
+                materialize[Phase.REDIRECT](),
+                materialize[BadRequest](),
+                "streamed content cannot be sent again; send it to the new URL",
+            )
+        if not next.has_same_origin(self.url):
+            drop_credentials(self.headers)
+        self.redirect_count += 1
+        self.endpoint = Endpoint.of(next)
+        self.proxy = config.proxy.choose(self.endpoint)
+        if self.proxy:
+            self.endpoint.proxy = self.proxy.value().name()
+        self.url = next^
+
+    def describe_failure(
+        self, was_sent: Bool, has_response: Bool
+    ) -> FailedAttempt:
+        """Gathers what decides on a repetition.
+
+        Args:
+            was_sent: True if any octet may have left.
+            has_response: True if any octet of a response has arrived.
+
+        Returns:
+            The facts.
+        """
+        return FailedAttempt(
+            was_sent,
+            has_response,
+            is_idempotent(self.method),
+            # A source has been read from once the first octets left.
+            not self.upload.is_streamed or not was_sent,
+        )

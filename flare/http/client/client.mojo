@@ -1,0 +1,314 @@
+"""The HTTP client."""
+
+from flare.http.client.auth import Credentials
+from flare.http.client.call import UNKNOWN_LEN, Call, Upload
+from flare.http.client.client_request import ClientRequest
+from flare.http.client.client_response import (
+    ClientResponse,
+    url_without_credentials,
+)
+from flare.http.client.client_state import ClientState
+from flare.http.client.config import ClientConfig
+from flare.http.client.driving import NoStream
+from flare.http.client.error import BadRequest, ClientError, Phase
+from flare.http.client.proxy import credentials_of
+from flare.http.client.request_body import RequestBody
+from flare.http.client.request_url import parse_request_url, request_url
+from flare.http.client.running import run_call
+from flare.http.message.url import Url
+from flare.io.stream import Readable, Writable
+
+
+struct HttpClient(Movable):
+    """Sends requests, and keeps connections alive between them.
+
+        with HttpClient("https://api.example.com", BearerAuth(token)) as client:
+            var items = client.get("/items").json()
+            client.post("/items", '{"name": "new"}').raise_for_status()
+
+    A client belongs to one thread. All its errors are `ClientError`, which
+    name the phase; a status of 400 or more is a response like any other.
+    """
+
+    var _state: ClientState
+    var _base: Optional[Url]
+    var _auth: Credentials
+
+    def __init__(
+        out self,
+        base_url: StringSpan = "",
+        auth: Credentials = Credentials(),
+        var config: ClientConfig = ClientConfig(),
+    ) raises ClientError:
+        """Makes a client without connections.
+
+        Args:
+            base_url: What URLs without a scheme are appended to.
+            auth: `BasicAuth` or `BearerAuth`. With a base URL they are only
+                sent to its origin.
+            config: Times, limits and habits.
+
+        Raises:
+            ClientError: If the base URL is none, or the configuration cannot
+                work.
+        """
+        var problem = config.problem()
+        if problem.byte_length() > 0:
+            raise ClientError(
+                materialize[Phase.REQUEST](),
+                materialize[BadRequest](),
+                problem^,
+            )
+        self._state = ClientState(config^)
+        self._base = None
+        self._auth = auth.copy()
+        if base_url.byte_length() > 0:
+            var base = parse_request_url(base_url)
+            if not auth:
+                self._auth = credentials_of(base)
+            self._base = base^
+
+    def __enter__(var self) -> Self:
+        """Lets the client live as long as a `with` block.
+
+        Returns:
+            The client.
+        """
+        return self^
+
+    def close(mut self):
+        """Closes idle connections; the client can still be used."""
+        self._state.pool.clear()
+
+    def idle_count(self) -> Int:
+        """Counts the connections that wait for a request.
+
+        Returns:
+            How many there are.
+        """
+        return len(self._state.pool)
+
+    def get(mut self, url: StringSpan) raises ClientError -> ClientResponse:
+        """Fetches a resource.
+
+        Args:
+            url: Its URL.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none.
+        """
+        return self.send(ClientRequest("GET", String(url)))
+
+    def head(mut self, url: StringSpan) raises ClientError -> ClientResponse:
+        """Fetches what is said of a resource, without its content.
+
+        Args:
+            url: Its URL.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none.
+        """
+        return self.send(ClientRequest("HEAD", String(url)))
+
+    def options(mut self, url: StringSpan) raises ClientError -> ClientResponse:
+        """Asks what a resource allows.
+
+        Args:
+            url: Its URL.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none.
+        """
+        return self.send(ClientRequest("OPTIONS", String(url)))
+
+    def delete(
+        mut self, url: StringSpan, var body: RequestBody = RequestBody()
+    ) raises ClientError -> ClientResponse:
+        """Removes a resource.
+
+        Args:
+            url: Its URL.
+            body: The content.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none.
+        """
+        return self.send(ClientRequest("DELETE", String(url), body^))
+
+    def post(
+        mut self, url: StringSpan, var body: RequestBody = RequestBody()
+    ) raises ClientError -> ClientResponse:
+        """Lets a resource process content.
+
+        Args:
+            url: Its URL.
+            body: The content: text is sent as JSON, octets as octets, a form
+                as a form.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none.
+        """
+        return self.send(ClientRequest("POST", String(url), body^))
+
+    def put(
+        mut self, url: StringSpan, var body: RequestBody = RequestBody()
+    ) raises ClientError -> ClientResponse:
+        """Replaces a resource.
+
+        Args:
+            url: Its URL.
+            body: The content, as for `post`.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none.
+        """
+        return self.send(ClientRequest("PUT", String(url), body^))
+
+    def patch(
+        mut self, url: StringSpan, var body: RequestBody = RequestBody()
+    ) raises ClientError -> ClientResponse:
+        """Changes a part of a resource.
+
+        Args:
+            url: Its URL.
+            body: The content, as for `post`.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none.
+        """
+        return self.send(ClientRequest("PATCH", String(url), body^))
+
+    def send(
+        mut self, var request: ClientRequest
+    ) raises ClientError -> ClientResponse:
+        """Sends a request.
+
+        Args:
+            request: The request.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none.
+        """
+        var source = NoStream()
+        var sink = NoStream()
+        return self._run(request^, Upload(), False, source, sink)
+
+    def download[
+        W: Writable
+    ](
+        mut self, var request: ClientRequest, mut sink: W
+    ) raises ClientError -> ClientResponse:
+        """Sends a request, and writes the response's content to a sink.
+
+        The content may be of any length: `max_response_size` is for content in
+        memory. To stop, the sink raises.
+
+        Parameters:
+            W: The sink's type.
+
+        Args:
+            request: The request.
+            sink: Gets the decoded content of a 2xx response; that of others
+                is the response's body.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none, or the sink fails (`SinkFailed`);
+                the sink may have got a part of the content.
+        """
+        var source = NoStream()
+        return self._run(request^, Upload(), True, source, sink)
+
+    def upload[
+        R: Readable
+    ](
+        mut self,
+        var request: ClientRequest,
+        mut source: R,
+        content_len: Int = UNKNOWN_LEN,
+    ) raises ClientError -> ClientResponse:
+        """Sends a request whose content comes from a source.
+
+        Such a request is not repeated once its content was read from, and
+        follows no redirection that would need it again.
+
+        Parameters:
+            R: The source's type.
+
+        Args:
+            request: The request; its own content is not sent.
+            source: The content.
+            content_len: Its length in bytes; if it is not known, the content
+                is sent in chunks.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none, or the source fails or is not as
+                long as said (`SourceFailed`).
+        """
+        var sink = NoStream()
+        return self._run(request^, Upload(content_len), False, source, sink)
+
+    def _run[
+        R: Readable, W: Writable
+    ](
+        mut self,
+        var request: ClientRequest,
+        upload: Upload,
+        wants_stream: Bool,
+        mut source: R,
+        mut sink: W,
+    ) raises ClientError -> ClientResponse:
+        var call = self._call(request^, upload)
+        call.wants_stream = wants_stream
+        try:
+            return run_call(self._state, call, source, sink)
+        except error:
+            error.url = url_without_credentials(call.url)
+            raise error^
+
+    def _call(
+        self, var request: ClientRequest, upload: Upload
+    ) raises ClientError -> Call:
+        var url = request_url(self._base, request)
+        var credentials = request.auth.copy()
+        if not credentials and (
+            not self._base or self._base.value().has_same_origin(url)
+        ):
+            credentials = self._auth.copy()
+        var call = Call(request^, url^, upload, self._state.config)
+        try:
+            call.set_content_type()
+            call.set_credentials(credentials)
+            return call^
+        except error:
+            error.url = url_without_credentials(call.url)
+            raise error^

@@ -1,0 +1,121 @@
+"""What a client may do, and for how long."""
+
+from flare.http.client.pool import PoolLimits
+from flare.http.client.proxy import ProxySettings
+from flare.http.h1.limits import HeadLimits
+from flare.http.message.header_map import HeaderMap
+from flare.tls.config import TlsConfig
+
+comptime USER_AGENT = StaticString("flare")
+"""What the client calls itself (RFC 9110 section 10.1.5)."""
+
+comptime _HEAD_LEN_MAX = 65_000
+
+
+struct ClientConfig(Copyable, Movable):
+    """Times, limits and habits of a client.
+
+    Every time is finite by default. A time of -1 (`NO_TIMEOUT_MS`) never
+    comes.
+    """
+
+    var connect_timeout_ms: Int
+    """Time to resolve a name, connect, and open a tunnel or TLS on the
+    connection."""
+    var read_timeout_ms: Int
+    """Longest silence of a server while octets are awaited."""
+    var write_timeout_ms: Int
+    """Longest time in which a server takes no octet of a request."""
+    var total_timeout_ms: Int
+    """Time for a request with all its redirections and repetitions."""
+    var max_redirects: Int
+    """Most redirections to follow; 0 to see the first one as the response."""
+    var max_response_size: Int
+    """Most content of a response in memory, in bytes, as transferred."""
+    var max_decoded_size: Int
+    """Most content of a response in memory, in bytes, decoded."""
+    var max_download_size: Int
+    """Most content that goes to a sink, in bytes, transferred and decoded."""
+    var head_limits: HeadLimits
+    """Bounds of a response's head."""
+    var pool: PoolLimits
+    """How many connections wait for their next request, and how long."""
+    var max_retries: Int
+    """How often a request that failed is sent again, if it is safe: the method
+    is idempotent, or nothing was sent, and no octet of a response came. A
+    connection that went stale in the pool is replaced in any case."""
+    var retry_base_ms: Int
+    """Longest wait before the first repetition; it doubles for each other."""
+    var retry_max_ms: Int
+    """Longest wait before any repetition."""
+    var headers: HeaderMap
+    """Fields of every request, unless a request has its own."""
+    var decodes_content: Bool
+    """True to ask for compressed content, and decompress it."""
+    var tls: TlsConfig
+    """Whom to trust, and what to show and offer to servers."""
+    var proxy: ProxySettings
+    """Which requests go through a proxy; none does by default."""
+
+    def __init__(out self):
+        """Makes the default configuration."""
+        self.connect_timeout_ms = 10_000
+        self.read_timeout_ms = 30_000
+        self.write_timeout_ms = 30_000
+        # Ten redirections and a slow server; a download wants more.
+        self.total_timeout_ms = 120_000
+        # As the Fetch standard's 20, halved: nobody needs as many.
+        self.max_redirects = 10
+        self.max_response_size = 64 << 20
+        self.max_decoded_size = 64 << 20
+        # A disk image; what is larger is announced to the caller anyway.
+        self.max_download_size = 16 << 30
+        self.head_limits = HeadLimits(8_192, 32_768, 200)
+        self.pool = PoolLimits(100, 10, 30_000)
+        self.max_retries = 0
+        self.retry_base_ms = 200
+        self.retry_max_ms = 5_000
+        self.headers = default_headers()
+        self.decodes_content = True
+        self.tls = TlsConfig(alpn=["http/1.1"])
+        self.proxy = ProxySettings()
+
+    def problem(self) -> String:
+        """Looks for values that cannot work.
+
+        Returns:
+            What is wrong and what would be right; empty if all is well.
+        """
+        ref head = self.head_limits
+        if head.max_header_size + head.max_target_size > _HEAD_LEN_MAX:
+            return String(
+                "head_limits: a head of ",
+                head.max_header_size + head.max_target_size,
+                " bytes is too long; ",
+                _HEAD_LEN_MAX,
+                " is the most",
+            )
+        if head.max_fields < 1 or head.max_header_size < 1:
+            return "head_limits: a response needs some room; allow 1 or more"
+        if self.max_redirects < 0 or self.max_retries < 0:
+            return "max_redirects and max_retries must be 0 or more"
+        var smallest = min(self.max_response_size, self.max_decoded_size)
+        if min(smallest, self.max_download_size) < 0:
+            return "the sizes of content allowed must be 0 or more"
+        return String()
+
+
+def default_headers() -> HeaderMap:
+    """Makes the fields that a client sends of itself.
+
+    Returns:
+        User-Agent and Accept.
+    """
+    var headers = HeaderMap()
+    try:
+        headers.set("User-Agent", USER_AGENT)
+        headers.set("Accept", "*/*")
+    except:
+        # Literal text, and good.
+        pass
+    return headers^

@@ -1,0 +1,217 @@
+"""The error of a request that did not get its response."""
+
+from flare.http.h1.local_error import LocalProtocolError
+from flare.http.h1.protocol_error import RemoteProtocolError, Rule
+from flare.net.error import NetworkError, NetworkErrorKind, Timeout
+from flare.tls.error import TlsError, TlsErrorKind
+
+comptime BadUrl = NetworkErrorKind("BadUrl")
+"""A text is no URL that a request can go to."""
+comptime BadRequest = NetworkErrorKind("BadRequest")
+"""A request holds what must not be sent, such as a line end in its method."""
+comptime MalformedResponse = NetworkErrorKind("MalformedResponse")
+"""A response breaks the rules of HTTP; `ClientError.rule` says which."""
+comptime TruncatedResponse = NetworkErrorKind("TruncatedResponse")
+"""The connection was closed before the response was complete."""
+comptime NoResponse = NetworkErrorKind("NoResponse")
+"""The connection was closed before any octet of a response."""
+comptime ResponseTooLarge = NetworkErrorKind("ResponseTooLarge")
+"""A response goes over a limit of `ClientConfig`."""
+comptime TooManyRedirects = NetworkErrorKind("TooManyRedirects")
+"""More redirections than `ClientConfig.max_redirects`, or a loop of them."""
+comptime RedirectRefused = NetworkErrorKind("RedirectRefused")
+"""A redirection leads where no client should follow."""
+comptime ProxyRefused = NetworkErrorKind("ProxyRefused")
+"""A proxy did not open a tunnel."""
+comptime BadContent = NetworkErrorKind("BadContent")
+"""Content that is not what its Content-Encoding says."""
+comptime TlsFailed = NetworkErrorKind("TlsFailed")
+"""TLS has failed; `ClientError.tls_kind` says how."""
+comptime SinkFailed = NetworkErrorKind("SinkFailed")
+"""What the content was to be written to has failed."""
+comptime SourceFailed = NetworkErrorKind("SourceFailed")
+"""What the content was to be read from has failed."""
+
+
+struct Phase(Equatable, ImplicitlyCopyable, Writable):
+    """The part of a request's life in which it failed."""
+
+    var name: StaticString
+    """The phase in words."""
+
+    comptime REQUEST = Phase("request")
+    """Making the request; nothing was sent."""
+    comptime RESOLVE = Phase("resolve")
+    """Looking up the host's name."""
+    comptime CONNECT = Phase("connect")
+    """Connecting to the host."""
+    comptime PROXY = Phase("proxy")
+    """Asking a proxy for a tunnel."""
+    comptime TLS = Phase("tls")
+    """The TLS handshake."""
+    comptime WRITE = Phase("write")
+    """Sending the request."""
+    comptime READ_HEAD = Phase("read head")
+    """Waiting for the response's head."""
+    comptime READ_BODY = Phase("read body")
+    """Receiving the response's content."""
+    comptime DECODE = Phase("decode")
+    """Undoing the response's Content-Encoding."""
+    comptime REDIRECT = Phase("redirect")
+    """Following a redirection."""
+    comptime TOTAL = Phase("total")
+    """The time for all of it together is over."""
+
+    def __init__(out self, name: StaticString):
+        """Makes a phase.
+
+        Args:
+            name: The phase in words.
+        """
+        self.name = name
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two phases.
+
+        Args:
+            other: A phase.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.name == other.name
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the name.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.name)
+
+
+struct ClientError(Copyable, Movable, Writable):
+    """A request failed before its response was complete.
+
+    A response with a status of 400 and more is none of these; see
+    `ClientResponse.raise_for_status`.
+    """
+
+    var phase: Phase
+    """When it failed."""
+    var kind: NetworkErrorKind
+    """What went wrong: a kind of this file or of `flare.net`."""
+    var url: String
+    """The URL that was asked, without user name and password."""
+    var reason: String
+    """The cause in words."""
+    var rule: Optional[Rule]
+    """The rule that a malformed response breaks."""
+    var tls_kind: Optional[TlsErrorKind]
+    """How TLS has failed: a kind of `flare.tls`."""
+
+    def __init__(
+        out self, phase: Phase, kind: NetworkErrorKind, var reason: String
+    ):
+        """Makes an error; the client fills in the URL.
+
+        Args:
+            phase: When it failed.
+            kind: What went wrong.
+            reason: The cause in words, and what to do about it.
+        """
+        self.phase = phase
+        self.kind = kind
+        self.url = String()
+        self.reason = reason^
+        self.rule = None
+        self.tls_kind = None
+
+    def __init__(out self, phase: Phase, error: NetworkError):
+        """Takes over a failure of the network.
+
+        Args:
+            phase: When it failed.
+            error: What failed.
+        """
+        self = Self(phase, error.kind, String(error))
+
+    def __init__(out self, phase: Phase, error: RemoteProtocolError):
+        """Takes over a breach of the protocol.
+
+        Args:
+            phase: When it was found.
+            error: What was broken.
+        """
+        self = Self(phase, _kind_of(error.rule), String(error))
+        self.rule = error.rule
+
+    def __init__(out self, phase: Phase, error: TlsError):
+        """Takes over a failure of TLS, or of the network below it.
+
+        Args:
+            phase: When it failed.
+            error: What failed.
+        """
+        if error.network:
+            self = Self(phase, error.network.value())
+        else:
+            self = Self(phase, materialize[TlsFailed](), String(error))
+            self.tls_kind = error.kind
+
+    @implicit
+    def __init__(out self, error: LocalProtocolError):
+        """Takes over the refusal to write a request.
+
+        Args:
+            error: What was refused.
+        """
+        self = Self(
+            materialize[Phase.REQUEST](),
+            materialize[BadRequest](),
+            String(error),
+        )
+
+    @staticmethod
+    def timeout(phase: Phase, timeout_ms: Int) -> Self:
+        """Makes the error for time that is over.
+
+        Args:
+            phase: What took so long.
+            timeout_ms: How long it had.
+
+        Returns:
+            The error.
+        """
+        return Self(
+            phase,
+            materialize[Timeout](),
+            String("nothing within ", timeout_ms, " ms; allow more time"),
+        )
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes URL, phase, kind and cause.
+
+        Args:
+            writer: Where to.
+        """
+        if self.url.byte_length() > 0:
+            writer.write(self.url, ": ")
+        writer.write(self.phase, ": ", self.kind, ": ", self.reason)
+
+
+def _kind_of(rule: Rule) -> NetworkErrorKind:
+    if rule == Rule.NO_RESPONSE:
+        return materialize[NoResponse]()
+    if rule == Rule.TRUNCATED_HEAD or rule == Rule.TRUNCATED_CONTENT:
+        return materialize[TruncatedResponse]()
+    var is_limit = (
+        rule == Rule.BODY_LEN
+        or rule == Rule.HEADER_LEN
+        or rule == Rule.FIELD_COUNT
+        or rule == Rule.REASON_LEN
+        or rule == Rule.INTERIM_COUNT
+    )
+    if is_limit:
+        return materialize[ResponseTooLarge]()
+    return materialize[MalformedResponse]()

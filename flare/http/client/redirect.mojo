@@ -1,0 +1,133 @@
+"""Whether and how a redirection is followed."""
+
+from flare.http.client.error import (
+    ClientError,
+    Phase,
+    RedirectRefused,
+)
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.status import Status
+from flare.http.message.url import Url
+from flare.bytes.escape import write_escaped
+
+comptime _CREDENTIAL_FIELDS = StaticString(
+    "authorization cookie proxy-authorization host"
+)
+comptime _CONTENT_FIELDS = StaticString(
+    "content-type content-encoding content-language content-location expect"
+)
+
+
+def is_redirect(status: Status) -> Bool:
+    """Tells whether a status leads elsewhere by itself.
+
+    Source: RFC 9110 section 15.4. 300 wants a choice, 304 is about a copy, and
+    305 and 306 are dead.
+
+    Args:
+        status: The status of a response.
+
+    Returns:
+        True for 301, 302, 303, 307 and 308.
+    """
+    return (
+        status == 301
+        or status == 302
+        or status == 303
+        or status == 307
+        or status == 308
+    )
+
+
+def redirected_method(status: Status, method: String) -> String:
+    """Decides with which method a redirection is followed.
+
+    Source: RFC 9110 sections 15.4.2 to 15.4.4, 15.4.8 and 15.4.9: 303 turns
+    all into GET; 301 and 302 turn POST into GET, as all clients have done; 307
+    and 308 turn nothing.
+
+    Args:
+        status: A status for which `is_redirect` is true.
+        method: The method of the request that was answered.
+
+    Returns:
+        The next method. If it is another one, the content is left behind.
+    """
+    if status == 303 and method != "HEAD":
+        return "GET"
+    if (status == 301 or status == 302) and method == "POST":
+        return "GET"
+    return method
+
+
+def redirect_url(base: Url, location: StringSpan) raises ClientError -> Url:
+    """Reads a Location field.
+
+    Source: RFC 9110 section 10.2.2.
+
+    Args:
+        base: The URL that was asked.
+        location: The field's value.
+
+    Returns:
+        Where to go. It has the old fragment if it has none of its own.
+
+    Raises:
+        ClientError: If it is no URL, its scheme is neither that of `base` nor
+            `http` or `https`, or it holds user name or password.
+    """
+    var next = _resolve(base, location)
+    var is_web = next.protocol() == "http:" or next.protocol() == "https:"
+    if not is_web and not next.has_same_origin(base):
+        raise _refused(location, "only http and https are followed")
+    var has_userinfo = next.username().byte_length() > 0
+    if has_userinfo or next.password().byte_length() > 0:
+        # RFC 9110 section 4.2.4: such a reference is most likely a trap.
+        raise _refused(location, "it holds user name or password")
+    return next^
+
+
+def _resolve(base: Url, location: StringSpan) raises ClientError -> Url:
+    try:
+        var next = Url.parse(location, base)
+        if next.hash().byte_length() > 0 or base.hash().byte_length() == 0:
+            return next^
+        return Url.parse(String(next, base.hash()))
+    except error:
+        raise _refused(location, error.reason)
+
+
+def _refused(location: StringSpan, reason: StaticString) -> ClientError:
+    var text = String("Location '")
+    write_escaped(location.as_bytes(), text)
+    text.write("': ", reason, "; set max_redirects to 0 to see the response")
+    return ClientError(
+        materialize[Phase.REDIRECT](), materialize[RedirectRefused](), text^
+    )
+
+
+def drop_credentials(mut headers: HeaderMap):
+    """Takes off what must not reach another origin.
+
+    Source: RFC 9110 section 15.4, RFC 6265 section 8.6 for cookies.
+
+    Args:
+        headers: The request's own fields.
+    """
+    _drop(headers, _CREDENTIAL_FIELDS)
+
+
+def drop_content_fields(mut headers: HeaderMap):
+    """Takes off what describes content that is left behind.
+
+    Source: RFC 9110 section 15.4.
+
+    Args:
+        headers: The request's own fields.
+    """
+    _drop(headers, _CONTENT_FIELDS)
+
+
+def _drop(mut headers: HeaderMap, names: StaticString):
+    for name in names.split(" "):
+        _ = headers.remove(name)

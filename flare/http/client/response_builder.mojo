@@ -1,0 +1,265 @@
+"""A response being put together from what arrives."""
+
+from flare.bytes.buffer import Buffer
+from flare.http.client.client_response import ClientResponse
+from flare.http.client.config import ClientConfig
+from flare.http.client.decoding import content_decoder, decode_error
+from flare.http.client.error import ClientError
+from flare.http.h1.response_exchange import ResponseExchange
+from flare.http.message.content_decoder import ContentDecoder
+from flare.http.message.fields import Fields
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.body import Body
+from flare.http.message.status import Status
+from flare.http.message.url import Url
+from flare.http.message.version import Version
+
+comptime DISCARD_LEN_MAX = 65_536
+"""Most content of a redirection that is read to save the connection, in bytes;
+beyond that a new connection is cheaper."""
+
+comptime RESERVE_LEN_MAX = 1 << 20
+"""Most room made for content that was only announced, in bytes."""
+
+comptime DECODE_LEN = 262_144
+"""Most content decoded at once, in bytes: a few octets may hold megabytes."""
+
+
+struct ContentUse(Equatable, TrivialRegisterPassable):
+    """What becomes of a response's content."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime KEEP = ContentUse(0)
+    """It becomes the response's body."""
+    comptime PASS_ON = ContentUse(1)
+    """It is written to the caller's sink."""
+    comptime DISCARD = ContentUse(2)
+    """Nobody wants it."""
+
+    def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: The case.
+        """
+        self.number = number
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two cases.
+
+        Args:
+            other: A case.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.number == other.number
+
+
+struct ResponseBuilder(Movable):
+    """Takes a response from an exchange."""
+
+    var response: ClientResponse
+    """What is known of the response."""
+    var content: List[UInt8]
+    """Decoded content; of a sink, what it has not taken yet."""
+    var use: ContentUse
+    """What becomes of the content."""
+    var _decoder: Optional[ContentDecoder]
+    var _decoded: Buffer
+    var _taken_len: Int
+
+    def __init__(out self, var url: Url, redirect_count: Int):
+        """Makes a builder for the next response.
+
+        Args:
+            url: The URL that is asked.
+            redirect_count: How many redirections led there.
+        """
+        self.response = ClientResponse(url^)
+        self.response.redirect_count = redirect_count
+        self.content = []
+        self.use = ContentUse.KEEP
+        self._decoder = None
+        self._decoded = Buffer()
+        self._taken_len = 0
+
+    def take_head(mut self, exchange: ResponseExchange):
+        """Copies status and fields.
+
+        Args:
+            exchange: The exchange, with a complete head.
+        """
+        ref head = exchange.head
+        self.response.status = head.status
+        self.response.version = Version(1, head.minor_version)
+        var reason = exchange.reason()
+        if len(reason) == 0:
+            self.response.reason = String(Status(head.status).reason())
+        else:
+            self.response.reason = String(from_utf8_lossy=reason)
+        copy_fields(exchange.fields(), self.response.headers)
+
+    def choose_use(
+        mut self,
+        mut exchange: ResponseExchange,
+        use: ContentUse,
+        config: ClientConfig,
+    ) raises ClientError:
+        """Decides what becomes of the content.
+
+        Args:
+            exchange: The exchange, with a complete head.
+            use: What becomes of it.
+            config: The client's configuration.
+
+        Raises:
+            ClientError: If the content is coded and a library is missing.
+        """
+        self.use = use
+        exchange.max_body_size = config.max_response_size
+        var decoded_max = config.max_decoded_size
+        if use == ContentUse.PASS_ON:
+            exchange.max_body_size = config.max_download_size
+            decoded_max = config.max_download_size
+        if use == ContentUse.DISCARD or not exchange.has_content():
+            return
+        if config.decodes_content:
+            self._decoder = content_decoder(self.response.headers, decoded_max)
+        var announced = exchange.head.framing.content_length
+        if use == ContentUse.KEEP and announced > 0:
+            self.content.reserve(min(announced, RESERVE_LEN_MAX))
+
+    def take_content(mut self, exchange: ResponseExchange) raises ClientError:
+        """Takes a piece of content; `has_more` tells whether all of it.
+
+        Args:
+            exchange: The exchange, with a piece.
+
+        Raises:
+            ClientError: If the content cannot be decoded.
+        """
+        self._taken_len = 0
+        self.take_more(exchange)
+
+    def has_more(self, exchange: ResponseExchange) -> Bool:
+        """Tells whether more can be decoded from the piece.
+
+        Args:
+            exchange: The exchange, with the same piece.
+
+        Returns:
+            True to empty `content` and call `take_more`.
+        """
+        if not self._decoder or self.use == ContentUse.DISCARD:
+            return False
+        return (
+            self._taken_len < len(exchange.content())
+            or self._decoder.value().has_pending()
+        )
+
+    def take_more(mut self, exchange: ResponseExchange) raises ClientError:
+        """Decodes more of the same piece, so much that memory stays bounded.
+
+        Args:
+            exchange: The exchange, with the same piece.
+
+        Raises:
+            ClientError: If the content cannot be decoded.
+        """
+        if self.use == ContentUse.DISCARD:
+            return
+        if not self._decoder:
+            self.content.extend(exchange.content())
+            return
+        try:
+            self._taken_len += self._decoder.value().receive_some(
+                exchange.content()[self._taken_len :],
+                self._decoded,
+                DECODE_LEN,
+            )
+        except error:
+            raise decode_error(error)
+        self.content.extend(self._decoded.span())
+        self._decoded.clear()
+
+    def is_worth_reading(self, exchange: ResponseExchange) -> Bool:
+        """Tells whether to read on.
+
+        Args:
+            exchange: The exchange.
+
+        Returns:
+            False if nobody wants the content, and closing the connection is
+            cheaper than reading the rest of it.
+        """
+        return (
+            self.use != ContentUse.DISCARD
+            or exchange.content_len <= DISCARD_LEN_MAX
+        )
+
+    def take_end(mut self, exchange: ResponseExchange) raises ClientError:
+        """Copies the trailers; the content becomes the body.
+
+        Args:
+            exchange: The exchange, at its end.
+
+        Raises:
+            ClientError: If coded content ends too early.
+        """
+        if self._decoder and self._decoder.value().is_started():
+            try:
+                self._decoder.value().finish()
+            except error:
+                raise decode_error(error)
+        var trailers = exchange.trailers()
+        if len(trailers) > 0:
+            copy_fields(trailers, self.response.trailers)
+        if self.use == ContentUse.KEEP:
+            var octets = List[UInt8]()
+            swap(octets, self.content)
+            self.response.body = Body(octets^)
+
+    def take_response(deinit self) -> ClientResponse:
+        """Gives the response.
+
+        Returns:
+            The response.
+        """
+        return self.response^
+
+
+def copy_fields(fields: Fields, mut headers: HeaderMap):
+    """Copies parsed fields; a value that is not UTF-8 is taken as ISO 8859-1.
+
+    Source: RFC 9110 section 5.5: octets from 0x80 up are opaque, and that was
+    once their meaning.
+
+    Args:
+        fields: The fields.
+        headers: Where to. What goes over its limit is dropped; the parser's
+            limits keep that from happening.
+    """
+    for index in range(len(fields)):
+        var octets = fields.value_bytes(index)
+        try:
+            var value = fields.value(index)
+            if value.byte_length() == len(octets):
+                headers.append(fields.name(index), value)
+            else:
+                headers.append(fields.name(index), _from_latin_1(octets))
+        except:
+            return
+
+
+def _from_latin_1(octets: Span[UInt8, _]) -> String:
+    var text = List[UInt8](capacity=2 * len(octets))
+    for octet in octets:
+        if octet < 0x80:
+            text.append(octet)
+        else:
+            text.append(0xC0 | (octet >> 6))
+            text.append(0x80 | (octet & 0x3F))
+    return String(unsafe_from_utf8=text)

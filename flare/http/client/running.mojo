@@ -1,0 +1,110 @@
+"""A request from its first attempt to its final response."""
+
+from flare.http.client.call import Call
+from flare.http.client.client_state import ClientState
+from flare.http.client.connection import ClientConnection
+from flare.http.client.driving import drive
+from flare.http.client.error import ClientError
+from flare.http.client.client_response import ClientResponse
+from flare.http.client.opening import open_connection
+from flare.http.client.response_builder import ResponseBuilder
+from flare.http.client.retry import backoff_ms
+from flare.http.client.stepping import begin_attempt
+from flare.io.stream import Readable, Writable
+from flare.sys.clock import monotonic_ns
+from flare.sys.poll import PollEntry, poll_descriptors
+
+
+def run_call[
+    R: Readable, W: Writable
+](
+    mut state: ClientState, mut call: Call, mut source: R, mut sink: W
+) raises ClientError -> ClientResponse:
+    """Sends a request until its final response is there.
+
+    Parameters:
+        R: The source's type.
+        W: The sink's type.
+
+    Args:
+        state: The client.
+        call: The request.
+        source: Where streamed content comes from.
+        sink: Where streamed content of the response goes.
+
+    Returns:
+        The response behind all redirections.
+
+    Raises:
+        ClientError: If it fails for good.
+    """
+    while True:
+        var builder = ResponseBuilder(call.url.copy(), call.redirect_count)
+        _exchange_safely(state, call, builder, source, sink)
+        if not call.will_follow(builder.response):
+            return builder^.take_response()
+        call.follow(builder.response, state.config)
+
+
+def _exchange_safely[
+    R: Readable, W: Writable
+](
+    mut state: ClientState,
+    mut call: Call,
+    mut builder: ResponseBuilder,
+    mut source: R,
+    mut sink: W,
+) raises ClientError:
+    """Repeats an exchange as long as that is safe and allowed."""
+    var may_reuse = True
+    while True:
+        var was_reused = False
+        try:
+            _exchange(state, call, builder, source, sink, may_reuse, was_reused)
+            return
+        except error:
+            if was_reused and state.is_stale(call, error):
+                may_reuse = False
+                continue
+            if not state.may_retry(call, error):
+                raise error^
+            call.retry_count += 1
+            _pause(state, call)
+
+
+def _exchange[
+    R: Readable, W: Writable
+](
+    mut state: ClientState,
+    call: Call,
+    mut builder: ResponseBuilder,
+    mut source: R,
+    mut sink: W,
+    may_reuse: Bool,
+    mut was_reused: Bool,
+) raises ClientError:
+    """Runs one exchange, on an idle connection if there is one."""
+    begin_attempt(state.attempt, call, state.config)
+    var idle = Optional[ClientConnection]()
+    if may_reuse:
+        idle = state.take_idle(call.endpoint)
+    was_reused = idle.__bool__()
+    var connection = idle.take() if was_reused else open_connection(state, call)
+    drive(state, connection, call, builder, source, sink)
+    if state.attempt.exchange.is_reusable():
+        state.put_back(connection^)
+
+
+def _pause(state: ClientState, call: Call):
+    var random = UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15
+    var pause_ms = backoff_ms(
+        call.retry_count,
+        state.config.retry_base_ms,
+        state.config.retry_max_ms,
+        random >> 32,
+    )
+    var left_ms = call.total.left_ms()
+    if left_ms >= 0:
+        pause_ms = min(pause_ms, left_ms)
+    var nothing = Array[PollEntry, 1](fill=PollEntry(-1, 0, 0))
+    _ = poll_descriptors(Span(nothing), pause_ms)

@@ -1,0 +1,161 @@
+"""TLS on a socket whose calls never wait."""
+
+from flare.bytes.buffer import Buffer
+from flare.net.raw_socket import RawSocket
+from flare.sys.errno import EAGAIN, EINTR
+from flare.tls.error import TlsError
+from flare.tls.session import TlsSession
+
+comptime RECORD_LEN_MAX = 16_640
+"""Room for one record: 16 KiB, what encryption adds (RFC 8446 section 5.2),
+and the header."""
+
+comptime PLAINTEXT_LEN_MAX = 65_536
+"""Most plaintext encrypted before it is sent, in bytes."""
+
+comptime TLS_FAILED = -(1 << 20)
+"""What calls answer when TLS has failed; no errno is as large."""
+
+
+struct TlsLayer(Movable):
+    """A session with the records that are on their way."""
+
+    var session: TlsSession
+    """The session."""
+    var failure: Optional[TlsError]
+    """Why a call has answered `TLS_FAILED`."""
+    var _input: Buffer
+    var _output: Buffer
+
+    def __init__(out self, var session: TlsSession):
+        """Takes a session.
+
+        Args:
+            session: The session, before its handshake.
+        """
+        self.session = session^
+        self.failure = None
+        self._input = Buffer(RECORD_LEN_MAX)
+        self._output = Buffer()
+
+    def flush(mut self, mut socket: RawSocket) -> Int:
+        """Sends records that are still here.
+
+        Args:
+            socket: The connection.
+
+        Returns:
+            0 if none is left, or a negative errno.
+        """
+        while len(self._output) > 0:
+            var count = socket.send(self._output.span())
+            if count >= 0:
+                self._output.consume(count)
+            elif count != -EINTR:
+                return count
+        return 0
+
+    def shake_hands(mut self, mut socket: RawSocket) -> Int:
+        """Goes on with the handshake.
+
+        Args:
+            socket: The connection.
+
+        Returns:
+            0 if it is complete, `TLS_FAILED`, or a negative errno; -EAGAIN to
+            wait for the connection.
+        """
+        while True:
+            try:
+                _ = self.session.advance(self._input, self._output)
+            except error:
+                # The peer learns from an alert what failed.
+                _ = self.flush(socket)
+                self.failure = error^
+                return TLS_FAILED
+            var flushed = self.flush(socket)
+            if flushed < 0 or self.session.is_established():
+                return flushed
+            var count = self._receive_records(socket)
+            if count < 0:
+                return count
+
+    def wants_write(self) -> Bool:
+        """Tells whether records wait to be sent.
+
+        Returns:
+            True if so.
+        """
+        return len(self._output) > 0
+
+    def has_buffered(self) -> Bool:
+        """Tells whether plaintext may be had without reading the socket.
+
+        Returns:
+            True if the last read filled its room.
+        """
+        return len(self._input) > 0 or self.session.held_len() > 0
+
+    def send(mut self, mut socket: RawSocket, octets: Span[UInt8, _]) -> Int:
+        """Encrypts and sends; `flush` sends what could not be sent yet.
+
+        Args:
+            socket: The connection.
+            octets: The plaintext.
+
+        Returns:
+            How many octets were taken, `TLS_FAILED`, or a negative errno.
+        """
+        var flushed = self.flush(socket)
+        if flushed < 0:
+            return flushed
+        var count = min(len(octets), PLAINTEXT_LEN_MAX)
+        try:
+            self.session.write(octets[0:count], self._output)
+        except error:
+            self.failure = error^
+            return TLS_FAILED
+        flushed = self.flush(socket)
+        return count if flushed == 0 or flushed == -EAGAIN else flushed
+
+    def receive(
+        mut self, mut socket: RawSocket, room: MutSpan[UInt8, _]
+    ) -> Int:
+        """Decrypts what has arrived.
+
+        Args:
+            socket: The connection.
+            room: Where to.
+
+        Returns:
+            How many octets, 0 when the peer has said that nothing follows,
+            `TLS_FAILED`, or a negative errno.
+        """
+        while True:
+            try:
+                var count = self.session.read(self._input, self._output, room)
+                if count > 0 or self.session.is_peer_done():
+                    return count
+            except error:
+                _ = self.flush(socket)
+                self.failure = error^
+                return TLS_FAILED
+            _ = self.flush(socket)
+            var count = self._receive_records(socket)
+            if count < 0:
+                return count
+
+    def _receive_records(mut self, mut socket: RawSocket) -> Int:
+        self._input.reserve(RECORD_LEN_MAX)
+        var count = socket.receive(self._input.room())
+        if count > 0:
+            self._input.commit(count)
+            return count
+        if count < 0:
+            return count if count != -EINTR else -EAGAIN
+        try:
+            self.session.receive_end()
+            return 0
+        except error:
+            self.failure = error^
+            return TLS_FAILED

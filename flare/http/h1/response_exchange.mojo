@@ -1,0 +1,399 @@
+"""The responses of one connection: the pure core of a client connection.
+
+    var exchange = ResponseExchange(buffer_len)
+    exchange.begin(Method.GET)           # a request goes out
+    # 1. put octets into exchange.input; if the server has closed, close_input()
+    # 2. call advance() until it answers NEEDS_OCTETS (go to 1) or END
+    # 3. END: if is_reusable(), go on with begin()
+
+    advance():  HEAD --1xx--> INTERIM --> HEAD
+                HEAD --final--> HEAD_READY --> BODY
+                BODY --some content--> CONTENT --> BODY
+                BODY --all of it--> END
+                END --begin()--> HEAD
+
+What `advance` tells of (a head, a piece of content) is lent until the next
+call, which drops it from the input: a body of any length needs a small buffer.
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.lend import lend
+from flare.http.h1.chunked import ChunkedDecoder
+from flare.http.h1.limits import HeadLimits
+from flare.http.h1.protocol_error import RemoteProtocolError, Rule
+from flare.http.h1.response_framing import (
+    SWITCHING_PROTOCOLS,
+    ContentEnd,
+    content_end,
+)
+from flare.http.h1.response_head import ResponseHead
+from flare.http.h1.response_progress import ResponseProgress
+from flare.http.message.fields import FieldLine, Fields
+from flare.http.message.method import Method
+
+comptime INTERIM_COUNT_MAX = 16
+"""Most interim responses before a final one (RFC 9110 section 15.2).
+
+The RFC sets no limit. Each has a head of its own, so without a bound a server
+could keep a client reading for ever.
+"""
+
+
+comptime _IDLE = UInt8(0)
+comptime _HEAD = UInt8(1)
+comptime _BODY = UInt8(2)
+comptime _END = UInt8(3)
+
+
+struct ResponseExchange(Movable):
+    """Input octets of a client connection, and the response they belong to."""
+
+    var input: Buffer
+    """What was received and not yet dropped."""
+    var head: ResponseHead
+    """The last complete head; its offsets are good until the next `advance`."""
+    var max_body_size: Int
+    """Most octets of content, as transferred."""
+    var content_len: Int
+    """How many octets of content `advance` has told of, this piece included."""
+    var _chunked: ChunkedDecoder
+    var _method: Method
+    var _end: ContentEnd
+    var _state: UInt8
+    var _expects_switching: Bool
+    var _is_closed: Bool
+    var _is_request_sent: Bool
+    var _interim_count: Int
+    var _piece_len: Int
+    var _drop_len: Int
+    var _coded_offset: Int
+
+    def __init__(out self, capacity: Int):
+        """Makes an exchange without octets.
+
+        Args:
+            capacity: Bytes of input that fit without growing.
+        """
+        self.input = Buffer(capacity)
+        self.head = ResponseHead()
+        self.max_body_size = 0
+        self.content_len = 0
+        self._chunked = ChunkedDecoder()
+        self._method = Method.GET
+        self._end = ContentEnd.NONE
+        self._state = _IDLE
+        self._expects_switching = False
+        self._is_closed = False
+        self._is_request_sent = False
+        self._interim_count = 0
+        self._piece_len = 0
+        self._drop_len = 0
+        self._coded_offset = 0
+
+    def begin(
+        mut self, method: Method, expects_switching: Bool = False
+    ) raises RemoteProtocolError:
+        """Gets ready for the response to a request.
+
+        Args:
+            method: The request's method, which decides on the content.
+            expects_switching: True if the request asks for another protocol
+                with Upgrade, so that 101 is an answer.
+
+        Raises:
+            RemoteProtocolError: If octets are here already.
+        """
+        self._drop()
+        if len(self.input) > 0:
+            raise RemoteProtocolError(materialize[Rule.UNSOLICITED](), 0)
+        self._method = method
+        self._expects_switching = expects_switching
+        self._is_request_sent = False
+        self._interim_count = 0
+        self.content_len = 0
+        self.head.begin()
+        self._state = _HEAD
+
+    def reset(mut self):
+        """Drops everything and keeps the memory, for another connection."""
+        self.input.clear()
+        self._drop_len = 0
+        self._piece_len = 0
+        self._is_closed = False
+        self._state = _IDLE
+
+    def end_request(mut self):
+        """Notes that the whole request was sent.
+
+        A response may end before its request does; the connection is then not
+        good for another one (RFC 9112 section 9.3).
+        """
+        self._is_request_sent = True
+
+    def close_input(mut self):
+        """Notes that the server has closed its side: no octets will follow."""
+        self._is_closed = True
+
+    def has_begun(self) -> Bool:
+        """Tells whether any octet of a response has arrived.
+
+        Returns:
+            False while a repetition of the request could not meet two
+            responses.
+        """
+        return (
+            self._state >= _BODY
+            or self._interim_count > 0
+            or len(self.input) > 0
+        )
+
+    def advance(
+        mut self, limits: HeadLimits
+    ) raises RemoteProtocolError -> ResponseProgress:
+        """Parses as far as the octets go.
+
+        Source: RFC 9112 section 6.3.
+
+        Args:
+            limits: Bounds of head and trailers.
+
+        Returns:
+            What was found.
+
+        Raises:
+            RemoteProtocolError: If the response breaks a rule, or the
+                connection was closed before its end; the connection cannot be
+                used any further.
+        """
+        if self._state == _HEAD:
+            self._drop()
+            return self._advance_head(limits)
+        if self._state != _BODY:
+            return ResponseProgress.END
+        self._drop()
+        if self._end == ContentEnd.SIZED:
+            return self._advance_sized()
+        if self._end == ContentEnd.CHUNKED:
+            return self._advance_chunked(limits)
+        if self._end == ContentEnd.CLOSE:
+            return self._advance_until_close()
+        self._state = _END
+        return ResponseProgress.END
+
+    def _drop(mut self):
+        if self._drop_len > 0:
+            self.input.consume(self._drop_len)
+            self._drop_len = 0
+        self._piece_len = 0
+
+    def _advance_head(
+        mut self, limits: HeadLimits
+    ) raises RemoteProtocolError -> ResponseProgress:
+        self.input.seal()
+        if not self.head.parse(self.input.base(), len(self.input), limits):
+            return self._wait(materialize[Rule.TRUNCATED_HEAD]())
+        self._drop_len = self.head.head_len
+        var status = self.head.status
+        if status == SWITCHING_PROTOCOLS and not self._expects_switching:
+            raise RemoteProtocolError(materialize[Rule.SWITCHING](), 0)
+        if status < 200 and status != SWITCHING_PROTOCOLS:
+            self._interim_count += 1
+            if self._interim_count > INTERIM_COUNT_MAX:
+                raise RemoteProtocolError(materialize[Rule.INTERIM_COUNT](), 0)
+            self.head.begin()
+            return ResponseProgress.INTERIM
+        self._end = content_end(self._method, self.head)
+        self._chunked.begin()
+        self._coded_offset = 0
+        self._state = _BODY
+        return ResponseProgress.HEAD_READY
+
+    def _advance_sized(mut self) raises RemoteProtocolError -> ResponseProgress:
+        var length = self.head.framing.content_length
+        if length > self.max_body_size:
+            raise RemoteProtocolError(materialize[Rule.BODY_LEN](), 0)
+        if self.content_len == length:
+            self._state = _END
+            return ResponseProgress.END
+        return self._give(min(len(self.input), length - self.content_len))
+
+    def _advance_until_close(
+        mut self,
+    ) raises RemoteProtocolError -> ResponseProgress:
+        if self._is_closed and len(self.input) == 0:
+            self._state = _END
+            return ResponseProgress.END
+        var room = self.max_body_size - self.content_len
+        if room <= 0 and len(self.input) > 0:
+            raise RemoteProtocolError(materialize[Rule.BODY_LEN](), 0)
+        return self._give(min(len(self.input), room))
+
+    def _advance_chunked(
+        mut self, limits: HeadLimits
+    ) raises RemoteProtocolError -> ResponseProgress:
+        self.input.seal()
+        var is_complete = self._decode(limits)
+        var count = self._chunked.content_len
+        if count == 0 and is_complete:
+            self._drop_len = self._chunked.consumed_len
+            self._state = _END
+            return ResponseProgress.END
+        self._drop_len = self._chunked.release()
+        self._coded_offset += self._drop_len
+        if count == 0:
+            self._drop()
+        return self._give(count, self._drop_len)
+
+    def _decode(
+        mut self, limits: HeadLimits
+    ) raises RemoteProtocolError -> Bool:
+        try:
+            return self._chunked.decode(
+                self.input.base(),
+                len(self.input),
+                self.max_body_size - self.content_len,
+                limits,
+            )
+        except error:
+            # What stands before the offence is handed out first; the next call
+            # meets it again. Pieces that were dropped count for its place. So
+            # nothing depends on how the octets are cut.
+            if self._chunked.content_len > 0:
+                return False
+            if not self._chunked.is_in_trailers():
+                error.offset += self._coded_offset
+            raise error^
+
+    def _give(
+        mut self, count: Int
+    ) raises RemoteProtocolError -> ResponseProgress:
+        return self._give(count, count)
+
+    def _give(
+        mut self, count: Int, drop_len: Int
+    ) raises RemoteProtocolError -> ResponseProgress:
+        if count == 0:
+            return self._wait(materialize[Rule.TRUNCATED_CONTENT]())
+        self._piece_len = count
+        self._drop_len = drop_len
+        self.content_len += count
+        return ResponseProgress.CONTENT
+
+    def _wait(
+        self, truncated: Rule
+    ) raises RemoteProtocolError -> ResponseProgress:
+        if not self._is_closed:
+            return ResponseProgress.NEEDS_OCTETS
+        if not self.has_begun():
+            raise RemoteProtocolError(materialize[Rule.NO_RESPONSE](), 0)
+        raise RemoteProtocolError(truncated, len(self.input))
+
+    def is_reusable(self) -> Bool:
+        """Tells whether the connection may carry another request.
+
+        Source: RFC 9112 section 9.3. Octets behind the response belong to
+        nothing that was asked for, so they spoil the connection.
+
+        Returns:
+            True if request and response are complete, both sides keep the
+            connection alive, and nothing is left over.
+        """
+        return (
+            self._state == _END
+            and self._is_request_sent
+            and not self._is_closed
+            and self._end != ContentEnd.CLOSE
+            and self._end != ContentEnd.OTHER_PROTOCOL
+            and self.head.framing.keeps_alive(self.head.minor_version)
+            and self.leftover_len() == 0
+        )
+
+    def leftover_len(self) -> Int:
+        """Counts the octets behind a response that has ended.
+
+        Returns:
+            Bytes of `input` that belong to no response; they are its last.
+        """
+        return len(self.input) - self._trailers_end()
+
+    def has_content(self) -> Bool:
+        """Tells whether content may follow the head that is complete.
+
+        Returns:
+            False if there is none for sure.
+        """
+        if self._end == ContentEnd.SIZED:
+            return self.head.framing.content_length > 0
+        return self._end == ContentEnd.CHUNKED or self._end == ContentEnd.CLOSE
+
+    def is_other_protocol(self) -> Bool:
+        """Tells whether what follows the head is not HTTP.
+
+        Returns:
+            True behind 101 and behind 2xx to CONNECT; once `advance` has told
+            of the end, `input` holds what has arrived of it.
+        """
+        return self._end == ContentEnd.OTHER_PROTOCOL and self._state >= _BODY
+
+    @always_inline
+    def content(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
+        """Lends the piece of content that `advance` told of.
+
+        Returns:
+            The octets; empty unless it told of some.
+        """
+        # SAFETY: the piece lies within the input, which is the span's origin.
+        return lend[ImmOrigin(origin_of(self))](
+            self.input.base(), self._piece_len
+        )
+
+    def fields(ref self) -> Fields[ImmOrigin(origin_of(self))]:
+        """Lends the header fields, from the head's completion to the next
+        `advance`.
+
+        Returns:
+            Names and values.
+        """
+        # SAFETY: offsets of the parsed head lie within the input.
+        comptime o = ImmOrigin(origin_of(self))
+        return self.head.section.fields(
+            lend[o](self.input.base(), self.head.head_len)
+        )
+
+    def reason(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
+        """Lends the reason phrase, as long as the fields.
+
+        Returns:
+            The octets as sent; opaque from 0x80 up (RFC 9112 section 4).
+        """
+        # SAFETY: offsets of the parsed head lie within the input.
+        return lend[ImmOrigin(origin_of(self))](
+            self.input.base().unsafe_offset(self.head.reason_offset),
+            self.head.reason_len,
+        )
+
+    def trailers(ref self) -> Fields[ImmOrigin(origin_of(self))]:
+        """Lends the trailer fields of a chunked body that has ended.
+
+        Returns:
+            Names and values; none before `END` or without chunks.
+        """
+        # SAFETY: the section was parsed within the input.
+        comptime o = ImmOrigin(origin_of(self))
+        if self._trailers_end() == 0:
+            return Fields(
+                lend[o](self.input.base(), 0), Span[FieldLine, o](), True
+            )
+        var start = self._chunked.trailers_offset
+        return self._chunked.trailers.fields(
+            lend[o](
+                self.input.base().unsafe_offset(start),
+                self._trailers_end() - start,
+            )
+        )
+
+    def _trailers_end(self) -> Int:
+        """Where the coded body ends in the input; 0 without chunks."""
+        if self._state == _END and self._end == ContentEnd.CHUNKED:
+            return self._chunked.consumed_len
+        return 0

@@ -1,0 +1,163 @@
+"""The head of a response: status line and header section, parsed as they arrive."""
+
+from flare.bytes.scan import BytePtr, scan_field_value
+from flare.bytes.word import load16, load64, word64
+from flare.http.h1.field_section import CRLF, FieldSection
+from flare.http.h1.framing import NOTED_IN_RESPONSE, Framing
+from flare.http.h1.limits import HeadLimits
+from flare.http.h1.minor_version import other_minor_version
+from flare.http.h1.protocol_error import RemoteProtocolError, Rule
+from std.sys.intrinsics import likely, unlikely
+
+comptime _VERSION_LEN = 8
+comptime _STATUS_OFFSET = 9
+comptime _STATUS_END = 12
+
+
+struct ResponseHead(Movable):
+    """Where the parts of one response head stand, and what they mean.
+
+    All offsets count from the start of the response. `parse` may be called
+    with more and more of the same octets; it resumes at the line where it
+    stopped.
+    """
+
+    var status: Int
+    """The status code, 100 to 999."""
+    var minor_version: UInt8
+    """0 for HTTP/1.0, 1 or more for HTTP/1.1 and what is compatible."""
+    var reason_offset: Int
+    """Start of the reason phrase."""
+    var reason_len: Int
+    """Length of the reason phrase in bytes; often 0."""
+    var framing: Framing
+    """What the fields say of framing and connection."""
+    var section: FieldSection
+    """The header fields."""
+    var head_len: Int
+    """Length of the complete head in bytes, with its last CRLF."""
+    var _is_in_fields: Bool
+
+    def __init__(out self):
+        """Makes a head ready for its first response."""
+        self.status = 0
+        self.minor_version = 1
+        self.reason_offset = 0
+        self.reason_len = 0
+        self.framing = Framing()
+        self.section = FieldSection()
+        self.head_len = 0
+        self._is_in_fields = False
+
+    def begin(mut self):
+        """Makes the next `parse` start anew; the last places stay readable."""
+        self._is_in_fields = False
+
+    def parse(
+        mut self, base: BytePtr, length: Int, limits: HeadLimits
+    ) raises RemoteProtocolError -> Bool:
+        """Parses the head as far as it has arrived.
+
+        Source: RFC 9112 sections 4 and 5.
+
+        Args:
+            base: Start of the response; the octet at `length` is 0 and
+                `SCAN_SLACK` readable bytes follow.
+            length: How many octets are there.
+            limits: Bounds of the head.
+
+        Returns:
+            True if the head is complete; `head_len` then says where it ends.
+
+        Raises:
+            RemoteProtocolError: If the response breaks a rule.
+        """
+        if not self._is_in_fields:
+            self.framing = Framing()
+            var fields_offset = self._parse_status_line(base, length, limits)
+            if fields_offset == 0:
+                return False
+            self._is_in_fields = True
+            self.section.begin(fields_offset)
+        self.head_len = self.section.parse[NOTED_IN_RESPONSE](
+            base, length, limits, self.framing
+        )
+        return self.head_len > 0
+
+    def _parse_status_line(
+        mut self, base: BytePtr, length: Int, limits: HeadLimits
+    ) raises RemoteProtocolError -> Int:
+        """Gives the offset behind the line, or 0 if octets are missing."""
+        # SAFETY: all reads stay within the slack behind `length`, and the scan
+        # stops at the 0 there.
+        if length < _VERSION_LEN:
+            return 0
+        comptime HTTP_1_1 = word64("HTTP/1.1")
+        comptime HTTP_1_0 = word64("HTTP/1.0")
+        var version = load64(base, 0)
+        if likely(version == HTTP_1_1):
+            self.minor_version = 1
+        elif version == HTTP_1_0:
+            self.minor_version = 0
+        else:
+            self.minor_version = other_minor_version(base, 0)
+        if not self._parse_status(base, length):
+            return 0
+        # The space behind the digits is often left out with the reason; no two
+        # parsers can disagree on what such a line means.
+        var start = _STATUS_END
+        if likely(base[unsafe_offset=start] == 32):
+            start += 1
+        elif base[unsafe_offset=start] != 13:
+            raise RemoteProtocolError(materialize[Rule.STATUS_LINE](), start)
+        var end = scan_field_value(base, start).offset
+        if unlikely(end - start > limits.max_target_size):
+            raise RemoteProtocolError(
+                materialize[Rule.REASON_LEN](), start + limits.max_target_size
+            )
+        if unlikely(load16(base, end) != CRLF):
+            _check_line_stop(base, end, length)
+            return 0
+        self.reason_offset = start
+        self.reason_len = end - start
+        return end + 2
+
+    def _parse_status(
+        mut self, base: BytePtr, length: Int
+    ) raises RemoteProtocolError -> Bool:
+        # SAFETY: the 0 at `length` is no octet that the line may have there.
+        if base[unsafe_offset=_VERSION_LEN] != 32:
+            if length > _VERSION_LEN:
+                raise RemoteProtocolError(
+                    materialize[Rule.STATUS_LINE](), _VERSION_LEN
+                )
+            return False
+        self.status = 0
+        for offset in range(_STATUS_OFFSET, _STATUS_END):
+            var digit = Int(base[unsafe_offset=offset]) - 48
+            if digit < 0 or digit > 9:
+                if length > offset:
+                    raise RemoteProtocolError(
+                        materialize[Rule.STATUS_LINE](), offset
+                    )
+                return False
+            self.status = self.status * 10 + digit
+        if self.status < 100:
+            raise RemoteProtocolError(
+                materialize[Rule.STATUS_CODE](), _STATUS_OFFSET
+            )
+        return length > _STATUS_END
+
+
+@no_inline
+def _check_line_stop(
+    base: BytePtr, stop: Int, length: Int
+) raises RemoteProtocolError:
+    """Tells an unfinished status line from a broken one."""
+    # SAFETY: `stop` is at most `length`, where the 0 stands.
+    var octet = base[unsafe_offset=stop]
+    if stop >= length or (octet == 13 and stop + 1 >= length):
+        return
+    if octet == 13 or octet == 10:
+        raise RemoteProtocolError(materialize[Rule.LINE_END](), stop)
+    raise RemoteProtocolError(materialize[Rule.CONTROL](), stop)

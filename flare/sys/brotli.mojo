@@ -1,0 +1,253 @@
+"""The functions of brotli that flare calls, and the streams that they work on."""
+
+from flare.sys.codec_step import CodecStatus, CodecStep
+from flare.sys.dynamic_library import DynamicLibrary, LibraryError
+from flare.sys.platform import IS_MACOS
+from std.sys import size_of
+
+comptime PROCESS: Int32 = 0
+"""Keep what makes for better compression (`BROTLI_OPERATION_PROCESS`)."""
+comptime FLUSH: Int32 = 1
+"""Give out all there is, so that it can be decoded (`BROTLI_OPERATION_FLUSH`)."""
+comptime FINISH: Int32 = 2
+"""End the stream (`BROTLI_OPERATION_FINISH`)."""
+
+comptime _DECODER_SUCCESS: Int32 = 1
+comptime _DECODER_NEEDS_INPUT: Int32 = 2
+comptime _DECODER_NEEDS_ROOM: Int32 = 3
+# Error codes of the decoder from here down to -31 are about memory.
+comptime _ERROR_ALLOC_FIRST: Int32 = -21
+comptime _ERROR_ALLOC_LAST: Int32 = -31
+comptime _PARAMETER_QUALITY: Int32 = 1
+
+# Types of C functions: the result, then the arguments. P is a pointer, I an
+# int, U 32 bits without a sign, V nothing.
+comptime _P_PPP = def(Int, Int, Int) thin abi("C") -> Int
+comptime _V_P = def(Int) thin abi("C") -> None
+comptime _I_P = def(Int) thin abi("C") -> Int32
+comptime _I_PIU = def(Int, Int32, UInt32) thin abi("C") -> Int32
+comptime _I_PPPPPP = def(Int, Int, Int, Int, Int, Int) thin abi("C") -> Int32
+comptime _I_PIPPPPP = def(Int, Int32, Int, Int, Int, Int, Int) thin abi(
+    "C"
+) -> Int32
+
+
+def brotli_decoder_names() -> List[String]:
+    """Lists the file names of the decoder.
+
+    Returns:
+        The names for the platform, best first.
+    """
+    comptime if IS_MACOS:
+        return [
+            "libbrotlidec.1.dylib",
+            "/opt/homebrew/lib/libbrotlidec.1.dylib",
+            "/usr/local/lib/libbrotlidec.1.dylib",
+        ]
+    else:
+        return ["libbrotlidec.so.1"]
+
+
+def brotli_encoder_names() -> List[String]:
+    """Lists the file names of the encoder.
+
+    Returns:
+        The names for the platform, best first.
+    """
+    comptime if IS_MACOS:
+        return [
+            "libbrotlienc.1.dylib",
+            "/opt/homebrew/lib/libbrotlienc.1.dylib",
+            "/usr/local/lib/libbrotlienc.1.dylib",
+        ]
+    else:
+        return ["libbrotlienc.so.1"]
+
+
+struct _Places(Movable):
+    """The four numbers that the library reads and moves on.
+
+    They live on the heap: the library is given their addresses as integers, and
+    the compiler would take locals for unused.
+    """
+
+    var _numbers: List[Int]
+
+    def __init__(out self):
+        self._numbers = List[Int](length=4, fill=0)
+
+    def offer(mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]):
+        """Points at both."""
+        self._numbers[0] = len(input)
+        self._numbers[1] = Int(input.unsafe_ptr())
+        self._numbers[2] = len(room)
+        self._numbers[3] = Int(room.unsafe_ptr())
+
+    def address(mut self, index: Int) -> Int:
+        """Gives the address of a number."""
+        return Int(self._numbers.unsafe_ptr()) + index * size_of[Int]()
+
+    def step(
+        self, status: CodecStatus, input_len: Int, room_len: Int
+    ) -> CodecStep:
+        """Reads what was taken and given."""
+        return CodecStep(
+            status,
+            input_len - self._numbers[0],
+            room_len - self._numbers[2],
+        )
+
+
+struct BrotliDecoder(Movable):
+    """A stream that is being decompressed."""
+
+    var _state: Int
+    var _places: _Places
+    var _decompress: _I_PPPPPP
+    var _error_code: _I_P
+    var _destroy: _V_P
+    # Keeps the library, hence the three above, in the process.
+    var _library: DynamicLibrary
+
+    def __init__(
+        out self, names: List[String] = brotli_decoder_names()
+    ) raises LibraryError:
+        """Starts a stream.
+
+        Args:
+            names: File names of the library.
+
+        Raises:
+            LibraryError: If the library is missing or has no memory.
+        """
+        self._library = DynamicLibrary(names)
+        self._places = _Places()
+        self._decompress = self._library.symbol[_I_PPPPPP](
+            "BrotliDecoderDecompressStream"
+        )
+        self._error_code = self._library.symbol[_I_P](
+            "BrotliDecoderGetErrorCode"
+        )
+        self._destroy = self._library.symbol[_V_P](
+            "BrotliDecoderDestroyInstance"
+        )
+        var create = self._library.symbol[_P_PPP]("BrotliDecoderCreateInstance")
+        self._state = create(0, 0, 0)
+        if self._state == 0:
+            raise LibraryError("brotli", "the decoder has no memory")
+
+    def __deinit__(deinit self):
+        """Gives the library its memory back."""
+        self._destroy(self._state)
+
+    def step(
+        mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]
+    ) -> CodecStep:
+        """Decompresses.
+
+        Args:
+            input: The next octets.
+            room: Where to; not empty.
+
+        Returns:
+            What was taken and given. If the room is full there may be more.
+        """
+        self._places.offer(input, room)
+        var result = self._decompress(
+            self._state,
+            self._places.address(0),
+            self._places.address(1),
+            self._places.address(2),
+            self._places.address(3),
+            0,
+        )
+        var status = CodecStatus.GOES_ON
+        if result == _DECODER_SUCCESS:
+            status = CodecStatus.ENDED
+        elif result != _DECODER_NEEDS_INPUT and result != _DECODER_NEEDS_ROOM:
+            var code = self._error_code(self._state)
+            var of_memory = (
+                code <= _ERROR_ALLOC_FIRST and code >= _ERROR_ALLOC_LAST
+            )
+            status = CodecStatus.NO_MEMORY if of_memory else CodecStatus.CORRUPT
+        return self._places.step(status, len(input), len(room))
+
+
+struct BrotliEncoder(Movable):
+    """A stream that is being compressed."""
+
+    var _state: Int
+    var _places: _Places
+    var _compress: _I_PIPPPPP
+    var _is_finished: _I_P
+    var _destroy: _V_P
+    # Keeps the library, hence the three above, in the process.
+    var _library: DynamicLibrary
+
+    def __init__(
+        out self, quality: Int, names: List[String] = brotli_encoder_names()
+    ) raises LibraryError:
+        """Starts a stream.
+
+        Args:
+            quality: 0 (quickest) to 11 (smallest).
+            names: File names of the library.
+
+        Raises:
+            LibraryError: If the library is missing or has no memory.
+        """
+        self._library = DynamicLibrary(names)
+        self._places = _Places()
+        self._compress = self._library.symbol[_I_PIPPPPP](
+            "BrotliEncoderCompressStream"
+        )
+        self._is_finished = self._library.symbol[_I_P](
+            "BrotliEncoderIsFinished"
+        )
+        self._destroy = self._library.symbol[_V_P](
+            "BrotliEncoderDestroyInstance"
+        )
+        var create = self._library.symbol[_P_PPP]("BrotliEncoderCreateInstance")
+        var set = self._library.symbol[_I_PIU]("BrotliEncoderSetParameter")
+        self._state = create(0, 0, 0)
+        if self._state == 0:
+            raise LibraryError("brotli", "the encoder has no memory")
+        _ = set(self._state, _PARAMETER_QUALITY, UInt32(quality))
+
+    def __deinit__(deinit self):
+        """Gives the library its memory back."""
+        self._destroy(self._state)
+
+    def step(
+        mut self,
+        input: Span[UInt8, _],
+        room: MutSpan[UInt8, _],
+        operation: Int32,
+    ) -> CodecStep:
+        """Compresses.
+
+        Args:
+            input: The next octets.
+            room: Where to; not empty.
+            operation: `PROCESS`, `FLUSH` or `FINISH`; the latter two until the
+                input is taken and the room is not full.
+
+        Returns:
+            What was taken and given. If the room is full there may be more.
+        """
+        self._places.offer(input, room)
+        var result = self._compress(
+            self._state,
+            operation,
+            self._places.address(0),
+            self._places.address(1),
+            self._places.address(2),
+            self._places.address(3),
+            0,
+        )
+        var status = CodecStatus.GOES_ON
+        if result == 0:
+            status = CodecStatus.NO_MEMORY
+        elif self._is_finished(self._state) != 0:
+            status = CodecStatus.ENDED
+        return self._places.step(status, len(input), len(room))

@@ -1,0 +1,79 @@
+"""Libraries that are loaded when they are first needed."""
+
+from std.ffi import RTLD, OwnedDLHandle
+
+
+@fieldwise_init
+struct LibraryError(Copyable, Movable, Writable):
+    """A library, or something in it, is missing."""
+
+    var name: String
+    """The library."""
+    var reason: String
+    """What is missing, and what the system says about it."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the library and the reason.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.name, ": ", self.reason)
+
+
+struct DynamicLibrary(Movable):
+    """A loaded library. Pointers from it are good while it is loaded.
+
+    It stays in the process when its owner goes: libraries with state of their
+    own for each thread must not vanish under a thread that still ends.
+    """
+
+    var _name: String
+    var _handle: OwnedDLHandle
+
+    def __init__(out self, names: List[String]) raises LibraryError:
+        """Loads a library.
+
+        Args:
+            names: File names to try, best first; not empty.
+
+        Raises:
+            LibraryError: If none of them is there.
+        """
+        var reason = String()
+        for name in names:
+            try:
+                self._handle = OwnedDLHandle(
+                    name, RTLD.NOW | RTLD.LOCAL | RTLD.NODELETE
+                )
+                self._name = name
+                return
+            except error:
+                if reason.byte_length() == 0:
+                    reason = String(error)
+        raise LibraryError(names[0] if len(names) > 0 else String(), reason^)
+
+    def symbol[
+        F: TrivialRegisterPassable
+    ](self, name: StaticString) raises LibraryError -> F:
+        """Finds a function.
+
+        Parameters:
+            F: Its type: `def(...) thin abi("C") -> ...`.
+
+        Args:
+            name: The symbol.
+
+        Returns:
+            The function.
+
+        Raises:
+            LibraryError: If the library has no such symbol.
+        """
+        var found = self._handle.get_symbol[NoneType](name)
+        if not found:
+            raise LibraryError(
+                self._name, String("it has no ", name, "; is it too old?")
+            )
+        var address = Int(found.value())
+        return Pointer(to=address).unsafe_bitcast[F]()[]

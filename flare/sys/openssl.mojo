@@ -1,0 +1,195 @@
+"""OpenSSL 3, loaded when a program first needs it."""
+
+from flare.sys.dynamic_library import DynamicLibrary, LibraryError
+from flare.sys.openssl_crypto import CertificateSymbols, MemorySymbols
+from flare.sys.openssl_ssl import ContextSymbols, SessionSymbols
+from flare.sys.platform import IS_MACOS
+
+comptime SSL_LIBRARY = 20
+"""Errors of TLS itself, among those of OpenSSL's parts (`ERR_LIB_SSL`)."""
+
+# `ERR_GET_LIB` and `ERR_GET_REASON` of OpenSSL 3.
+comptime _SYSTEM_ERROR = 0x80000000
+comptime _SYSTEM_LIBRARY = 2
+comptime _LIBRARY_SHIFT = 23
+comptime _LIBRARY_MASK = 0xFF
+comptime _REASON_MASK = 0x7FFFFF
+
+# The queue of a thread has 16 places.
+comptime _ERROR_COUNT_MAX = 16
+
+
+@fieldwise_init
+struct OpenSslError(Copyable, Movable, Writable):
+    """A call of OpenSSL failed."""
+
+    var operation: StaticString
+    """What was tried."""
+    var library: Int
+    """Which part of OpenSSL says so, such as `SSL_LIBRARY`; 0 for none."""
+    var reason: Int
+    """The reason's number within that part."""
+    var text: String
+    """The reason in OpenSSL's words."""
+
+    def is_reason(self, library: Int, reason: Int) -> Bool:
+        """Compares the reason.
+
+        Args:
+            library: A part of OpenSSL.
+            reason: A number of that part.
+
+        Returns:
+            True if it is this one.
+        """
+        return self.library == library and self.reason == reason
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the operation and the reason.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.operation, ": ", self.text)
+
+
+struct OpenSsl(Movable):
+    """The library's functions.
+
+    Errors wait in a queue of the calling thread. Whoever calls a function that
+    fails takes them out with `take_error`, and whoever may have left some on
+    the way to success calls `clear_errors`, so that the queue is empty between
+    calls: then reads and writes need not look at it.
+    """
+
+    # The functions are good while the libraries are loaded.
+    var _crypto_library: DynamicLibrary
+    var _ssl_library: DynamicLibrary
+    var memory: MemorySymbols
+    """Errors and memory BIOs."""
+    var certificate: CertificateSymbols
+    """Certificates, keys and stores."""
+    var context: ContextSymbols
+    """What many sessions share."""
+    var session: SessionSymbols
+    """One session."""
+
+    def __init__(out self) raises LibraryError:
+        """Loads OpenSSL 3 from where the system has it.
+
+        Raises:
+            LibraryError: If it is not there.
+        """
+        self = Self(_library_names("libcrypto"), _library_names("libssl"))
+
+    def __init__(
+        out self, crypto_names: List[String], ssl_names: List[String]
+    ) raises LibraryError:
+        """Loads OpenSSL 3.
+
+        Args:
+            crypto_names: File names of libcrypto to try.
+            ssl_names: File names of libssl to try.
+
+        Raises:
+            LibraryError: If it is not there.
+        """
+        self._crypto_library = DynamicLibrary(crypto_names)
+        self._ssl_library = DynamicLibrary(ssl_names)
+        self.memory = MemorySymbols(self._crypto_library)
+        self.certificate = CertificateSymbols(self._crypto_library)
+        self.context = ContextSymbols(self._ssl_library)
+        self.session = SessionSymbols(self._ssl_library)
+
+    def clear_errors(self):
+        """Empties the calling thread's error queue."""
+        self.memory.clear_error()
+
+    def take_error(self, operation: StaticString) -> OpenSslError:
+        """Empties the calling thread's error queue and tells what was in it.
+
+        Args:
+            operation: What was tried.
+
+        Returns:
+            The first error of TLS itself, or else the first of all: those
+            behind it tell how it went on its way up.
+        """
+        var found = OpenSslError(operation, 0, 0, "no reason given")
+        for _ in range(_ERROR_COUNT_MAX):
+            var packed = self.memory.get_error()
+            if packed == 0:
+                break
+            var error = self._unpack(operation, packed)
+            var is_better = error.library == SSL_LIBRARY
+            if found.library == 0 or (
+                is_better and found.library != SSL_LIBRARY
+            ):
+                found = error^
+        return found^
+
+    def _unpack(self, operation: StaticString, packed: Int) -> OpenSslError:
+        var text = c_text(self.memory.reason_error_string(packed))
+        if packed & _SYSTEM_ERROR != 0:
+            var number = packed & ~_SYSTEM_ERROR
+            if text.byte_length() == 0:
+                text = String("errno ", number)
+            return OpenSslError(operation, _SYSTEM_LIBRARY, number, text^)
+        var library = (packed >> _LIBRARY_SHIFT) & _LIBRARY_MASK
+        var reason = packed & _REASON_MASK
+        if text.byte_length() == 0:
+            text = String("reason ", reason, " of part ", library)
+        return OpenSslError(operation, library, reason, text^)
+
+
+def _library_names(name: String) -> List[String]:
+    """Lists the file names of a library of OpenSSL 3."""
+    comptime if IS_MACOS:
+        var file = String(name, ".3.dylib")
+        # Homebrew keeps its libraries out of the default search path: the
+        # first on Apple's own processors, the second on Intel's.
+        return [
+            file,
+            String("/opt/homebrew/opt/openssl@3/lib/", file),
+            String("/usr/local/opt/openssl@3/lib/", file),
+        ]
+    else:
+        return [String(name, ".so.3")]
+
+
+def c_text(address: Int) -> String:
+    """Copies text of OpenSSL.
+
+    Args:
+        address: Octets that a NUL ends; 0 for none.
+
+    Returns:
+        The text, with what is no UTF-8 replaced; empty for none.
+    """
+    if address == 0:
+        return String()
+    var start = Pointer[UInt8, ImmUntrackedOrigin](unsafe_from_address=address)
+    var length = 0
+    while start[unsafe_offset=length] != 0:
+        length += 1
+    return String(from_utf8_lossy=Span(unsafe_ptr=start, length=length))
+
+
+def c_octets(address: Int, length: Int) -> Span[UInt8, ImmUntrackedOrigin]:
+    """Lends octets of OpenSSL.
+
+    Args:
+        address: Where they are.
+        length: How many; 0 if there are none.
+
+    Returns:
+        The octets, good while OpenSSL keeps them.
+    """
+    if length <= 0:
+        return Span[UInt8, ImmUntrackedOrigin]()
+    return {
+        unsafe_ptr = Pointer[UInt8, ImmUntrackedOrigin](
+            unsafe_from_address=address
+        ),
+        length = length,
+    }

@@ -1,0 +1,371 @@
+"""One TLS session between octets and octets: no socket is in it."""
+
+from flare.sys.openssl import (
+    OpenSsl,
+    OpenSslError,
+    c_octets,
+    c_text,
+)
+from flare.sys.openssl_context import SslContext
+from std.memory import ArcPointer
+
+comptime STEP_DONE = 0
+"""The call did what it could."""
+comptime STEP_NEEDS_INPUT = 1
+"""The peer must send more first."""
+comptime STEP_CLOSED = 2
+"""The peer has said that nothing follows."""
+comptime STEP_FAILED = 3
+"""The session is broken; `take_error` says why."""
+
+comptime _SSL_ERROR_WANT_READ = Int32(2)
+comptime _SSL_ERROR_ZERO_RETURN = Int32(6)
+
+comptime _CTRL_SET_HOST_NAME = Int32(55)
+comptime _CTRL_GET_BUF_MEM = Int32(115)
+comptime _CTRL_SET_BUF_MEM = Int32(114)
+comptime _CTRL_SET_EMPTY_RESULT = Int32(130)
+comptime _CTRL_PENDING = Int32(10)
+comptime _BIO_CLOSE = 1
+
+# No partial wildcards such as `w*.example.com`, and no fall-back to the common
+# name (RFC 9525 sections 6.3 and 2).
+comptime _HOST_FLAGS = UInt32(0x4 | 0x20)
+
+comptime _CALL_LEN_MAX = 1 << 30
+
+# Output memory beyond this is given back once it has been taken out.
+comptime _KEPT_OUTPUT_LEN = 4_096
+
+
+@fieldwise_init
+struct SslStep(TrivialRegisterPassable):
+    """What came of one call."""
+
+    var status: Int
+    """A `STEP_` constant."""
+    var count: Int
+    """How many octets of plaintext it moved."""
+    var consumed_count: Int
+    """How many octets of the input it has taken."""
+
+
+struct _BufferMemory:
+    """`BUF_MEM`, whose fields OpenSSL documents."""
+
+    var length: Int
+    var data: Int
+    var capacity: Int
+    var flags: UInt
+
+
+struct SslSession(Movable):
+    """An `SSL` with memory on both sides, released once.
+
+    The peer's octets are not copied in: a read-only memory BIO is pointed at
+    them for the length of a call. What goes to the peer waits in a memory BIO
+    until `take_output`.
+    """
+
+    var _library: ArcPointer[OpenSsl]
+    var _handle: Int
+    # Owned by the session's BIOs.
+    var _input: Pointer[_BufferMemory, MutUntrackedOrigin]
+    var _output: Int
+
+    def __init__(
+        out self, context: SslContext, is_server: Bool
+    ) raises OpenSslError:
+        """Makes a session.
+
+        Args:
+            context: What it shares with others; it may go before the session.
+            is_server: Which side it is on.
+
+        Raises:
+            OpenSslError: If memory is short.
+        """
+        self._library = context.library()
+        ref symbols = self._library[].session
+        ref memory = self._library[].memory
+        self._library[].clear_errors()
+        self._handle = symbols.new(context.handle())
+        # An address is wanted, if only for no octets.
+        var input = memory.bio_new_mem_buf(Int(Pointer(to=symbols)), 0)
+        self._output = memory.bio_new(memory.bio_s_mem())
+        if self._handle == 0 or input == 0 or self._output == 0:
+            symbols.free(self._handle)
+            _ = memory.bio_free(input)
+            _ = memory.bio_free(self._output)
+            raise self._library[].take_error("make a TLS session")
+        _ = memory.bio_ctrl(input, _CTRL_SET_EMPTY_RESULT, -1, 0)
+        # On the heap: the compiler does not see a call write to a local value
+        # that it knows by its address alone.
+        var address = List[Int](length=1, fill=0)
+        _ = memory.bio_ctrl(
+            input, _CTRL_GET_BUF_MEM, 0, Int(address.unsafe_ptr())
+        )
+        self._input = Pointer[_BufferMemory, MutUntrackedOrigin](
+            unsafe_from_address=address[0]
+        )
+        symbols.set_bio(self._handle, input, self._output)
+        if is_server:
+            symbols.set_accept_state(self._handle)
+        else:
+            symbols.set_connect_state(self._handle)
+
+    def __deinit__(deinit self):
+        """Releases the session and its BIOs."""
+        self._library[].session.free(self._handle)
+
+    def handle(self) -> Int:
+        """Lends the `SSL` to other parts of `flare.sys`.
+
+        Returns:
+            The handle, good while this session lives.
+        """
+        return self._handle
+
+    def library(self) -> ArcPointer[OpenSsl]:
+        """Shares the library.
+
+        Returns:
+            OpenSSL.
+        """
+        return self._library
+
+    def expect_name(mut self, var name: String) raises OpenSslError:
+        """Sends a host's name and demands a certificate for it.
+
+        Args:
+            name: A DNS name without a dot at its end.
+
+        Raises:
+            OpenSslError: If memory is short.
+        """
+        ref symbols = self._library[].session
+        var address = Int(name.as_c_string_span().ptr())
+        symbols.set_hostflags(self._handle, _HOST_FLAGS)
+        var result = Int(symbols.set1_host(self._handle, address))
+        result += symbols.ctrl(self._handle, _CTRL_SET_HOST_NAME, 0, address)
+        _ = name^
+        if result != 2:
+            raise self._library[].take_error("set the host's name")
+
+    def expect_address(mut self, var address: String) raises OpenSslError:
+        """Demands a certificate for an IP address; no name is sent.
+
+        Args:
+            address: The address as text.
+
+        Raises:
+            OpenSslError: If it is none.
+        """
+        var result = self._library[].certificate.set1_ip_asc(
+            self._library[].session.get0_param(self._handle),
+            Int(address.as_c_string_span().ptr()),
+        )
+        _ = address^
+        if result != 1:
+            raise self._library[].take_error("set the host's address")
+
+    def handshake(mut self, input: Span[UInt8, _]) -> SslStep:
+        """Goes on with the handshake.
+
+        Args:
+            input: Octets from the peer.
+
+        Returns:
+            `STEP_DONE` once it is complete.
+        """
+        self._lend(input)
+        var result = self._library[].session.do_handshake(self._handle)
+        var status = STEP_DONE if result == 1 else self._status(result)
+        if status != STEP_FAILED:
+            # Looking for issuers leaves errors behind even if one is found.
+            self._library[].clear_errors()
+        return SslStep(status, 0, self._take_back(len(input)))
+
+    def read(
+        mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]
+    ) -> SslStep:
+        """Decrypts until the room is full or the input is used up.
+
+        Args:
+            input: Octets from the peer.
+            room: Where the plaintext goes; not empty.
+
+        Returns:
+            How much there is, and why there is no more. It may be some even
+            with `STEP_CLOSED` and `STEP_FAILED`.
+        """
+        self._lend(input)
+        ref symbols = self._library[].session
+        var base = Int(room.unsafe_ptr())
+        var count = 0
+        var status = STEP_DONE
+        while count < len(room):
+            var result = symbols.read(
+                self._handle,
+                base + count,
+                Int32(min(len(room) - count, _CALL_LEN_MAX)),
+            )
+            if result <= 0:
+                status = self._status(result)
+                break
+            count += Int(result)
+            # OpenSSL takes one record at a time and hands all of it out that
+            # fits, so there is nothing behind the last octet of input.
+            if self._input[].length == 0 and count < len(room):
+                status = STEP_NEEDS_INPUT
+                break
+        return SslStep(status, count, self._take_back(len(input)))
+
+    def write(mut self, octets: Span[UInt8, _]) -> SslStep:
+        """Encrypts one record.
+
+        Args:
+            octets: Plaintext; not empty.
+
+        Returns:
+            How much of it was taken.
+        """
+        var result = self._library[].session.write(
+            self._handle,
+            Int(octets.unsafe_ptr()),
+            Int32(min(len(octets), _CALL_LEN_MAX)),
+        )
+        if result > 0:
+            return SslStep(STEP_DONE, Int(result), 0)
+        return SslStep(self._status(result), 0, 0)
+
+    def close(mut self):
+        """Tells the peer that nothing follows."""
+        _ = self._library[].session.shutdown(self._handle)
+        self._library[].clear_errors()
+
+    @always_inline
+    def _lend(mut self, input: Span[UInt8, _]):
+        self._input[].data = Int(input.unsafe_ptr())
+        self._input[].length = len(input)
+        self._input[].capacity = len(input)
+
+    @always_inline
+    def _take_back(mut self, length: Int) -> Int:
+        """Ends the loan; tells how many of so many octets were taken."""
+        var consumed = length - self._input[].length
+        self._input[].data = 0
+        self._input[].length = 0
+        self._input[].capacity = 0
+        return consumed
+
+    def _status(self, result: Int32) -> Int:
+        """Tells why a call did nothing."""
+        var error = self._library[].session.get_error(self._handle, result)
+        if error == _SSL_ERROR_WANT_READ:
+            return STEP_NEEDS_INPUT
+        if error == _SSL_ERROR_ZERO_RETURN:
+            return STEP_CLOSED
+        return STEP_FAILED
+
+    @always_inline
+    def held_len(self) -> Int:
+        """Counts the plaintext that is decrypted and was not read yet.
+
+        Returns:
+            Bytes; 0 unless the room of a read was full.
+        """
+        return Int(self._library[].session.pending(self._handle))
+
+    @always_inline
+    def output_len(self) -> Int:
+        """Counts what waits to be sent to the peer.
+
+        Returns:
+            Bytes.
+        """
+        return self._library[].memory.bio_ctrl(
+            self._output, _CTRL_PENDING, 0, 0
+        )
+
+    def take_output(mut self, room: MutSpan[UInt8, _]) -> Int:
+        """Takes out what is to be sent to the peer.
+
+        Args:
+            room: Where to; at least `output_len` for all of it.
+
+        Returns:
+            How many octets it was.
+        """
+        ref memory = self._library[].memory
+        var count = memory.bio_read(
+            self._output,
+            Int(room.unsafe_ptr()),
+            Int32(min(len(room), _CALL_LEN_MAX)),
+        )
+        if Int(count) > _KEPT_OUTPUT_LEN and self.output_len() == 0:
+            _ = memory.bio_ctrl(
+                self._output,
+                _CTRL_SET_BUF_MEM,
+                _BIO_CLOSE,
+                memory.buf_mem_new(),
+            )
+        return max(Int(count), 0)
+
+    def take_error(mut self, operation: StaticString) -> OpenSslError:
+        """Tells why the session is broken.
+
+        Args:
+            operation: What was tried.
+
+        Returns:
+            The error.
+        """
+        return self._library[].take_error(operation)
+
+    def version(self) -> String:
+        """Names the version that is spoken.
+
+        Returns:
+            Such as "TLSv1.3".
+        """
+        return c_text(self._library[].session.get_version(self._handle))
+
+    def suite(self) -> String:
+        """Names the cipher suite.
+
+        Returns:
+            OpenSSL's name for it; empty before it is agreed.
+        """
+        ref symbols = self._library[].session
+        var cipher = symbols.get_current_cipher(self._handle)
+        return c_text(symbols.cipher_name(cipher)) if cipher != 0 else String()
+
+    def protocol(self) -> String:
+        """Names the protocol that was agreed on (RFC 7301).
+
+        Returns:
+            Its name; empty for none.
+        """
+        var place = List[Int](length=1, fill=0)
+        var length = List[UInt32](length=1, fill=0)
+        self._library[].session.get0_alpn_selected(
+            self._handle, Int(place.unsafe_ptr()), Int(length.unsafe_ptr())
+        )
+        return String(from_utf8_lossy=c_octets(place[0], Int(length[0])))
+
+    def server_name(self) -> String:
+        """Reads the host's name that the client has sent (RFC 6066).
+
+        Returns:
+            The name; empty for none.
+        """
+        return c_text(self._library[].session.get_servername(self._handle, 0))
+
+    def is_resumed(self) -> Bool:
+        """Tells whether the session went on from an earlier one.
+
+        Returns:
+            True if it did.
+        """
+        return self._library[].session.session_reused(self._handle) == 1

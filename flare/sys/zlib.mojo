@@ -1,0 +1,266 @@
+"""The functions of zlib that flare calls, and the streams that they work on."""
+
+from flare.sys.codec_step import CodecStatus, CodecStep
+from flare.sys.dynamic_library import DynamicLibrary, LibraryError
+from flare.sys.platform import IS_MACOS
+from std.memory import OwnedPointer
+from std.sys import size_of
+
+comptime ZLIB_WRAPPED = 15
+"""Window bits of a stream in the wrapping of RFC 1950, with a 32 KiB window."""
+comptime RAW_DEFLATE = -15
+"""Window bits of a bare RFC 1951 stream."""
+comptime GZIP_WRAPPED = 31
+"""Window bits of a stream in the wrapping of RFC 1952."""
+
+comptime NO_FLUSH: Int32 = 0
+"""Keep what makes for better compression (`Z_NO_FLUSH`)."""
+comptime SYNC_FLUSH: Int32 = 2
+"""Give out all there is, so that it can be decoded (`Z_SYNC_FLUSH`)."""
+comptime FINISH: Int32 = 4
+"""End the stream (`Z_FINISH`)."""
+
+comptime _OK: Int32 = 0
+comptime _STREAM_END: Int32 = 1
+comptime _NEED_DICT: Int32 = 2
+comptime _MEM_ERROR: Int32 = -4
+comptime _BUF_ERROR: Int32 = -5
+comptime _DEFLATED: Int32 = 8
+comptime _MEMORY_LEVEL: Int32 = 8
+comptime _DEFAULT_STRATEGY: Int32 = 0
+# zlib counts in unsigned int.
+comptime _PIECE_LEN_MAX = 1 << 30
+
+# Types of C functions: the result, then the arguments. P is a pointer, I an int.
+comptime _I_P = def(Int) thin abi("C") -> Int32
+comptime _I_PI = def(Int, Int32) thin abi("C") -> Int32
+comptime _I_PIPI = def(Int, Int32, Int, Int32) thin abi("C") -> Int32
+comptime _I_PIIIIIPI = def(
+    Int, Int32, Int32, Int32, Int32, Int32, Int, Int32
+) thin abi("C") -> Int32
+comptime _P_0 = def() thin abi("C") -> Int
+
+
+def zlib_names() -> List[String]:
+    """Lists the file names of zlib.
+
+    Returns:
+        The names for the platform, best first.
+    """
+    comptime if IS_MACOS:
+        return ["libz.1.dylib", "/usr/lib/libz.1.dylib"]
+    else:
+        return ["libz.so.1"]
+
+
+struct _Stream(Movable):
+    """`z_stream`. The library keeps its address, so it must not move."""
+
+    var next_in: Int
+    var avail_in: UInt32
+    var total_in: UInt64
+    var next_out: Int
+    var avail_out: UInt32
+    var total_out: UInt64
+    var message: Int
+    var state: Int
+    var allocate: Int
+    var free: Int
+    var argument: Int
+    var data_type: Int32
+    var checksum: UInt64
+    var reserved: UInt64
+
+    def __init__(out self):
+        comptime assert size_of[Self]() == 112, "z_stream has 112 bytes"
+        self.next_in = 0
+        self.avail_in = 0
+        self.total_in = 0
+        self.next_out = 0
+        self.avail_out = 0
+        self.total_out = 0
+        self.message = 0
+        self.state = 0
+        self.allocate = 0
+        self.free = 0
+        self.argument = 0
+        self.data_type = 0
+        self.checksum = 0
+        self.reserved = 0
+
+    def offer(
+        mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]
+    ) -> Tuple[Int, Int]:
+        """Points the library at both; gives how much of each it may use."""
+        var input_len = min(len(input), _PIECE_LEN_MAX)
+        var room_len = min(len(room), _PIECE_LEN_MAX)
+        self.next_in = Int(input.unsafe_ptr())
+        self.avail_in = UInt32(input_len)
+        self.next_out = Int(room.unsafe_ptr())
+        self.avail_out = UInt32(room_len)
+        return (input_len, room_len)
+
+
+def _step(
+    stream: _Stream, offered: Tuple[Int, Int], result: Int32
+) -> CodecStep:
+    var status = CodecStatus.CORRUPT
+    if result == _OK or result == _BUF_ERROR:
+        status = CodecStatus.GOES_ON
+    elif result == _STREAM_END:
+        status = CodecStatus.ENDED
+    elif result == _NEED_DICT:
+        status = CodecStatus.NEEDS_DICTIONARY
+    elif result == _MEM_ERROR:
+        status = CodecStatus.NO_MEMORY
+    return CodecStep(
+        status,
+        offered[0] - Int(stream.avail_in),
+        offered[1] - Int(stream.avail_out),
+    )
+
+
+struct InflateStream(Movable):
+    """A stream that is being decompressed."""
+
+    var _stream: OwnedPointer[_Stream]
+    var _inflate: _I_PI
+    var _reset: _I_PI
+    var _end: _I_P
+    # Keeps the library, hence the three above, in the process.
+    var _library: DynamicLibrary
+
+    def __init__(
+        out self, window_bits: Int, names: List[String] = zlib_names()
+    ) raises LibraryError:
+        """Starts a stream.
+
+        Args:
+            window_bits: `ZLIB_WRAPPED`, `RAW_DEFLATE` or `GZIP_WRAPPED`.
+            names: File names of the library.
+
+        Raises:
+            LibraryError: If the library is missing or has no memory.
+        """
+        self._library = DynamicLibrary(names)
+        self._stream = OwnedPointer(_Stream())
+        self._inflate = self._library.symbol[_I_PI]("inflate")
+        self._reset = self._library.symbol[_I_PI]("inflateReset2")
+        self._end = self._library.symbol[_I_P]("inflateEnd")
+        var version = self._library.symbol[_P_0]("zlibVersion")
+        var start = self._library.symbol[_I_PIPI]("inflateInit2_")
+        var result = start(
+            Int(self._stream.ptr()),
+            Int32(window_bits),
+            version(),
+            Int32(size_of[_Stream]()),
+        )
+        if result != _OK:
+            raise LibraryError(
+                "zlib", String("inflateInit2 failed with ", result)
+            )
+
+    def __deinit__(deinit self):
+        """Gives the library its memory back."""
+        # The stream has to outlive the call, which knows only its address.
+        var stream = self._stream^
+        _ = self._end(Int(stream.ptr()))
+        _ = stream^
+
+    def step(
+        mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]
+    ) -> CodecStep:
+        """Decompresses.
+
+        Args:
+            input: The next octets.
+            room: Where to; not empty.
+
+        Returns:
+            What was taken and given. If the room is full there may be more.
+        """
+        var offered = self._stream[].offer(input, room)
+        var result = self._inflate(Int(self._stream.ptr()), NO_FLUSH)
+        return _step(self._stream[], offered, result)
+
+    def restart(mut self, window_bits: Int):
+        """Begins another stream.
+
+        Args:
+            window_bits: As when this was made.
+        """
+        _ = self._reset(Int(self._stream.ptr()), Int32(window_bits))
+
+
+struct DeflateStream(Movable):
+    """A stream that is being compressed."""
+
+    var _stream: OwnedPointer[_Stream]
+    var _deflate: _I_PI
+    var _end: _I_P
+    # Keeps the library, hence the two above, in the process.
+    var _library: DynamicLibrary
+
+    def __init__(
+        out self,
+        window_bits: Int,
+        level: Int,
+        names: List[String] = zlib_names(),
+    ) raises LibraryError:
+        """Starts a stream.
+
+        Args:
+            window_bits: `ZLIB_WRAPPED`, `RAW_DEFLATE` or `GZIP_WRAPPED`.
+            level: 0 (stored) to 9 (smallest).
+            names: File names of the library.
+
+        Raises:
+            LibraryError: If the library is missing or has no memory.
+        """
+        self._library = DynamicLibrary(names)
+        self._stream = OwnedPointer(_Stream())
+        self._deflate = self._library.symbol[_I_PI]("deflate")
+        self._end = self._library.symbol[_I_P]("deflateEnd")
+        var version = self._library.symbol[_P_0]("zlibVersion")
+        var start = self._library.symbol[_I_PIIIIIPI]("deflateInit2_")
+        var result = start(
+            Int(self._stream.ptr()),
+            Int32(level),
+            _DEFLATED,
+            Int32(window_bits),
+            _MEMORY_LEVEL,
+            _DEFAULT_STRATEGY,
+            version(),
+            Int32(size_of[_Stream]()),
+        )
+        if result != _OK:
+            raise LibraryError(
+                "zlib", String("deflateInit2 failed with ", result)
+            )
+
+    def __deinit__(deinit self):
+        """Gives the library its memory back."""
+        # The stream has to outlive the call, which knows only its address.
+        var stream = self._stream^
+        _ = self._end(Int(stream.ptr()))
+        _ = stream^
+
+    def step(
+        mut self,
+        input: Span[UInt8, _],
+        room: MutSpan[UInt8, _],
+        flush: Int32,
+    ) -> CodecStep:
+        """Compresses.
+
+        Args:
+            input: The next octets.
+            room: Where to; not empty.
+            flush: `NO_FLUSH`, `SYNC_FLUSH` or `FINISH`.
+
+        Returns:
+            What was taken and given. If the room is full there may be more.
+        """
+        var offered = self._stream[].offer(input, room)
+        var result = self._deflate(Int(self._stream.ptr()), flush)
+        return _step(self._stream[], offered, result)

@@ -1,0 +1,409 @@
+"""A TLS connection without a socket: octets in, octets out.
+
+    octets of the peer -> input -> [TlsSession] -> plaintext, read
+    octets to the peer <- output <-[TlsSession] <- plaintext, written
+
+`input` and `output` are buffers of the caller, lent for each call: a session
+takes what it needs from the head of the one and appends to the other, and
+holds no more than a part of a record itself. So all of the sessions of a
+worker can share one pair of buffers.
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.sys.openssl_choices import ServerChoices
+from flare.sys.openssl_peer import (
+    asks_for_certificate,
+    peer_subject,
+    verified_chain,
+    verify_code,
+    verify_text,
+)
+from flare.sys.openssl_session import (
+    STEP_CLOSED,
+    STEP_DONE,
+    STEP_FAILED,
+    SslSession,
+)
+from flare.sys.openssl_ticket import resume, take_ticket
+from flare.tls.error import (
+    AlpnRefused,
+    CertificateRejected,
+    ClientCertificateRequired,
+    ClosedEarly,
+    NoSharedCipher,
+    OutOfOrder,
+    PlainHttpRequest,
+    TlsError,
+)
+from flare.tls.explaining import certificate_error
+from flare.tls.failure import kind_of_failure
+from std.memory import ArcPointer
+
+
+struct TlsSession(Movable):
+    """One side of a TLS connection, on memory alone.
+
+    A client calls `advance` first, with nothing in the input, to get its first
+    message; from then on both sides feed what arrives and send what is in the
+    output after each call, also after one that raised: it may hold an alert.
+    """
+
+    var _ssl: SslSession
+    # What OpenSSL asks during the handshake of a server.
+    var _choices: Optional[ArcPointer[ServerChoices]]
+    var _peer: String
+    var _offer: List[UInt8]
+    var _shows_identity: Bool
+    var _is_begun: Bool
+    var _is_established: Bool
+    var _is_peer_done: Bool
+    var _is_closed: Bool
+    var _failure: Optional[TlsError]
+
+    def __init__(
+        out self,
+        var ssl: SslSession,
+        var peer: String,
+        var offer: List[UInt8],
+        shows_identity: Bool,
+    ):
+        """Makes a client's session; programs call `TlsClientContext.session`.
+
+        Args:
+            ssl: The session, before its handshake.
+            peer: What errors call the server.
+            offer: The protocols that are offered, as on the wire.
+            shows_identity: True if there is a certificate of the client.
+        """
+        self._ssl = ssl^
+        self._choices = None
+        self._peer = peer^
+        self._offer = offer^
+        self._shows_identity = shows_identity
+        self._is_begun = False
+        self._is_established = False
+        self._is_peer_done = False
+        self._is_closed = False
+        self._failure = None
+
+    def __init__(
+        out self, var ssl: SslSession, choices: ArcPointer[ServerChoices]
+    ):
+        """Makes a server's session; programs call `TlsServerContext.session`.
+
+        Args:
+            ssl: The session, before its handshake.
+            choices: What answers in its handshake.
+        """
+        self = Self(ssl^, "the client", List[UInt8](), True)
+        self._choices = choices
+
+    def advance(
+        mut self, mut input: Buffer, mut output: Buffer
+    ) raises TlsError -> Bool:
+        """Goes on with the handshake.
+
+        Args:
+            input: What the peer has sent; what is used is consumed.
+            output: Gets what is to be sent to the peer.
+
+        Returns:
+            True once the handshake is complete.
+
+        Raises:
+            TlsError: If it has failed. Send the output all the same.
+        """
+        if self._is_established:
+            return True
+        self._check_failure()
+        if not self._is_begun and len(input) > 0:
+            self._is_begun = True
+            self._refuse_text(input.span()[0])
+        var step = self._ssl.handshake(input.span())
+        input.consume(step.consumed_count)
+        if step.status == STEP_FAILED:
+            self._fail(self._explain())
+        elif step.status == STEP_CLOSED:
+            self._fail(self._closed_early("the peer ended the handshake"))
+        elif step.status == STEP_DONE:
+            self._is_established = True
+            self._check_protocol()
+        self._drain(output)
+        self._check_failure()
+        return self._is_established
+
+    def read(
+        mut self,
+        mut input: Buffer,
+        mut output: Buffer,
+        room: MutSpan[UInt8, _],
+    ) raises TlsError -> Int:
+        """Decrypts; goes on with the handshake if it is not complete.
+
+        All of the input is used up unless the room is full. Room for 16 KiB
+        and more takes whole records, which costs least.
+
+        Args:
+            input: What the peer has sent; what is used is consumed.
+            output: Gets what is to be sent to the peer, mostly nothing.
+            room: Where the plaintext goes; not empty.
+
+        Returns:
+            How many octets; 0 if more must arrive first, or if `is_peer_done`.
+
+        Raises:
+            TlsError: If the session is broken; what was read before is good.
+        """
+        if not self._is_established and not self.advance(input, output):
+            return 0
+        self._check_failure()
+        if self._is_peer_done:
+            # What follows the close is not read (RFC 8446 section 6.1).
+            input.clear()
+            return 0
+        if len(input) == 0 and self._ssl.held_len() == 0:
+            return 0
+        var step = self._ssl.read(input.span(), room)
+        input.consume(step.consumed_count)
+        if step.status == STEP_FAILED:
+            self._fail(self._explain())
+        elif step.status == STEP_CLOSED:
+            self._is_peer_done = True
+        if self._ssl.output_len() > 0:
+            self._drain(output)
+        if step.count == 0:
+            self._check_failure()
+        return step.count
+
+    def write(
+        mut self, octets: Span[UInt8, _], mut output: Buffer
+    ) raises TlsError:
+        """Encrypts all of a plaintext.
+
+        Args:
+            octets: The plaintext.
+            output: Gets what is to be sent to the peer.
+
+        Raises:
+            TlsError: If the handshake is not complete, the session is closed
+                or broken.
+        """
+        if not self._is_established or self._is_closed:
+            raise TlsError(
+                materialize[OutOfOrder](),
+                self._peer,
+                "there is no session to write to",
+            )
+        self._check_failure()
+        var written = 0
+        while written < len(octets):
+            var step = self._ssl.write(octets[written:])
+            if step.status != STEP_DONE:
+                self._fail(self._explain())
+            written += step.count
+            self._drain(output)
+            self._check_failure()
+
+    def close(mut self, mut output: Buffer):
+        """Tells the peer that nothing follows; a second call does nothing.
+
+        Args:
+            output: Gets what is to be sent to the peer.
+        """
+        if self._is_established and not self._is_closed and not self._failure:
+            self._ssl.close()
+            self._drain(output)
+        self._is_closed = True
+
+    def receive_end(mut self) raises TlsError:
+        """Notes that no more octets will come from the peer.
+
+        Raises:
+            TlsError: If the peer did not say before that nothing follows: then
+                something may be missing, cut off by the peer or by somebody on
+                the way.
+        """
+        if self._is_peer_done:
+            return
+        self._check_failure()
+        self._fail(
+            self._closed_early(
+                "the connection ended without a notice (close_notify)" if self._is_established else "the connection ended during the handshake"
+            )
+        )
+        self._check_failure()
+
+    def _refuse_text(mut self, octet: UInt8) raises TlsError:
+        """Tells a client's plain HTTP from TLS by the first octet.
+
+        A method is in capitals (RFC 9110 section 9.1), and no content type of
+        a record is one (RFC 8446 section 5.1).
+        """
+        if self._choices and octet >= 65 and octet <= 90:
+            self._fail(
+                TlsError(
+                    materialize[PlainHttpRequest](),
+                    self._peer,
+                    "a request in plain text",
+                )
+            )
+            self._check_failure()
+
+    def _drain(mut self, mut output: Buffer):
+        var length = self._ssl.output_len()
+        if length > 0:
+            output.reserve(length)
+            output.commit(self._ssl.take_output(output.room()))
+
+    def _fail(mut self, var error: TlsError):
+        if not self._failure:
+            self._failure = error^
+
+    def _check_failure(self) raises TlsError:
+        if self._failure:
+            raise self._failure.value().copy()
+
+    def _closed_early(self, var found: String) -> TlsError:
+        return TlsError(materialize[ClosedEarly](), self._peer, found^)
+
+    def _explain(mut self) -> TlsError:
+        """Tells why OpenSSL has given the session up."""
+        var error = self._ssl.take_error("session")
+        var kind = kind_of_failure(error)
+        var code = verify_code(self._ssl)
+        if kind == CertificateRejected and code != 0:
+            return certificate_error(
+                code,
+                verify_text(self._ssl),
+                verified_chain(self._ssl),
+                self._peer,
+            )
+        # TLS 1.2 has no alert of its own for a missing certificate.
+        if (
+            kind == NoSharedCipher
+            and not self._shows_identity
+            and asks_for_certificate(self._ssl)
+        ):
+            kind = materialize[ClientCertificateRequired]()
+        return TlsError(kind, self._peer, error.text)
+
+    def _check_protocol(mut self):
+        """Holds a server to what it was offered (RFC 7301 section 3.1)."""
+        var protocol = self.alpn()
+        if self._choices or protocol.byte_length() == 0:
+            return
+        var at = 0
+        while at < len(self._offer):
+            var end = at + 1 + Int(self._offer[at])
+            if Span(self._offer)[at + 1 : end] == protocol.as_bytes():
+                return
+            at = end
+        self._fail(
+            TlsError(
+                materialize[AlpnRefused](),
+                self._peer,
+                "the server chose a protocol that was not offered",
+            )
+        )
+
+    def is_established(self) -> Bool:
+        """Tells whether the handshake is complete.
+
+        Returns:
+            True once plaintext can be written.
+        """
+        return self._is_established
+
+    def is_peer_done(self) -> Bool:
+        """Tells whether the peer has said that nothing follows.
+
+        Returns:
+            True after its close_notify.
+        """
+        return self._is_peer_done
+
+    def held_len(self) -> Int:
+        """Counts the plaintext that is decrypted and was not read yet.
+
+        Returns:
+            Bytes; 0 unless the room of the last read was full.
+        """
+        return self._ssl.held_len()
+
+    def version(self) -> String:
+        """Names the version that is spoken.
+
+        Returns:
+            "TLSv1.2" or "TLSv1.3".
+        """
+        return self._ssl.version()
+
+    def cipher(self) -> String:
+        """Names the cipher suite.
+
+        Returns:
+            Such as "TLS_AES_128_GCM_SHA256"; empty before it is agreed.
+        """
+        return self._ssl.suite()
+
+    def alpn(self) -> String:
+        """Names the application protocol that was agreed on.
+
+        Returns:
+            Such as "h2"; empty for none.
+        """
+        return self._ssl.protocol()
+
+    def server_name(self) -> String:
+        """Reads the host's name that the client has asked for.
+
+        Returns:
+            The name as it was sent: any text; empty for none.
+        """
+        return self._ssl.server_name()
+
+    def peer_subject(self) -> String:
+        """Reads whose certificate the peer has shown.
+
+        Returns:
+            The subject in the form of RFC 2253, such as "CN=a,O=b"; empty if
+            there was none. On a server it was verified.
+        """
+        return peer_subject(self._ssl)
+
+    def is_resumed(self) -> Bool:
+        """Tells whether the session went on from an earlier one.
+
+        Returns:
+            True if it did.
+        """
+        return self._ssl.is_resumed()
+
+    def ticket(self) -> List[UInt8]:
+        """Packs what a later session with the same server can go on from.
+
+        A server of TLS 1.3 sends it after the handshake, so read first. Keep
+        it as secret as a key.
+
+        Returns:
+            The ticket; empty if there is none.
+        """
+        if not self._is_established or self._failure:
+            return []
+        return take_ticket(self._ssl)
+
+    def resume(mut self, ticket: Span[UInt8, _]) -> Bool:
+        """Goes on from an earlier session, if the server still knows it.
+
+        The certificate is not verified again, so the ticket must come from a
+        session with the same host and the same configuration.
+
+        Args:
+            ticket: What its `ticket` gave.
+
+        Returns:
+            False if that is none; the handshake then is a full one.
+        """
+        if self._is_established or len(ticket) == 0:
+            return False
+        return resume(self._ssl, ticket)

@@ -1,0 +1,319 @@
+"""A TLS connection with calls that wait."""
+
+from flare.io.stream import Readable, Writable
+from flare.net.blocking_socket import READ_TIMEOUT_MS, WRITE_TIMEOUT_MS
+from flare.net.socket_addr import SocketAddr
+from flare.sys.deadline import Deadline
+from flare.tcp.stream import CONNECT_TIMEOUT_MS, TcpStream
+from flare.tls.client_context import TlsClientContext
+from flare.tls.config import TlsConfig
+from flare.tls.error import TlsError
+from flare.tls.server_context import TlsServerContext
+from flare.tls.session import TlsSession
+from flare.tls.transport import TlsTransport, connect_tcp
+
+comptime _PIECE_LEN = 65_536
+
+
+struct TlsStream(Readable, Writable):
+    """A connection over TLS; it is closed when its owner goes.
+
+    Call `close` when all is said: it tells the peer that nothing was cut off.
+    Each call has a deadline, as with `TcpStream`. Errors are of the type
+    `TlsError`; what the network says is in its field `network`.
+    """
+
+    comptime ReadError = TlsError
+    """What a failed read raises."""
+    comptime WriteError = TlsError
+    """What a failed write raises."""
+
+    var _transport: TlsTransport
+    var _read_timeout_ms: Int
+    var _write_timeout_ms: Int
+    # Where the ticket goes when the stream is closed, and under which name.
+    var _context: Optional[TlsClientContext]
+    var _ticket_key: String
+
+    def __init__(out self, var transport: TlsTransport):
+        """Takes over a connection; programs call `connect` or `accept`.
+
+        Args:
+            transport: The connection, after its handshake.
+        """
+        self._transport = transport^
+        self._read_timeout_ms = READ_TIMEOUT_MS
+        self._write_timeout_ms = WRITE_TIMEOUT_MS
+        self._context = None
+        self._ticket_key = String()
+
+    @staticmethod
+    def connect(
+        host: StringSpan,
+        port: UInt16,
+        config: TlsConfig = TlsConfig(),
+        timeout_ms: Int = CONNECT_TIMEOUT_MS,
+    ) raises TlsError -> Self:
+        """Connects to a server that speaks TLS, and verifies it.
+
+        A configuration is read anew for each call; make a `TlsClientContext`
+        for several connections.
+
+        Args:
+            host: A host name, or an address without brackets. Its certificate
+                must have it.
+            port: The port.
+            config: What to trust, show and offer.
+            timeout_ms: How long name lookup, connecting and handshake may take
+                together; negative for as long as it takes.
+
+        Returns:
+            The connection, ready to be written to.
+
+        Raises:
+            TlsError: If there is no connection, or the server is not trusted.
+        """
+        return Self.connect(host, port, TlsClientContext(config), timeout_ms)
+
+    @staticmethod
+    def connect(
+        host: StringSpan,
+        port: UInt16,
+        context: TlsClientContext,
+        timeout_ms: Int = CONNECT_TIMEOUT_MS,
+    ) raises TlsError -> Self:
+        """Connects to a server, going on from an earlier session if it can.
+
+        Args:
+            host: A host name, or an address without brackets.
+            port: The port.
+            context: What to trust, show and offer; it keeps the tickets.
+            timeout_ms: How long all of it may take together.
+
+        Returns:
+            The connection, ready to be written to.
+
+        Raises:
+            TlsError: If there is no connection, or the server is not trusted.
+        """
+        var deadline = Deadline(timeout_ms)
+        # A bad host is refused before a resolver sees it.
+        var session = context.session(host)
+        var key = String(host, ":", port)
+        _ = session.resume(Span(context.tickets.take(key)))
+        var transport = TlsTransport(
+            connect_tcp(host, port, timeout_ms), session^, String(host)
+        )
+        transport.shake_hands(deadline)
+        var stream = Self(transport^)
+        stream._context = context
+        stream._ticket_key = key^
+        return stream^
+
+    @staticmethod
+    def over(
+        var tcp: TcpStream,
+        host: StringSpan,
+        context: TlsClientContext,
+        timeout_ms: Int = CONNECT_TIMEOUT_MS,
+    ) raises TlsError -> Self:
+        """Speaks TLS as a client over a connection that is there already.
+
+        Args:
+            tcp: The connection, such as one through a proxy.
+            host: The server's name or address, for its certificate.
+            context: What to trust, show and offer.
+            timeout_ms: How long the handshake may take.
+
+        Returns:
+            The connection, ready to be written to.
+
+        Raises:
+            TlsError: If the handshake fails.
+        """
+        var deadline = Deadline(timeout_ms)
+        var transport = TlsTransport(tcp^, context.session(host), String(host))
+        transport.shake_hands(deadline)
+        return Self(transport^)
+
+    @staticmethod
+    def accept(
+        var tcp: TcpStream, context: TlsServerContext
+    ) raises TlsError -> Self:
+        """Speaks TLS as a server over a connection that was accepted.
+
+        Args:
+            tcp: The connection.
+            context: Certificates and rules; its configuration also says how
+                long the handshake may take.
+
+        Returns:
+            The connection, ready to be read from.
+
+        Raises:
+            TlsError: If the handshake fails.
+        """
+        var deadline = Deadline(context.config.handshake_timeout_ms)
+        var transport = TlsTransport(tcp^, context.session(), "the client")
+        transport.shake_hands(deadline)
+        return Self(transport^)
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises TlsError -> Int:
+        """Reads what is there, waiting for the first octet.
+
+        Args:
+            room: Where to; not empty.
+
+        Returns:
+            How many octets; 0 when the peer has said that nothing follows.
+
+        Raises:
+            TlsError: If the connection fails or the time is over
+                (`ConnectionFailed`), ends without notice (`ClosedEarly`), or
+                was tampered with.
+        """
+        if len(room) == 0:
+            return 0
+        var deadline = Deadline(self._read_timeout_ms)
+        while True:
+            var count = self._transport.decrypt(room)
+            if count > 0 or self._transport.session.is_peer_done():
+                return count
+            self._transport.receive(deadline)
+
+    def read(
+        mut self, start: MutPointer[UInt8, _], count: Int
+    ) raises TlsError -> Int:
+        """Reads as `read` does, to a place in memory.
+
+        Args:
+            start: Where to.
+            count: Room in bytes; a count below 1 reads nothing.
+
+        Returns:
+            How many octets; 0 when the peer has said that nothing follows.
+
+        Raises:
+            TlsError: As for the other `read`.
+        """
+        if count < 1:
+            return 0
+        # SAFETY: The caller vouches for `count` bytes behind the pointer, as
+        # in C; the pointer's origin keeps their owner alive during the call.
+        return self.read(Span(unsafe_ptr=start, length=count))
+
+    def write(mut self, octets: Span[UInt8, _]) raises TlsError -> Int:
+        """Writes octets, as `write_all` does.
+
+        Args:
+            octets: What to write.
+
+        Returns:
+            How many were taken: all.
+
+        Raises:
+            TlsError: If the connection fails or the time is over.
+        """
+        self.write_all(octets)
+        return len(octets)
+
+    def write_all(mut self, octets: Span[UInt8, _]) raises TlsError:
+        """Writes all octets; the timeout is for all of them together.
+
+        Args:
+            octets: What to write.
+
+        Raises:
+            TlsError: If the connection fails or the time is over; some of the
+                octets may have been sent.
+        """
+        var deadline = Deadline(self._write_timeout_ms)
+        var sent = 0
+        while sent < len(octets):
+            var end = min(sent + _PIECE_LEN, len(octets))
+            self._transport.send(octets[sent:end], deadline)
+            sent = end
+
+    def close(mut self):
+        """Tells the peer that nothing follows and closes the connection.
+
+        A second call does nothing. The peer may not be there to be told.
+        """
+        if not self._transport.tcp.is_open():
+            return
+        self._keep_ticket()
+        self._transport.close()
+
+    def _keep_ticket(mut self):
+        if self._context:
+            self._context.value().tickets.put(
+                self._ticket_key, self._transport.session.ticket()
+            )
+
+    def is_open(self) -> Bool:
+        """Tells whether the connection has not been closed on this side.
+
+        Returns:
+            False after `close`.
+        """
+        return self._transport.tcp.is_open()
+
+    def set_read_timeout(mut self, timeout_ms: Int):
+        """Chooses how long one read may take.
+
+        Args:
+            timeout_ms: Milliseconds; negative (`NO_TIMEOUT_MS`) waits as long
+                as it takes.
+        """
+        self._read_timeout_ms = timeout_ms
+
+    def set_write_timeout(mut self, timeout_ms: Int):
+        """Chooses how long one `write` or `write_all` may take.
+
+        Args:
+            timeout_ms: As for `set_read_timeout`.
+        """
+        self._write_timeout_ms = timeout_ms
+
+    def session(ref self) -> ref[self._transport.session] TlsSession:
+        """Lends the session: version, cipher, protocol, peer, resumption.
+
+        Returns:
+            The session.
+        """
+        return self._transport.session
+
+    def alpn(self) -> String:
+        """Names the application protocol that was agreed on.
+
+        Returns:
+            Such as "h2"; empty for none.
+        """
+        return self._transport.session.alpn()
+
+    def peer_addr(self) -> SocketAddr:
+        """Gives the address of the other side.
+
+        Returns:
+            The address that answered.
+        """
+        return self._transport.tcp.peer_addr()
+
+    def local_addr(self) raises TlsError -> SocketAddr:
+        """Reads the address of the own side.
+
+        Returns:
+            The address.
+
+        Raises:
+            TlsError: If the connection is closed.
+        """
+        return self._transport.tcp.local_addr()
+
+    def number(self) -> Int32:
+        """Lends the descriptor, which is non-blocking, for a reactor.
+
+        Returns:
+            The number, good while this stream lives; -1 if closed.
+        """
+        return self._transport.tcp.number()

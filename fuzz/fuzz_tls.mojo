@@ -1,0 +1,146 @@
+"""Fuzzes TLS sessions: whatever arrives ends in a kind of error and stays so,
+however the octets are cut."""
+
+from flare.bytes.buffer import Buffer
+from flare.tls.client_context import TlsClientContext
+from flare.tls.config import TlsConfig
+from flare.tls.error import TlsError
+from flare.tls.server_config import TlsServerConfig
+from flare.tls.server_context import TlsServerContext
+from flare.tls.session import TlsSession
+from fuzz.engine import Target, cut_points, fuzz_main, octets_from_hex
+from tests.support.certificates import certificate
+from tests.support.tls_pair import TlsPair, kind_name
+
+comptime HELLO = "1603010117010001130303fd0105523ee81569b50ada4cfcb5aa11c30a375d5873accb4ce6e974372f937c205045037c48e135d8f6a744191b5f82e9533dbc84a468c0f86c574449883bed860014130113021303c02bc02fc02cc030cca9cca800ff010000b60000000e000c0000096c6f63616c686f7374000b000403000102000a00160014001d0017001e0019001801000101010201030104002300000010000b000908687474702f312e310016000000170000000d002a0028040305030603080708080809080a080b080408050806040105010601030303010302040205020602002b00050403040303002d00020101003300260024001d0020e3bae64b671a31662276aad74bd03443e85fc3ebd36958b537d16e2ed80e1b39"
+"""What a client of flare sends first."""
+
+# The first octet of an input says whom the rest is for; anything else patches
+# the records of a sound session, in pairs of a place and what is xor-ed there.
+comptime _SERVER = UInt8(0)
+comptime _CLIENT = UInt8(1)
+comptime _ESTABLISHED = UInt8(2)
+
+
+@fieldwise_init
+struct TlsTarget(Target):
+    """No crash, a lasting failure, split invariance."""
+
+    var client: TlsClientContext
+    """Makes clients."""
+    var server: TlsServerContext
+    """Makes servers."""
+
+    def seeds(self) -> List[String]:
+        """Lists what peers may send."""
+        return [
+            octets_from_hex("00" + HELLO),
+            octets_from_hex(
+                "01 16 0303 002a 02 000026 0303 00112233445566778899aabbccddeeff 00112233445566778899aabbccddeeff 00 c02b 00"
+            ),
+            octets_from_hex("01 15 0303 0002 0228"),
+            octets_from_hex(
+                "02 17 0303 0012 000102030405060708090a0b0c0d0e0f1011"
+            ),
+            octets_from_hex("02 15 0303 0002 0100 17 0303 0001 00"),
+            octets_from_hex("03"),
+            octets_from_hex("03 0301 0a80"),
+        ]
+
+    def run(mut self, input: Span[UInt8, _]) raises:
+        """Compares the whole with the pieces."""
+        if len(input) == 0:
+            return
+        var whole = self._outcome(input, List[Int]())
+        var pieces = self._outcome(input, cut_points(input))
+        if whole != pieces:
+            raise Error("whole: ", whole, " in pieces: ", pieces)
+
+    def _outcome(
+        mut self, input: Span[UInt8, _], cuts: List[Int]
+    ) raises -> String:
+        if input[0] == _SERVER:
+            return _feed(self.server.session(), input[1:], cuts)
+        if input[0] == _CLIENT:
+            return _feed(self.client.session("localhost"), input[1:], cuts)
+        var pair = TlsPair(
+            self.client.session("localhost"), self.server.session()
+        )
+        if pair.shake_hands() != "ok":
+            raise Error("no handshake")
+        if input[0] == _ESTABLISHED:
+            return _feed(pair^.take_server(), input[1:], cuts)
+        pair.client.write("first".as_bytes(), pair.to_server)
+        pair.client.write("second".as_bytes(), pair.to_server)
+        pair.client.close(pair.to_server)
+        var octets = List(pair.to_server.span())
+        for index in range(1, len(input) - 1, 2):
+            octets[Int(input[index]) % len(octets)] ^= input[index + 1]
+        return _feed(pair^.take_server(), Span(octets), cuts)
+
+
+def _feed(
+    var session: TlsSession, octets: Span[UInt8, _], cuts: List[Int]
+) raises -> String:
+    var input = Buffer()
+    var output = Buffer()
+    var text = String()
+    var error: Optional[TlsError] = None
+    var start = 0
+    for index in range(len(cuts) + 1):
+        var end = min(
+            cuts[index] if index < len(cuts) else len(octets), len(octets)
+        )
+        input.append(octets[start:end])
+        start = end
+        error = _receive(session, input, output, text)
+        if error:
+            break
+    if error and kind_name(_receive(session, input, output, text)) != kind_name(
+        error
+    ):
+        raise Error("an error that does not last: ", error.value())
+    return String(
+        text,
+        "|",
+        kind_name(error),
+        "|",
+        session.is_established(),
+        session.is_peer_done(),
+    )
+
+
+def _receive(
+    mut session: TlsSession,
+    mut input: Buffer,
+    mut output: Buffer,
+    mut text: String,
+) -> Optional[TlsError]:
+    var room = List[UInt8](length=1_000, fill=0)
+    try:
+        while True:
+            var count = session.read(input, output, Span(room))
+            if count == 0:
+                return None
+            text += String(from_utf8_lossy=Span(room)[0:count])
+    except error:
+        return error^
+
+
+def main() raises:
+    """Runs the target."""
+    fuzz_main(
+        "tls",
+        TlsTarget(
+            TlsClientContext(
+                TlsConfig(ca_file=certificate("root.pem"), alpn=["http/1.1"])
+            ),
+            TlsServerContext(
+                TlsServerConfig(
+                    certificate("good_chain.pem"),
+                    certificate("good.key"),
+                    alpn=["http/1.1"],
+                )
+            ),
+        ),
+    )

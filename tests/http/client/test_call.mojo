@@ -1,0 +1,274 @@
+"""What a request looks like on its way: URLs, credentials, heads."""
+
+from flare.bytes.buffer import Buffer
+from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
+from flare.http.client.call import Call, Upload
+from flare.http.client.client_request import ClientRequest
+from flare.http.client.client_response import ClientResponse
+from flare.http.client.config import ClientConfig
+from flare.http.client.endpoint import Endpoint
+from flare.http.client.error import (
+    BadRequest,
+    BadUrl,
+    ClientError,
+    Phase,
+    TooManyRedirects,
+)
+from flare.http.client.proxy import Proxy
+from flare.http.client.request_body import RequestBody
+from flare.http.client.request_url import parse_request_url, request_url
+from flare.http.message.form import FormData
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.url import Url
+from std.testing import assert_equal, assert_false, assert_true
+
+
+def _config() -> ClientConfig:
+    var config = ClientConfig()
+    config.headers = HeaderMap()
+    return config^
+
+
+def _call(
+    method: String, url: String, var body: RequestBody = RequestBody()
+) raises -> Call:
+    var request = ClientRequest(method, url, body^)
+    return Call(request^, Url.parse(url), Upload(), _config())
+
+
+def _head(call: Call) raises -> String:
+    var out = Buffer()
+    call.write_head(out, _config())
+    return String(StringSpan(unsafe_from_utf8=out.span()))
+
+
+@fieldwise_init
+struct _Joined(Copyable, Movable):
+    var base: StaticString
+    var url: StaticString
+    var whole: StaticString
+
+
+def test_urls_are_appended_to_the_base() raises:
+    var rows: List[_Joined] = [
+        _Joined("http://a", "/b", "http://a/b"),
+        _Joined("http://a/", "/b", "http://a/b"),
+        _Joined("http://a/v1", "/b?c", "http://a/v1/b?c"),
+        _Joined("http://a/v1/", "b", "http://a/v1/b"),
+        _Joined("http://a/v1", "", "http://a/v1"),
+        _Joined("http://a/v1", "?c", "http://a/v1?c"),
+        _Joined("http://a/v1", "//evil/b", "http://a/v1//evil/b"),
+        _Joined("http://a/v1", "javascript:x", "http://a/v1/javascript:x"),
+        _Joined("http://a/v1", "/b?u=http://c", "http://a/v1/b?u=http://c"),
+        _Joined("http://u:p@a/v1", "/b", "http://a/v1/b"),
+        _Joined("http://a/v1", "https://c/d", "https://c/d"),
+    ]
+    for row in rows:
+        var base = Optional(Url.parse(row.base))
+        var url = request_url(base, ClientRequest("GET", String(row.url)))
+        assert_equal(String(url), row.whole, row.url)
+
+
+def test_query_is_appended() raises:
+    var request = ClientRequest("GET", "http://a/b?c=d#e")
+    request.add_query("x y", "1&2")
+    request.add_query("z", "\u00e4")
+    assert_equal(
+        String(request_url(None, request)),
+        "http://a/b?c=d&x+y=1%262&z=%C3%A4#e",
+    )
+    request.url = "http://a"
+    assert_equal(
+        String(request_url(None, request)), "http://a/?x+y=1%262&z=%C3%A4"
+    )
+
+
+def test_what_is_no_url() raises:
+    for bad in ["/b", "http://", "http://a:x/", "http://u:secret@[x/", ""]:
+        try:
+            _ = request_url(None, ClientRequest("GET", bad))
+        except error:
+            assert_true(error.kind == BadUrl, bad)
+            assert_true("secret" not in String(error), bad)
+            continue
+        raise Error(bad, " was taken")
+
+
+def test_endpoints() raises:
+    var endpoint = Endpoint.of(Url.parse("http://Example.COM/a"))
+    assert_equal(endpoint.name(), "example.com:80")
+    endpoint = Endpoint.of(Url.parse("https://[::1]:8443/"))
+    assert_equal(endpoint.name(), "::1:8443")
+    assert_true(endpoint.is_tls)
+    endpoint = Endpoint.of(Url.parse("http+unix://%2Frun%2Fa%20b.sock/x?y"))
+    assert_equal(endpoint.host, "/run/a b.sock")
+    assert_true(endpoint.is_unix)
+    for bad in ["ftp://a/", "ws://a/", "mailto:a", "http+unix:///x"]:
+        try:
+            _ = _endpoint(bad)
+        except error:
+            assert_true(error.kind == BadUrl, bad)
+            continue
+        raise Error(bad, " was taken")
+
+
+def _endpoint(text: String) raises ClientError -> Endpoint:
+    return Endpoint.of(parse_request_url(text))
+
+
+def test_heads() raises:
+    assert_equal(
+        _head(_call("GET", "http://a:81/b?c#d")),
+        "GET /b?c HTTP/1.1\r\nHost: a:81\r\n\r\n",
+    )
+    assert_equal(
+        _head(_call("POST", "http://a")),
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+    )
+    assert_equal(
+        _head(_call("GET", "http+unix://%2Frun%2Fx/y")),
+        "GET /y HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    )
+    var call = _call("GET", "http://u:p@a/")
+    call.set_credentials(Credentials())
+    assert_equal(
+        _head(call),
+        "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Basic dTpw\r\n\r\n",
+    )
+
+
+def test_content_says_what_it_is() raises:
+    var form = FormData()
+    form.add("a", "b c")
+    var bodies: List[RequestBody] = [
+        RequestBody('{"k": 1}'),
+        RequestBody([UInt8(1), 2]),
+        RequestBody(form),
+    ]
+    var types: List[String] = [
+        "application/json",
+        "application/octet-stream",
+        "application/x-www-form-urlencoded",
+    ]
+    for index in range(len(bodies)):
+        var call = _call("PUT", "http://a/", bodies[index].copy())
+        call.set_content_type()
+        var head = _head(call)
+        assert_true(String("Content-Type: ", types[index], "\r\n") in head)
+        var length = String("Content-Length: ", len(bodies[index].content))
+        assert_true(length in head, head)
+    var own = _call("PUT", "http://a/", bodies[0].copy())
+    own.headers.set("content-type", "text/x")
+    own.set_content_type()
+    assert_true("Content-Type: text/x\r\n" in _head(own))
+
+
+def test_credentials() raises:
+    var call = _call("GET", "http://a/")
+    call.set_credentials(BearerAuth("tok"))
+    assert_true("Authorization: Bearer tok\r\n" in _head(call))
+    # The request's own field wins.
+    call = _call("GET", "http://a/")
+    call.headers.set("authorization", "Own x")
+    call.set_credentials(BasicAuth("Aladdin", "open sesame"))
+    assert_true("authorization: Own x\r\n" in _head(call))
+    # RFC 7617 section 2.
+    call = _call("GET", "http://a/")
+    call.set_credentials(BasicAuth("Aladdin", "open sesame"))
+    assert_true("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n" in _head(call))
+    try:
+        call = _call("GET", "http://a/")
+        call.set_credentials(BearerAuth("tok\r\nX: y"))
+    except error:
+        assert_true("tok" not in String(error), String(error))
+        return
+    raise Error("a line end was taken")
+
+
+def test_proxies_get_the_absolute_form() raises:
+    var config = _config()
+    config.proxy = Proxy("http://u:p@proxy:3128")
+    var request = ClientRequest("GET", "http://a/b?c#d")
+    var call = Call(request^, Url.parse("http://x:y@a/b?c#d"), Upload(), config)
+    var out = Buffer()
+    call.write_head(out, config)
+    assert_equal(
+        String(StringSpan(unsafe_from_utf8=out.span())),
+        "GET http://a/b?c HTTP/1.1\r\nHost: a\r\nProxy-Authorization: Basic dTpw\r\n\r\n",
+    )
+    assert_equal(call.endpoint.proxy, "proxy:3128")
+
+
+def _redirect(location: String, status: Int) raises -> ClientResponse:
+    var response = ClientResponse(Url.parse("http://a/"))
+    response.status = status
+    response.headers.set("Location", location)
+    return response^
+
+
+def test_redirections_within_an_origin_keep_credentials() raises:
+    var call = _call("POST", "http://a/b", '{"k": 1}')
+    call.set_content_type()
+    call.set_credentials(BearerAuth("tok"))
+    var response = _redirect("/c", 307)
+    assert_true(call.will_follow(response))
+    call.follow(response, _config())
+    var head = _head(call)
+    assert_true(head.startswith("POST /c HTTP/1.1\r\nHost: a\r\n"), head)
+    assert_true("Bearer tok" in head and "Content-Length: 8" in head, head)
+    call.follow(_redirect("/d", 303), _config())
+    head = _head(call)
+    assert_equal(
+        head,
+        "GET /d HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer tok\r\n\r\n",
+    )
+    assert_equal(call.redirect_count, 2)
+
+
+def test_credentials_never_leave_their_origin() raises:
+    for location in ["http://b/", "https://a/", "http://a:81/", "//b"]:
+        var call = _call("GET", "http://a/")
+        call.headers.set("Cookie", "a=b")
+        call.headers.set("Host", "own")
+        call.set_credentials(BearerAuth("tok"))
+        call.follow(_redirect(location, 302), _config())
+        var head = _head(call)
+        assert_true("tok" not in head and "a=b" not in head, head)
+        assert_true("own" not in head, head)
+        # They do not come back with the origin.
+        call.follow(_redirect("http://a/", 302), _config())
+        assert_true("tok" not in _head(call))
+
+
+def test_too_many_redirections() raises:
+    var config = _config()
+    config.max_redirects = 2
+    var request = ClientRequest("GET", "http://a/")
+    var call = Call(request^, Url.parse("http://a/"), Upload(), config)
+    var response = _redirect("/", 302)
+    call.follow(response, config)
+    call.follow(response, config)
+    try:
+        call.follow(response, config)
+    except error:
+        assert_true(error.kind == TooManyRedirects)
+        assert_true(error.phase == Phase.REDIRECT)
+        return
+    raise Error("a third one was followed")
+
+
+def test_streamed_content_goes_out_once() raises:
+    var request = ClientRequest("PUT", "http://a/")
+    var call = Call(request^, Url.parse("http://a/"), Upload(5), _config())
+    assert_true("Content-Length: 5\r\n" in _head(call))
+    assert_true(call.describe_failure(False, False).may_repeat())
+    assert_false(call.describe_failure(True, False).may_repeat())
+    var kept = _redirect("/b", 307)
+    try:
+        call.follow(kept, _config())
+    except error:
+        assert_true(error.kind == BadRequest)
+        call.follow(_redirect("/b", 303), _config())
+        assert_equal(_head(call), "GET /b HTTP/1.1\r\nHost: a\r\n\r\n")
+        return
+    raise Error("the content was sent again")

@@ -1,0 +1,41 @@
+"""Configurations that cannot work are refused with a reason."""
+
+from flare.http.client.client import HttpClient
+from flare.http.client.config import ClientConfig
+from flare.http.client.error import BadRequest
+from flare.http.h1.limits import HeadLimits
+from std.testing import assert_equal, assert_true
+
+
+def test_the_default_is_finite_and_works() raises:
+    var config = ClientConfig()
+    assert_equal(config.problem(), "")
+    for timeout_ms in [
+        config.connect_timeout_ms,
+        config.read_timeout_ms,
+        config.write_timeout_ms,
+        config.total_timeout_ms,
+    ]:
+        assert_true(timeout_ms > 0)
+    assert_equal(config.max_redirects, 10)
+    assert_equal(config.max_retries, 0)
+
+
+def test_problems_name_the_field() raises:
+    var config = ClientConfig()
+    config.head_limits = HeadLimits(8_192, 60_000, 100)
+    assert_true("head_limits" in config.problem())
+    config.head_limits = HeadLimits(8_192, 8_192, 0)
+    assert_true("head_limits" in config.problem())
+    config = ClientConfig()
+    config.max_redirects = -1
+    assert_true("max_redirects" in config.problem())
+    config = ClientConfig()
+    config.max_decoded_size = -1
+    assert_true("sizes" in config.problem())
+    try:
+        _ = HttpClient(config=config^)
+    except error:
+        assert_true(error.kind == BadRequest)
+        return
+    raise Error("it was taken")

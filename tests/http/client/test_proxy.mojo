@@ -1,0 +1,86 @@
+"""Proxies and their exceptions."""
+
+from flare.http.client.endpoint import Endpoint
+from flare.http.client.error import ClientError, Phase
+from flare.http.client.no_proxy import NoProxy
+from flare.http.client.proxy import Proxy, ProxySettings
+from std.testing import assert_equal, assert_false, assert_true
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var list: StaticString
+    var host: StaticString
+    var port: UInt16
+    var is_covered: Bool
+
+
+def test_exceptions() raises:
+    var rows: List[_Row] = [
+        _Row("", "a.b", 80, False),
+        _Row(" , ,", "a.b", 80, False),
+        _Row("*", "a.b", 80, True),
+        _Row("c, *", "a.b", 80, True),
+        _Row("a.b", "a.b", 80, True),
+        _Row("a.b", "A.B", 80, True),
+        _Row("a.b", "a.b.", 80, True),
+        _Row("a.b", "x.a.b", 80, True),
+        _Row("a.b", "xa.b", 80, False),
+        _Row("a.b", "b", 80, False),
+        _Row(".a.b", "x.a.b", 80, True),
+        _Row(".a.b", "a.b", 80, True),
+        _Row("*.a.b", "x.a.b", 80, True),
+        _Row("a.b:81", "a.b", 80, False),
+        _Row("a.b:81", "a.b", 81, True),
+        _Row("a.b:x", "a.b", 80, False),
+        _Row("10.0.0.1", "10.0.0.1", 80, True),
+        _Row("10.0.0.1:80", "10.0.0.1", 80, True),
+        _Row("10.0.0.1:81", "10.0.0.1", 80, False),
+        _Row("10.0.0.0/8", "10.9.9.9", 80, True),
+        _Row("10.0.0.0/8", "11.0.0.0", 80, False),
+        _Row("0.1", "10.0.0.1", 80, False),
+        _Row("::1", "::1", 80, True),
+        _Row("[::1]", "0:0::1", 80, True),
+        _Row("[::1]:81", "::1", 81, True),
+        _Row("fe80::/10", "fe80::5", 80, True),
+        _Row("localhost,10.0.0.0/8 , .x", "a.x", 80, True),
+    ]
+    for row in rows:
+        var name = String(row.list, " for ", row.host, ":", row.port)
+        assert_equal(
+            NoProxy(row.list).covers(row.host, row.port), row.is_covered, name
+        )
+
+
+def test_urls_of_proxies() raises:
+    var proxy = Proxy("http://us%65r:p%40ss@proxy.example:3128")
+    assert_equal(proxy.name(), "proxy.example:3128")
+    assert_equal(proxy.credentials.field_value(), "Basic dXNlcjpwQHNz")
+    assert_equal(Proxy("proxy.example").name(), "proxy.example:80")
+    assert_equal(Proxy("[::1]:3128").host, "::1")
+    assert_false(Bool(Proxy("p:1").credentials))
+    for bad in ["https://p", "socks5://p", "http://", "http://u:secret@[p"]:
+        try:
+            _ = Proxy(StringSpan(bad))
+        except error:
+            assert_true(
+                error.phase == Phase.PROXY or error.phase == Phase.REQUEST
+            )
+            assert_true("secret" not in String(error))
+            continue
+        raise Error(bad, " was taken")
+
+
+def test_choice() raises:
+    var settings = ProxySettings(Proxy("p:1"), NoProxy("b"))
+    assert_equal(settings.choose(Endpoint("a", 80)).value().name(), "p:1")
+    assert_false(Bool(settings.choose(Endpoint("b", 80))))
+    var tls = Endpoint("a", 443)
+    tls.is_tls = True
+    assert_equal(settings.choose(tls).value().name(), "p:1")
+    settings.https = None
+    assert_false(Bool(settings.choose(tls)))
+    var unix = Endpoint("/a", 0)
+    unix.is_unix = True
+    assert_false(Bool(settings.choose(unix)))
+    assert_false(Bool(ProxySettings().choose(tls)))

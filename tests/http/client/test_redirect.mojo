@@ -1,0 +1,131 @@
+"""Redirections: where they lead, with which method, and with what
+(RFC 9110 section 15.4)."""
+
+from flare.http.client.error import ClientError, Phase, RedirectRefused
+from flare.http.client.redirect import (
+    drop_content_fields,
+    drop_credentials,
+    is_redirect,
+    redirect_url,
+    redirected_method,
+)
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.url import Url
+from std.testing import assert_equal, assert_false, assert_true
+
+
+@fieldwise_init
+struct _Method(Copyable, Movable):
+    var rule: StaticString
+    var status: Int
+    var method: StaticString
+    var next: StaticString
+
+
+def test_methods() raises:
+    var rows: List[_Method] = [
+        _Method("9110-15.4.2 301", 301, "POST", "GET"),
+        _Method("9110-15.4.2 301", 301, "GET", "GET"),
+        _Method("9110-15.4.2 301", 301, "PUT", "PUT"),
+        _Method("9110-15.4.2 301", 301, "HEAD", "HEAD"),
+        _Method("9110-15.4.3 302", 302, "POST", "GET"),
+        _Method("9110-15.4.3 302", 302, "DELETE", "DELETE"),
+        _Method("9110-15.4.4 303", 303, "POST", "GET"),
+        _Method("9110-15.4.4 303", 303, "PUT", "GET"),
+        _Method("9110-15.4.4 303", 303, "HEAD", "HEAD"),
+        _Method("9110-15.4.8 307", 307, "POST", "POST"),
+        _Method("9110-15.4.9 308", 308, "PATCH", "PATCH"),
+    ]
+    for row in rows:
+        assert_true(is_redirect(row.status), row.rule)
+        assert_equal(
+            redirected_method(row.status, String(row.method)),
+            row.next,
+            String(row.rule, " ", row.method),
+        )
+    for status in [200, 201, 300, 304, 305, 306, 309, 400]:
+        assert_false(is_redirect(status), String(status))
+
+
+@fieldwise_init
+struct _Location(Copyable, Movable):
+    var rule: StaticString
+    var base: StaticString
+    var location: StaticString
+    var next: StaticString
+    """Empty if the location is refused."""
+
+
+def test_locations() raises:
+    var rows: List[_Location] = [
+        _Location("9110-10.2.2", "http://a/b/c?d", "/e", "http://a/e"),
+        _Location("9110-10.2.2", "http://a/b/c", "d?e", "http://a/b/d?e"),
+        _Location("9110-10.2.2", "http://a/b", "//c/d", "http://c/d"),
+        _Location("9110-10.2.2", "http://a/b", "https://c", "https://c/"),
+        _Location("9110-10.2.2", "https://a/b", "http://c", "http://c/"),
+        _Location("empty", "http://a/b?c", "", "http://a/b?c"),
+        _Location("9110-10.2.2 fragment", "http://a/#x", "/b", "http://a/b#x"),
+        _Location("own fragment", "http://a/#x", "/b#y", "http://a/b#y"),
+        _Location("file", "http://a/", "file:///etc/passwd", ""),
+        _Location("ftp", "http://a/", "ftp://a/b", ""),
+        _Location("javascript", "http://a/", "javascript:alert(1)", ""),
+        _Location("data", "http://a/", "data:,x", ""),
+        _Location("socket", "http://a/", "http+unix://%2Frun%2Fx/", ""),
+        _Location("9110-4.2.4 user", "http://a/", "http://u@a/", ""),
+        _Location("9110-4.2.4 password", "http://a/", "//u:p@b/", ""),
+        _Location("no URL", "http://a/", "http://[1", ""),
+        _Location(
+            "same socket",
+            "http+unix://%2Frun%2Fx/a",
+            "/b",
+            "http+unix://%2Frun%2Fx/b",
+        ),
+        _Location("other socket", "http+unix://%2Fa/", "http+unix://%2Fb/", ""),
+    ]
+    for row in rows:
+        var name = String(row.rule, ": ", row.location)
+        var found = String()
+        try:
+            found = String(_follow(row.base, row.location))
+        except error:
+            assert_true(error.phase == Phase.REDIRECT, name)
+            assert_true(error.kind == RedirectRefused, name)
+        assert_equal(found, row.next, name)
+
+
+def _follow(
+    base: StaticString, location: StaticString
+) raises ClientError -> Url:
+    var url: Url
+    try:
+        url = Url.parse(base)
+    except error:
+        raise ClientError(Phase.REQUEST, RedirectRefused, String(error))
+    return redirect_url(url, location)
+
+
+def _headers() raises -> HeaderMap:
+    var headers = HeaderMap()
+    headers.set("Authorization", "Basic x")
+    headers.set("COOKIE", "a=b")
+    headers.set("proxy-authorization", "y")
+    headers.set("Host", "h")
+    headers.set("Content-Type", "text/x")
+    headers.set("Content-Encoding", "gzip")
+    headers.set("X-Own", "z")
+    return headers^
+
+
+def test_what_stays_behind() raises:
+    var headers = _headers()
+    drop_credentials(headers)
+    assert_equal(
+        String(headers),
+        "Content-Type: text/x\nContent-Encoding: gzip\nX-Own: z\n",
+    )
+    headers = _headers()
+    drop_content_fields(headers)
+    assert_equal(
+        String(headers),
+        "Authorization: Basic x\nCOOKIE: a=b\nproxy-authorization: y\nHost: h\nX-Own: z\n",
+    )

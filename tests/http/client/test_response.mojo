@@ -1,0 +1,70 @@
+"""Responses as a caller sees them."""
+
+from flare.http.client.auth import challenge_schemes
+from flare.http.client.client_response import ClientResponse
+from flare.http.client.response_builder import ResponseBuilder
+from flare.http.h1.limits import HeadLimits
+from flare.http.h1.response_exchange import ResponseExchange
+from flare.http.message.body import Body
+from flare.http.message.url import Url
+from std.testing import assert_equal, assert_false, assert_true
+
+
+def _response(status: Int) raises -> ClientResponse:
+    var response = ClientResponse(Url.parse("http://u:p@h/a?b#c"))
+    response.status = status
+    response.reason = "Why"
+    return response^
+
+
+def test_status_tells_success() raises:
+    assert_true(_response(200).ok())
+    assert_true(_response(304).ok())
+    assert_false(_response(400).ok())
+    _response(399).raise_for_status()
+    try:
+        _response(404).raise_for_status()
+    except error:
+        assert_equal(String(error), "http://h/a?b: the server answered 404 Why")
+        return
+    raise Error("404 was good")
+
+
+def test_schemes_that_are_not_spoken_are_named() raises:
+    assert_equal(
+        challenge_schemes('Digest realm="a, b", qop="auth", Basic realm="c"'),
+        "Digest, Basic",
+    )
+    assert_equal(challenge_schemes("Negotiate"), "Negotiate")
+    var response = _response(401)
+    response.headers.append("WWW-Authenticate", 'Digest realm="x"')
+    try:
+        response.raise_for_status()
+    except error:
+        assert_true("it accepts Digest and this client" in String(error))
+        return
+    raise Error("401 was good")
+
+
+def test_content() raises:
+    var response = _response(200)
+    response.body = Body('{"a": {"b": "c"}}')
+    assert_equal(response.json()["a"]["b"].string_value(), "c")
+    assert_equal(response.text(), '{"a": {"b": "c"}}')
+
+
+def test_fields_that_are_not_utf8() raises:
+    var exchange = ResponseExchange(0)
+    exchange.begin("GET")
+    exchange.input.append("HTTP/1.1 500 Gr".as_bytes())
+    exchange.input.append_octet(0xFC)
+    exchange.input.append("n\r\nA: \u00e4\r\nB: ".as_bytes())
+    exchange.input.append_octet(0xE4)
+    exchange.input.append("\r\n\r\n".as_bytes())
+    _ = exchange.advance(HeadLimits(100, 100, 10))
+    var builder = ResponseBuilder(Url.parse("http://h/"), 0)
+    builder.take_head(exchange)
+    var response = builder^.take_response()
+    assert_equal(response.reason, "Gr\ufffdn")
+    assert_equal(response.headers["a"], "\u00e4")
+    assert_equal(response.headers["b"], "\u00e4")

@@ -1,0 +1,117 @@
+"""What comes out of a client connection, as text that can be compared."""
+
+from flare.bytes.escape import write_escaped
+from flare.http.h1.limits import HeadLimits
+from flare.http.h1.response_exchange import ResponseExchange
+from flare.http.h1.response_progress import ResponseProgress
+from flare.http.message.method import Method
+
+
+struct ResponseLog(Movable):
+    """A client that asks the same question again and again."""
+
+    var exchange: ResponseExchange
+    """The connection's core."""
+    var text: String
+    """`(status)` for an interim response, `[...]` for a final one, `!` where
+    the connection is not reusable, `<rule @offset>` for a refusal."""
+    var limit: Int
+    """Most content of a response in bytes."""
+    var method: Method
+    """The method of every request."""
+    var is_single: Bool
+    """True to look at one response only; whether octets behind it are seen
+    depends on how they arrive."""
+    var _is_over: Bool
+    var _is_switching: Bool
+
+    def __init__(
+        out self,
+        method: Method = "GET",
+        limit: Int = 1000,
+        is_switching: Bool = False,
+    ):
+        """Sends the first request.
+
+        Args:
+            method: The method of every request.
+            limit: Most content of a response in bytes.
+            is_switching: True to ask for another protocol.
+        """
+        self.exchange = ResponseExchange(16)
+        self.text = String()
+        self.limit = limit
+        self.method = method
+        self.is_single = False
+        self._is_over = False
+        self._is_switching = is_switching
+        self._begin()
+
+    def _begin(mut self):
+        try:
+            self.exchange.begin(self.method, self._is_switching)
+            self.exchange.max_body_size = self.limit
+            self.exchange.end_request()
+        except error:
+            self.text.write("<", error.rule.number, " @", error.offset, ">")
+            self._is_over = True
+
+    def feed(mut self, octets: Span[UInt8, _]):
+        """Receives octets and takes out what is complete.
+
+        Args:
+            octets: What arrives.
+        """
+        if not self._is_over:
+            self.exchange.input.append(octets)
+            self._drain()
+
+    def close(mut self):
+        """Sees the server close the connection."""
+        if not self._is_over:
+            self.exchange.close_input()
+            self._drain()
+
+    def is_idle(self) -> Bool:
+        """Tells whether no part of a response is here.
+
+        Returns:
+            True between responses.
+        """
+        return not self._is_over and not self.exchange.has_begun()
+
+    def _drain(mut self):
+        while not self._is_over:
+            var progress: ResponseProgress
+            try:
+                progress = self.exchange.advance(HeadLimits(64, 8192, 100))
+            except error:
+                self.text.write("<", error.rule.number, " @", error.offset, ">")
+                self._is_over = True
+                return
+            if progress == ResponseProgress.NEEDS_OCTETS:
+                return
+            self._describe(progress)
+
+    def _describe(mut self, progress: ResponseProgress):
+        ref exchange = self.exchange
+        if progress == ResponseProgress.INTERIM:
+            self.text.write("(", exchange.head.status, ")")
+        elif progress == ResponseProgress.HEAD_READY:
+            self.text.write("[", exchange.head.status, " ")
+            self.text.write(String(from_utf8_lossy=exchange.reason()), " 1.")
+            self.text.write(exchange.head.minor_version, "\n")
+            self.text.write(exchange.fields(), "|")
+        elif progress == ResponseProgress.CONTENT:
+            # One at a time: long text would be cut short.
+            for index in range(len(exchange.content())):
+                write_escaped(exchange.content()[index : index + 1], self.text)
+        elif self.is_single:
+            self.text.write("|", exchange.trailers(), "]")
+            self._is_over = True
+        elif exchange.is_reusable():
+            self.text.write("|", exchange.trailers(), "]\n")
+            self._begin()
+        else:
+            self.text.write("|", exchange.trailers(), "]!\n")
+            self._is_over = True

@@ -1,0 +1,142 @@
+"""A TLS client and a TLS server that talk in memory."""
+
+from flare.bytes.buffer import Buffer
+from flare.tls.error import TlsError
+from flare.tls.session import TlsSession
+
+comptime _ROUND_COUNT_MAX = 12
+
+
+struct TlsPair(Movable):
+    """Two sessions, with what is under way between them."""
+
+    var client: TlsSession
+    """One side."""
+    var server: TlsSession
+    """The other side."""
+    var to_client: Buffer
+    """What the server has sent."""
+    var to_server: Buffer
+    """What the client has sent."""
+    var client_error: Optional[TlsError]
+    """What the client has raised."""
+    var server_error: Optional[TlsError]
+    """What the server has raised."""
+
+    def __init__(out self, var client: TlsSession, var server: TlsSession):
+        """Makes a pair that has not talked yet.
+
+        Args:
+            client: One side.
+            server: The other side.
+        """
+        self.client = client^
+        self.server = server^
+        self.to_client = Buffer()
+        self.to_server = Buffer()
+        self.client_error = None
+        self.server_error = None
+
+    def shake_hands(mut self) -> String:
+        """Lets both talk until nothing is left to say.
+
+        Returns:
+            "ok", or the kinds of the errors: "WrongHost / CertificateRefused"
+            for the client's and the server's; "-" for none.
+        """
+        for _ in range(_ROUND_COUNT_MAX):
+            self._client_turn()
+            self._server_turn()
+        if not self.client_error and not self.server_error:
+            if self.client.is_established() and self.server.is_established():
+                return "ok"
+            return "unfinished"
+        return String(
+            kind_name(self.client_error), " / ", kind_name(self.server_error)
+        )
+
+    def take_server(deinit self) -> TlsSession:
+        """Takes the server out.
+
+        Returns:
+            The server.
+        """
+        return self.server^
+
+    def _client_turn(mut self):
+        if self.client_error:
+            return
+        try:
+            # Reading takes the ticket, or a late alert of TLS 1.3.
+            _ = receive(self.client, self.to_client, self.to_server)
+        except error:
+            self.client_error = error^
+
+    def _server_turn(mut self):
+        if self.server_error:
+            return
+        try:
+            _ = receive(self.server, self.to_server, self.to_client)
+        except error:
+            self.server_error = error^
+
+
+def kind_name(error: Optional[TlsError]) -> String:
+    """Names an error's kind.
+
+    Args:
+        error: An error or none.
+
+    Returns:
+        The name; "-" for none.
+    """
+    return String(error.value().kind) if error else String("-")
+
+
+def receive(
+    mut session: TlsSession, mut input: Buffer, mut output: Buffer
+) raises TlsError -> String:
+    """Reads all plaintext that is here.
+
+    Args:
+        session: Either side.
+        input: What its peer has sent.
+        output: Gets what it sends.
+
+    Returns:
+        The plaintext.
+
+    Raises:
+        TlsError: If the session fails.
+    """
+    var text = List[UInt8]()
+    var room = List[UInt8](length=1_000, fill=0)
+    while True:
+        var count = session.read(input, output, Span(room))
+        if count == 0:
+            return String(from_utf8_lossy=text)
+        text.extend(Span(room)[0:count])
+
+
+def drip(
+    mut session: TlsSession, octets: Span[UInt8, _], mut output: Buffer
+) raises TlsError -> String:
+    """Feeds octets one by one.
+
+    Args:
+        session: Either side.
+        octets: What its peer has sent.
+        output: Gets what it sends.
+
+    Returns:
+        The plaintext.
+
+    Raises:
+        TlsError: If the session fails.
+    """
+    var text = String()
+    var input = Buffer()
+    for index in range(len(octets)):
+        input.append(octets[index : index + 1])
+        text += receive(session, input, output)
+    return text^

@@ -1,0 +1,243 @@
+"""A client that does what it is told: a JSON object a line on standard input,
+one a line on standard output."""
+
+from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
+from flare.http.client.client import HttpClient
+from flare.http.client.client_request import ClientRequest
+from flare.http.client.client_response import ClientResponse
+from flare.http.client.config import ClientConfig
+from flare.http.client.error import ClientError
+from flare.http.client.no_proxy import NoProxy
+from flare.http.client.proxy import Proxy, ProxySettings
+from flare.http.client.request_body import RequestBody
+from flare.http.message.form import FormData
+from flare.http.message.header_map import HeaderMap
+from flare.io import Readable, Writable
+from flare.json import JsonValue, JsonWriter, parse
+from flare.tls.config import TlsConfig
+
+
+struct CountingSink(Writable):
+    """Counts what is written, and fails when it is told to."""
+
+    var count: Int
+    var limit: Int
+
+    def __init__(out self, limit: Int):
+        self.count = 0
+        self.limit = limit
+
+    def write(mut self, octets: Span[UInt8, _]) raises -> Int:
+        self.count += len(octets)
+        if self.limit >= 0 and self.count > self.limit:
+            raise Error("the disk is full")
+        return len(octets)
+
+
+struct EndlessSource(Readable):
+    """Gives so many octets."""
+
+    var left: Int
+
+    def __init__(out self, length: Int):
+        self.left = length
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
+        var count = min(self.left, len(room))
+        for index in range(count):
+            room[index] = 120
+        self.left -= count
+        return count
+
+
+def _text(command: JsonValue, name: String) raises -> String:
+    if not command.contains(name):
+        return ""
+    return command[name].string_value()
+
+
+def _number(command: JsonValue, name: String, default: Int) raises -> Int:
+    if not command.contains(name):
+        return default
+    return command[name].int_value()
+
+
+def _config(command: JsonValue) raises -> ClientConfig:
+    var config = ClientConfig()
+    config.connect_timeout_ms = _number(command, "connect_timeout_ms", 5_000)
+    config.read_timeout_ms = _number(command, "read_timeout_ms", 5_000)
+    config.write_timeout_ms = _number(command, "write_timeout_ms", 5_000)
+    config.total_timeout_ms = _number(command, "total_timeout_ms", 20_000)
+    config.max_redirects = _number(command, "max_redirects", 10)
+    config.max_response_size = _number(command, "max_response_size", 64 << 20)
+    config.max_decoded_size = _number(command, "max_decoded_size", 64 << 20)
+    config.max_retries = _number(command, "max_retries", 0)
+    config.retry_base_ms = _number(command, "retry_base_ms", 20)
+    config.decodes_content = _number(command, "decodes_content", 1) != 0
+    config.pool.max_idle_per_host = _number(command, "max_idle_per_host", 10)
+    config.pool.idle_timeout_ms = _number(command, "idle_timeout_ms", 30_000)
+    if command.contains("ca_file"):
+        config.tls = TlsConfig(ca_file=command["ca_file"].string_value())
+    if command.contains("proxy"):
+        config.proxy = ProxySettings(
+            Proxy(command["proxy"].string_value()),
+            NoProxy(_text(command, "no_proxy")),
+        )
+    return config^
+
+
+def _client(command: JsonValue) raises -> HttpClient:
+    var auth = Credentials()
+    if command.contains("bearer"):
+        auth = BearerAuth(command["bearer"].string_value())
+    if command.contains("user"):
+        auth = BasicAuth(_text(command, "user"), _text(command, "password"))
+    return HttpClient(_text(command, "base"), auth, _config(command))
+
+
+def _request(command: JsonValue) raises -> ClientRequest:
+    var request = ClientRequest(
+        _text(command, "method") if command.contains("method") else "GET",
+        _text(command, "url"),
+    )
+    if command.contains("json"):
+        request.body = RequestBody(command["json"].string_value())
+    if command.contains("octets"):
+        var text = command["octets"].string_value()
+        request.body = RequestBody(List[UInt8](text.as_bytes()))
+    if command.contains("form"):
+        var form = FormData()
+        for member in command["form"].members():
+            form.add(String(member.name), member.value.string_value())
+        request.body = RequestBody(form)
+    if command.contains("headers"):
+        for member in command["headers"].members():
+            request.set_header(member.name, member.value.string_value())
+    if command.contains("query"):
+        for member in command["query"].members():
+            request.add_query(String(member.name), member.value.string_value())
+    request.expects_continue = command.contains("expect")
+    if command.contains("http_1_0"):
+        request.minor_version = 0
+    return request^
+
+
+def _write_headers(mut out: JsonWriter, headers: HeaderMap) raises:
+    out.begin_array()
+    for index in range(len(headers)):
+        out.begin_array()
+        out.value(headers.name(index))
+        out.value(headers.value(index))
+        out.end_array()
+    out.end_array()
+
+
+def _write_response(mut out: JsonWriter, response: ClientResponse) raises:
+    out.key("status")
+    out.value(response.status.code)
+    out.key("reason")
+    out.value(response.reason)
+    out.key("version")
+    out.value(String(response.version))
+    out.key("headers")
+    _write_headers(out, response.headers)
+    out.key("trailers")
+    _write_headers(out, response.trailers)
+    out.key("body_len")
+    out.value(len(response.body))
+    out.key("body")
+    var octets = response.body.as_bytes()
+    out.value(String(from_utf8_lossy=octets[0 : min(len(octets), 10_000)]))
+    out.key("url")
+    out.value(String(response.url))
+    out.key("redirects")
+    out.value(response.redirect_count)
+    out.key("verdict")
+    out.value(_verdict(response))
+
+
+def _verdict(response: ClientResponse) -> String:
+    try:
+        response.raise_for_status()
+        return "ok"
+    except error:
+        return String(error)
+
+
+def _write_error(mut out: JsonWriter, error: ClientError) raises:
+    out.key("phase")
+    out.value(error.phase.name)
+    out.key("kind")
+    out.value(error.kind.name)
+    out.key("url")
+    out.value(error.url)
+    out.key("text")
+    out.value(String(error))
+    if error.tls_kind:
+        out.key("tls")
+        out.value(error.tls_kind.value().name)
+
+
+def _run(
+    mut client: HttpClient, command: JsonValue, mut out: JsonWriter
+) raises:
+    var what = _text(command, "do")
+    var request = _request(command)
+    var sink = CountingSink(_number(command, "sink_limit", -1))
+    var source = EndlessSource(_number(command, "length", 0))
+    var announced = _number(command, "announced", -1)
+    var failure = Optional[ClientError]()
+    var response = Optional[ClientResponse]()
+    try:
+        response = _exchange(client, request^, what, announced, source, sink)
+    except error:
+        failure = error^
+    if failure:
+        _write_error(out, failure.value())
+    else:
+        _write_response(out, response.value())
+    out.key("sink_count")
+    out.value(sink.count)
+    out.key("idle")
+    out.value(client.idle_count())
+
+
+def _exchange(
+    mut client: HttpClient,
+    var request: ClientRequest,
+    what: String,
+    announced: Int,
+    mut source: EndlessSource,
+    mut sink: CountingSink,
+) raises ClientError -> ClientResponse:
+    if what == "download":
+        return client.download(request^, sink)
+    if what == "upload":
+        return client.upload(request^, source, announced)
+    return client.send(request^)
+
+
+def _answer(mut client: HttpClient, line: String) raises -> String:
+    var command = parse(line)
+    var out = JsonWriter()
+    out.begin_object()
+    if _text(command, "do") == "client":
+        client = _client(command)
+    elif _text(command, "do") == "close":
+        client.close()
+    else:
+        _run(client, command, out)
+    out.end_object()
+    return out^.finish()
+
+
+def main() raises:
+    """Answers lines until the input ends."""
+    var client = HttpClient()
+    while True:
+        var line: String
+        try:
+            line = input()
+        except:
+            return
+        print(_answer(client, line), flush=True)

@@ -1,0 +1,167 @@
+"""A server that sends what a test says, octet for octet, and the client of the
+tests, which is told what to do."""
+
+import json
+import select
+import socket
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from toolchain import environment
+
+ANSWER_TIMEOUT_S = 30
+
+
+class Connection:
+    """One accepted connection, with what was received and not yet taken."""
+
+    def __init__(self, sock: socket.socket, number: int) -> None:
+        self.sock, self.number, self.buffer = sock, number, b""
+
+    def head(self) -> str:
+        """Reads a request's head; empty at the end of the stream."""
+        while b"\r\n\r\n" not in self.buffer:
+            piece = self.sock.recv(65536)
+            if not piece:
+                return ""
+            self.buffer += piece
+        head, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
+        return head.decode("latin-1") + "\r\n"
+
+    def body(self, head: str) -> bytes:
+        """Reads the content that a head announces."""
+        fields = dict(
+            line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line
+        )
+        if "chunked" in fields.get("transfer-encoding", ""):
+            return self._chunks()
+        return self.take(int(fields.get("content-length", 0)))
+
+    def take(self, count: int) -> bytes:
+        while len(self.buffer) < count:
+            piece = self.sock.recv(65536)
+            if not piece:
+                raise EOFError("the client closed within the content")
+            self.buffer += piece
+        data, self.buffer = self.buffer[:count], self.buffer[count:]
+        return data
+
+    def _line(self) -> bytes:
+        while b"\r\n" not in self.buffer:
+            self.buffer += self.sock.recv(65536)
+        line, self.buffer = self.buffer.split(b"\r\n", 1)
+        return line
+
+    def _chunks(self) -> bytes:
+        data = b""
+        while size := int(self._line(), 16):
+            data += self.take(size)
+            assert self.take(2) == b"\r\n"
+        assert self._line() == b""
+        return data
+
+    def send(self, data: bytes) -> None:
+        self.sock.sendall(data)
+
+
+class RawServer:
+    """Accepts connections and hands each to a function on a thread."""
+
+    def __init__(self, handle: Callable[[Connection], None]) -> None:
+        self.handle = handle
+        self.requests: list[str] = []
+        self.connection_count = 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connection_count += 1
+            connection = Connection(sock, self.connection_count)
+            threading.Thread(
+                target=self._serve, args=(connection,), daemon=True
+            ).start()
+
+    def _serve(self, connection: Connection) -> None:
+        connection.sock.settimeout(20)
+        try:
+            self.handle(connection)
+        except (OSError, EOFError):
+            pass
+        finally:
+            connection.sock.close()
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+def answering(answer: bytes | Callable[[str, bytes], bytes]) -> Callable:
+    """Makes a handler that answers every request of a connection."""
+
+    def handle(connection: Connection) -> None:
+        while head := connection.head():
+            content = connection.body(head)
+            data = answer(head, content) if callable(answer) else answer
+            connection.send(data)
+
+    return handle
+
+
+def once(data: bytes) -> Callable:
+    """Makes a handler that answers one request and closes."""
+
+    def handle(connection: Connection) -> None:
+        connection.body(connection.head())
+        connection.send(data)
+
+    return handle
+
+
+class Fetcher:
+    """The client under test, in a process of its own."""
+
+    def __init__(self, binary: Path) -> None:
+        self.process = subprocess.Popen(
+            [str(binary)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(),
+            text=True,
+            bufsize=1,
+        )
+
+    def ask(self, **command) -> dict:
+        self.process.stdin.write(json.dumps(command) + "\n")
+        ready, _, _ = select.select(
+            [self.process.stdout], [], [], ANSWER_TIMEOUT_S
+        )
+        assert ready, f"no answer within {ANSWER_TIMEOUT_S} s to {command}"
+        line = self.process.stdout.readline()
+        assert line, f"the client died of {command}: {self.process.wait(5)}"
+        return json.loads(line)
+
+    def client(self, **config) -> None:
+        """Starts over with a new client."""
+        self.ask(do="client", **config)
+
+    def get(self, url: str, **more) -> dict:
+        return self.ask(do="send", url=url, **more)
+
+    def memory_kib(self) -> int:
+        """Reads the highest resident memory so far."""
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1])
+        raise AssertionError("no VmHWM")
+
+    def close(self) -> int:
+        self.process.stdin.close()
+        return self.process.wait(10)

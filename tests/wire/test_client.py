@@ -1,0 +1,499 @@
+"""The HTTP client against servers that follow the rules."""
+
+import gzip
+import json
+import socket
+import threading
+import time
+
+import pytest
+from raw_server import Connection, RawServer, answering, once
+
+
+def sized(content: bytes, more: bytes = b"") -> bytes:
+    return (
+        b"HTTP/1.1 200 OK\r\n"
+        + more
+        + b"Content-Length: %d\r\n\r\n" % len(content)
+        + content
+    )
+
+
+def echo(head: str, content: bytes) -> bytes:
+    """Answers with what was asked."""
+    line, *fields = head.split("\r\n")
+    said = {
+        "line": line,
+        "fields": [field for field in fields if field],
+        "content": content.decode("latin-1"),
+    }
+    return sized(json.dumps(said).encode(), b"Content-Type: application/json\r\n")
+
+
+@pytest.fixture
+def server():
+    """An echoing server."""
+    running = RawServer(answering(echo))
+    yield running
+    running.close()
+
+
+def said(answer: dict) -> dict:
+    assert answer.get("status") == 200, answer
+    return json.loads(answer["body"])
+
+
+def test_every_method(fetcher, server):
+    fetcher.client(base=server.url)
+    for method in ["GET", "DELETE", "OPTIONS", "PUT", "POST", "PATCH", "PURGE"]:
+        answer = said(fetcher.get("/a?b", method=method))
+        assert answer["line"] == f"{method} /a?b HTTP/1.1"
+        has_length = "Content-Length: 0" in answer["fields"]
+        assert has_length == (method in ("PUT", "POST", "PATCH"))
+    assert server.connection_count == 1
+
+
+def test_head_has_no_content(fetcher):
+    server = RawServer(
+        answering(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+    )
+    fetcher.client()
+    for _ in range(3):
+        answer = fetcher.get(server.url, method="HEAD")
+        assert (answer["status"], answer["body_len"]) == (200, 0)
+    assert server.connection_count == 1
+    server.close()
+
+
+def test_a_plain_request_says_little(fetcher, server):
+    fetcher.client()
+    fields = said(fetcher.get(server.url + "/"))["fields"]
+    assert fields[0] == f"Host: 127.0.0.1:{server.port}"
+    assert fields[1:3] == ["User-Agent: flare", "Accept: */*"]
+    assert fields[3].startswith("Accept-Encoding: gzip, deflate")
+    assert len(fields) == 4
+    fetcher.client(decodes_content=0)
+    fields = said(fetcher.get(server.url + "/"))["fields"]
+    assert len(fields) == 3
+
+
+def test_content_by_kind(fetcher, server):
+    fetcher.client(base=server.url)
+    answer = said(fetcher.get("/", method="POST", json='{"k": 1}'))
+    assert "Content-Type: application/json" in answer["fields"]
+    assert answer["content"] == '{"k": 1}'
+    answer = said(fetcher.get("/", method="PUT", octets="abc"))
+    assert "Content-Type: application/octet-stream" in answer["fields"]
+    answer = said(fetcher.get("/", method="POST", form={"a": "b c", "d": "&"}))
+    assert answer["content"] == "a=b+c&d=%26"
+    answer = said(fetcher.get("/x", query={"q": "1 2", "r": "/"}))
+    assert answer["line"] == "GET /x?q=1+2&r=%2F HTTP/1.1"
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000, 65_536, 65_537, 1_000_000])
+def test_content_of_any_size(fetcher, size):
+    server = RawServer(answering(lambda head, content: sized(content)))
+    fetcher.client()
+    answer = fetcher.get(server.url, method="POST", octets="x" * size)
+    server.close()
+    assert answer["body_len"] == size, answer
+
+
+def test_credentials_and_own_fields(fetcher, server):
+    fetcher.client(base=server.url, bearer="tok")
+    assert "Authorization: Bearer tok" in said(fetcher.get("/"))["fields"]
+    answer = said(fetcher.get("/", headers={"User-Agent": "me", "X": "y"}))
+    assert "User-Agent: me" in answer["fields"]
+    assert "User-Agent: flare" not in answer["fields"]
+    # The base URL's credentials are for its origin alone.
+    other = RawServer(answering(echo))
+    answer = said(fetcher.get(other.url + "/"))
+    other.close()
+    assert not any("Authorization" in field for field in answer["fields"])
+
+
+def test_a_header_with_a_line_end_is_never_sent(fetcher, server):
+    fetcher.client(base=server.url)
+    for command in [{"method": "GET\r\nX: y"}, {"method": "G ET"}]:
+        answer = fetcher.get("/", **command)
+        assert (answer["phase"], answer["kind"]) == ("request", "BadRequest")
+    # Line ends in URLs vanish (URL Standard), and do not break the line.
+    answer = said(fetcher.get("/a\r\nX: y"))
+    assert answer["line"] == "GET /aX:%20y HTTP/1.1"
+    assert server.connection_count == 1
+
+
+def test_connections_are_kept(fetcher, server):
+    fetcher.client(base=server.url)
+    for _ in range(100):
+        assert fetcher.get("/")["idle"] == 1
+    assert server.connection_count == 1
+    fetcher.ask(do="close")
+    said(fetcher.get("/"))
+    assert server.connection_count == 2
+
+
+def test_connections_expire(fetcher, server):
+    fetcher.client(base=server.url, idle_timeout_ms=100)
+    said(fetcher.get("/"))
+    time.sleep(0.3)
+    said(fetcher.get("/"))
+    assert server.connection_count == 2
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\na",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\na",
+        b"HTTP/1.1 200 OK\r\n\r\na",
+    ],
+)
+def test_connections_that_end_with_their_response(fetcher, head):
+    server = RawServer(once(head))
+    fetcher.client()
+    for count in range(1, 4):
+        answer = fetcher.get(server.url)
+        assert (answer["body"], answer["idle"]) == ("a", 0)
+        assert server.connection_count == count
+    server.close()
+
+
+def closing_after_one(connection: Connection) -> None:
+    connection.body(connection.head())
+    connection.send(sized(b"one"))
+
+
+def closing_on_the_second(connection: Connection) -> None:
+    connection.body(connection.head())
+    connection.send(sized(b"one"))
+    connection.sock.recv(1)
+
+
+def test_a_connection_closed_meanwhile_is_replaced(fetcher):
+    """Even for POST: the end of the stream is seen before anything is sent."""
+    server = RawServer(closing_after_one)
+    fetcher.client()
+    for count in range(1, 5):
+        method = "POST" if count % 2 else "GET"
+        assert fetcher.get(server.url, method=method)["body"] == "one"
+        time.sleep(0.05)
+        assert server.connection_count == count
+    server.close()
+
+
+def test_a_connection_closed_on_the_request(fetcher):
+    """GET is repeated on a new connection; POST is not, as it may have run."""
+    server = RawServer(closing_on_the_second)
+    fetcher.client()
+    assert fetcher.get(server.url)["body"] == "one"
+    assert fetcher.get(server.url)["body"] == "one"
+    assert server.connection_count == 2
+    answer = fetcher.get(server.url, method="POST")
+    assert answer["phase"] == "read head"
+    assert answer["kind"] in ("NoResponse", "ConnectionReset")
+    assert server.connection_count == 2
+    server.close()
+
+
+def test_retries_with_backoff(fetcher):
+    def handle(connection: Connection) -> None:
+        connection.head()
+        if connection.number > 2:
+            connection.send(sized(b"third"))
+
+    server = RawServer(handle)
+    fetcher.client(max_retries=2)
+    assert fetcher.get(server.url)["body"] == "third"
+    assert server.connection_count == 3
+    server.close()
+    server = RawServer(handle)
+    assert fetcher.get(server.url, method="POST")["kind"] == "NoResponse"
+    assert server.connection_count == 1
+    server.close()
+    # Nobody is there: any method may be tried again.
+    began = time.monotonic()
+    fetcher.client(max_retries=3, retry_base_ms=100)
+    answer = fetcher.get("http://127.0.0.1:1/", method="POST")
+    assert (answer["phase"], answer["kind"]) == ("connect", "ConnectionRefused")
+    assert time.monotonic() - began > 0.3
+
+
+@pytest.mark.parametrize(
+    "code,method,next_method",
+    [
+        (301, "GET", "GET"),
+        (301, "POST", "GET"),
+        (302, "POST", "GET"),
+        (302, "PUT", "PUT"),
+        (303, "POST", "GET"),
+        (303, "PUT", "GET"),
+        (307, "POST", "POST"),
+        (308, "PUT", "PUT"),
+    ],
+)
+def test_redirections(fetcher, code, method, next_method):
+    def answer(head: str, content: bytes) -> bytes:
+        if head.split(" ")[1] == "/from":
+            return (
+                b"HTTP/1.1 %d Elsewhere\r\nLocation: to?x\r\n" % code
+                + b"Content-Length: 3\r\n\r\nold"
+            )
+        return echo(head, content)
+
+    server = RawServer(answering(answer))
+    fetcher.client()
+    got = fetcher.get(server.url + "/from", method=method, json="{}")
+    body = said(got)
+    assert body["line"] == f"{next_method} /to?x HTTP/1.1"
+    assert body["content"] == ("{}" if next_method == method else "")
+    has_type = "Content-Type: application/json" in body["fields"]
+    assert has_type == (next_method == method)
+    assert got["url"] == server.url + "/to?x" and got["redirects"] == 1
+    # The redirection's content was read, so its connection served both.
+    assert server.connection_count == 1
+    fetcher.client(max_redirects=0)
+    assert fetcher.get(server.url + "/from", method=method)["status"] == code
+    server.close()
+
+
+def test_content_codings(fetcher):
+    import zlib
+
+    text = b"what was said " * 1000
+    raw = zlib.compressobj(wbits=-15)
+    codings = {
+        "gzip": gzip.compress(text),
+        "deflate": zlib.compress(text),
+        "raw": raw.compress(text) + raw.flush(),
+    }
+
+    def answer(head: str, _: bytes) -> bytes:
+        name = head.split(" ")[1][1:]
+        coding = {"raw": "deflate"}.get(name, name)
+        return sized(
+            codings.get(name, b"as it is"),
+            b"Content-Encoding: %s\r\n" % coding.encode(),
+        )
+
+    server = RawServer(answering(answer))
+    fetcher.client(base=server.url)
+    for name in codings:
+        got = fetcher.get("/" + name)
+        assert got["body_len"] == len(text), got
+    assert fetcher.get("/zstd")["body"] == "as it is"
+    # HEAD and 304 announce a coding and have no content.
+    assert fetcher.get("/gzip", method="HEAD").get("kind") is None
+    server.close()
+
+
+def test_chunks_and_trailers(fetcher):
+    server = RawServer(
+        answering(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"5\r\nhello\r\n6;a=b\r\n world\r\n0\r\nSum: 1\r\n\r\n"
+        )
+    )
+    fetcher.client()
+    for _ in range(2):
+        answer = fetcher.get(server.url)
+        assert answer["body"] == "hello world"
+        assert answer["trailers"] == [["Sum", "1"]]
+    assert server.connection_count == 1
+    server.close()
+
+
+def test_interim_responses(fetcher):
+    server = RawServer(
+        answering(
+            b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+            b"HTTP/1.1 102 Processing\r\n\r\n" + sized(b"done")
+        )
+    )
+    fetcher.client()
+    answer = fetcher.get(server.url)
+    assert answer["body"] == "done" and answer["headers"] == [["Content-Length", "4"]]
+    server.close()
+
+
+def test_asking_before_sending(fetcher):
+    events = []
+
+    def handle(connection: Connection) -> None:
+        head = connection.head()
+        assert "Expect: 100-continue\r\n" in head
+        time.sleep(0.1)
+        events.append(len(connection.buffer))
+        if connection.number == 1:
+            connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+            connection.send(sized(connection.body(head)))
+        elif connection.number == 2:
+            connection.send(b"HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n")
+        else:
+            connection.send(sized(connection.body(head)))
+
+    server = RawServer(handle)
+    fetcher.client(max_idle_per_host=0)
+    first = fetcher.get(server.url, method="POST", octets="abc", expect=1)
+    assert first["body"] == "abc"
+    second = fetcher.get(server.url, method="POST", octets="abc", expect=1)
+    assert second["status"] == 417
+    # A server that knows nothing of it gets the content after a second.
+    third = fetcher.get(server.url, method="POST", octets="abc", expect=1)
+    assert third["body"] == "abc"
+    assert events == [0, 0, 0]
+    server.close()
+
+
+def test_http_1_0(fetcher, server):
+    fetcher.client()
+    answer = said(fetcher.get(server.url + "/", http_1_0=1))
+    assert answer["line"] == "GET / HTTP/1.0"
+
+
+def test_downloads_and_uploads_in_bounded_memory(fetcher):
+    length = 100 << 20
+
+    def handle(connection: Connection) -> None:
+        head = connection.head()
+        if head.startswith("PUT"):
+            count = len(connection.buffer)
+            while count < length:
+                count += len(connection.sock.recv(1 << 20))
+            connection.send(sized(str(count).encode()))
+            return
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length)
+        piece = bytes(1 << 20)
+        for _ in range(length >> 20):
+            connection.send(piece)
+
+    server = RawServer(handle)
+    fetcher.client(total_timeout_ms=60_000)
+    before = fetcher.memory_kib()
+    answer = fetcher.ask(do="download", url=server.url)
+    assert answer["sink_count"] == length, answer
+    answer = fetcher.ask(
+        do="upload", method="PUT", url=server.url, length=length, announced=length
+    )
+    assert answer["body"] == str(length), answer
+    server.close()
+    assert fetcher.memory_kib() - before < 8_000
+
+
+def test_a_compressed_download_is_decoded_in_pieces(fetcher):
+    content = gzip.compress(bytes(64 << 20), 9)
+    server = RawServer(once(sized(content, b"Content-Encoding: gzip\r\n")))
+    fetcher.client()
+    before = fetcher.memory_kib()
+    answer = fetcher.ask(do="download", url=server.url)
+    server.close()
+    assert answer["sink_count"] == 64 << 20, answer
+    assert fetcher.memory_kib() - before < 8_000
+
+
+def test_streams_that_fail(fetcher):
+    server = RawServer(answering(lambda head, content: sized(bytes(1 << 20))))
+    fetcher.client()
+    answer = fetcher.ask(do="download", url=server.url, sink_limit=1000)
+    assert (answer["phase"], answer["kind"]) == ("read body", "SinkFailed")
+    assert "the disk is full" in answer["text"]
+    for length, announced in [(10, 20), (20, 10)]:
+        answer = fetcher.ask(
+            do="upload", method="PUT", url=server.url, length=length, announced=announced
+        )
+        assert answer["kind"] == "SourceFailed", answer
+    answer = fetcher.ask(do="upload", method="PUT", url=server.url, length=200_000)
+    assert answer["status"] == 200
+    # An error page is the response's, not the sink's.
+    failing = RawServer(once(b"HTTP/1.1 404 No\r\nContent-Length: 3\r\n\r\nwhy"))
+    answer = fetcher.ask(do="download", url=failing.url)
+    assert (answer["sink_count"], answer["body"]) == (0, "why")
+    failing.close()
+    server.close()
+
+
+def test_unix_sockets(fetcher, tmp_path):
+    path = tmp_path / "a b.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def serve() -> None:
+            sock, _ = listener.accept()
+            handle = answering(echo)
+            handle(Connection(sock, 1))
+
+        threading.Thread(target=serve, daemon=True).start()
+        host = str(path).replace("/", "%2F").replace(" ", "%20")
+        fetcher.client(base=f"http+unix://{host}")
+        for _ in range(3):
+            answer = said(fetcher.get("/x"))
+        assert answer["line"] == "GET /x HTTP/1.1"
+        assert "Host: localhost" in answer["fields"]
+        fetcher.client()
+        answer = fetcher.get("http+unix://%2Fno%2Fsuch.sock/")
+        assert (answer["phase"], answer["kind"]) == ("connect", "PathNotFound")
+
+
+def test_proxies_for_plain_requests(fetcher):
+    proxy = RawServer(answering(echo))
+    fetcher.client(proxy=f"http://u:p@127.0.0.1:{proxy.port}", no_proxy="b.test")
+    answer = said(fetcher.get("http://a.test/x?y#z"))
+    assert answer["line"] == "GET http://a.test/x?y HTTP/1.1"
+    assert "Host: a.test" in answer["fields"]
+    assert "Proxy-Authorization: Basic dTpw" in answer["fields"]
+    said(fetcher.get("http://a.test/"))
+    assert proxy.connection_count == 1
+    answer = fetcher.get("http://b.test/")
+    assert answer["phase"] == "resolve"
+    proxy.close()
+
+
+def test_proxies_that_refuse_a_tunnel(fetcher):
+    proxy = RawServer(
+        once(
+            b"HTTP/1.1 407 Who\r\nProxy-Authenticate: Digest realm=x\r\n"
+            b"Content-Length: 0\r\n\r\n"
+        )
+    )
+    fetcher.client(proxy=f"127.0.0.1:{proxy.port}")
+    answer = fetcher.get("https://a.test/")
+    proxy.close()
+    assert (answer["phase"], answer["kind"]) == ("proxy", "ProxyRefused")
+    assert "407" in answer["text"] and "Digest" in answer["text"]
+
+
+def test_errors_name_the_url_without_credentials(fetcher):
+    fetcher.client()
+    answer = fetcher.get("http://me:secret@127.0.0.1:1/a?b#c")
+    assert answer["url"] == "http://127.0.0.1:1/a?b"
+    assert "secret" not in answer["text"]
+    answer = fetcher.get("http://no-such-host.invalid/")
+    assert (answer["phase"], answer["kind"]) == ("resolve", "DnsError")
+    answer = fetcher.get("gopher://a/")
+    assert (answer["phase"], answer["kind"]) == ("request", "BadUrl")
+
+
+def test_digest_is_refused_clearly(fetcher):
+    server = RawServer(
+        once(
+            b"HTTP/1.1 401 Unauthorized\r\n"
+            b'WWW-Authenticate: Digest realm="a, b", qop="auth"\r\n'
+            b"Content-Length: 0\r\n\r\n"
+        )
+    )
+    fetcher.client()
+    answer = fetcher.get(server.url)
+    server.close()
+    assert answer["status"] == 401
+    assert "it accepts Digest and this client speaks Basic" in answer["verdict"]
+
+
+def test_a_client_that_cannot_connect_in_time(fetcher):
+    # An address of a network that drops everything (RFC 5737) may also be
+    # refused at once; either way it does not take long.
+    began = time.monotonic()
+    fetcher.client(connect_timeout_ms=300)
+    answer = fetcher.get("http://192.0.2.1/")
+    assert answer["phase"] in ("connect", "total"), answer
+    assert time.monotonic() - began < 2

@@ -1,0 +1,485 @@
+"""Servers that mean no good: each ends in an error of its own, nothing hangs,
+and memory stays bounded."""
+
+import gzip
+import time
+import zlib
+
+import pytest
+from raw_server import Connection, RawServer, answering, once
+
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+MEMORY_KIB_MAX = 120_000
+
+
+def sized(content: bytes, more: bytes = b"") -> bytes:
+    return OK + more + b"Content-Length: %d\r\n\r\n" % len(content) + content
+
+
+def endless(start: bytes, piece: bytes):
+    """Sends the same piece until the client has had enough."""
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(start)
+        while True:
+            connection.send(piece)
+
+    return handle
+
+
+def dripping(start: bytes, piece: bytes, pause_s: float):
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(start)
+        while True:
+            connection.send(piece)
+            time.sleep(pause_s)
+
+    return handle
+
+
+def silent(connection: Connection) -> None:
+    connection.head()
+    connection.sock.recv(1)
+
+
+def resetting(connection: Connection) -> None:
+    import socket
+    import struct
+
+    connection.head()
+    linger = struct.pack("ii", 1, 0)
+    connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+
+
+BOMB = gzip.compress(bytes(100 << 20), 9)
+
+# (name, handler, configuration, phase, kind)
+ROWS = [
+    ("closed without a word", once(b""), {}, "read head", "NoResponse"),
+    ("reset", resetting, {}, "read head", "ConnectionReset"),
+    (
+        "closed within the status line",
+        once(b"HTTP/1.1 20"),
+        {},
+        "read head",
+        "TruncatedResponse",
+    ),
+    (
+        "closed within the head",
+        once(OK + b"A: b\r\n"),
+        {},
+        "read head",
+        "TruncatedResponse",
+    ),
+    (
+        "content too short",
+        once(OK + b"Content-Length: 10\r\n\r\n12345"),
+        {},
+        "read body",
+        "TruncatedResponse",
+    ),
+    (
+        "no last chunk",
+        once(CHUNKED + b"5\r\n12345\r\n"),
+        {},
+        "read body",
+        "TruncatedResponse",
+    ),
+    (
+        "within a chunk",
+        once(CHUNKED + b"5\r\n123"),
+        {},
+        "read body",
+        "TruncatedResponse",
+    ),
+    (
+        "within the trailers",
+        once(CHUNKED + b"0\r\nA: b\r\n"),
+        {},
+        "read body",
+        "TruncatedResponse",
+    ),
+    (
+        "length and coding",
+        once(OK + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        {},
+        "read head",
+        "MalformedResponse",
+    ),
+    (
+        "two lengths",
+        once(OK + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
+        {},
+        "read head",
+        "MalformedResponse",
+    ),
+    (
+        "negative length",
+        once(OK + b"Content-Length: -1\r\n\r\n"),
+        {},
+        "read head",
+        "MalformedResponse",
+    ),
+    (
+        "length that overflows",
+        once(OK + b"Content-Length: 99999999999999999999\r\n\r\n"),
+        {},
+        "read head",
+        "MalformedResponse",
+    ),
+    (
+        "chunk size that overflows",
+        once(CHUNKED + b"fffffffffffffffff\r\n"),
+        {},
+        "read body",
+        "MalformedResponse",
+    ),
+    (
+        "negative chunk size",
+        once(CHUNKED + b"-1\r\n"),
+        {},
+        "read body",
+        "MalformedResponse",
+    ),
+    (
+        "chunk longer than its size",
+        once(CHUNKED + b"2\r\nabc\r\n0\r\n\r\n"),
+        {},
+        "read body",
+        "MalformedResponse",
+    ),
+    ("not HTTP", once(b"SSH-2.0-x\r\n"), {}, "read head", "MalformedResponse"),
+    (
+        "HTTP/2 preface",
+        once(b"\0\0\x12\x04\0\0\0\0\0" + bytes(18)),
+        {},
+        "read head",
+        "MalformedResponse",
+    ),
+    (
+        "HTTP/0.9",
+        once(b"<html>hello</html>"),
+        {},
+        "read head",
+        "MalformedResponse",
+    ),
+    (
+        "NUL in a field",
+        once(OK + b"A: b\0c\r\n\r\n"),
+        {},
+        "read head",
+        "MalformedResponse",
+    ),
+    (
+        "bare line feeds",
+        once(b"HTTP/1.1 200 OK\nA: b\n\n"),
+        {},
+        "read head",
+        "MalformedResponse",
+    ),
+    (
+        "101 unasked",
+        once(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
+        {},
+        "read head",
+        "MalformedResponse",
+    ),
+    (
+        "endless reason",
+        endless(b"HTTP/1.1 200 ", b"a" * 4096),
+        {},
+        "read head",
+        "ResponseTooLarge",
+    ),
+    (
+        "endless header line",
+        endless(OK + b"A: ", b"a" * 4096),
+        {},
+        "read head",
+        "ResponseTooLarge",
+    ),
+    (
+        "endless headers",
+        endless(OK, b"A: b\r\n" * 1000),
+        {},
+        "read head",
+        "ResponseTooLarge",
+    ),
+    (
+        "endless interim responses",
+        endless(b"", b"HTTP/1.1 102 Processing\r\n\r\n" * 100),
+        {},
+        "read head",
+        "ResponseTooLarge",
+    ),
+    (
+        "endless interim responses with heads",
+        endless(b"", b"HTTP/1.1 103 Early\r\n" + b"A: b\r\n" * 100 + b"\r\n"),
+        {},
+        "read head",
+        "ResponseTooLarge",
+    ),
+    (
+        "endless trailers",
+        endless(CHUNKED + b"0\r\n", b"A: b\r\n" * 1000),
+        {},
+        "read body",
+        "ResponseTooLarge",
+    ),
+    (
+        "endless chunk extensions",
+        endless(CHUNKED + b"1;a=", b"a" * 4096),
+        {},
+        "read body",
+        "MalformedResponse",
+    ),
+    (
+        "endless small chunks with extensions",
+        endless(CHUNKED, b"1;" + b"a" * 1000 + b"\r\nx\r\n"),
+        {},
+        "read body",
+        "MalformedResponse",
+    ),
+    (
+        "endless content until close",
+        endless(OK + b"\r\n", b"a" * 65536),
+        {"max_response_size": 1 << 20},
+        "read body",
+        "ResponseTooLarge",
+    ),
+    (
+        "endless chunks",
+        endless(CHUNKED, b"1000\r\n" + b"a" * 4096 + b"\r\n"),
+        {"max_response_size": 1 << 20},
+        "read body",
+        "ResponseTooLarge",
+    ),
+    (
+        "announced too large",
+        once(OK + b"Content-Length: 1048577\r\n\r\n"),
+        {"max_response_size": 1 << 20},
+        "read body",
+        "ResponseTooLarge",
+    ),
+    (
+        "gzip bomb",
+        once(sized(BOMB, b"Content-Encoding: gzip\r\n")),
+        {"max_decoded_size": 8 << 20},
+        "decode",
+        "ResponseTooLarge",
+    ),
+    (
+        "deflate bomb in chunks",
+        once(
+            OK
+            + b"Content-Encoding: deflate\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + b"%x\r\n" % len(zlib.compress(bytes(50 << 20), 9))
+            + zlib.compress(bytes(50 << 20), 9)
+            + b"\r\n0\r\n\r\n"
+        ),
+        {"max_decoded_size": 8 << 20},
+        "decode",
+        "ResponseTooLarge",
+    ),
+    (
+        "bomb in a bomb",
+        once(sized(gzip.compress(BOMB, 9), b"Content-Encoding: gzip, gzip\r\n")),
+        {"max_decoded_size": 8 << 20},
+        "decode",
+        "ResponseTooLarge",
+    ),
+    (
+        "broken gzip",
+        once(sized(b"this is not gzip", b"Content-Encoding: gzip\r\n")),
+        {},
+        "decode",
+        "BadContent",
+    ),
+    (
+        "gzip cut short",
+        once(sized(gzip.compress(b"abc" * 100)[:-6], b"Content-Encoding: gzip\r\n")),
+        {},
+        "decode",
+        "BadContent",
+    ),
+    (
+        "octets behind gzip",
+        once(sized(gzip.compress(b"abc") + b"more", b"Content-Encoding: gzip\r\n")),
+        {},
+        "decode",
+        "BadContent",
+    ),
+    ("silence", silent, {"read_timeout_ms": 200}, "read head", "Timeout"),
+    (
+        "silence within the content",
+        dripping(OK + b"Content-Length: 9\r\n\r\na", b"", 1),
+        {"read_timeout_ms": 200},
+        "read body",
+        "Timeout",
+    ),
+    (
+        "a head that drips past the total time",
+        dripping(OK + b"A: ", b"a", 0.02),
+        {"total_timeout_ms": 400},
+        "total",
+        "Timeout",
+    ),
+    (
+        "content that drips past the total time",
+        dripping(OK + b"\r\n", b"a", 0.02),
+        {"total_timeout_ms": 400},
+        "total",
+        "Timeout",
+    ),
+    (
+        "redirection to itself",
+        answering(b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"),
+        {},
+        "redirect",
+        "TooManyRedirects",
+    ),
+    (
+        "redirection to a file",
+        once(b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n"),
+        {},
+        "redirect",
+        "RedirectRefused",
+    ),
+    (
+        "redirection with credentials",
+        once(b"HTTP/1.1 302 Found\r\nLocation: http://u:p@127.0.0.1/\r\n\r\n"),
+        {},
+        "redirect",
+        "RedirectRefused",
+    ),
+    (
+        "redirection to no URL",
+        once(b"HTTP/1.1 302 Found\r\nLocation: http://[\r\n\r\n"),
+        {},
+        "redirect",
+        "RedirectRefused",
+    ),
+    (
+        "redirection to a dead port",
+        once(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n\r\n"),
+        {},
+        "connect",
+        "ConnectionRefused",
+    ),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
+def test_each_ends_in_an_error_of_its_own(fetcher, row):
+    _, handle, config, phase, kind = row
+    server = RawServer(handle)
+    fetcher.client(**config)
+    began = time.monotonic()
+    answer = fetcher.get(server.url + "/")
+    server.close()
+    assert (answer.get("phase"), answer.get("kind")) == (phase, kind), answer
+    assert answer["url"].startswith("http://127.0.0.1"), answer
+    # After a redirection the connection itself may be good.
+    assert answer["idle"] == 0 or phase == "redirect", answer
+    assert time.monotonic() - began < 5
+    assert fetcher.memory_kib() < MEMORY_KIB_MAX
+
+
+def test_memory_stayed_bounded(fetcher):
+    assert fetcher.memory_kib() < MEMORY_KIB_MAX
+
+
+def test_a_flood_past_the_total_time(fetcher):
+    server = RawServer(endless(OK + b"\r\n", b"a" * 1000))
+    fetcher.client(total_timeout_ms=300)
+    answer = fetcher.ask(do="download", url=server.url)
+    server.close()
+    assert (answer["phase"], answer["kind"]) == ("total", "Timeout"), answer
+
+
+def test_octets_behind_a_response_are_not_the_next_one(fetcher):
+    """Sent at once or later, they spoil the connection."""
+    evil = sized(b"evil")
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(sized(b"good") + (evil if connection.number == 1 else b""))
+        if connection.number == 2:
+            time.sleep(0.2)
+            connection.send(evil)
+        connection.sock.recv(1)
+
+    server = RawServer(handle)
+    fetcher.client()
+    assert fetcher.get(server.url)["idle"] == 0
+    assert fetcher.get(server.url)["idle"] == 1
+    time.sleep(0.5)
+    assert fetcher.get(server.url)["body"] == "good"
+    assert server.connection_count == 3
+    server.close()
+
+
+def test_a_response_before_the_request_ends(fetcher):
+    """The answer is taken, and the connection is not used again."""
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+        time.sleep(1)
+
+    server = RawServer(handle)
+    fetcher.client()
+    answer = fetcher.ask(
+        do="upload", method="POST", url=server.url, length=50 << 20, announced=50 << 20
+    )
+    server.close()
+    assert (answer["status"], answer["body"]) == (413, "no")
+    assert answer["idle"] == 0
+
+
+def test_a_server_that_stops_reading(fetcher):
+    def handle(connection: Connection) -> None:
+        connection.head()
+        time.sleep(3)
+
+    server = RawServer(handle)
+    fetcher.client(write_timeout_ms=300)
+    answer = fetcher.ask(
+        do="upload", method="POST", url=server.url, length=50 << 20, announced=50 << 20
+    )
+    server.close()
+    assert (answer["phase"], answer["kind"]) == ("write", "Timeout"), answer
+
+
+def test_credentials_stay_with_their_origin(fetcher):
+    seen = []
+
+    def note(head: str, _: bytes) -> bytes:
+        seen.append(head)
+        return sized(b"ok")
+
+    other = RawServer(answering(note))
+    first = RawServer(
+        once(b"HTTP/1.1 302 Found\r\nLocation: %s/\r\n\r\n" % other.url.encode())
+    )
+    fetcher.client(base=first.url, user="me", password="secret")
+    answer = fetcher.get("/", headers={"Cookie": "a=b", "X-Mine": "yes"})
+    first.close()
+    other.close()
+    assert answer["body"] == "ok" and answer["redirects"] == 1
+    assert "authorization" not in seen[0].lower()
+    assert "cookie" not in seen[0].lower()
+    assert "X-Mine: yes" in seen[0]
+
+
+def test_a_redirection_with_endless_content(fetcher):
+    other = RawServer(answering(sized(b"ok")))
+    start = b"HTTP/1.1 302 Found\r\nLocation: %s/\r\n\r\n" % other.url.encode()
+    first = RawServer(endless(start, b"a" * 65536))
+    fetcher.client()
+    assert fetcher.get(first.url)["body"] == "ok"
+    first.close()
+    other.close()
