@@ -24,6 +24,14 @@ from flare.runtime import Interest, Reactor, Waker
 from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
 from flare.sys.signal import SIGHUP, SignalBell
 from flare.sys.thread import Task, Thread
+from flare.tcp import TcpListener
+from flare.tls import (
+    TlsClientContext,
+    TlsConfig,
+    TlsServerConfig,
+    TlsServerContext,
+    TlsStream,
+)
 
 
 def hello(req: Request) raises -> Response:
@@ -109,11 +117,26 @@ def values() raises:
     print(len(sink^.finish().octets))
 
 
+def encrypted() raises:
+    """Reaches TLS on both sides."""
+    var server = TlsServerContext(TlsServerConfig("chain.pem", "key.pem"))
+    server.reload()
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var accepted = TlsStream.accept(listener.accept(), server)
+    var client = TlsClientContext(TlsConfig(crl_file="lists.pem", ca_dir="ca"))
+    var stream = TlsStream.connect("localhost", 443, client)
+    accepted.write_all("octets".as_bytes())
+    accepted.close()
+    var reader = BufReader(stream^)
+    print(reader.read_line().value())
+
+
 def main() raises:
     """Reaches the server with each kind of handler."""
     addresses()
     values()
     event_loop()
+    encrypted()
     var router = Router()
     router.get("/hello/:name", hello)
     router.post("/data", data)
