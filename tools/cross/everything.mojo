@@ -50,6 +50,13 @@ from std.subprocess import run
 from flare.tcp import KeepAlive, Shutdown, TcpListener, TcpStream
 from flare.udp import MulticastInterface, UdpSocket
 from flare.unix import UnixDatagram, UnixListener, UnixStream
+from flare.tls import (
+    TlsClientContext,
+    TlsConfig,
+    TlsServerConfig,
+    TlsServerContext,
+    TlsStream,
+)
 
 
 def hello(req: Request) raises -> Response:
@@ -238,6 +245,20 @@ def cookies() raises:
     print(jar.header_for(url, 0))
 
 
+def encrypted() raises:
+    """Reaches TLS on both sides."""
+    var server = TlsServerContext(TlsServerConfig("chain.pem", "key.pem"))
+    server.reload()
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var accepted = TlsStream.accept(listener.accept(), server)
+    var client = TlsClientContext(TlsConfig(crl_file="lists.pem", ca_dir="ca"))
+    var stream = TlsStream.connect("localhost", 443, client)
+    accepted.write_all("octets".as_bytes())
+    accepted.close()
+    var reader = BufReader(stream^)
+    print(reader.read_line().value())
+
+
 def main() raises:
     """Reaches the server with each kind of handler."""
     addresses()
@@ -247,6 +268,7 @@ def main() raises:
     codings()
     cookies()
     event_loop()
+    encrypted()
     var router = Router()
     router.get("/hello/:name", hello)
     router.post("/data", data)
