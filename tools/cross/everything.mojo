@@ -11,8 +11,11 @@ from flare.http import (
     ContentDecoder,
     Cookie,
     CookieJar,
+    FilePart,
     FormData,
     HttpServer,
+    MediaType,
+    MultipartWriter,
     OwnedRequest,
     Request,
     Response,
@@ -139,12 +142,24 @@ def cookies() raises:
     print(jar.header_for(url, 0))
 
 
+def uploads() raises:
+    """Reaches media types and forms with files."""
+    print(MediaType.parse("text/plain; charset=utf-8").parameter("charset"))
+    var writer = MultipartWriter(Array[UInt8, 16](fill=1))
+    var output = Buffer()
+    writer.add_field(output, "a", "b")
+    writer.add_file(output, FilePart("c", "d", "e/f"), "g".as_bytes())
+    writer.finish(output)
+    print(writer.content_type(), len(output))
+
+
 def main() raises:
     """Reaches the server with each kind of handler."""
     addresses()
     values()
     codings()
     cookies()
+    uploads()
     event_loop()
     var router = Router()
     router.get("/hello/:name", hello)
