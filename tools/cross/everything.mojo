@@ -12,10 +12,13 @@ from flare.http import (
     ContentDecoder,
     Cookie,
     CookieJar,
+    FilePart,
     FormData,
     HandlerFunction,
     HttpServer,
     ListenerMode,
+    MediaType,
+    MultipartWriter,
     OwnedRequest,
     Request,
     Response,
@@ -259,6 +262,17 @@ def encrypted() raises:
     print(reader.read_line().value())
 
 
+def uploads() raises:
+    """Reaches media types and forms with files."""
+    print(MediaType.parse("text/plain; charset=utf-8").parameter("charset"))
+    var writer = MultipartWriter(Array[UInt8, 16](fill=1))
+    var output = Buffer()
+    writer.add_field(output, "a", "b")
+    writer.add_file(output, FilePart("c", "d", "e/f"), "g".as_bytes())
+    writer.finish(output)
+    print(writer.content_type(), len(output))
+
+
 def main() raises:
     """Reaches the server with each kind of handler."""
     addresses()
@@ -267,6 +281,7 @@ def main() raises:
     values()
     codings()
     cookies()
+    uploads()
     event_loop()
     encrypted()
     var router = Router()
