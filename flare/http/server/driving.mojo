@@ -19,10 +19,10 @@ from flare.http.server.connection import (
     PHASE_BODY,
     PHASE_HEAD,
     PHASE_IDLE,
-    PHASE_WRITE,
 )
 from flare.http.server.fate import Fate
-from flare.http.server.sending import deliver, flush, send_tail
+from flare.http.server.sending import deliver, flush
+from flare.http.server.streaming import await_tail, send_tail
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer
@@ -62,7 +62,7 @@ def drive[
     """
     if unlikely(connection.tail.__bool__()):
         connection.has_unread = True
-        return Fate.WAITS
+        return await_tail(connection, state)
     connection.has_unread = False
     if unlikely(connection.exchange.__bool__()):
         return _drive_partial(connection, state, handler, is_closed)
@@ -141,6 +141,7 @@ def _read[
         exchange.input.commit(count)
         var fate = process(connection, exchange, state, handler)
         if unlikely(fate != Fate.WAITS):
+            connection.has_unread = True
             return fate
         if unlikely(connection.tail.__bool__()):
             connection.has_unread = True
@@ -251,9 +252,7 @@ def _settle_unfinished(
 ) -> Fate:
     ref config = state.config
     if connection.tail:
-        connection.begin_phase(
-            PHASE_WRITE, state.now_ms, config.write_timeout_ms
-        )
+        return await_tail(connection, state)
     elif exchange.is_in_body():
         connection.begin_phase(PHASE_BODY, state.now_ms, config.body_timeout_ms)
         if config.min_body_rate > 0:
@@ -288,10 +287,10 @@ def resume[
     """
     if not connection.tail:
         return Fate.WAITS
-    if not send_tail(connection):
+    if not send_tail(connection, state):
         return Fate.CLOSES
     if connection.tail:
-        return Fate.WAITS
+        return await_tail(connection, state)
     if connection.closes:
         return Fate.ENDS
     if connection.exchange:

@@ -11,10 +11,11 @@ from flare.http.server.connection import (
     PHASE_BODY,
     PHASE_HEAD,
     PHASE_LINGER,
-    PHASE_WRITE,
+    PHASE_SOURCE,
 )
 from flare.http.server.fate import Fate
 from flare.http.server.sending import flush
+from flare.http.server.streaming import SOURCE_WAIT_MS, await_tail
 from flare.http.server.worker_state import WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 
@@ -42,10 +43,7 @@ def end(mut connection: Connection, mut state: WorkerState) -> Fate:
     """
     connection.closes = True
     if connection.tail:
-        connection.begin_phase(
-            PHASE_WRITE, state.now_ms, state.config.write_timeout_ms
-        )
-        return Fate.WAITS
+        return await_tail(connection, state)
     if not connection.lingers:
         return Fate.CLOSES
     connection.socket.finish_writing()
@@ -87,8 +85,12 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
         state: The worker's state.
 
     Returns:
-        ENDS if an answer was sent, CLOSES otherwise.
+        ENDS if an answer was sent, WAITS for a source, CLOSES otherwise.
     """
+    if connection.phase == PHASE_SOURCE:
+        # Nobody is late.
+        connection.deadline_ms = state.now_ms + SOURCE_WAIT_MS
+        return Fate.WAITS
     if connection.job:
         connection.cancel_job()
         answer_late(connection, state)

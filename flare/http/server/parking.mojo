@@ -8,12 +8,12 @@ from flare.http.server.answering import busy, conclude
 from flare.http.server.connection import (
     Connection,
     PHASE_HANDLER,
-    PHASE_WRITE,
 )
 from flare.http.server.driving import process, put_back
 from flare.http.server.fate import Fate
 from flare.http.server.handler_pool import HandlerPool, Job
 from flare.http.server.sending import deliver
+from flare.http.server.streaming import await_tail
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer
 
@@ -135,10 +135,7 @@ def unpark[
         var is_sound = deliver(connection, state.out)
         connection.exchange = box^
         connection.has_unread = True
-        connection.begin_phase(
-            PHASE_WRITE, state.now_ms, state.config.write_timeout_ms
-        )
-        return Fate.WAITS if is_sound else Fate.CLOSES
+        return await_tail(connection, state) if is_sound else Fate.CLOSES
     var fate = process(connection, box[], state, handler)
     put_back(connection, box^, state, fate)
     if fate == Fate.WAITS and connection.has_unread:

@@ -95,27 +95,3 @@ def _park(
     out.clear()
     connection.tail = OwnedPointer(tail^)
     return True
-
-
-def send_tail(mut connection: Connection) -> Bool:
-    """Sends what was parked, as far as the client takes it.
-
-    Args:
-        connection: Has a tail, or not; has none afterwards if all is sent.
-
-    Returns:
-        False if the connection is broken.
-    """
-    if not connection.tail:
-        return True
-    while True:
-        ref tail = connection.tail.value()[]
-        if tail.is_empty():
-            break
-        var count = tail.send_to(connection.socket)
-        if count == -EAGAIN:
-            return True
-        if count < 0 and count != -EINTR:
-            return False
-    connection.tail = None
-    return True

@@ -8,6 +8,7 @@ from flare.http.server.connection import (
     PHASE_HEAD,
     PHASE_IDLE,
     PHASE_LINGER,
+    PHASE_SOURCE,
 )
 from flare.http.server.connection_table import ConnectionTable
 from flare.http.server.driving import drive, resume
@@ -31,6 +32,7 @@ from flare.http.server.tokens import (
     LISTENER_TOKEN,
     SIGNAL_TOKEN,
     STOP_TOKEN,
+    WAKE_TOKEN,
 )
 from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
 from flare.runtime.event import Event, Interest
@@ -124,6 +126,9 @@ struct Worker[H: Handler](Movable):
             self._selector.register(
                 self._stop.lifeline_number, LIFELINE_TOKEN, Interest.READ
             )
+        self._selector.register(
+            self._state.mailbox.number(), WAKE_TOKEN, Interest.READ
+        )
         self._tick()
         self._resume_accepting()
 
@@ -179,6 +184,8 @@ struct Worker[H: Handler](Movable):
                 self._accept(self._listeners.batch_len())
             elif event.token == DONE_TOKEN:
                 self._on_done()
+            elif event.token == WAKE_TOKEN:
+                self._on_wake()
             elif event.token == LIFELINE_TOKEN:
                 self._on_orphaned()
             else:
@@ -248,6 +255,17 @@ struct Worker[H: Handler](Movable):
                 self._table.at(slot), job, self._state, self._handler[]
             )
             self._settle(slot, fate)
+
+    def _on_wake(mut self):
+        """Asks sources again that say they have something."""
+        for token in self._state.mailbox.take():
+            var slot = self._table.find(token)
+            if slot >= 0:
+                self._resume(slot)
+
+    def _resume(mut self, slot: Int):
+        ref connection = self._table.at(slot)
+        self._settle(slot, resume(connection, self._state, self._handler[]))
 
     def _arm(mut self, slot: Int):
         var token = self._table.token(slot)
@@ -384,7 +402,13 @@ struct Worker[H: Handler](Movable):
         _ = self._wheel.insert(self._drain_end_ms, LISTENER_TOKEN)
         for slot in range(self._table.slot_count()):
             ref connection = self._table.at(slot)
-            if not connection.socket.is_open() or connection.exchange:
+            if not connection.socket.is_open():
+                continue
+            if connection.phase == PHASE_SOURCE:
+                # A stream without end ends here.
+                self._resume(slot)
+                continue
+            if connection.exchange:
                 continue
             if connection.phase == PHASE_IDLE:
                 self._close(slot)

@@ -6,6 +6,8 @@ from flare.http.h1.limits import HeadLimits
 from flare.http.h1.serialiser import DateLine
 from flare.http.message.path_params import PathParams
 from flare.http.server.config import ServerConfig
+from flare.http.server.mailbox import Mailbox
+from flare.sys.errno import OsError
 from std.memory import OwnedPointer
 
 comptime READ_BUFFER_LEN = 65_536
@@ -38,15 +40,22 @@ struct WorkerState(Movable):
     """Storage for the path parameters of the request at hand."""
     var request_count: Int
     """Requests answered by the worker."""
+    var piece: Buffer
+    """What a source has just made."""
+    var mailbox: Mailbox
+    """Where sources say that they have something."""
     var is_draining: Bool
     """True if the server is to stop: no connection is kept alive."""
     var _pool: List[OwnedPointer[Exchange]]
 
-    def __init__(out self, config: ServerConfig):
+    def __init__(out self, config: ServerConfig) raises OsError:
         """Makes the state of a worker that has not begun.
 
         Args:
             config: The server's configuration.
+
+        Raises:
+            OsError: If the process has no more descriptors.
         """
         self.config = config.copy()
         self.limits = config.head_limits()
@@ -55,6 +64,8 @@ struct WorkerState(Movable):
         self.out = Buffer(FLUSH_LEN)
         self.params = OwnedPointer(PathParams())
         self.request_count = 0
+        self.piece = Buffer(0)
+        self.mailbox = Mailbox()
         self.is_draining = False
         self._pool = []
 
