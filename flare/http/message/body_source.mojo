@@ -166,9 +166,29 @@ trait BodySource(Deinitable, Movable):
         """
         return False
 
+    def patience_ms(self) -> Int:
+        """Tells how long a source that answered `LATER` may be left alone.
+
+        Returns:
+            Milliseconds after which it is asked even if nobody rings its
+            waker.
+        """
+        return 3_600_000
+
+    def has_given_up(self) -> Bool:
+        """Tells whether the stream is to be broken off, though the client has
+        not yet taken what came before.
+
+        Asked when the waker rings while the client is behind.
+
+        Returns:
+            False, unless the source knows better.
+        """
+        return False
+
 
 def _begin[T: BodySource](source: _Erased, var waker: StreamWaker):
-    # SAFETY: as for `_wake`, here and in the next two.
+    # SAFETY: as for `_wake`, here and below.
     source.unsafe_bitcast[T]()[].begin(waker^)
 
 
@@ -180,6 +200,14 @@ def _is_endless[T: BodySource](source: _Erased) -> Bool:
     return source.unsafe_bitcast[T]()[].is_endless()
 
 
+def _patience_ms[T: BodySource](source: _Erased) -> Int:
+    return source.unsafe_bitcast[T]()[].patience_ms()
+
+
+def _has_given_up[T: BodySource](source: _Erased) -> Bool:
+    return source.unsafe_bitcast[T]()[].has_given_up()
+
+
 struct BodyStream(Movable):
     """A source of any type, and how much it will make."""
 
@@ -189,6 +217,8 @@ struct BodyStream(Movable):
     var _begin: def(_Erased, var StreamWaker) thin -> None
     var _fill: def(_Erased, mut Buffer) raises thin -> Supply
     var _is_endless: def(_Erased) thin -> Bool
+    var _patience_ms: def(_Erased) thin -> Int
+    var _has_given_up: def(_Erased) thin -> Bool
     var _drop: def(_Erased) thin -> None
 
     def __init__[T: BodySource](out self, var source: T, length: Optional[Int]):
@@ -206,6 +236,8 @@ struct BodyStream(Movable):
         self._begin = _begin[T]
         self._fill = _fill[T]
         self._is_endless = _is_endless[T]
+        self._patience_ms = _patience_ms[T]
+        self._has_given_up = _has_given_up[T]
         self._drop = _drop[T]
 
     def __deinit__(deinit self):
@@ -241,3 +273,19 @@ struct BodyStream(Movable):
             What the source says.
         """
         return self._is_endless(self._source)
+
+    def patience_ms(self) -> Int:
+        """Tells how long the source may be left alone.
+
+        Returns:
+            What the source says.
+        """
+        return self._patience_ms(self._source)
+
+    def has_given_up(self) -> Bool:
+        """Tells whether the stream is to be broken off.
+
+        Returns:
+            What the source says.
+        """
+        return self._has_given_up(self._source)

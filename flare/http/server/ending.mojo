@@ -8,6 +8,7 @@ from flare.http.server.answering import (
 )
 from flare.http.server.connection import (
     Connection,
+    NEVER_MS,
     PHASE_BODY,
     PHASE_HEAD,
     PHASE_LINGER,
@@ -15,7 +16,7 @@ from flare.http.server.connection import (
 )
 from flare.http.server.fate import Fate
 from flare.http.server.sending import flush
-from flare.http.server.streaming import SOURCE_WAIT_MS, await_tail
+from flare.http.server.streaming import await_tail
 from flare.http.server.worker_state import WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 
@@ -85,12 +86,12 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
         state: The worker's state.
 
     Returns:
-        ENDS if an answer was sent, WAITS for a source, CLOSES otherwise.
+        ENDS if an answer was sent, GIVES_WAY to ask a source, CLOSES otherwise.
     """
     if connection.phase == PHASE_SOURCE:
-        # Nobody is late.
-        connection.deadline_ms = state.now_ms + SOURCE_WAIT_MS
-        return Fate.WAITS
+        # Nobody is late; the source wants to be asked, and that sets the next.
+        connection.deadline_ms = NEVER_MS
+        return Fate.GIVES_WAY
     if connection.job:
         connection.cancel_job()
         answer_late(connection, state)

@@ -18,9 +18,6 @@ from std.memory import ArcPointer, OwnedPointer
 comptime _PIECE_COUNT_MAX = 16
 # Pieces that one connection sends before the others have their turn.
 
-comptime SOURCE_WAIT_MS = 3_600_000
-"""How often a connection whose source has nothing is looked at, in ms."""
-
 
 def start_stream(
     mut connection: Connection,
@@ -101,13 +98,31 @@ def await_tail(mut connection: Connection, mut state: WorkerState) -> Fate:
         if connection.peer_has_ended:
             return Fate.CLOSES
         connection.phase = PHASE_SOURCE
-        connection.deadline_ms = state.now_ms + SOURCE_WAIT_MS
+        connection.deadline_ms = state.now_ms + max(
+            1, tail.stream.value()[].patience_ms()
+        )
         return Fate.WAITS
     var fate = Fate.GIVES_WAY if tail.gives_way else Fate.WAITS
     connection.begin_phase(
         PHASE_WRITE, state.now_ms, state.config.write_timeout_ms
     )
     return fate
+
+
+def on_wake(connection: Connection) -> Fate:
+    """Looks at a connection whose source has rung.
+
+    Args:
+        connection: Whose it is.
+
+    Returns:
+        CLOSES if the source gives the client up, GIVES_WAY otherwise.
+    """
+    if connection.tail:
+        ref tail = connection.tail.value()[]
+        if tail.stream and tail.stream.value()[].has_given_up():
+            return Fate.CLOSES
+    return Fate.GIVES_WAY
 
 
 def _send_what_is_here(mut connection: Connection) -> Bool:

@@ -24,6 +24,7 @@ from flare.http.server.parking import (
     note_event,
     waits_for,
 )
+from flare.http.server.streaming import on_wake
 from flare.http.server.stopping import StopRequests
 from flare.http.server.tokens import (
     DONE_TOKEN,
@@ -260,7 +261,9 @@ struct Worker[H: Handler](Movable):
         """Asks sources again that say they have something."""
         for token in self._state.mailbox.take():
             var slot = self._table.find(token)
-            if slot >= 0:
+            if slot >= 0 and on_wake(self._table.at(slot)) == Fate.CLOSES:
+                self._close(slot)
+            elif slot >= 0:
                 self._resume(slot)
 
     def _resume(mut self, slot: Int):
