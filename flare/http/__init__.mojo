@@ -38,6 +38,13 @@ from flare.http.client.shortcuts import (
 )
 from flare.http.h1.limits import HeadLimits
 
+from flare.http.message.body_source import (
+    BodySource,
+    StreamWaker,
+    Supply,
+)
+from flare.http.message.server_sent_event import ServerSentEvent
+from flare.http.server.event_hub import EventHub
 from flare.http.message.accept_encoding import AcceptEncoding
 from flare.http.message.content_decoder import (
     ContentCodingError,
@@ -66,6 +73,7 @@ from flare.http.message.response import (
     ok,
     ok_html,
     ok_json,
+    ok_stream,
     redirect,
     unauthorized,
 )
