@@ -104,7 +104,8 @@ def test_requests_behind_a_stream_wait_their_turn(streams):
     assert expected(2, 5) in data and data.rstrip().endswith(b" 0")
 
 
-def test_no_more_is_made_than_the_client_takes(streams):
+def test_no_more_is_made_than_the_client_takes(start):
+    streams = start("stream_server")
     before = counts(streams)[1]
     with streams.connect() as sock:
         sock.sendall(GET % b"/pieces?count=10000&length=60000")
