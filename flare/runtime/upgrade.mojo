@@ -90,6 +90,8 @@ def start_upgrade(
         except error:
             print("flare: ", path, ": ", error, sep="", file=stderr)
         end_process(_EXEC_FAILED)
+    else:
+        pause^.end()
     return Upgrade(child_id, deadline_ms, pipe^)
 
 

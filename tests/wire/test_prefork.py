@@ -308,9 +308,15 @@ def test_new_program_that_fails_is_rolled_back(tmp_path, start):
             log = ""
             process.send_signal(signal.SIGUSR2)
             assert wait_until(lambda: logged("the old one goes on")), log
+        assert set(workers(process.pid)) == before
+        # Master and later workers hear signals as before.
+        process.send_signal(signal.SIGHUP)
+        assert wait_until(
+            lambda: len(workers(process.pid)) == 2
+            and not before & set(workers(process.pid))
+        )
         load.stop()
         assert load.failures == [] and load.answered > 0
-        assert set(workers(process.pid)) == before
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
     finally:
