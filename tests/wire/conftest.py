@@ -25,7 +25,7 @@ def built(name: str, folder: str = "servers") -> Path:
     """Builds tests/wire/FOLDER/NAME.mojo unless nothing has changed."""
     source = ROOT / "tests" / "wire" / folder / f"{name}.mojo"
     digest = hashlib.sha256(source.read_bytes())
-    for path in mojo_sources("flare"):
+    for path in mojo_sources("flare", "tests/wire/servers"):
         digest.update(path.read_bytes())
     binary = BUILD / "wire" / f"{name}-{digest.hexdigest()[:16]}"
     if not binary.exists():
