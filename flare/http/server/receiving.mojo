@@ -60,6 +60,8 @@ def _receive_sealed(
 ) -> Int:
     var count = 0
     var is_drained = False
+    if connection.tls.value()[].is_over():
+        return _end_of_stream(connection)
     _take_rest(connection, state)
     for _ in range(_ROUND_COUNT_MAX):
         if not connection.tls.value()[].holds_plaintext:
@@ -80,9 +82,7 @@ def _receive_sealed(
         if link.is_over():
             state.sealed_in.clear()
             may_have_more = True
-            if count > 0:
-                return count
-            return TLS_BROKEN if link.is_broken() else 0
+            return count if count > 0 else _end_of_stream(connection)
         if count == len(room):
             link.rest.append(state.sealed_in.span())
             state.sealed_in.clear()
@@ -91,6 +91,10 @@ def _receive_sealed(
             return count if count > 0 else -EAGAIN
     may_have_more = True
     return count if count > 0 else -EINTR
+
+
+def _end_of_stream(connection: Connection) -> Int:
+    return TLS_BROKEN if connection.tls.value()[].is_broken() else 0
 
 
 def _take_rest(mut connection: Connection, mut state: WorkerState):

@@ -112,6 +112,8 @@ def tls(req: Request) raises -> Response:
     var subject = req.peer_certificate()
     if subject:
         text.write(subject.value())
+    else:
+        text.write("-")
     return ok(text^)
 
 
