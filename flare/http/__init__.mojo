@@ -86,5 +86,5 @@ from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.routing.router import Router
 from flare.http.server.config import ServerConfig
 from flare.http.server.listeners import ListenerMode
-from flare.http.server.handles import ShutdownHandle, StatsHandle
+from flare.http.server.handles import ReloadHandle, ShutdownHandle, StatsHandle
 from flare.http.server.server import HttpServer

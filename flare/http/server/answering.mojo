@@ -117,7 +117,7 @@ def _call[
     # SAFETY: the request ends before the exchange changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var request = exchange.request[ImmUntrackedOrigin](
-        connection.peer, state.params_pointer()
+        connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     return call_handler(handler, request, state.config.logs_errors)
 
@@ -179,7 +179,7 @@ def may_block[
     # SAFETY: as in `_call`.
     return handler.may_block(
         exchange.request[ImmUntrackedOrigin](
-            connection.peer, state.params_pointer()
+            connection.peer, state.params_pointer(), tls=connection.tls_peer
         )
     )
 
@@ -215,7 +215,7 @@ def append_response(
     if likely(len(response.body) <= COPIED_BODY_LEN_MAX):
         state.out.append(response.body.as_bytes())
         return True
-    return flush_with_body(connection, state.out, response.body.copy())
+    return flush_with_body(connection, state, response.body.copy())
 
 
 def body_limit[
@@ -243,7 +243,7 @@ def body_limit[
     state.params[].clear()
     # SAFETY: as in `_call`.
     var request = exchange.request[ImmUntrackedOrigin](
-        connection.peer, state.params_pointer()
+        connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     var limit = handler.max_body_size(request)
     if limit == DEFAULT_BODY_LIMIT:
@@ -292,6 +292,22 @@ def answer_overload(mut connection: Connection, mut state: WorkerState):
     """
     _append_closing(
         connection, state, 503, "the server has too many connections"
+    )
+
+
+@no_inline
+def answer_plain_http(mut connection: Connection, mut state: WorkerState):
+    """Puts the answer to HTTP without TLS into the output.
+
+    Args:
+        connection: Where it goes, without TLS.
+        state: The worker's state.
+    """
+    _append_closing(
+        connection,
+        state,
+        400,
+        "a plain HTTP request was sent to an HTTPS port; use https://",
     )
 
 

@@ -65,10 +65,7 @@ struct ConnectionTable(Movable, Sized):
             slot: The slot of an open connection.
         """
         ref connection = self._slots[slot]
-        connection.socket.close()
-        connection.cancel_job()
-        connection.exchange = None
-        connection.tail = None
+        connection.close()
         connection.generation += 1
         self._free.append(slot)
 

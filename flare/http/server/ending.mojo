@@ -10,14 +10,16 @@ from flare.http.server.connection import (
     Connection,
     NEVER_MS,
     PHASE_BODY,
+    PHASE_HANDSHAKE,
     PHASE_HEAD,
+    PHASE_IDLE,
     PHASE_LINGER,
     PHASE_SOURCE,
 )
 from flare.http.server.fate import Fate
-from flare.http.server.sending import flush
+from flare.http.server.sending import deliver, flush
 from flare.http.server.streaming import await_tail
-from flare.http.server.worker_state import WorkerState
+from flare.http.server.worker_state import FRESH_GRACE_MS, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 
 comptime LINGER_LEN_MAX = 1 << 20
@@ -47,7 +49,7 @@ def end(mut connection: Connection, mut state: WorkerState) -> Fate:
         return await_tail(connection, state)
     if not connection.lingers:
         return Fate.CLOSES
-    connection.socket.finish_writing()
+    connection.finish_writing()
     connection.begin_phase(
         PHASE_LINGER, state.now_ms, state.config.linger_timeout_ms
     )
@@ -103,7 +105,7 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
     else:
         return Fate.CLOSES
     connection.lingers = True
-    return Fate.ENDS if flush(connection, state.out) else Fate.CLOSES
+    return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
 
 
 def refuse(mut connection: Connection, mut state: WorkerState) -> Fate:
@@ -114,8 +116,36 @@ def refuse(mut connection: Connection, mut state: WorkerState) -> Fate:
         state: The worker's state.
 
     Returns:
-        ENDS, or CLOSES if the connection is broken.
+        ENDS, or CLOSES if the connection is broken, or speaks TLS: a handshake
+        would cost more than a request.
     """
+    if connection.tls:
+        return Fate.CLOSES
     answer_overload(connection, state)
     connection.lingers = True
-    return Fate.ENDS if flush(connection, state.out) else Fate.CLOSES
+    return Fate.ENDS if flush(connection, state) else Fate.CLOSES
+
+
+def leave(mut connection: Connection, state: WorkerState) -> Fate:
+    """Lets a connection go when the server is to stop, as soon as it can.
+
+    Args:
+        connection: An open one.
+        state: The worker's state.
+
+    Returns:
+        GIVES_WAY between requests, since the next may be here already, and to
+        end a stream that has no end; else WAITS.
+    """
+    if connection.phase == PHASE_SOURCE:
+        return Fate.GIVES_WAY
+    if connection.exchange:
+        return Fate.WAITS
+    if connection.phase == PHASE_IDLE:
+        return Fate.GIVES_WAY
+    if connection.phase == PHASE_HEAD or connection.phase == PHASE_HANDSHAKE:
+        # Its first request may be on its way.
+        connection.deadline_ms = min(
+            connection.deadline_ms, state.now_ms + FRESH_GRACE_MS
+        )
+    return Fate.WAITS

@@ -55,7 +55,10 @@ def hand_over[
         PHASE_HANDLER, state.now_ms, state.config.handler_timeout_ms
     )
     connection.is_head = box[].head.method == Method.HEAD
-    pool.submit(OwnedPointer(Job(token, box^, connection.peer, flag)))
+    var job = Job(token, box^, connection.peer, flag)
+    if connection.tls:
+        job.tls = connection.tls.value()[].peer
+    pool.submit(OwnedPointer(job^))
     connection.job = flag^
     return Fate.WAITS
 
@@ -131,10 +134,10 @@ def unpark[
     if not result.keeps_alive:
         connection.lingers = connection.lingers or len(box[].input) > 0
         state.give_exchange(box^)
-        return Fate.ENDS if deliver(connection, state.out) else Fate.CLOSES
+        return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
     if connection.tail:
         # The rest waits until the client has read this.
-        var is_sound = deliver(connection, state.out)
+        var is_sound = deliver(connection, state)
         connection.exchange = box^
         connection.has_unread = True
         return await_tail(connection, state) if is_sound else Fate.CLOSES

@@ -11,6 +11,7 @@ from flare.http.server.connection import (
 )
 from flare.http.server.error_log import log_server_error
 from flare.http.server.fate import Fate
+from flare.http.server.sealing import send_sealed_tail
 from flare.http.server.worker_state import WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import ArcPointer, OwnedPointer
@@ -62,11 +63,11 @@ def send_tail(mut connection: Connection, mut state: WorkerState) -> Bool:
         return True
     connection.tail.value()[].gives_way = False
     for _ in range(_PIECE_COUNT_MAX):
-        if not _send_what_is_here(connection):
+        if not _send_what_is_here(connection, state):
             return False
-        ref tail = connection.tail.value()[]
-        if not tail.is_empty():
+        if not _is_taken(connection):
             return True
+        ref tail = connection.tail.value()[]
         if not tail.stream:
             connection.tail = None
             return True
@@ -94,7 +95,7 @@ def await_tail(mut connection: Connection, mut state: WorkerState) -> Fate:
         What is to happen to it.
     """
     ref tail = connection.tail.value()[]
-    if tail.is_empty() and tail.waits_for_source:
+    if tail.waits_for_source and _is_taken(connection):
         if connection.peer_has_ended:
             return Fate.CLOSES
         connection.phase = PHASE_SOURCE
@@ -125,8 +126,19 @@ def on_wake(connection: Connection) -> Fate:
     return Fate.GIVES_WAY
 
 
-def _send_what_is_here(mut connection: Connection) -> Bool:
+def _is_taken(connection: Connection) -> Bool:
+    """Tells whether the client has taken all that is here of the tail."""
+    if connection.tls and len(connection.tls.value()[].unsent) > 0:
+        return False
+    return connection.tail.value()[].is_empty()
+
+
+def _send_what_is_here(
+    mut connection: Connection, mut state: WorkerState
+) -> Bool:
     """Sends until all is sent or the client takes no more; False if broken."""
+    if connection.tls:
+        return send_sealed_tail(connection, state)
     while True:
         ref tail = connection.tail.value()[]
         if tail.is_empty():

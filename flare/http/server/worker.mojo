@@ -2,17 +2,11 @@
 
 from flare.http.h1.exchange import Exchange
 from flare.http.routing.handler import Handler
-from flare.http.server.config import ServerConfig
-from flare.http.server.connection import (
-    NEVER_MS,
-    PHASE_HEAD,
-    PHASE_IDLE,
-    PHASE_LINGER,
-    PHASE_SOURCE,
-)
+from flare.http.server.admission import admit
+from flare.http.server.connection import NEVER_MS, PHASE_LINGER
 from flare.http.server.connection_table import ConnectionTable
 from flare.http.server.driving import drive, resume
-from flare.http.server.ending import discard, end, expire, refuse
+from flare.http.server.ending import discard, end, expire, leave
 from flare.http.server.error_log import log_server_error
 from flare.http.server.fate import Fate
 from flare.http.server.figures import Figures
@@ -26,6 +20,7 @@ from flare.http.server.parking import (
 )
 from flare.http.server.streaming import on_wake
 from flare.http.server.stopping import StopRequests
+from flare.http.server.terms import ServerTerms
 from flare.http.server.tokens import (
     DONE_TOKEN,
     FIRST_SPECIAL_TOKEN,
@@ -47,7 +42,6 @@ from std.sys.intrinsics import likely, unlikely
 comptime _EVENT_COUNT_MAX = 512
 comptime _REFUSED_COUNT_MAX = 64
 comptime _ACCEPT_PAUSE_MS = 100
-comptime _FRESH_GRACE_MS = 1_000
 comptime _ORPHAN_DRAIN_MS = 600
 # Well within the time that a process has when its master has ended.
 
@@ -76,7 +70,7 @@ struct Worker[H: Handler](Movable):
         out self,
         var handler: ArcPointer[Self.H],
         var listeners: Listeners,
-        config: ServerConfig,
+        terms: ServerTerms,
         var stop: StopRequests,
         var figures: Figures,
     ) raises OsError:
@@ -85,7 +79,7 @@ struct Worker[H: Handler](Movable):
         Args:
             handler: Answers requests; other workers may use it too.
             listeners: What connections come from.
-            config: Limits and times.
+            terms: Limits and times, and TLS if it is spoken.
             stop: Says when to stop.
             figures: Where the worker tells what it has done.
 
@@ -98,7 +92,7 @@ struct Worker[H: Handler](Movable):
         self._wheel = TimerWheel(coarse_monotonic_ms())
         self._table = ConnectionTable()
         self._scratch = Exchange(READ_BUFFER_LEN)
-        self._state = WorkerState(config)
+        self._state = WorkerState(terms)
         self._stop = stop^
         self._pool = None
         self._figures = figures^
@@ -336,26 +330,14 @@ struct Worker[H: Handler](Movable):
             self._figures.connection_count += 1
             var peer = accepted.peer
             var slot = self._table.open(accepted^.take_socket(), peer)
-            self._begin(slot, count >= connection_max)
-
-    def _begin(mut self, slot: Int, is_refused: Bool):
-        var token = self._table.token(slot)
-        ref connection = self._table.at(slot)
-        try:
-            self._selector.register(
-                connection.socket.number(), token, Interest.STREAM
+            var fate = admit(
+                self._table.at(slot),
+                self._table.token(slot),
+                self._selector,
+                self._state,
+                count >= connection_max,
             )
-        except error:
-            log_server_error(String(error, "; a connection is dropped"))
-            self._close(slot)
-            return
-        connection.deadline_ms = (
-            self._state.now_ms + self._state.config.header_timeout_ms
-        )
-        if is_refused:
-            self._settle(slot, refuse(connection, self._state))
-            return
-        self._settle(slot, Fate.WAITS)
+            self._settle(slot, fate)
 
     def _pause_accepting(mut self, error_number: Int):
         """Lets connections wait in the kernel until descriptors are free."""
@@ -404,23 +386,5 @@ struct Worker[H: Handler](Movable):
         self._listeners.close()
         _ = self._wheel.insert(self._drain_end_ms, LISTENER_TOKEN)
         for slot in range(self._table.slot_count()):
-            ref connection = self._table.at(slot)
-            if not connection.socket.is_open():
-                continue
-            if connection.phase == PHASE_SOURCE:
-                # A stream without end ends here.
-                self._resume(slot)
-                continue
-            if connection.exchange:
-                continue
-            if connection.phase == PHASE_IDLE:
-                # Closes it, unless its next request is here already.
-                self._on_connection(
-                    slot, Event(self._table.token(slot), True, False, True)
-                )
-            elif connection.phase == PHASE_HEAD:
-                # Its first request may be on its way.
-                connection.deadline_ms = min(
-                    connection.deadline_ms, self._state.now_ms + _FRESH_GRACE_MS
-                )
-                self._settle(slot, Fate.WAITS)
+            if self._table.at(slot).socket.is_open():
+                self._settle(slot, leave(self._table.at(slot), self._state))
