@@ -7,7 +7,8 @@ import time
 
 import httpx
 import pytest
-from conftest import Client, read_all, wait_until
+from conftest import Client, read_all, shown, wait_until
+from https_client import trusting
 
 GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
 LETTERS = b"abcdefghijklmnopqrstuvwxyz" * 4000
@@ -176,6 +177,24 @@ def test_streams_of_handlers_on_other_threads(start):
     server = start("stream_server", handler_threads=2)
     body = ask(server, "/pieces?count=3&length=9&how=waits", b"1.0").split(b"\r\n\r\n", 1)[1]
     assert body == expected(3, 9)
+
+
+def test_streams_over_tls(start, certs):
+    server = start("stream_server", **shown(certs), heartbeat_ms=300)
+    url = f"https://localhost:{server.port}"
+    with httpx.Client(base_url=url, trust_env=False, verify=trusting(certs)) as client:
+        for how in ("", "waits"):
+            path = f"/pieces?count=300&length=30000&how={how}"
+            assert client.get(path).content == expected(300, 30_000)
+        with client.stream("GET", "/events") as response:
+            lines = response.iter_lines()
+            assert client.post("/publish?count=2").content == b"1 600 1"
+            assert [next(lines) for _ in range(6)] == events(2).decode().splitlines()
+            assert next(lines) == ":"
+        with client.stream("GET", "/pieces?count=9000&length=30000") as response:
+            next(response.iter_bytes())
+            assert client.get("/counts").content.startswith(b"1 ")
+        wait_until(lambda: client.get("/counts").content.startswith(b"0 "))
 
 
 class Listener:

@@ -188,23 +188,27 @@ trait BodySource(Deinitable, Movable):
 
 
 def _begin[T: BodySource](source: _Erased, var waker: StreamWaker):
-    # SAFETY: as for `_wake`, here and below.
+    # SAFETY: as for `_wake`.
     source.unsafe_bitcast[T]()[].begin(waker^)
 
 
 def _fill[T: BodySource](source: _Erased, mut out: Buffer) raises -> Supply:
+    # SAFETY: as above.
     return source.unsafe_bitcast[T]()[].fill(out)
 
 
 def _is_endless[T: BodySource](source: _Erased) -> Bool:
+    # SAFETY: as above.
     return source.unsafe_bitcast[T]()[].is_endless()
 
 
 def _patience_ms[T: BodySource](source: _Erased) -> Int:
+    # SAFETY: as above.
     return source.unsafe_bitcast[T]()[].patience_ms()
 
 
 def _has_given_up[T: BodySource](source: _Erased) -> Bool:
+    # SAFETY: as above.
     return source.unsafe_bitcast[T]()[].has_given_up()
 
 

@@ -1,6 +1,8 @@
 """The server of the tests of streamed responses.
 
     stream_server PORT workers=N buffer_max=N heartbeat_ms=N ...
+
+Further arguments are those of `tls_options`.
 """
 
 from flare.bytes.buffer import Buffer
@@ -8,7 +10,6 @@ from flare.http import (
     BodySource,
     EventHub,
     Handler,
-    HttpServer,
     Request,
     Response,
     ServerConfig,
@@ -18,10 +19,10 @@ from flare.http import (
     ok,
     ok_stream,
 )
-from flare.net import SocketAddr
 from std.atomic import Atomic
 from std.memory import ArcPointer
 from std.sys import argv
+from tls_options import TlsOptions
 
 
 struct Counts(Movable):
@@ -156,12 +157,15 @@ struct Streams(Handler):
 
 def main() raises:
     var config = ServerConfig()
+    var tls = TlsOptions()
     var workers = 1
     var history = 0
     var buffer_max = 1 << 20
     var heartbeat_ms = 15_000
     for index in range(2, len(argv())):
         var parts = String(argv()[index]).split("=")
+        if tls.take(String(parts[0]), String(parts[1])):
+            continue
         var value = Int(String(parts[1]))
         if parts[0] == "workers":
             workers = value
@@ -181,6 +185,6 @@ def main() raises:
         history=history, buffer_max=buffer_max, heartbeat_ms=heartbeat_ms
     )
     var port = UInt16(Int(String(argv()[1])))
-    var server = HttpServer.bind(SocketAddr.localhost(port), config^)
+    var server = tls.bind(port, config^)
     print("listening on", server.local_addr(), flush=True)
     server.serve(Streams(hub^, ArcPointer(Counts())), num_workers=workers)
