@@ -188,7 +188,7 @@ def test_streams_over_tls(start, certs):
             assert client.get(path).content == expected(300, 30_000)
         with client.stream("GET", "/events") as response:
             lines = response.iter_lines()
-            assert client.post("/publish?count=2").content == b"1 600 1"
+            assert client.post("/publish?count=2").content == b"0 600 1"
             assert [next(lines) for _ in range(6)] == events(2).decode().splitlines()
             assert next(lines) == ":"
         with client.stream("GET", "/pieces?count=9000&length=30000") as response:

@@ -170,8 +170,8 @@ def _stop_reading(
         if connection.phase == PHASE_HANDSHAKE:
             return Fate.WAITS
         if connection.phase == PHASE_IDLE and exchange.is_idle():
-            # A part of a record has come. Its deadline stays.
-            return Fate.WAITS
+            # At most a part of a record has come. Its deadline stays.
+            return Fate.CLOSES if state.is_draining else Fate.WAITS
         return _settle(connection, exchange, state)
     if count != TLS_BROKEN:
         return Fate.CLOSES

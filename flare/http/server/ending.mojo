@@ -134,17 +134,25 @@ def leave(mut connection: Connection, state: WorkerState) -> Fate:
         state: The worker's state.
 
     Returns:
-        GIVES_WAY between requests, since the next may be here already, and to
-        end a stream that has no end; else WAITS.
+        GIVES_WAY after a long pause, since a request may be here nevertheless,
+        and to end a stream that has no end; else WAITS. A client that was
+        answered a moment ago may have its next request on the way: it is
+        waited for shortly, and answered with `Connection: close`.
     """
     if connection.phase == PHASE_SOURCE:
         return Fate.GIVES_WAY
     if connection.exchange:
         return Fate.WAITS
-    if connection.phase == PHASE_IDLE:
+    var idle_timeout_ms = state.config.idle_timeout_ms
+    var idle_ms = state.now_ms - (connection.deadline_ms - idle_timeout_ms)
+    if connection.phase == PHASE_IDLE and idle_ms >= FRESH_GRACE_MS:
         return Fate.GIVES_WAY
-    if connection.phase == PHASE_HEAD or connection.phase == PHASE_HANDSHAKE:
-        # Its first request may be on its way.
+    if (
+        connection.phase == PHASE_HEAD
+        or connection.phase == PHASE_HANDSHAKE
+        or connection.phase == PHASE_IDLE
+    ):
+        # A request may be on its way.
         connection.deadline_ms = min(
             connection.deadline_ms, state.now_ms + FRESH_GRACE_MS
         )

@@ -125,7 +125,7 @@ struct Worker[H: Handler](Movable):
             self._state.mailbox.number(), WAKE_TOKEN, Interest.READ
         )
         self._tick()
-        self._resume_accepting()
+        self._listeners.start(self._selector, LISTENER_TOKEN)
 
     def run(mut self) raises OsError:
         """Serves until it is told to stop and all connections have ended.
