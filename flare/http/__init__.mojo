@@ -1,5 +1,6 @@
 """HTTP messages, client, server and routing."""
 
+from flare.bytes.buffer import Buffer
 from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
 from flare.http.client.client import HttpClient
 from flare.http.client.client_request import ClientRequest
