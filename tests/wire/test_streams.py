@@ -192,7 +192,8 @@ def test_streams_over_tls(start, certs):
             assert [next(lines) for _ in range(6)] == events(2).decode().splitlines()
             assert next(lines) == ":"
         with client.stream("GET", "/pieces?count=9000&length=30000") as response:
-            next(response.iter_bytes())
+            pieces = response.iter_bytes()
+            next(pieces)
             assert client.get("/counts").content.startswith(b"1 ")
         wait_until(lambda: client.get("/counts").content.startswith(b"0 "))
 
