@@ -15,6 +15,7 @@ from flare.http.client.proxy import credentials_of
 from flare.http.client.request_body import RequestBody
 from flare.http.client.request_url import parse_request_url, request_url
 from flare.http.client.running import run_call
+from flare.http.message.cookie_jar import CookieJar
 from flare.http.message.url import Url
 from flare.io.stream import Readable, Writable
 
@@ -75,6 +76,28 @@ struct HttpClient(Movable):
             The client.
         """
         return self^
+
+    def with_cookies(var self, var jar: CookieJar = CookieJar()) -> Self:
+        """Keeps cookies from now on (RFC 6265).
+
+            var client = HttpClient("https://example.com").with_cookies()
+
+        Args:
+            jar: Cookies to begin with.
+
+        Returns:
+            The same client.
+        """
+        self._state.jar = jar^
+        return self^
+
+    def cookies(self) -> CookieJar:
+        """Copies the cookies that are kept.
+
+        Returns:
+            The cookies; none if none are kept.
+        """
+        return self._state.jar.or_else(CookieJar())
 
     def close(mut self):
         """Closes idle connections; the client can still be used."""
