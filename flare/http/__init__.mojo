@@ -50,7 +50,9 @@ from flare.http.message.cookie_jar import CookieJar
 from flare.http.message.fields import Fields
 from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderMap
+from flare.http.message.media_type import MediaType, MediaTypeError
 from flare.http.message.method import Method
+from flare.http.message.multipart_writer import FilePart, MultipartWriter
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import (

@@ -50,8 +50,8 @@ def environment_value(name: StringSpan) -> String:
 def _environ() -> Optional[_Entries]:
     comptime if IS_MACOS:
         return external_call[
-            "_NSGetEnviron", Pointer[_Entries, ImmUntrackedOrigin]
-        ]()[]
+            "_NSGetEnviron", OptionalPointer[_Entries, ImmUntrackedOrigin]
+        ]().value()[]
     else:
         try:
             var program = OwnedDLHandle()

@@ -107,15 +107,16 @@ def reap(process_id: Int) raises OsError -> Optional[ExitStatus]:
     """
     var status = Int32(0)
     while True:
-        var ended = external_call["waitpid", Int32](
-            Int32(process_id), Pointer(to=status), Int32(_WNOHANG)
+        # The standard library has a waitpid of another signature.
+        var ended = external_call["wait4", Int32](
+            Int32(process_id), Pointer(to=status), Int32(_WNOHANG), Int(0)
         )
         if ended == 0:
             return None
         if ended > 0:
             return _decode(Int(ended), Int(status))
         if last_errno() != EINTR:
-            raise OsError("waitpid", last_errno())
+            raise OsError("wait4", last_errno())
 
 
 def _decode(process_id: Int, status: Int) -> ExitStatus:
@@ -159,7 +160,8 @@ def end_process(code: Int):
 
 def flush_output():
     """Writes out what the C library still holds of standard output."""
-    _ = external_call["fflush", Int32](Int(0))
+    var all = OptionalPointer[NoneType, MutUntrackedOrigin](None)
+    _ = external_call["fflush", Int32](all)
 
 
 def executable_path() -> String:

@@ -1,21 +1,61 @@
-"""Errors about certificates, in words that name what is wrong."""
+"""Errors of sessions, in words that name what is wrong."""
 
 from flare.bytes.escape import write_escaped
 from flare.net.ip import IpAddr
 from flare.sys.openssl_certificate import CertificateFacts
+from flare.sys.openssl_peer import (
+    asks_for_certificate,
+    verified_chain,
+    verify_code,
+    verify_text,
+)
+from flare.sys.openssl_session import SslSession
 from flare.tls.error import (
     CertificateExpired,
     CertificateNotYetValid,
+    CertificateRejected,
+    ClientCertificateRequired,
     IncompleteChain,
+    NoSharedCipher,
     SelfSigned,
     TlsError,
     TlsErrorKind,
     UnknownIssuer,
     WrongHost,
 )
-from flare.tls.failure import kind_of_certificate
+from flare.tls.failure import kind_of_certificate, kind_of_failure
 
 comptime _NAMES_MAX = 8
+
+
+def session_error(
+    mut session: SslSession, peer: String, shows_identity: Bool
+) -> TlsError:
+    """Tells why OpenSSL has given a session up.
+
+    Args:
+        session: A session with a step that has just failed.
+        peer: What errors call the other side.
+        shows_identity: True if this side has a certificate, or is a server.
+
+    Returns:
+        The error.
+    """
+    var error = session.take_error("session")
+    var kind = kind_of_failure(error)
+    var code = verify_code(session)
+    if kind == CertificateRejected and code != 0:
+        return certificate_error(
+            code, verify_text(session), verified_chain(session), peer
+        )
+    # TLS 1.2 has no alert of its own for a missing certificate.
+    if (
+        kind == NoSharedCipher
+        and not shows_identity
+        and asks_for_certificate(session)
+    ):
+        kind = materialize[ClientCertificateRequired]()
+    return TlsError(kind, peer, error.text)
 
 
 def certificate_error(

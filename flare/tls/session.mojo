@@ -11,13 +11,7 @@ worker can share one pair of buffers.
 
 from flare.bytes.buffer import Buffer
 from flare.sys.openssl_choices import ServerChoices
-from flare.sys.openssl_peer import (
-    asks_for_certificate,
-    peer_subject,
-    verified_chain,
-    verify_code,
-    verify_text,
-)
+from flare.sys.openssl_peer import peer_subject
 from flare.sys.openssl_session import (
     STEP_CLOSED,
     STEP_DONE,
@@ -27,16 +21,12 @@ from flare.sys.openssl_session import (
 from flare.sys.openssl_ticket import resume, take_ticket
 from flare.tls.error import (
     AlpnRefused,
-    CertificateRejected,
-    ClientCertificateRequired,
     ClosedEarly,
-    NoSharedCipher,
     OutOfOrder,
     PlainHttpRequest,
     TlsError,
 )
-from flare.tls.explaining import certificate_error
-from flare.tls.failure import kind_of_failure
+from flare.tls.explaining import session_error
 from std.memory import ArcPointer
 
 
@@ -267,25 +257,7 @@ struct TlsSession(Movable):
         return TlsError(materialize[ClosedEarly](), self._peer, found^)
 
     def _explain(mut self) -> TlsError:
-        """Tells why OpenSSL has given the session up."""
-        var error = self._ssl.take_error("session")
-        var kind = kind_of_failure(error)
-        var code = verify_code(self._ssl)
-        if kind == CertificateRejected and code != 0:
-            return certificate_error(
-                code,
-                verify_text(self._ssl),
-                verified_chain(self._ssl),
-                self._peer,
-            )
-        # TLS 1.2 has no alert of its own for a missing certificate.
-        if (
-            kind == NoSharedCipher
-            and not self._shows_identity
-            and asks_for_certificate(self._ssl)
-        ):
-            kind = materialize[ClientCertificateRequired]()
-        return TlsError(kind, self._peer, error.text)
+        return session_error(self._ssl, self._peer, self._shows_identity)
 
     def _check_protocol(mut self):
         """Holds a server to what it was offered (RFC 7301 section 3.1)."""

@@ -12,8 +12,13 @@ from flare.http import (
     ContentDecoder,
     Cookie,
     CookieJar,
+    FilePart,
     FormData,
+    HandlerFunction,
     HttpServer,
+    ListenerMode,
+    MediaType,
+    MultipartWriter,
     OwnedRequest,
     Request,
     Response,
@@ -29,13 +34,32 @@ from flare.http import (
 from flare.io import BufReader, BufWriter, MemoryReader, MemoryWriter
 from flare.json import JsonWriter, dumps, parse
 from flare.net import IpAddr, IpNetwork, RawSocket, SocketAddr
-from flare.runtime import Interest, Reactor, Waker
+from flare.runtime import (
+    ChildProcess,
+    Interest,
+    NoHooks,
+    Prefork,
+    PreforkConfig,
+    PreforkProgram,
+    Reactor,
+    Waker,
+    default_worker_count,
+)
 from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
 from flare.sys.signal import SIGHUP, SignalBell
 from flare.sys.thread import Task, Thread
+from std.os import Process
+from std.subprocess import run
 from flare.tcp import KeepAlive, Shutdown, TcpListener, TcpStream
 from flare.udp import MulticastInterface, UdpSocket
 from flare.unix import UnixDatagram, UnixListener, UnixStream
+from flare.tls import (
+    TlsClientContext,
+    TlsConfig,
+    TlsServerConfig,
+    TlsServerContext,
+    TlsStream,
+)
 
 
 def hello(req: Request) raises -> Response:
@@ -96,7 +120,7 @@ def event_loop() raises:
     var thread = Thread(Waking(reactor.waker()))
     _ = reactor.insert_timer(1, 4)
     for index in range(reactor.poll()):
-        print(reactor.event(index).token, bell.drain())
+        print(reactor.event(index).token, len(bell.take()))
     print(reactor.next_expired().__bool__())
     reactor.deregister(socket.number())
     thread^.join()
@@ -161,6 +185,48 @@ def datagrams() raises:
     print(local.send(room), UnixDatagram.unbound().number())
 
 
+@fieldwise_init
+struct Napping(PreforkProgram):
+    """Reaches worker processes without a server."""
+
+    var steps: Int
+    """How often the child looks for its master."""
+
+    def work(mut self, mut child: ChildProcess) raises:
+        """Looks for the master.
+
+        Args:
+            child: The process.
+        """
+        child.ready()
+        for _ in range(self.steps):
+            print(child.worker, child.row, child.is_orphan())
+
+
+def workers(router: HandlerFunction) raises:
+    """Reaches threads, processes and handler threads, beside the standard
+    library's own processes.
+
+    Args:
+        router: Answers requests.
+    """
+    print(run("true"))
+    var process = Process.run("/bin/true", List[String]())
+    _ = process.wait()
+    var config = ServerConfig(
+        handler_threads=2,
+        inherits_listeners=True,
+        listener=ListenerMode.SHARED,
+    )
+    var threads = HttpServer.bind(SocketAddr.localhost(0), config.copy())
+    threads.serve(router, num_workers=default_worker_count())
+    print(threads.stats(), threads.stats_handle().worker(0))
+    var processes = HttpServer.bind(SocketAddr.localhost(0), config.copy())
+    processes.serve_prefork(router, workers=2)
+    var prefork = Prefork(PreforkConfig(workers=1, notifies_manager=True))
+    prefork.run(Napping(1), NoHooks())
+
+
 def codings() raises:
     """Reaches compression both ways, and the fields about it."""
     print(is_available("br"), AcceptEncoding("gzip").weight(ContentCoding.BR))
@@ -183,6 +249,31 @@ def cookies() raises:
     print(jar.header_for(url, 0))
 
 
+def encrypted() raises:
+    """Reaches TLS on both sides."""
+    var server = TlsServerContext(TlsServerConfig("chain.pem", "key.pem"))
+    server.reload()
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var accepted = TlsStream.accept(listener.accept(), server)
+    var client = TlsClientContext(TlsConfig(crl_file="lists.pem", ca_dir="ca"))
+    var stream = TlsStream.connect("localhost", 443, client)
+    accepted.write_all("octets".as_bytes())
+    accepted.close()
+    var reader = BufReader(stream^)
+    print(reader.read_line().value())
+
+
+def uploads() raises:
+    """Reaches media types and forms with files."""
+    print(MediaType.parse("text/plain; charset=utf-8").parameter("charset"))
+    var writer = MultipartWriter(Array[UInt8, 16](fill=1))
+    var output = Buffer()
+    writer.add_field(output, "a", "b")
+    writer.add_file(output, FilePart("c", "d", "e/f"), "g".as_bytes())
+    writer.finish(output)
+    print(writer.content_type(), len(output))
+
+
 def main() raises:
     """Reaches the server with each kind of handler."""
     addresses()
@@ -191,7 +282,9 @@ def main() raises:
     values()
     codings()
     cookies()
+    uploads()
     event_loop()
+    encrypted()
     var router = Router()
     router.get("/hello/:name", hello)
     router.post("/data", data)
@@ -199,3 +292,4 @@ def main() raises:
     server.serve(router^)
     var plain = HttpServer.bind(SocketAddr.localhost(0), ServerConfig())
     plain.serve(hello)
+    workers(hello)

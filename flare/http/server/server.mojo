@@ -244,6 +244,29 @@ struct HttpServer(Movable):
         supervisor.run(program^, hooks^)
 
     def serve_prefork[
+        K: PreforkHooks
+    ](
+        mut self,
+        function: HandlerFunction,
+        var prefork: PreforkConfig,
+        var hooks: K,
+    ) raises:
+        """Answers requests with a plain function, in worker processes.
+
+        Parameters:
+            K: The hooks' type.
+
+        Args:
+            function: `def f(req: Request) raises -> Response`.
+            prefork: How many workers, and how they are treated.
+            hooks: Told of what happens.
+
+        Raises:
+            Error: As the other form does.
+        """
+        self.serve_prefork(FnHandler(function), prefork^, hooks^)
+
+    def serve_prefork[
         H: Handler
     ](mut self, var handler: H, *, workers: Optional[Int] = None) raises:
         """Answers requests in several worker processes under a supervisor.

@@ -1,0 +1,60 @@
+"""Fuzzes backoff, budget and the sharing of sockets against their models."""
+
+from flare.net.raw_socket import RawSocket
+from flare.net.socket_addr import SocketAddr
+from flare.runtime.jitter import Jitter
+from flare.runtime.listener_share import ListenerShare
+from flare.runtime.restart_policy import RestartBudget, RestartPolicy
+from fuzz.engine import Target, fuzz_main
+
+
+@fieldwise_init
+struct PreforkTarget(Target):
+    """Octets are times between crashes; each is looked at twice."""
+
+    def seeds(self) -> List[String]:
+        """Lists times."""
+        return ["aaaa", "zzzz", "\x01\x01\x7f"]
+
+    def tokens(self) -> List[String]:
+        """Lists times."""
+        return ["\x01", "~"]
+
+    def run(mut self, input: Span[UInt8, _]) raises:
+        """Compares with counting anew, and keeps each socket owned once."""
+        var policy = RestartPolicy(3, 100, 1, 1, 200)
+        var budget = RestartBudget()
+        var jitter = Jitter(UInt64(len(input)))
+        var now = 0
+        var crashes = List[Int]()
+        for octet in input[0 : min(len(input), 64)]:
+            now += Int(octet)
+            crashes.append(now)
+            var count = 0
+            for crash in crashes:
+                count += 1 if now - crash < 200 else 0
+            if budget.note(policy, now) != count:
+                raise Error("counted otherwise")
+            var delay = policy.delay_ms(count, jitter.next())
+            var full = min(3 << min(count - 1, 10), 100)
+            if delay > full or delay < full - full // 2:
+                raise Error("waits ", delay, " of ", full)
+        _check_share(1 + len(input) % 5)
+
+
+def _check_share(count: Int) raises:
+    var share = ListenerShare(
+        [RawSocket.listen_tcp(SocketAddr.localhost(0))], True
+    )
+    share.provide(count)
+    for workers in range(1, count + 1):
+        var owned = 0
+        for worker in range(workers):
+            owned += len(share.of(worker, workers))
+        if owned != count and not share.is_shared:
+            raise Error("sockets are lost")
+
+
+def main() raises:
+    """Runs the target."""
+    fuzz_main("prefork", PreforkTarget())
