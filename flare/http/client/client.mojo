@@ -97,7 +97,9 @@ struct HttpClient(Movable):
         Returns:
             The cookies; none if none are kept.
         """
-        return self._state.jar.or_else(CookieJar())
+        if self._state.jar:
+            return self._state.jar.value().copy()
+        return CookieJar()
 
     def close(mut self):
         """Closes idle connections; the client can still be used."""
