@@ -27,6 +27,7 @@ from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import Proxy, ProxySettings
 from flare.http.client.proxy_environment import proxy_from_env
 from flare.http.client.request_body import RequestBody
+from flare.http.client.send_result import SendResult
 from flare.http.client.shortcuts import (
     delete,
     get,

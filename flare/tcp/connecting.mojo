@@ -136,15 +136,10 @@ struct AddressRace(Movable):
             NetworkError: If the kernel refuses to wait.
         """
         while True:
-            var now_ms = _now_ms()
-            var step = self._core.next_step(now_ms)
-            var winner: Int
-            if step.is_start():
-                winner = self._start(step.value)
-            elif step.is_wait():
-                winner = self._wait(step.value - now_ms)
-            else:
-                return -1
+            var winner = self.advance()
+            if winner != STILL_RACING:
+                return winner
+            winner = self._wait(self.wait_ms())
             if winner >= 0:
                 self._core.succeeded()
                 return winner
@@ -162,7 +157,7 @@ struct AddressRace(Movable):
         """
         while True:
             var step = self._core.next_step(_now_ms())
-            var winner = -1
+            var winner: Int
             if step.is_start():
                 winner = self._start(step.value)
             elif step.is_wait():

@@ -33,6 +33,7 @@ from flare.http.h1.request_writer import (
 )
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.url import Url
+from flare.sys.clock import monotonic_ns
 from flare.sys.deadline import Deadline
 
 comptime UNKNOWN_LEN = -1
@@ -352,12 +353,11 @@ struct Call(Movable):
             not self.upload.is_streamed or not attempt.was_sent,
         )
 
-    def plan_retry(mut self, config: ClientConfig, random: UInt64) -> Int:
+    def plan_retry(mut self, config: ClientConfig) -> Int:
         """Decides whether the request is sent once more, and when.
 
         Args:
             config: The client's configuration.
-            random: Any bits.
 
         Returns:
             How long to wait before that in milliseconds; -1 if it is not.
@@ -366,7 +366,15 @@ struct Call(Movable):
             return -1
         self.retry_count += 1
         var pause_ms = backoff_ms(
-            self.retry_count, config.retry_base_ms, config.retry_max_ms, random
+            self.retry_count,
+            config.retry_base_ms,
+            config.retry_max_ms,
+            _random_bits(),
         )
         var left_ms = self.total.left_ms()
         return -1 if left_ms >= 0 and pause_ms >= left_ms else pause_ms
+
+
+def _random_bits() -> UInt64:
+    """Makes bits that differ from call to call, for jitter and no secrets."""
+    return (UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15) >> 32

@@ -11,10 +11,12 @@ from flare.http.client.client_state import ClientState
 from flare.http.client.config import ClientConfig
 from flare.http.client.driving import NoStream
 from flare.http.client.error import BadRequest, ClientError, Phase
+from flare.http.client.parallel import WaitingCall, run_parallel
 from flare.http.client.proxy import credentials_of
 from flare.http.client.request_body import RequestBody
 from flare.http.client.request_url import parse_request_url, request_url
 from flare.http.client.running import run_call
+from flare.http.client.send_result import SendResult
 from flare.http.message.cookie_jar import CookieJar
 from flare.http.message.url import Url
 from flare.io.stream import Readable, Writable
@@ -241,6 +243,52 @@ struct HttpClient(Movable):
         var source = NoStream()
         var sink = NoStream()
         return self._run(request^, Upload(), False, source, sink)
+
+    def send_all(
+        mut self, var requests: List[ClientRequest], max_parallel: Int = 10
+    ) raises ClientError -> List[SendResult]:
+        """Sends many requests at once, on this thread and one reactor.
+
+        They reach servers in any order.
+
+        Args:
+            requests: The requests. All responses are in memory at the end.
+            max_parallel: Most requests under way at the same time, and so most
+                connections; 1 or more. The others wait, and their total time
+                starts when they do not any more.
+
+        Returns:
+            What became of them, in the order of the requests: one that fails
+            leaves the others alone.
+
+        Raises:
+            ClientError: If `max_parallel` is 0 or less, or the system has no
+                descriptors for a reactor.
+        """
+        if max_parallel < 1:
+            raise ClientError(
+                materialize[Phase.REQUEST](),
+                materialize[BadRequest](),
+                "send_all: max_parallel must be 1 or more",
+            )
+        var results = List[SendResult](capacity=len(requests))
+        var waiting = List[WaitingCall]()
+        for index in range(len(requests)):
+            # Replaced by what becomes of the request.
+            var failure = ClientError(
+                materialize[Phase.REQUEST](),
+                materialize[BadRequest](),
+                "the request was not sent",
+            )
+            try:
+                var call = self._call(requests[index].copy(), Upload())
+                waiting.append(WaitingCall(index, call^))
+            except error:
+                failure = error^
+            results.append(SendResult(failure^))
+        requests.clear()
+        run_parallel(self._state, waiting^, max_parallel, results)
+        return results^
 
     def download[
         W: Writable

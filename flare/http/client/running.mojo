@@ -6,12 +6,11 @@ from flare.http.client.connection import ClientConnection
 from flare.http.client.driving import drive
 from flare.http.client.error import ClientError
 from flare.http.client.client_response import ClientResponse
-from flare.http.client.opening import open_connection
 from flare.http.client.response_builder import ResponseBuilder
 from flare.http.client.retry import is_stale, may_retry
 from flare.http.client.stepping import begin_attempt
+from flare.http.client.waiting import open_connection
 from flare.io.stream import Readable, Writable
-from flare.sys.clock import monotonic_ns
 from flare.sys.poll import PollEntry, poll_descriptors
 
 
@@ -71,7 +70,7 @@ def _exchange_safely[
                 continue
             if not may_retry(failed, error):
                 raise error^
-            var pause_ms = call.plan_retry(state.config, random_bits())
+            var pause_ms = call.plan_retry(state.config)
             if pause_ms < 0:
                 raise error^
             var nothing = Array[PollEntry, 1](fill=PollEntry(-1, 0, 0))
@@ -99,12 +98,3 @@ def _exchange[
     drive(state, connection, call, builder, source, sink)
     if state.attempt.exchange.is_reusable():
         state.put_back(connection^)
-
-
-def random_bits() -> UInt64:
-    """Makes bits that differ from call to call, for jitter and no secrets.
-
-    Returns:
-        The bits.
-    """
-    return (UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15) >> 32
