@@ -23,11 +23,13 @@ from flare.http.client.error import (
     TooManyRedirects,
     TruncatedResponse,
 )
+from flare.http.client.multipart_form import MultipartForm
 from flare.http.client.no_proxy import NoProxy
 from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import Proxy, ProxySettings
 from flare.http.client.proxy_environment import proxy_from_env
 from flare.http.client.request_body import RequestBody
+from flare.http.client.send_result import SendResult
 from flare.http.client.shortcuts import (
     delete,
     get,
