@@ -41,8 +41,10 @@ from flare.http.client.shortcuts import (
 )
 from flare.http.h1.limits import HeadLimits
 
+from flare.http.message.body import Body
 from flare.http.message.body_source import (
     BodySource,
+    Conversation,
     StreamWaker,
     Supply,
 )

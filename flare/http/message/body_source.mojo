@@ -166,6 +166,20 @@ trait BodySource(Deinitable, Movable):
         """
         return False
 
+    def end_early(mut self, mut out: Buffer) -> Supply:
+        """Ends an endless stream because the server stops.
+
+        Called in place of `fill` while the server drains.
+
+        Args:
+            out: Where to append last octets.
+
+        Returns:
+            END, or LATER to wait for the other side, up to
+            `ServerConfig.shutdown_timeout_ms`.
+        """
+        return Supply.END
+
     def patience_ms(self) -> Int:
         """Tells how long a source that answered `LATER` may be left alone.
 
@@ -185,6 +199,45 @@ trait BodySource(Deinitable, Movable):
             False, unless the source knows better.
         """
         return False
+
+
+trait Conversation(BodySource):
+    """A protocol that goes on where HTTP ends (RFC 9110 section 7.8).
+
+    A handler answers 101 (Switching Protocols) with one as the body. From then
+    on it gets all that the client sends, and makes all that the client gets;
+    when it ends, the connection does.
+    """
+
+    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Supply:
+        """Takes octets from the client.
+
+        Called while nothing waits to be sent, so a client that does not read
+        is not read either.
+
+        Args:
+            input: What has come; to be emptied.
+            out: Where to append what goes to the client.
+
+        Returns:
+            MORE to be asked by `fill`, LATER to wait, END to close.
+
+        Raises:
+            Error: The server logs it and breaks the connection off.
+        """
+        ...
+
+
+def _receive[
+    T: Conversation
+](source: _Erased, mut input: Buffer, mut out: Buffer) raises -> Supply:
+    # SAFETY: as for `_wake`.
+    return source.unsafe_bitcast[T]()[].receive(input, out)
+
+
+def _end_early[T: BodySource](source: _Erased, mut out: Buffer) -> Supply:
+    # SAFETY: as for `_wake`.
+    return source.unsafe_bitcast[T]()[].end_early(out)
 
 
 def _begin[T: BodySource](source: _Erased, var waker: StreamWaker):
@@ -221,6 +274,10 @@ struct BodyStream(Movable):
     var _begin: def(_Erased, var StreamWaker) thin -> None
     var _fill: def(_Erased, mut Buffer) raises thin -> Supply
     var _is_endless: def(_Erased) thin -> Bool
+    var _end_early: def(_Erased, mut Buffer) thin -> Supply
+    var _receive: Optional[
+        def(_Erased, mut Buffer, mut Buffer) raises thin -> Supply
+    ]
     var _patience_ms: def(_Erased) thin -> Int
     var _has_given_up: def(_Erased) thin -> Bool
     var _drop: def(_Erased) thin -> None
@@ -240,9 +297,28 @@ struct BodyStream(Movable):
         self._begin = _begin[T]
         self._fill = _fill[T]
         self._is_endless = _is_endless[T]
+        self._end_early = _end_early[T]
+        self._receive = None
         self._patience_ms = _patience_ms[T]
         self._has_given_up = _has_given_up[T]
         self._drop = _drop[T]
+
+    @staticmethod
+    def conversing[T: Conversation](var conversation: T) -> Self:
+        """Takes a conversation.
+
+        Parameters:
+            T: Its type.
+
+        Args:
+            conversation: Goes on where HTTP ends.
+
+        Returns:
+            A stream that listens, too.
+        """
+        var stream = Self(conversation^, None)
+        stream._receive = _receive[T]
+        return stream^
 
     def __deinit__(deinit self):
         """Destroys the source."""
@@ -293,3 +369,37 @@ struct BodyStream(Movable):
             What the source says.
         """
         return self._has_given_up(self._source)
+
+    def listens(self) -> Bool:
+        """Tells whether this is a conversation.
+
+        Returns:
+            True if it takes what the client sends.
+        """
+        return self._receive.__bool__()
+
+    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Supply:
+        """Hands octets from the client to a conversation.
+
+        Args:
+            input: What has come; empty afterwards.
+            out: Where to append.
+
+        Returns:
+            What follows.
+
+        Raises:
+            Error: If the conversation cannot go on.
+        """
+        return self._receive.value()(self._source, input, out)
+
+    def end_early(mut self, mut out: Buffer) -> Supply:
+        """Ends an endless stream.
+
+        Args:
+            out: Where to append.
+
+        Returns:
+            What follows.
+        """
+        return self._end_early(self._source, out)
