@@ -4,6 +4,7 @@ import shutil
 import signal
 import socket
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -164,8 +165,9 @@ def test_reload_under_load_drops_nothing(start, certs, tmp_path):
     seen = set()
     with HttpsClient(server, context) as old:
         before = serial(old)
-        with Visitors(server, certs) as visitors:
-            visitors.context.load_verify_locations(certs / "middle.pem")
+        visitors = Visitors(server, certs)
+        visitors.context.load_verify_locations(certs / "middle.pem")
+        with visitors:
             for name in ["rsa", "good"] * 5:
                 files.put(name)
                 assert old.get("/reload").body == b"reloaded"
@@ -234,10 +236,14 @@ def test_drain(start_tls, certs, mode):
         server = start_tls(server="workers_server", **mode)
     context = trusting(certs)
     with (
+        HttpsClient(server, context) as quiet,
         HttpsClient(server, context) as idle,
         HttpsClient(server, context) as busy,
         server.connect() as shaking,
     ):
+        quiet.get("/")
+        # One that was used a moment ago has a second for its next request.
+        time.sleep(1.1)
         idle.get("/")
         body = b"POST /size/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab"
         busy.send(body)
@@ -245,13 +251,14 @@ def test_drain(start_tls, certs, mode):
         shaking.sendall(sealer.hello())
         flight = sealer.answer()
         server.process.send_signal(signal.SIGTERM)
-        assert idle.sock.recv(1) == b""
+        assert quiet.sock.recv(1) == b""
         shaking.sendall(flight)
         shaking.sendall(
             sealer.seal(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         )
         data, is_announced = sealer.read_all()
         assert b"200 OK" in data and is_announced
+        assert idle.sock.recv(1) == b""
         busy.send(b"cd")
         assert busy.response().fields["connection"] == "close"
         assert busy.sock.recv(1) == b""

@@ -4,6 +4,7 @@ from flare.bytes.buffer import Buffer
 from flare.http.h1.exchange import Exchange
 from flare.http.message.cancel import CancelFlag
 from flare.http.message.body import Body
+from flare.http.message.body_source import BodyStream
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.server.tls_link import TlsLink
 from flare.net.raw_socket import RawSocket
@@ -25,6 +26,8 @@ comptime PHASE_HANDLER: UInt8 = 5
 """A handler on another thread has the request."""
 comptime PHASE_HANDSHAKE: UInt8 = 6
 """The TLS handshake is under way."""
+comptime PHASE_SOURCE: UInt8 = 7
+"""The source of a response's content has nothing yet."""
 
 comptime NEVER_MS = Int.MAX
 """A time that never comes."""
@@ -39,9 +42,24 @@ struct Tail(Movable):
     """The content behind it, kept without a copy."""
     var body_offset: Int
     """How much of the content is sent, in bytes."""
+    var stream: Optional[ArcPointer[BodyStream]]
+    """What makes more of it, if anything does."""
+    var is_chunked: Bool
+    """True if pieces of the stream are sent as chunks."""
+    var missing_len: Int
+    """What the stream has still to make, if its length is known, in bytes."""
+    var waits_for_source: Bool
+    """True if the stream has nothing yet."""
+    var gives_way: Bool
+    """True if the stream was interrupted for the sake of others."""
 
     def __init__(out self):
         """Makes an empty tail."""
+        self.stream = None
+        self.is_chunked = False
+        self.missing_len = 0
+        self.waits_for_source = False
+        self.gives_way = False
         self.octets = Buffer(0)
         self.body = Body()
         self.body_offset = 0
@@ -54,8 +72,9 @@ struct Tail(Movable):
             octets: What goes first.
             taken: How many octets of both have been taken.
         """
+        self = Self()
         var first = min(taken, len(octets))
-        self.octets = Buffer(len(octets) - first)
+        self.octets.reserve(len(octets) - first)
         self.octets.append(octets[first:])
         self.body = body^
         self.body_offset = taken - first
@@ -100,10 +119,10 @@ struct Tail(Movable):
         return count
 
     def is_empty(self) -> Bool:
-        """Tells whether all is sent.
+        """Tells whether all that is here is sent.
 
         Returns:
-            True if nothing is left.
+            True if nothing is left, but for what a stream will make.
         """
         return len(self.octets) == 0 and self.body_offset == len(self.body)
 
@@ -121,6 +140,8 @@ struct Connection(Movable):
     """The client's address."""
     var generation: UInt32
     """Counts the connections that had this slot."""
+    var token: UInt64
+    """What events and timers know the connection by."""
     var phase: UInt8
     """One of the `PHASE_` constants."""
     var closes: Bool
@@ -133,6 +154,8 @@ struct Connection(Movable):
     """True if the client has closed its side, or the connection failed."""
     var is_ready: Bool
     """True if the connection is on the worker's ready list."""
+    var is_head: Bool
+    """True if the request that a handler on another thread has is a HEAD."""
     var request_count: UInt64
     """Requests answered."""
     var phase_request: UInt64
@@ -162,12 +185,14 @@ struct Connection(Movable):
         self.socket = RawSocket(owned=-1)
         self.peer = SocketAddr.any(0)
         self.generation = 0
+        self.token = 0
         self.phase = PHASE_IDLE
         self.closes = False
         self.lingers = False
         self.has_unread = False
         self.peer_has_ended = False
         self.is_ready = False
+        self.is_head = False
         self.request_count = 0
         self.phase_request = 0
         self.phase_start_ms = 0
@@ -195,6 +220,7 @@ struct Connection(Movable):
         self.has_unread = False
         self.peer_has_ended = False
         self.is_ready = False
+        self.is_head = False
         self.request_count = 0
         self.phase_request = 0
         self.deadline_ms = NEVER_MS

@@ -55,6 +55,7 @@ struct ConnectionTable(Movable, Sized):
             self._slots.append(Connection())
         var slot = self._free.pop()
         self._slots[slot].open(socket^, peer)
+        self._slots[slot].token = self.token(slot)
         return slot
 
     def close(mut self, slot: Int):

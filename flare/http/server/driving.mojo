@@ -21,11 +21,13 @@ from flare.http.server.connection import (
     PHASE_HANDSHAKE,
     PHASE_HEAD,
     PHASE_IDLE,
+    PHASE_SOURCE,
     PHASE_WRITE,
 )
 from flare.http.server.fate import Fate
 from flare.http.server.receiving import TLS_BROKEN, receive
-from flare.http.server.sending import deliver, flush, send_tail
+from flare.http.server.sending import deliver, flush
+from flare.http.server.streaming import await_tail, send_tail
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer
@@ -65,7 +67,7 @@ def drive[
     """
     if unlikely(connection.tail.__bool__()):
         connection.has_unread = True
-        return Fate.WAITS
+        return await_tail(connection, state)
     connection.has_unread = False
     if unlikely(connection.exchange.__bool__()):
         return _drive_partial(connection, state, handler, is_closed)
@@ -143,6 +145,7 @@ def _read[
         exchange.input.commit(count)
         var fate = process(connection, exchange, state, handler)
         if unlikely(fate != Fate.WAITS):
+            connection.has_unread = True
             return fate
         if unlikely(connection.tail.__bool__()):
             connection.has_unread = True
@@ -167,8 +170,8 @@ def _stop_reading(
         if connection.phase == PHASE_HANDSHAKE:
             return Fate.WAITS
         if connection.phase == PHASE_IDLE and exchange.is_idle():
-            # A part of a record has come. Its deadline stays.
-            return Fate.WAITS
+            # At most a part of a record has come. Its deadline stays.
+            return Fate.CLOSES if state.is_draining else Fate.WAITS
         return _settle(connection, exchange, state)
     if count != TLS_BROKEN:
         return Fate.CLOSES
@@ -226,7 +229,7 @@ def process[
             break
         if unlikely(state.config.handler_threads > 0):
             if may_block(exchange, connection, state, handler):
-                return _park(connection, state)
+                return _park(connection, exchange, state)
         var result = answer(exchange, connection, state, handler)
         if unlikely(result.is_broken):
             return Fate.CLOSES
@@ -244,9 +247,17 @@ def process[
     return _settle(connection, exchange, state)
 
 
-def _park(mut connection: Connection, mut state: WorkerState) -> Fate:
-    """Sends what came before a request that is handed to another thread."""
-    return Fate.PARKS if deliver(connection, state) else Fate.CLOSES
+@no_inline
+def _park(
+    mut connection: Connection, exchange: Exchange, mut state: WorkerState
+) -> Fate:
+    """Sends what came before a request that is handed to another thread; the
+    request waits here until the client has taken it."""
+    if not deliver(connection, state):
+        return Fate.CLOSES
+    if connection.tail:
+        return _settle_unfinished(connection, exchange, state)
+    return Fate.PARKS
 
 
 def _ask_for_content(exchange: Exchange, mut state: WorkerState):
@@ -280,9 +291,7 @@ def _settle_unfinished(
 ) -> Fate:
     ref config = state.config
     if connection.tail:
-        connection.begin_phase(
-            PHASE_WRITE, state.now_ms, config.write_timeout_ms
-        )
+        return await_tail(connection, state)
     elif exchange.is_in_body():
         connection.begin_phase(PHASE_BODY, state.now_ms, config.body_timeout_ms)
         if config.min_body_rate > 0:
@@ -320,7 +329,7 @@ def resume[
     if not send_tail(connection, state):
         return Fate.CLOSES
     if connection.tail:
-        return Fate.WAITS
+        return await_tail(connection, state)
     if connection.closes:
         return Fate.ENDS
     if connection.exchange:
@@ -331,7 +340,10 @@ def resume[
             return fate
     if connection.has_unread:
         return Fate.GIVES_WAY
-    if not connection.exchange and connection.phase == PHASE_WRITE:
+    var was_sending = (
+        connection.phase == PHASE_WRITE or connection.phase == PHASE_SOURCE
+    )
+    if was_sending and not connection.exchange:
         if state.is_draining:
             return Fate.CLOSES
         connection.phase = PHASE_IDLE

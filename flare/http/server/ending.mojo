@@ -8,15 +8,17 @@ from flare.http.server.answering import (
 )
 from flare.http.server.connection import (
     Connection,
+    NEVER_MS,
     PHASE_BODY,
     PHASE_HANDSHAKE,
     PHASE_HEAD,
     PHASE_IDLE,
     PHASE_LINGER,
-    PHASE_WRITE,
+    PHASE_SOURCE,
 )
 from flare.http.server.fate import Fate
 from flare.http.server.sending import deliver, flush
+from flare.http.server.streaming import await_tail
 from flare.http.server.worker_state import FRESH_GRACE_MS, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 
@@ -44,10 +46,7 @@ def end(mut connection: Connection, mut state: WorkerState) -> Fate:
     """
     connection.closes = True
     if connection.tail:
-        connection.begin_phase(
-            PHASE_WRITE, state.now_ms, state.config.write_timeout_ms
-        )
-        return Fate.WAITS
+        return await_tail(connection, state)
     if not connection.lingers:
         return Fate.CLOSES
     connection.finish_writing()
@@ -89,8 +88,12 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
         state: The worker's state.
 
     Returns:
-        ENDS if an answer was sent, CLOSES otherwise.
+        ENDS if an answer was sent, GIVES_WAY to ask a source, CLOSES otherwise.
     """
+    if connection.phase == PHASE_SOURCE:
+        # Nobody is late; the source wants to be asked, and that sets the next.
+        connection.deadline_ms = NEVER_MS
+        return Fate.GIVES_WAY
     if connection.job:
         connection.cancel_job()
         answer_late(connection, state)
@@ -131,14 +134,25 @@ def leave(mut connection: Connection, state: WorkerState) -> Fate:
         state: The worker's state.
 
     Returns:
-        CLOSES between requests, else WAITS.
+        GIVES_WAY after a long pause, since a request may be here nevertheless,
+        and to end a stream that has no end; else WAITS. A client that was
+        answered a moment ago may have its next request on the way: it is
+        waited for shortly, and answered with `Connection: close`.
     """
+    if connection.phase == PHASE_SOURCE:
+        return Fate.GIVES_WAY
     if connection.exchange:
         return Fate.WAITS
-    if connection.phase == PHASE_IDLE:
-        return Fate.CLOSES
-    if connection.phase == PHASE_HEAD or connection.phase == PHASE_HANDSHAKE:
-        # Its first request may be on its way.
+    var idle_timeout_ms = state.config.idle_timeout_ms
+    var idle_ms = state.now_ms - (connection.deadline_ms - idle_timeout_ms)
+    if connection.phase == PHASE_IDLE and idle_ms >= FRESH_GRACE_MS:
+        return Fate.GIVES_WAY
+    if (
+        connection.phase == PHASE_HEAD
+        or connection.phase == PHASE_HANDSHAKE
+        or connection.phase == PHASE_IDLE
+    ):
+        # A request may be on its way.
         connection.deadline_ms = min(
             connection.deadline_ms, state.now_ms + FRESH_GRACE_MS
         )

@@ -50,8 +50,7 @@ def send_sealed_tail(
     """Sends what was parked, as far as the client takes it.
 
     Args:
-        connection: Speaks TLS and has a tail; has none afterwards if all is
-            sent.
+        connection: Speaks TLS and has a tail, which may be empty afterwards.
         state: The worker's state.
 
     Returns:
@@ -66,16 +65,15 @@ def send_sealed_tail(
             return False
         unsent.consume(max(count, 0))
     var box = connection.tail.take()
+    var is_sound = True
     if not box[].is_empty():
         var count = _send(
             connection, state.sealed_out, box[].octets.span(), box[].content()
         )
-        if count < 0:
-            return False
-        box[].drop(count)
-    if not box[].is_empty() or len(connection.tls.value()[].unsent) > 0:
-        connection.tail = box^
-    return True
+        is_sound = count >= 0
+        box[].drop(max(count, 0))
+    connection.tail = box^
+    return is_sound
 
 
 def _send(

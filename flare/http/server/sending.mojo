@@ -5,7 +5,7 @@ All that goes to a client goes through here, whatever it travels in.
 
 from flare.http.message.body import Body
 from flare.http.server.connection import Connection, Tail
-from flare.http.server.sealing import flush_sealed, send_sealed_tail
+from flare.http.server.sealing import flush_sealed
 from flare.http.server.worker_state import WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer
@@ -99,31 +99,4 @@ def _park(
         return False
     connection.tail = OwnedPointer(Tail(body^, state.out.span(), max(count, 0)))
     state.out.clear()
-    return True
-
-
-def send_tail(mut connection: Connection, mut state: WorkerState) -> Bool:
-    """Sends what was parked, as far as the client takes it.
-
-    Args:
-        connection: Has a tail, or not; has none afterwards if all is sent.
-        state: The worker's state.
-
-    Returns:
-        False if the connection is broken.
-    """
-    if not connection.tail:
-        return True
-    if connection.tls:
-        return send_sealed_tail(connection, state)
-    while True:
-        ref tail = connection.tail.value()[]
-        if tail.is_empty():
-            break
-        var count = tail.send_to(connection.socket)
-        if count == -EAGAIN:
-            return True
-        if count < 0 and count != -EINTR:
-            return False
-    connection.tail = None
     return True

@@ -18,6 +18,7 @@ from flare.http.server.parking import (
     note_event,
     waits_for,
 )
+from flare.http.server.streaming import on_wake
 from flare.http.server.stopping import StopRequests
 from flare.http.server.terms import ServerTerms
 from flare.http.server.tokens import (
@@ -27,6 +28,7 @@ from flare.http.server.tokens import (
     LISTENER_TOKEN,
     SIGNAL_TOKEN,
     STOP_TOKEN,
+    WAKE_TOKEN,
 )
 from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
 from flare.runtime.event import Event, Interest
@@ -119,8 +121,11 @@ struct Worker[H: Handler](Movable):
             self._selector.register(
                 self._stop.lifeline_number, LIFELINE_TOKEN, Interest.READ
             )
+        self._selector.register(
+            self._state.mailbox.number(), WAKE_TOKEN, Interest.READ
+        )
         self._tick()
-        self._resume_accepting()
+        self._listeners.start(self._selector, LISTENER_TOKEN)
 
     def run(mut self) raises OsError:
         """Serves until it is told to stop and all connections have ended.
@@ -174,6 +179,8 @@ struct Worker[H: Handler](Movable):
                 self._accept(self._listeners.batch_len())
             elif event.token == DONE_TOKEN:
                 self._on_done()
+            elif event.token == WAKE_TOKEN:
+                self._on_wake()
             elif event.token == LIFELINE_TOKEN:
                 self._on_orphaned()
             else:
@@ -243,6 +250,19 @@ struct Worker[H: Handler](Movable):
                 self._table.at(slot), job, self._state, self._handler[]
             )
             self._settle(slot, fate)
+
+    def _on_wake(mut self):
+        """Asks sources again that say they have something."""
+        for token in self._state.mailbox.take():
+            var slot = self._table.find(token)
+            if slot >= 0 and on_wake(self._table.at(slot)) == Fate.CLOSES:
+                self._close(slot)
+            elif slot >= 0:
+                self._resume(slot)
+
+    def _resume(mut self, slot: Int):
+        ref connection = self._table.at(slot)
+        self._settle(slot, resume(connection, self._state, self._handler[]))
 
     def _arm(mut self, slot: Int):
         var token = self._table.token(slot)

@@ -6,6 +6,8 @@ from flare.http.h1.limits import HeadLimits
 from flare.http.h1.serialiser import DateLine
 from flare.http.message.path_params import PathParams
 from flare.http.server.config import ServerConfig
+from flare.http.server.mailbox import Mailbox
+from flare.sys.errno import OsError
 from flare.http.server.terms import ServerTerms
 from flare.tls.server_context import TlsServerContext
 from std.memory import OwnedPointer
@@ -44,6 +46,10 @@ struct WorkerState(Movable):
     """Storage for the path parameters of the request at hand."""
     var request_count: Int
     """Requests answered by the worker."""
+    var piece: Buffer
+    """What a source has just made."""
+    var mailbox: Mailbox
+    """Where sources say that they have something."""
     var is_draining: Bool
     """True if the server is to stop: no connection is kept alive."""
     var tls: Optional[TlsServerContext]
@@ -54,11 +60,14 @@ struct WorkerState(Movable):
     """Octets of TLS for the connection at hand; empty between calls."""
     var _pool: List[OwnedPointer[Exchange]]
 
-    def __init__(out self, terms: ServerTerms):
+    def __init__(out self, terms: ServerTerms) raises OsError:
         """Makes the state of a worker that has not begun.
 
         Args:
             terms: The server's configuration, and TLS if it is spoken.
+
+        Raises:
+            OsError: If the process has no more descriptors.
         """
         self.config = terms.config.copy()
         self.limits = terms.config.head_limits()
@@ -67,6 +76,8 @@ struct WorkerState(Movable):
         self.out = Buffer(FLUSH_LEN)
         self.params = OwnedPointer(PathParams())
         self.request_count = 0
+        self.piece = Buffer(0)
+        self.mailbox = Mailbox()
         self.is_draining = False
         self.tls = terms.tls.copy()
         self.sealed_in = Buffer(READ_BUFFER_LEN if self.tls else 0)
