@@ -228,6 +228,13 @@ def workers(router: HandlerFunction) raises:
         listener=ListenerMode.SHARED,
     )
     var threads = HttpServer.bind(SocketAddr.localhost(0), config.copy())
+    var secure = HttpServer.bind_tls(
+        SocketAddr.localhost(0),
+        TlsServerConfig("chain.pem", "key.pem"),
+        config.copy(),
+    )
+    secure.reload_tls()
+    secure.reload_handle().reload_tls()
     threads.serve(router, num_workers=default_worker_count())
     print(threads.stats(), threads.stats_handle().worker(0))
     var processes = HttpServer.bind(SocketAddr.localhost(0), config.copy())
