@@ -22,6 +22,7 @@ from flare.http.client.error import (
     TooManyRedirects,
     TruncatedResponse,
 )
+from flare.http.client.multipart_form import MultipartForm
 from flare.http.client.no_proxy import NoProxy
 from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import Proxy, ProxySettings

@@ -114,7 +114,11 @@ struct Call(Movable):
         Raises:
             ClientError: If the URL leads nowhere.
         """
-        self.endpoint = Endpoint.of(url)
+        try:
+            self.endpoint = Endpoint.of(url)
+        except error:
+            error.url = url_without_credentials(url)
+            raise error^
         self.proxy = config.proxy.choose(self.endpoint)
         self.url = url^
         self.headers = request.headers.copy()

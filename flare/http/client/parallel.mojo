@@ -1,11 +1,15 @@
 """Many requests on one reactor."""
 
-from flare.http.client.call import Call
+from flare.http.client.auth import Credentials
+from flare.http.client.call import Call, Upload
+from flare.http.client.client_request import ClientRequest
 from flare.http.client.client_state import ClientState
-from flare.http.client.error import ClientError, Phase
+from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.flight import Flight
 from flare.http.client.patience import shorter
+from flare.http.client.preparing import prepare_call
 from flare.http.client.send_result import SendResult
+from flare.http.message.url import Url
 from flare.net.error import NetworkError
 from flare.runtime.event import Interest
 from flare.runtime.reactor import Reactor
@@ -42,44 +46,65 @@ struct WaitingCall(Movable):
 
 def run_parallel(
     mut state: ClientState,
-    var waiting: List[WaitingCall],
+    requests: List[ClientRequest],
+    base: Optional[Url],
+    auth: Credentials,
     max_parallel: Int,
-    mut results: List[SendResult],
-) raises ClientError:
+) raises ClientError -> List[SendResult]:
     """Sends requests, so many at a time.
 
     Args:
         state: The client.
-        waiting: The requests.
-        max_parallel: Most of them under way at once.
-        results: Gets what became of them, each in its place.
+        requests: The requests.
+        base: The client's base URL.
+        auth: The client's credentials.
+        max_parallel: Most requests under way at once.
+
+    Returns:
+        What became of them, each in its place.
 
     Raises:
         ClientError: If there is no reactor to be had.
     """
-    if len(waiting) == 0:
-        return
+    var results = List[SendResult](capacity=len(requests))
+    var waiting = List[WaitingCall]()
+    for index in range(len(requests)):
+        # Replaced by what becomes of the request.
+        var failure = ClientError(
+            materialize[Phase.REQUEST](), materialize[BadRequest](), ""
+        )
+        try:
+            var request = requests[index].copy()
+            var call = prepare_call(
+                request^, Upload(), base, auth, state.config
+            )
+            waiting.append(WaitingCall(index, call^))
+        except error:
+            failure = error^
+        results.append(SendResult(failure^))
     waiting.reverse()
     try:
-        var lanes = List[_Lane]()
-        var reactor = Reactor()
-        for _ in range(min(max_parallel, len(waiting))):
-            lanes.append(_Lane())
-            lanes[len(lanes) - 1].turn(
-                UInt64(len(lanes) - 1), state, reactor, waiting, results, False
-            )
-        _run(lanes, state, reactor, waiting, results)
+        _run(state, waiting, max_parallel, results)
+        return results^
     except error:
         raise ClientError(materialize[Phase.CONNECT](), NetworkError(error))
 
 
 def _run(
-    mut lanes: List[_Lane],
     mut state: ClientState,
-    mut reactor: Reactor,
     mut waiting: List[WaitingCall],
+    max_parallel: Int,
     mut results: List[SendResult],
 ) raises OsError:
+    if len(waiting) == 0:
+        return
+    var lanes = List[_Lane]()
+    var reactor = Reactor()
+    for index in range(min(max_parallel, len(waiting))):
+        lanes.append(_Lane())
+        lanes[index].turn(
+            UInt64(index), state, reactor, waiting, results, False
+        )
     while True:
         var is_over = True
         var wait_ms = -1
