@@ -36,8 +36,8 @@ http {{
   gzip_min_length 1;
   server {{
     listen 127.0.0.1:{port};
-    root {here}/root;
-    location /zipped/ {{ gzip on; alias {here}/root/; }}
+    root {here}/files;
+    location /zipped/ {{ gzip on; alias {here}/files/; }}
     location /saved/ {{
       dav_methods PUT DELETE;
       create_full_put_path on;
@@ -45,7 +45,7 @@ http {{
     location /secret/ {{
       auth_basic "here";
       auth_basic_user_file {here}/users;
-      alias {here}/root/;
+      alias {here}/files/;
     }}
     location /which {{
       return 200 "$connection $connection_requests";
@@ -116,7 +116,7 @@ def listening() -> socket.socket:
 def start_nginx(users: dict[str, str]) -> Peer:
     nginx = program("nginx", "nginx")
     here = FOLDER / f"nginx-{os.getpid()}"
-    (here / "root" / "saved").mkdir(parents=True, exist_ok=True)
+    (here / "files" / "saved").mkdir(parents=True, exist_ok=True)
     lines = [f"{name}:{{PLAIN}}{password}\n" for name, password in users.items()]
     (here / "users").write_text("".join(lines))
     redirects = "".join(
@@ -138,7 +138,7 @@ def start_nginx(users: dict[str, str]) -> Peer:
             env={**os.environ, "NGINX": f"{number};"},
             pass_fds=[number],
         )
-    peer.root = here / "root"
+    peer.files = here / "files"
     return peer
 
 

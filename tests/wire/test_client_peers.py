@@ -16,12 +16,12 @@ USERS = {"me": "secret word", "own": "word"}
 @pytest.fixture(scope="module")
 def nginx():
     server = peer_servers.start_nginx(USERS)
-    (server.root / "text").write_text("text " * 1000)
-    with open(server.root / "large", "wb") as file:
+    (server.files / "text").write_text("text " * 1000)
+    with open(server.files / "large", "wb") as file:
         file.truncate(DOWNLOAD_LEN)
     yield server
     server.stop()
-    shutil.rmtree(server.root.parent)
+    shutil.rmtree(server.files.parent)
 
 
 @pytest.fixture(scope="module")
