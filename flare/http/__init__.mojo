@@ -42,12 +42,8 @@ from flare.http.client.shortcuts import (
 from flare.http.h1.limits import HeadLimits
 
 from flare.http.message.body import Body
-from flare.http.message.body_source import (
-    BodySource,
-    Conversation,
-    StreamWaker,
-    Supply,
-)
+from flare.http.message.body_source import BodySource, Conversation, Supply
+from flare.http.message.stream_waker import StreamWaker
 from flare.http.message.server_sent_event import ServerSentEvent
 from flare.http.server.event_hub import EventHub
 from flare.http.message.accept_encoding import AcceptEncoding

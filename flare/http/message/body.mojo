@@ -1,11 +1,8 @@
 """The content of a response."""
 
 from flare.bytes.lend import lend
-from flare.http.message.body_source import (
-    BodySource,
-    BodyStream,
-    Conversation,
-)
+from flare.http.message.body_source import BodySource, Conversation
+from flare.http.message.body_stream import BodyStream
 from std.memory import ArcPointer
 
 

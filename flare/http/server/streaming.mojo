@@ -2,7 +2,8 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.h1.serialiser import append_chunk
-from flare.http.message.body_source import BodyStream, Supply
+from flare.http.message.body_source import Supply
+from flare.http.message.body_stream import BodyStream
 from flare.http.server.connection import (
     Connection,
     PHASE_SOURCE,
