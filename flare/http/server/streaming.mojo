@@ -5,6 +5,7 @@ from flare.http.h1.serialiser import append_chunk
 from flare.http.message.body_source import BodyStream, Supply
 from flare.http.server.connection import (
     Connection,
+    PHASE_HANDSHAKE,
     PHASE_SOURCE,
     PHASE_WRITE,
     Tail,
@@ -94,6 +95,9 @@ def await_tail(mut connection: Connection, mut state: WorkerState) -> Fate:
     Returns:
         What is to happen to it.
     """
+    if connection.phase == PHASE_HANDSHAKE:
+        # A part of it; its deadline holds.
+        return Fate.WAITS
     ref tail = connection.tail.value()[]
     if tail.waits_for_source and _is_taken(connection):
         if connection.peer_has_ended:
