@@ -115,7 +115,10 @@ def _open(
     var count = link.open(state.sealed_in, state.sealed_out, room)
     if len(state.sealed_out) > 0:
         _send_answer(connection, state)
-    if connection.phase == PHASE_HANDSHAKE:
+    if (
+        connection.phase == PHASE_HANDSHAKE
+        and connection.tls.value()[].is_established()
+    ):
         _leave_handshake(connection, state)
     return count
 
@@ -136,10 +139,8 @@ def _send_answer(mut connection: Connection, mut state: WorkerState):
 
 
 def _leave_handshake(mut connection: Connection, mut state: WorkerState):
-    """Begins to wait for a request once the handshake is complete."""
+    """Begins to wait for a request when the handshake is complete."""
     ref link = connection.tls.value()[]
-    if not link.is_established():
-        return
     # SAFETY: the facts live with the connection, and are behind a counted
     # pointer, so they stay where they are.
     connection.tls_peer = (

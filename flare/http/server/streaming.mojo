@@ -6,6 +6,7 @@ from flare.http.message.body_source import Supply
 from flare.http.message.body_stream import BodyStream
 from flare.http.server.connection import (
     Connection,
+    PHASE_HANDSHAKE,
     PHASE_SOURCE,
     PHASE_WRITE,
     Tail,
@@ -95,6 +96,9 @@ def await_tail(mut connection: Connection, mut state: WorkerState) -> Fate:
     Returns:
         What is to happen to it.
     """
+    if connection.phase == PHASE_HANDSHAKE:
+        # A part of it; its deadline holds.
+        return Fate.WAITS
     ref tail = connection.tail.value()[]
     if tail.waits_for_source and is_taken(connection):
         if connection.peer_has_ended:
