@@ -2,6 +2,7 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.routing.app import StateFunction, StateHandler
 from flare.http.routing.handler import (
     FnHandler,
     Handler,
@@ -100,6 +101,18 @@ struct AnyHandler(Handler):
             function: `def f(req: Request) -> Response`.
         """
         self = Self(_QuietFnHandler(function))
+
+    @implicit
+    def __init__[T: Movable & Deinitable](out self, function: StateFunction[T]):
+        """Takes a plain function that is given a state.
+
+        Parameters:
+            T: The state's type.
+
+        Args:
+            function: `def f(req: Request, state: State[T]) raises -> Response`.
+        """
+        self = Self(StateHandler(function))
 
     def __deinit__(deinit self):
         """Releases the handler."""
