@@ -9,14 +9,15 @@ from flare.http.message.cookie_jar import CookieJar
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response, internal_error
 from flare.http.message.url import Url
-from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
+from flare.http.routing.any_handler import AnyHandler
+from flare.http.routing.handler import DEFAULT_BODY_LIMIT
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import unix_seconds
 
 comptime _BASE = StaticString("http://testserver")
 
 
-struct TestClient[H: Handler](Movable):
+struct TestClient(Movable):
     """Sends requests to a handler, as `HttpClient` does to a server.
 
         var client = TestClient(router^)
@@ -24,13 +25,11 @@ struct TestClient[H: Handler](Movable):
 
     Cookies are kept and sent back. Redirections are not followed, content is
     given as the handler made it, coded or not, and a body limit of the handler
-    is held to (413).
-
-    Parameters:
-        H: The handler's type.
+    is held to (413). There is one type of client for all handlers, so that
+    programs of many tests compile soon.
     """
 
-    var handler: Self.H
+    var handler: AnyHandler
     """What answers."""
     var cookies: CookieJar
     """The cookies that responses have set."""
@@ -41,11 +40,11 @@ struct TestClient[H: Handler](Movable):
     the error is raised to the test."""
     var _base: Url
 
-    def __init__(out self, var handler: Self.H) raises:
+    def __init__(out self, var handler: AnyHandler) raises:
         """Makes a client of a handler.
 
         Args:
-            handler: What answers.
+            handler: What answers: any handler, or a plain function.
 
         Raises:
             Error: Never.

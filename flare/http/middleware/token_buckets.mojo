@@ -15,7 +15,7 @@ struct BucketVerdict(TrivialRegisterPassable):
     """If not allowed, when there will be a token."""
 
 
-struct TokenBuckets(Movable):
+struct TokenBuckets(Movable, Sized):
     """Buckets that hold up to `burst` tokens, and gain `rate` each second.
 
     A bucket is one number: the moment when it will be full (the generic cell
