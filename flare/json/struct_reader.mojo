@@ -88,9 +88,7 @@ def read_json[T: Movable & Deinitable](view: JsonView) raises JsonError -> T:
         return make_fieldwise[T](source)
 
 
-def _narrow[
-    dtype: DType
-](view: JsonView) raises JsonError -> Scalar[dtype]:
+def _narrow[dtype: DType](view: JsonView) raises JsonError -> Scalar[dtype]:
     """Reads an integer that fits a narrower type."""
     var number = view.int_value()
     var least = 0
@@ -126,7 +124,15 @@ struct _Members[o: ImmOrigin](FieldSource):
                 return F.absent()
             return read_json[F](member.value())
         else:
-            return read_json[F](self.view[name])
+            var member = self.view.get(name)
+            if not member:
+                raise JsonError.at_value(
+                    JsonErrorKind.NO_MEMBER,
+                    String(self.view.path(), '["', name, '"]'),
+                    "a value",
+                    "nothing",
+                )
+            return read_json[F](member.value())
 
 
 trait JsonMaybe(Deinitable, Movable):

@@ -23,9 +23,7 @@ trait JsonWritable:
         ...
 
 
-def write_json[
-    T: AnyType
-](value: T, mut writer: JsonWriter) raises JsonError:
+def write_json[T: AnyType](value: T, mut writer: JsonWriter) raises JsonError:
     """Writes a value as JSON; the counterpart of `read_json`.
 
     A struct becomes an object with its fields in their order, and nothing in an
@@ -150,3 +148,19 @@ __extension Dict(JsonWritable):
             writer.key(rebind[String](item.key))
             write_json(item.value, writer)
         writer.end_object()
+
+
+__extension Array(JsonWritable):
+    def to_json(self, mut writer: JsonWriter) raises JsonError:
+        """Writes an array.
+
+        Args:
+            writer: Where to.
+
+        Raises:
+            JsonError: If an element has no text in JSON.
+        """
+        writer.begin_array()
+        for index in range(Self.length):
+            write_json(self[index], writer)
+        writer.end_array()

@@ -8,6 +8,7 @@ from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response, unauthorized
 from flare.http.middleware.principal import Principal
 from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.operation import Operation
 
 
 trait PasswordCheck(Deinitable, Movable):
@@ -148,6 +149,15 @@ struct BasicGuard[H: Handler, C: PasswordCheck](Middleware):
         var refusal = unauthorized()
         refusal.headers.set("WWW-Authenticate", self._challenge)
         return refusal^
+
+    def describe(self, mut operation: Operation):
+        """Says what the inner handler takes, and that it is guarded.
+
+        Args:
+            operation: What is known of the route.
+        """
+        self.handler.describe(operation)
+        operation.guards.append("basic")
 
 
 def challenge(scheme: StringSpan, realm: StringSpan) raises -> String:

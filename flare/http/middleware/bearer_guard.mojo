@@ -8,6 +8,7 @@ from flare.http.message.response import Response, bad_request, unauthorized
 from flare.http.middleware.basic_guard import challenge
 from flare.http.middleware.principal import Principal
 from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.operation import Operation
 
 
 trait TokenCheck(Deinitable, Movable):
@@ -125,6 +126,15 @@ struct BearerGuard[H: Handler, C: TokenCheck](Middleware):
         var response = self.handler.serve(req)
         loan^.end()
         return response^
+
+    def describe(self, mut operation: Operation):
+        """Says what the inner handler takes, and that it is guarded.
+
+        Args:
+            operation: What is known of the route.
+        """
+        self.handler.describe(operation)
+        operation.guards.append("bearer")
 
     @no_inline
     def _refuse(

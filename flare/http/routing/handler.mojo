@@ -2,6 +2,7 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.routing.operation import Operation
 from std.reflection import reflect
 
 comptime HandlerFunction = def[o: ImmOrigin](Request[o]) raises thin -> Response
@@ -75,6 +76,16 @@ trait Handler(Deinitable, Movable):
             return self.inner().may_block(req)
         else:
             return True
+
+    def describe(self, mut operation: Operation):
+        """Says what the handler takes and gives, for documents.
+
+        Args:
+            operation: What is known of the route. A `Middleware` lets its
+                inner handler speak; others leave it as it is.
+        """
+        comptime if conforms_to(Self, HoldsHandler):
+            self.inner().describe(operation)
 
 
 trait HoldsHandler:

@@ -1,6 +1,8 @@
 """A value that handlers share, whichever thread calls them."""
 
 from flare.http.message.request import Request
+from flare.http.routing.input import Input, InputError
+from flare.http.routing.operation import Operation
 from flare.sys.errno import OsError
 from flare.sys.monitor import Monitor
 from std.memory import ArcPointer
@@ -18,7 +20,7 @@ struct _Cell[T: Movable & Deinitable](Movable):
         self.value = value^
 
 
-struct State[T: Movable & Deinitable](ImplicitlyCopyable, Movable):
+struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
     """A handle to one value that all workers share; copies mean the same value.
 
     Workers are threads, so the value is reached under its lock alone:
@@ -78,6 +80,33 @@ struct State[T: Movable & Deinitable](ImplicitlyCopyable, Movable):
             )
         # SAFETY: the App that lends its state is in the midst of a call.
         return found.value()[]
+
+    @staticmethod
+    def extract(req: Request) raises InputError -> Self:
+        """Finds the state for a field of an endpoint.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The state.
+
+        Raises:
+            InputError: 500 if no `App` has such a state.
+        """
+        try:
+            return Self.of(req)
+        except error:
+            raise InputError(500, "state", String(), String(error))
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        """Says nothing, since the client does not send it.
+
+        Args:
+            operation: What is known of the route.
+        """
+        _ = operation
 
     def lock(self) -> StateGuard[Self.T]:
         """Waits until no other thread has the lock, and takes it.
