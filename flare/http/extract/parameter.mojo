@@ -1,11 +1,15 @@
 """Inputs from the head of a request."""
 
-from flare.http.extract.text_value import read_text, read_texts
+from flare.http.extract.text_value import (
+    may_be_absent,
+    read_text,
+    read_texts,
+)
 from flare.http.message.request import Request
 from flare.http.routing.input import Input, InputError
 from flare.http.routing.operation import Operation, ParameterDescription
 from flare.json.error import JsonError
-from flare.json.schema import is_optional, write_parameter_schema
+from flare.json.schema import write_parameter_schema
 from flare.json.writer import JsonWriter
 from flare.net.socket_addr import SocketAddr
 
@@ -264,7 +268,7 @@ def _describe[
 ](mut operation: Operation, place: StaticString, name: StaticString):
     operation.parameters.append(
         ParameterDescription(
-            place, String(name), not is_optional[T](), _schema[T]()
+            place, String(name), not may_be_absent[T](), _schema[T]()
         )
     )
 

@@ -90,6 +90,18 @@ def read_texts[
         return read_text[T](texts[0])
 
 
+def may_be_absent[T: AnyType]() -> Bool:
+    """Tells whether a parameter may be left out.
+
+    Parameters:
+        T: Its type.
+
+    Returns:
+        True for an `Optional` and a `List`.
+    """
+    return conforms_to(T, FromTexts)
+
+
 def read_text[T: Movable & Deinitable](text: StringSpan) raises TextError -> T:
     """Reads a value.
 

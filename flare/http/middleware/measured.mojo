@@ -2,6 +2,7 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.message.metric_source import MetricSource
 from flare.http.middleware.metrics import Metrics
 from flare.http.routing.handler import Handler, Middleware
 from flare.sys.clock import monotonic_ns
@@ -64,60 +65,45 @@ struct Measured[H: Handler](Middleware):
             raise error^
 
 
-trait MetricSource(Deinitable, Movable):
-    """Has figures of its own for the endpoint, such as open connections."""
+@fieldwise_init
+struct MetricPair[A: MetricSource, B: MetricSource](MetricSource):
+    """The figures of two sources, one behind the other.
+
+    Parameters:
+        A: The first one's type.
+        B: The second one's type.
+    """
+
+    var first: Self.A
+    """The first."""
+    var second: Self.B
+    """The second."""
 
     def write_metrics(self, mut text: String):
-        """Writes them in the text format of Prometheus, whole lines.
+        """Writes the figures of both.
 
         Args:
             text: Where to.
         """
-        ...
+        self.first.write_metrics(text)
+        self.second.write_metrics(text)
 
 
 @fieldwise_init
-struct NoMetrics(MetricSource):
-    """No figures."""
+struct MetricsEndpoint[M: MetricSource](Handler):
+    """Tells figures to Prometheus.
 
-    def write_metrics(self, mut text: String):
-        """Writes nothing.
-
-        Args:
-            text: Where to.
-        """
-        pass
-
-
-struct MetricsEndpoint[M: MetricSource = NoMetrics](Handler):
-    """Tells the figures to Prometheus.
+        router.get("/metrics", MetricsEndpoint(metrics))
+        router.get(
+            "/all", MetricsEndpoint(MetricPair(metrics, server.stats_handle()))
+        )
 
     Parameters:
-        M: The type of what has more figures.
+        M: The type of what has figures.
     """
 
-    var metrics: Metrics
-    """What was counted."""
-    var more: Self.M
-    """What has more figures."""
-
-    def __init__(out self, metrics: Metrics, var more: Self.M):
-        """Makes an endpoint with further figures.
-
-        Args:
-            metrics: What was counted.
-            more: What has more figures, such as `server.stats_handle()`.
-        """
-        self.metrics = metrics
-        self.more = more^
-
-    def __init__(out self: MetricsEndpoint[NoMetrics], metrics: Metrics):
-        """Makes an endpoint.
-
-        Args:
-            metrics: What was counted.
-        """
-        self = MetricsEndpoint(metrics, NoMetrics())
+    var source: Self.M
+    """What has figures."""
 
     def serve(self, req: Request) raises -> Response:
         """Writes the figures.
@@ -132,8 +118,7 @@ struct MetricsEndpoint[M: MetricSource = NoMetrics](Handler):
             Error: Never.
         """
         var text = String(capacity_bytes=4_096)
-        self.metrics.write_prometheus(text)
-        self.more.write_metrics(text)
+        self.source.write_metrics(text)
         return Response(
             200,
             text^,

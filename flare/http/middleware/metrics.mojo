@@ -1,6 +1,7 @@
 """Counting requests for Prometheus."""
 
 from flare.http.message.method import Method
+from flare.http.message.metric_source import MetricSource
 from flare.sys.current_cpu import current_cpu
 from flare.sys.errno import OsError
 from flare.sys.shared_memory import SharedCounters
@@ -58,7 +59,7 @@ comptime _BOUND_TEXTS: Array[StaticString, BUCKET_COUNT] = [
 ]
 
 
-struct Metrics(ImplicitlyCopyable, Movable):
+struct Metrics(ImplicitlyCopyable, MetricSource):
     """Figures of requests; copies are the same figures.
 
     They lie in memory that worker threads and worker processes share, in rows
@@ -99,37 +100,37 @@ struct Metrics(ImplicitlyCopyable, Movable):
         var column = min(max(status - 100, 0), _STATUS_COUNT - 1)
         counters.add(row + _REQUESTS + line * _STATUS_COUNT + column, 1)
 
-    def write_prometheus(self, mut writer: Some[Writer]):
+    def write_metrics(self, mut text: String):
         """Writes all figures in the text format of Prometheus, version 0.0.4.
 
         Args:
-            writer: Where to.
+            text: Where to.
         """
-        writer.write("# HELP http_requests_total Requests answered.\n")
-        writer.write("# TYPE http_requests_total counter\n")
+        text.write("# HELP http_requests_total Requests answered.\n")
+        text.write("# TYPE http_requests_total counter\n")
         for line in range(_METHOD_COUNT):
             for column in range(_STATUS_COUNT):
                 var count = self._sum(_REQUESTS + line * _STATUS_COUNT + column)
                 if count == 0:
                     continue
-                writer.write('http_requests_total{method="')
-                writer.write(_method_text(line), '",status="', column + 100)
-                writer.write('"} ', count, "\n")
-        writer.write("# HELP http_request_duration_seconds Time in handlers.\n")
-        writer.write("# TYPE http_request_duration_seconds histogram\n")
+                text.write('http_requests_total{method="')
+                text.write(_method_text(line), '",status="', column + 100)
+                text.write('"} ', count, "\n")
+        text.write("# HELP http_request_duration_seconds Time in handlers.\n")
+        text.write("# TYPE http_request_duration_seconds histogram\n")
         var texts = materialize[_BOUND_TEXTS]()
         var total = 0
         for index in range(BUCKET_COUNT + 1):
             total += self._sum(_BUCKETS + index)
-            writer.write('http_request_duration_seconds_bucket{le="')
-            writer.write(texts[index] if index < BUCKET_COUNT else "+Inf")
-            writer.write('"} ', total, "\n")
-        writer.write("http_request_duration_seconds_sum ")
-        _write_seconds(self._sum(_SUM_US), writer)
-        writer.write("\nhttp_request_duration_seconds_count ", total, "\n")
-        writer.write("# HELP http_requests_in_flight Requests in handlers.\n")
-        writer.write("# TYPE http_requests_in_flight gauge\n")
-        writer.write("http_requests_in_flight ", self._sum(_IN_FLIGHT), "\n")
+            text.write('http_request_duration_seconds_bucket{le="')
+            text.write(texts[index] if index < BUCKET_COUNT else "+Inf")
+            text.write('"} ', total, "\n")
+        text.write("http_request_duration_seconds_sum ")
+        _write_seconds(self._sum(_SUM_US), text)
+        text.write("\nhttp_request_duration_seconds_count ", total, "\n")
+        text.write("# HELP http_requests_in_flight Requests in handlers.\n")
+        text.write("# TYPE http_requests_in_flight gauge\n")
+        text.write("http_requests_in_flight ", self._sum(_IN_FLIGHT), "\n")
 
     def _sum(self, column: Int) -> Int:
         var sum = 0

@@ -63,12 +63,13 @@ def openapi_document(
     writer.end_object()
     writer.key("paths")
     writer.begin_object()
-    for index in range(len(operations)):
-        var path = template(operations[index].pattern)
-        if _stands_before(operations, index, path):
+    var named = _with_own_ids(operations)
+    for index in range(len(named)):
+        var path = template(named[index].pattern)
+        if _stands_before(named, index, path):
             continue
         writer.key(path)
-        _write_path(writer, operations, index, path)
+        _write_path(writer, named, index, path)
     writer.end_object()
     _write_guards(writer, operations)
     writer.end_object()
@@ -94,6 +95,19 @@ def template(pattern: String) raises -> String:
         else:
             path.write("/{", segment.text, "}")
     return path^
+
+
+def _with_own_ids(operations: List[Operation]) -> List[Operation]:
+    """Numbers ids that stand more than once, for they must be unique."""
+    var named = operations.copy()
+    for index in range(len(named)):
+        var count = 1
+        for before in range(index):
+            if operations[before].id == operations[index].id:
+                count += 1
+        if count > 1 and named[index].id.byte_length() > 0:
+            named[index].id.write("_", count)
+    return named^
 
 
 def _stands_before(

@@ -6,7 +6,7 @@ from std.testing import assert_equal, assert_true
 
 
 def _works() raises:
-    pass
+    assert_equal(1 + 1, 2)
 
 
 def _fails() raises:

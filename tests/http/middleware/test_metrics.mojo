@@ -1,11 +1,12 @@
 """Metrics: counts, times, in flight; summed over threads and processes."""
 
 from flare.http.message.method import Method
+from flare.http.message.metric_source import MetricSource
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.measured import (
     Measured,
-    MetricSource,
+    MetricPair,
     MetricsEndpoint,
 )
 from flare.http.middleware.metrics import Metrics
@@ -25,7 +26,7 @@ def _fail(req: Request) raises -> Response:
 
 def _text(metrics: Metrics) -> String:
     var text = String()
-    metrics.write_prometheus(text)
+    metrics.write_metrics(text)
     return text^
 
 
@@ -74,7 +75,7 @@ def test_middleware_and_endpoint() raises:
     var router = Router()
     router.get("/hello", _hello)
     router.get("/fail", _fail)
-    router.get("/metrics", MetricsEndpoint(metrics, _More()))
+    router.get("/metrics", MetricsEndpoint(MetricPair(metrics, _More())))
     var client = TestClient(Measured(router^, metrics))
     _ = client.get("/hello")
     _ = client.get("/hello")
