@@ -105,6 +105,7 @@ __extension Optional(JsonWritable):
         """Writes the value, or `null`.
 
         Args:
+            self: The value.
             writer: Where to.
 
         Raises:
@@ -121,6 +122,7 @@ __extension List(JsonWritable):
         """Writes an array.
 
         Args:
+            self: The value.
             writer: Where to.
 
         Raises:
@@ -137,6 +139,7 @@ __extension Dict(JsonWritable):
         """Writes an object, in the order in which names were added.
 
         Args:
+            self: The value.
             writer: Where to.
 
         Raises:
@@ -155,6 +158,7 @@ __extension Array(JsonWritable):
         """Writes an array.
 
         Args:
+            self: The value.
             writer: Where to.
 
         Raises:

@@ -20,7 +20,7 @@ struct _Color(Copyable, JsonReadable, JsonWritable):
         return Self(view.string_value().byte_length())
 
     def to_json(self, mut writer: JsonWriter) raises JsonError:
-        writer.value("x" * self.code)
+        writer.value("o" * self.code)
 
 
 @fieldwise_init
@@ -45,7 +45,7 @@ struct _Whole(Copyable, Movable):
 comptime FULL = StaticString(
     '{"id":-7,"flag":true,"small":255,"tiny":-128,"note":"a long note that has'
     ' no room inline","parts":[{"name":"p","sizes":[1.5,2.0]},{"name":"",'
-    '"sizes":[]}],"counts":{"b":1,"a":2},"color":"xxx","chief":{"name":"c",'
+    '"sizes":[]}],"counts":{"b":1,"a":2},"color":"ooo","chief":{"name":"c",'
     '"sizes":[]}}'
 )
 
@@ -89,7 +89,7 @@ def test_what_does_not_fit() raises:
         _Row(
             "an array for an object", '{"b":1,"a":2}', "[]", KIND, '$["counts"]'
         ),
-        _Row("own type", '"xxx"', "3", KIND, '$["color"]'),
+        _Row("own type", '"ooo"', "3", KIND, '$["color"]'),
     ]
     for row in rows:
         var text = String(FULL).replace(row.found, row.replaced)
