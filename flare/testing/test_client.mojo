@@ -11,6 +11,7 @@ from flare.http.message.response import Response, internal_error
 from flare.http.message.url import Url
 from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT
+from flare.testing.whole_body import whole_body
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import unix_seconds
 
@@ -25,7 +26,8 @@ struct TestClient(Movable):
 
     Cookies are kept and sent back. Redirections are not followed, content is
     given as the handler made it, coded or not, and a body limit of the handler
-    is held to (413). There is one type of client for all handlers, so that
+    is held to (413). Content from a source is read to its end, an endless one until
+    it has nothing more. There is one type of client for all handlers, so that
     programs of many tests compile soon.
     """
 
@@ -199,7 +201,7 @@ struct TestClient(Movable):
         received.reason = String(response.reason())
         received.headers = response.headers.copy()
         if request.method != "HEAD" and response.status.allows_content():
-            received.body = response.body.copy()
+            received.body = whole_body(response.body)
         return received^
 
     def _owned(

@@ -1,12 +1,16 @@
 """The client without a socket: what it sends, and what it keeps."""
 
+from flare.bytes.buffer import Buffer
 from flare.http.client.auth import BasicAuth
 from flare.http.client.client_request import ClientRequest
+from flare.http.message.body import Body
+from flare.http.message.body_source import BodySource, StreamWaker, Supply
 from flare.http.message.cookie import Cookie
 from flare.http.message.form import FormData
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok, redirect
 from flare.http.routing.router import Router
+from flare.sys.thread import Task, Thread
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_raises, assert_true
 
@@ -129,3 +133,62 @@ def test_errors_and_limits() raises:
     assert_equal(client.post("/small", "1234").status.code, 200)
     with assert_raises(contains="URL"):
         _ = client.get("http://")
+
+
+@fieldwise_init
+struct _Pieces(BodySource):
+    """Makes three pieces; the second comes later, from another thread."""
+
+    var count: Int
+    var waker: Optional[StreamWaker]
+
+    def begin(mut self, var waker: StreamWaker):
+        self.waker = waker^
+
+    def fill(mut self, mut out: Buffer) raises -> Supply:
+        self.count += 1
+        out.append("piece ".as_bytes())
+        if self.count == 2:
+            _ = Thread(_Waking(self.waker.value().copy()))
+            return Supply.LATER
+        return Supply.END if self.count == 3 else Supply.MORE
+
+
+@fieldwise_init
+struct _Waking(Task):
+    var waker: StreamWaker
+
+    def run(mut self) raises:
+        self.waker.wake()
+
+
+@fieldwise_init
+struct _Endless(BodySource):
+    """Has one piece, and then nothing for ever."""
+
+    var count: Int
+
+    def fill(mut self, mut out: Buffer) raises -> Supply:
+        self.count += 1
+        if self.count > 1:
+            return Supply.LATER
+        out.append("first ".as_bytes())
+        return Supply.MORE
+
+    def is_endless(self) -> Bool:
+        return True
+
+
+def _pieces(req: Request) raises -> Response:
+    return Response(200, Body(_Pieces(0, None)))
+
+
+def _endless(req: Request) raises -> Response:
+    return Response(200, Body(_Endless(0)))
+
+
+def test_sources_are_read() raises:
+    var client = TestClient(_pieces)
+    assert_equal(client.get("/").text(), "piece piece piece ")
+    client = TestClient(_endless)
+    assert_equal(client.get("/").text(), "first ")
