@@ -1,27 +1,17 @@
 """The WebSocket client."""
 
-from flare.bytes.buffer import Buffer
 from flare.http.client.client_response import url_without_credentials
 from flare.http.message.header_map import HeaderMap
-from flare.http.message.url import Url
 from flare.sys.deadline import Deadline
 from flare.ws.config import WsClientConfig
 from flare.ws.core.close_code import CloseCode
-from flare.ws.core.connection import WsConnection
-from flare.ws.core.mask import MaskingKey
-from flare.ws.core.misuse import WsMisuse
 from flare.ws.core.opcode import Opcode
 from flare.ws.core.progress import WsProgress
-from flare.ws.core.role import Role
-from flare.ws.error import WsError, WsMisused
+from flare.ws.error import WsError
 from flare.ws.frame import WsFrame
-from flare.ws.masking_keys import MaskingKeys
+from flare.ws.link import WsLink
 from flare.ws.message import WsMessage
 from flare.ws.opening import Opened, open_websocket, parse_websocket_url
-from flare.ws.wire import Wire
-
-comptime OUTPUT_KEEP_LEN_MAX = 262_144
-"""Room for outgoing messages that is kept from one to the next, in bytes."""
 
 comptime DROP_TIMEOUT_MS = 1_000
 """How long a client that is dropped unclosed waits for the server's close
@@ -46,19 +36,7 @@ struct WsClient(Movable):
     """The fields of the server's response."""
     var subprotocol: String
     """The subprotocol that the server chose; empty for none."""
-    var close_code: Int
-    """Once closed, the server's close code; `CloseCode.ABNORMAL` before, and
-    if there was no close frame."""
-    var close_reason: String
-    """Once closed, the server's reason; often empty."""
-    var _url: String
-    var _config: WsClientConfig
-    # None once it is closed.
-    var _wire: Optional[Wire]
-    var _input: Buffer
-    var _core: WsConnection
-    var _keys: MaskingKeys
-    var _was_closed_here: Bool
+    var _link: WsLink
 
     def __init__(
         out self,
@@ -76,24 +54,10 @@ struct WsClient(Movable):
         Raises:
             WsError: If zlib is missing and compression was agreed on.
         """
-        try:
-            self._core = WsConnection(
-                Role.CLIENT, config.limits(), opened.agreement.deflate
-            )
-        except error:
-            raise WsError(materialize[WsMisused](), String(error))
         self.subprotocol = opened.agreement.subprotocol
-        self.close_code = CloseCode.ABNORMAL
-        self.close_reason = String()
-        self._url = url^
-        self._config = config^
-        self._keys = MaskingKeys()
-        self._was_closed_here = False
-        self._input = Buffer()
         self.headers = HeaderMap()
-        swap(self._input, opened.input)
         swap(self.headers, opened.headers)
-        self._wire = opened^.take_wire()
+        self._link = WsLink(opened^, config^, url^)
 
     @staticmethod
     def connect(
@@ -133,12 +97,13 @@ struct WsClient(Movable):
 
     def __deinit__(deinit self):
         """Closes the connection, politely if that is quick."""
-        if self._wire:
-            self._config.close_timeout_ms = min(
-                max(self._config.close_timeout_ms, 0), DROP_TIMEOUT_MS
+        if self._link.is_connected():
+            ref config = self._link.config
+            config.close_timeout_ms = min(
+                max(config.close_timeout_ms, 0), DROP_TIMEOUT_MS
             )
-            self._config.write_timeout_ms = self._config.close_timeout_ms
-            self._shut(CloseCode.NORMAL, "")
+            config.write_timeout_ms = config.close_timeout_ms
+            self._link.close_here()
 
     def is_open(self) -> Bool:
         """Tells whether messages can be sent.
@@ -146,7 +111,23 @@ struct WsClient(Movable):
         Returns:
             False once either side has closed.
         """
-        return Bool(self._wire) and self._core.state.may_send()
+        return self._link.is_connected() and self._link.core.state.may_send()
+
+    def close_code(self) -> Int:
+        """Gives the server's close code.
+
+        Returns:
+            The code; `CloseCode.ABNORMAL` before it has sent one.
+        """
+        return self._link.close_code
+
+    def close_reason(self) -> String:
+        """Gives the server's reason to close.
+
+        Returns:
+            The reason; often empty.
+        """
+        return self._link.close_reason
 
     def set_read_timeout(mut self, timeout_ms: Int):
         """Chooses how long one `recv` or `recv_message` may take.
@@ -155,7 +136,7 @@ struct WsClient(Movable):
             timeout_ms: Milliseconds; negative (`NO_TIMEOUT_MS`) waits as long
                 as it takes.
         """
-        self._config.read_timeout_ms = timeout_ms
+        self._link.config.read_timeout_ms = timeout_ms
 
     def set_write_timeout(mut self, timeout_ms: Int):
         """Chooses how long sending one message may take.
@@ -163,7 +144,7 @@ struct WsClient(Movable):
         Args:
             timeout_ms: As for `set_read_timeout`.
         """
-        self._config.write_timeout_ms = timeout_ms
+        self._link.config.write_timeout_ms = timeout_ms
 
     def send_text(mut self, text: StringSpan) raises WsError:
         """Sends a message of text.
@@ -201,12 +182,12 @@ struct WsClient(Movable):
         Raises:
             WsError: As `send_text`; `WsMisused` if another opcode is due.
         """
-        var key = self._key()
+        var key = self._link.key()
         try:
-            self._core.send_fragment(opcode, octets, is_final, key)
+            self._link.core.send_fragment(opcode, octets, is_final, key)
         except error:
-            raise self._named(WsError(error))
-        self._flush()
+            raise self._link.named(WsError(error))
+        self._link.flush()
 
     def ping(mut self, payload: StringSpan = "") raises WsError:
         """Asks the server for a pong, which `recv` gives as a frame.
@@ -217,12 +198,12 @@ struct WsClient(Movable):
         Raises:
             WsError: As `send_text`; `WsMisused` if the payload is too long.
         """
-        var key = self._key()
+        var key = self._link.key()
         try:
-            self._core.send_control(Opcode.PING, payload.as_bytes(), key)
+            self._link.core.send_control(Opcode.PING, payload.as_bytes(), key)
         except error:
-            raise self._named(WsError(error))
-        self._flush()
+            raise self._link.named(WsError(error))
+        self._link.flush()
 
     def recv_message(mut self) raises WsError -> WsMessage:
         """Receives the next message, whole.
@@ -235,13 +216,13 @@ struct WsClient(Movable):
                 `Timeout` if nothing came in time, and the connection is still
                 good; `WsProtocolBroken` if the server broke a rule.
         """
-        var progress = self._await_progress(by_frame=False)
+        var progress = self._link.await_progress(by_frame=False)
         while progress == WsProgress.PONG:
-            progress = self._await_progress(by_frame=False)
+            progress = self._link.await_progress(by_frame=False)
         if progress == WsProgress.CLOSE:
-            raise self._closed()
-        var is_text = self._core.receiver.opcode == Opcode.TEXT
-        return WsMessage(self._payload(), is_text)
+            raise self._link.closed_error()
+        var is_text = self._link.core.receiver.opcode == Opcode.TEXT
+        return WsMessage(self._link.payload(), is_text)
 
     def recv(mut self) raises WsError -> WsFrame:
         """Receives the next frame: of a message, a pong, or a close frame.
@@ -252,16 +233,16 @@ struct WsClient(Movable):
         Raises:
             WsError: As `recv_message`, but for the first `WsClosed`.
         """
-        var progress = self._await_progress(by_frame=True)
+        var progress = self._link.await_progress(by_frame=True)
         if progress == WsProgress.CLOSE:
-            var reason = List[UInt8](self.close_reason.as_bytes())
+            var reason = List[UInt8](self._link.close_reason.as_bytes())
             var frame = WsFrame(Opcode.CLOSE, True, reason^)
-            frame.close_code = self.close_code
+            frame.close_code = self._link.close_code
             return frame^
         if progress == WsProgress.PONG:
-            return WsFrame(Opcode.PONG, True, self._payload())
-        ref receiver = self._core.receiver
-        return WsFrame(receiver.opcode, receiver.is_final, self._payload())
+            return WsFrame(Opcode.PONG, True, self._link.payload())
+        ref receiver = self._link.core.receiver
+        return WsFrame(receiver.opcode, receiver.is_final, self._link.payload())
 
     def close(
         mut self, code: Int = CloseCode.NORMAL, reason: StringSpan = ""
@@ -281,123 +262,20 @@ struct WsClient(Movable):
             WsError: `WsMisused` if the code or the reason cannot be sent; the
                 connection is then still open.
         """
-        if not self._wire:
+        if not self._link.is_connected():
             return
-        if self._core.state.may_send():
-            var key = self._key()
+        if self._link.core.state.may_send():
+            var key = self._link.key()
             try:
-                self._core.send_close(code, reason, key)
+                self._link.core.send_close(code, reason, key)
             except error:
-                raise self._named(WsError(error))
-        self._was_closed_here = True
-        self._shut(code, reason)
+                raise self._link.named(WsError(error))
+        self._link.close_here()
 
     def _send(mut self, opcode: Opcode, octets: Span[UInt8, _]) raises WsError:
-        var key = self._key()
+        var key = self._link.key()
         try:
-            self._core.send_message(opcode, octets, key)
+            self._link.core.send_message(opcode, octets, key)
         except error:
-            raise self._named(WsError(error))
-        self._flush()
-
-    def _key(mut self) raises WsError -> MaskingKey:
-        """Takes the masking key for a frame, if one can still be sent."""
-        if not self._wire:
-            raise self._closed()
-        try:
-            return self._keys.next()
-        except error:
-            raise self._named(WsError(error))
-
-    def _payload(self) -> List[UInt8]:
-        return List[UInt8](self._core.payload(self._input))
-
-    def _flush(mut self) raises WsError:
-        """Sends what is in the output."""
-        var deadline = Deadline(self._config.write_timeout_ms)
-        try:
-            self._wire.value().send(self._core.output, self._input, deadline)
-        except error:
-            raise self._named(error^)
-        if self._core.output.capacity() > OUTPUT_KEEP_LEN_MAX:
-            self._core.output = Buffer()
-
-    def _await_progress(mut self, by_frame: Bool) raises WsError -> WsProgress:
-        """Receives until there is something to tell; pings are answered."""
-        if not self._wire:
-            raise self._closed()
-        var deadline = Deadline(self._config.read_timeout_ms)
-        while True:
-            var progress = self._advance(by_frame)
-            if progress == WsProgress.CLOSE:
-                self._note_close()
-                self._shut(CloseCode.NORMAL, "")
-                return progress
-            if progress == WsProgress.NEEDS_OCTETS:
-                self._answer()
-                self._receive(deadline)
-            elif progress != WsProgress.PING:
-                self._answer()
-                return progress
-
-    def _advance(mut self, by_frame: Bool) raises WsError -> WsProgress:
-        try:
-            return self._core.advance(self._input, by_frame)
-        except error:
-            self._core.fail(error, self._key())
-            self._shut(error.close_code(), "")
-            raise self._named(WsError(error))
-
-    def _answer(mut self) raises WsError:
-        if self._core.owes_answer():
-            self._core.answer(self._key())
-            self._flush()
-
-    def _receive(mut self, deadline: Deadline) raises WsError:
-        var count: Int
-        try:
-            count = self._wire.value().receive(self._input, deadline)
-        except error:
-            raise self._named(error^)
-        if count == 0:
-            self._wire = None
-            raise self._closed()
-
-    def _note_close(mut self):
-        self.close_code = self._core.receiver.close_code
-        self.close_reason = String(
-            unsafe_from_utf8=self._core.payload(self._input)
-        )
-
-    def _closed(self) -> WsError:
-        if self._was_closed_here:
-            return self._named(WsError(WsMisuse.CLOSED))
-        return self._named(WsError.closed(self.close_code, self.close_reason))
-
-    def _named(self, var error: WsError) -> WsError:
-        error.url = self._url
-        return error^
-
-    def _shut(mut self, code: Int, reason: StringSpan):
-        """Ends both directions, and gives the server time for its part."""
-        try:
-            self._say_goodbye(code, reason)
-        except:
-            # The connection goes in any case.
-            pass
-        self._wire = None
-
-    def _say_goodbye(mut self, code: Int, reason: StringSpan) raises WsError:
-        self._answer()
-        if self._core.state.may_send():
-            self._core.send_close(code, reason, self._key())
-        self._flush()
-        # RFC 6455 section 7.1.1: the server closes the connection first, and
-        # octets left unread here would make the kernel reset it.
-        var deadline = Deadline(self._config.close_timeout_ms)
-        while True:
-            var progress = self._core.advance(self._input)
-            if progress == WsProgress.CLOSE:
-                self._note_close()
-            elif progress == WsProgress.NEEDS_OCTETS:
-                self._receive(deadline)
+            raise self._link.named(WsError(error))
+        self._link.flush()
