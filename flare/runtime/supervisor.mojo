@@ -198,6 +198,12 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
                 " see ServerConfig.inherits_listeners"
             )
             return
+        if process_id() == 1:
+            report(
+                "SIGUSR2: the first process of a container cannot be replaced,"
+                " for all others end with it; start a new container"
+            )
+            return
         if self._upgrade or self._pool.is_stopping:
             report("SIGUSR2: an upgrade or a stop is under way")
             return
@@ -222,7 +228,9 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
                 )
             )
             self._upgrade = None
-            self._pool.stop()
+            # A second stop would not wait for requests under way.
+            if not self._pool.is_stopping:
+                self._pool.stop()
         elif self._pool.now_ms >= upgrade.deadline_ms:
             upgrade.deadline_ms = NEVER_MS
             signal_process(upgrade.process_id, SIGKILL)

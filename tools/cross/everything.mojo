@@ -226,6 +226,7 @@ def workers(router: HandlerFunction) raises:
     var prefork = Prefork(PreforkConfig(workers=1, notifies_manager=True))
     prefork.run(Napping(1), NoHooks())
 
+
 def codings() raises:
     """Reaches compression both ways, and the fields about it."""
     print(is_available("br"), AcceptEncoding("gzip").weight(ContentCoding.BR))

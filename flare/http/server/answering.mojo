@@ -293,7 +293,11 @@ def answer_late(mut connection: Connection, mut state: WorkerState):
         state: The worker's state.
     """
     _append_closing(
-        connection, state, 503, "the answer could not be made in time"
+        connection,
+        state,
+        503,
+        "the answer could not be made in time",
+        connection.is_head,
     )
 
 
@@ -311,13 +315,14 @@ def _append_closing(
     mut state: WorkerState,
     status: Int,
     var reason: String,
+    is_head: Bool = False,
 ):
     reason += "\n"
     _ = append_response(
         connection,
         state,
         _refusal(status, reason^),
-        ResponseFraming(False, False, 1),
+        ResponseFraming(is_head, False, 1),
     )
 
 

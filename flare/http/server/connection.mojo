@@ -100,6 +100,8 @@ struct Connection(Movable):
     """True if the client has closed its side, or the connection failed."""
     var is_ready: Bool
     """True if the connection is on the worker's ready list."""
+    var is_head: Bool
+    """True if the request that a handler on another thread has is a HEAD."""
     var request_count: UInt64
     """Requests answered."""
     var phase_request: UInt64
@@ -131,6 +133,7 @@ struct Connection(Movable):
         self.has_unread = False
         self.peer_has_ended = False
         self.is_ready = False
+        self.is_head = False
         self.request_count = 0
         self.phase_request = 0
         self.phase_start_ms = 0
@@ -156,6 +159,7 @@ struct Connection(Movable):
         self.has_unread = False
         self.peer_has_ended = False
         self.is_ready = False
+        self.is_head = False
         self.request_count = 0
         self.phase_request = 0
         self.deadline_ms = NEVER_MS

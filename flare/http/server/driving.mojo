@@ -197,7 +197,7 @@ def process[
             break
         if unlikely(state.config.handler_threads > 0):
             if may_block(exchange, connection, state, handler):
-                return _park(connection, state)
+                return _park(connection, exchange, state)
         var result = answer(exchange, connection, state, handler)
         if unlikely(result.is_broken):
             return Fate.CLOSES
@@ -215,9 +215,17 @@ def process[
     return _settle(connection, exchange, state)
 
 
-def _park(mut connection: Connection, mut state: WorkerState) -> Fate:
-    """Sends what came before a request that is handed to another thread."""
-    return Fate.PARKS if deliver(connection, state.out) else Fate.CLOSES
+@no_inline
+def _park(
+    mut connection: Connection, exchange: Exchange, mut state: WorkerState
+) -> Fate:
+    """Sends what came before a request that is handed to another thread; the
+    request waits here until the client has taken it."""
+    if not deliver(connection, state.out):
+        return Fate.CLOSES
+    if connection.tail:
+        return _settle_unfinished(connection, exchange, state)
+    return Fate.PARKS
 
 
 def _ask_for_content(exchange: Exchange, mut state: WorkerState):

@@ -2,6 +2,7 @@
 
 from flare.http.h1.exchange import Exchange
 from flare.http.message.cancel import CancelFlag
+from flare.http.message.method import Method
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
 from flare.http.server.answering import busy, conclude
@@ -53,6 +54,7 @@ def hand_over[
     connection.begin_phase(
         PHASE_HANDLER, state.now_ms, state.config.handler_timeout_ms
     )
+    connection.is_head = box[].head.method == Method.HEAD
     pool.submit(OwnedPointer(Job(token, box^, connection.peer, flag)))
     connection.job = flag^
     return Fate.WAITS

@@ -387,7 +387,10 @@ struct Worker[H: Handler](Movable):
             if not connection.socket.is_open() or connection.exchange:
                 continue
             if connection.phase == PHASE_IDLE:
-                self._close(slot)
+                # Closes it, unless its next request is here already.
+                self._on_connection(
+                    slot, Event(self._table.token(slot), True, False, True)
+                )
             elif connection.phase == PHASE_HEAD:
                 # Its first request may be on its way.
                 connection.deadline_ms = min(
