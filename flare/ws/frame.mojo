@@ -5,7 +5,7 @@ from flare.ws.core.opcode import Opcode
 from flare.ws.error import WsError, WsMisused
 
 
-struct WsFrame(Movable):
+struct WsFrame(Copyable, Movable):
     """A frame, unmasked and decompressed."""
 
     var opcode: Opcode

@@ -3,7 +3,7 @@
 from flare.ws.error import WsError, WsMisused
 
 
-struct WsMessage(Movable):
+struct WsMessage(Copyable, Movable, Sized):
     """A whole message: text or octets."""
 
     var is_text: Bool

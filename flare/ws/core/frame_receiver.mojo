@@ -12,7 +12,6 @@ from flare.bytes.lend import lend
 from flare.ws.core.close_code import CloseCode
 from flare.ws.core.close_payload import ClosePayload
 from flare.ws.core.frame_header import (
-    CONTROL_PAYLOAD_LEN_MAX,
     FRAME_HEADER_LEN_MAX,
     FrameExpectation,
     FrameHeader,
