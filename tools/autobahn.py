@@ -82,12 +82,13 @@ def start_suite(python: Path, cases: list[str], port: int) -> subprocess.Popen:
                 "cases": cases,
                 "exclude-cases": [],
                 "exclude-agent-cases": {},
-                "webport": 0,
             }
         )
     )
     script = PACKAGES / "bin" / "wstest"
-    command = [str(python), str(script), "-m", "fuzzingserver", "-s"]
+    command = [str(python), str(script), "-m", "fuzzingserver"]
+    # No page with the results; its port may be taken.
+    command += ["-u", "0", "-s"]
     with open(REPORTS.parent / "server.log", "w") as log:
         process = subprocess.Popen(
             [*command, str(specification)],
