@@ -30,7 +30,7 @@ NORMAL = [f"{section}.*" for section in range(1, 11)] + ["12.1.*", "13.1.*"]
 WHOLE = [f"{section}.*" for section in range(1, 14)]
 # What the suite calls a behaviour that is good, or nobody's business.
 GOOD = {"OK", "INFORMATIONAL"}
-START_TIMEOUT_S = 30
+START_TIMEOUT_S = 120
 RUN_TIMEOUT_S = 7200
 
 

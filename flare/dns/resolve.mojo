@@ -104,20 +104,59 @@ def resolve_until(
     Raises:
         NetworkError: As `resolve`.
     """
+    var numeric = numeric_address(host, family)
+    if numeric:
+        return [numeric.value()]
+    var lookup = _look_up(host, family, deadline)
+    return addresses_of(lookup, host, deadline)
+
+
+def numeric_address(
+    host: StringSpan, family: Int
+) raises NetworkError -> Optional[IpAddr]:
+    """Takes an address as it stands, and checks what is to be looked up.
+
+    Args:
+        host: A host name, or an address without brackets.
+        family: `AF_INET`, `AF_INET6`, or 0 for both.
+
+    Returns:
+        The address; nothing if `host` is a name that may be looked up.
+
+    Raises:
+        NetworkError: If it is neither.
+    """
     var numeric = _numeric(host)
     if numeric:
-        var ip = numeric.value()
-        if family != 0 and ip.is_v4() != (family == AF_INET):
+        if family != 0 and numeric.value().is_v4() != (family == AF_INET):
             raise _error(
                 NameNotFound, host, "the address is of the other family"
             )
-        return [ip]
+        return numeric
     try:
         check_host_name(host.as_bytes())
     except error:
         var reason = String(error.reason, " (byte ", error.offset, ")")
         raise _error(NameRefused, host, reason^)
-    var lookup = _look_up(host, family, deadline)
+    return None
+
+
+def addresses_of(
+    lookup: Lookup, host: StringSpan, deadline: Deadline
+) raises NetworkError -> List[IpAddr]:
+    """Reads what the resolver said.
+
+    Args:
+        lookup: What it said.
+        host: The name that was asked for.
+        deadline: The deadline of the lookup, for errors.
+
+    Returns:
+        The addresses in the order in which to try them; at least one.
+
+    Raises:
+        NetworkError: As `resolve`.
+    """
     _check(lookup, host, deadline)
     var addresses = List[IpAddr](capacity=len(lookup.addresses))
     for index in range(len(lookup.addresses)):

@@ -1,5 +1,6 @@
 """HTTP messages, client, server and routing."""
 
+from flare.bytes.buffer import Buffer
 from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
 from flare.http.client.client import HttpClient
 from flare.http.client.client_request import ClientRequest
@@ -22,11 +23,13 @@ from flare.http.client.error import (
     TooManyRedirects,
     TruncatedResponse,
 )
+from flare.http.client.multipart_form import MultipartForm
 from flare.http.client.no_proxy import NoProxy
 from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import Proxy, ProxySettings
 from flare.http.client.proxy_environment import proxy_from_env
 from flare.http.client.request_body import RequestBody
+from flare.http.client.send_result import SendResult
 from flare.http.client.shortcuts import (
     delete,
     get,
@@ -38,6 +41,13 @@ from flare.http.client.shortcuts import (
 )
 from flare.http.h1.limits import HeadLimits
 
+from flare.http.message.body_source import (
+    BodySource,
+    StreamWaker,
+    Supply,
+)
+from flare.http.message.server_sent_event import ServerSentEvent
+from flare.http.server.event_hub import EventHub
 from flare.http.message.accept_encoding import AcceptEncoding
 from flare.http.message.content_decoder import (
     ContentCodingError,
@@ -66,6 +76,7 @@ from flare.http.message.response import (
     ok,
     ok_html,
     ok_json,
+    ok_stream,
     redirect,
     unauthorized,
 )
@@ -78,5 +89,5 @@ from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.routing.router import Router
 from flare.http.server.config import ServerConfig
 from flare.http.server.listeners import ListenerMode
-from flare.http.server.handles import ShutdownHandle, StatsHandle
+from flare.http.server.handles import ReloadHandle, ShutdownHandle, StatsHandle
 from flare.http.server.server import HttpServer

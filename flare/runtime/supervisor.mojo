@@ -146,6 +146,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
                 self._manager.tell("STOPPING=1")
             self._pool.stop()
         elif signal == SIGHUP:
+            self._renew()
             self._pool.replace_all()
         elif signal == SIGUSR2:
             self._begin_upgrade()
@@ -153,6 +154,12 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
             self._pool.grow()
         elif signal == SIGTTOU:
             self._pool.shrink()
+
+    def _renew(mut self):
+        try:
+            self._pool.nursery.renew_program()
+        except error:
+            report(String("SIGHUP: ", error, "; the program goes on as it was"))
 
     def _reap(mut self):
         """Takes the statuses of processes that have ended."""

@@ -170,13 +170,73 @@ struct _Asking(Task):
         self.answer[].bell.ring()
 
 
+struct PendingLookup(Movable):
+    """A question to the resolver on a thread of its own.
+
+    No system has a call that ends a lookup: whoever drops this leaves the
+    thread behind, and it ends when the resolver does, mostly within half a
+    minute.
+    """
+
+    var _answer: ArcPointer[_Answer]
+    var _thread: Thread
+
+    def __init__(out self, var host: String, family: Int) raises OsError:
+        """Asks.
+
+        Args:
+            host: A name without NUL, checked by the caller.
+            family: `AF_INET`, `AF_INET6`, or 0 for both.
+
+        Raises:
+            OsError: If there is no descriptor or no thread to be had.
+        """
+        self._answer = ArcPointer(_Answer())
+        self._thread = Thread(_Asking(host^, family, self._answer))
+
+    def number(self) -> Int32:
+        """Lends the descriptor that can be read once the answer is there.
+
+        Returns:
+            The number.
+        """
+        return self._answer[].bell.reading_number()
+
+    def wait(self, deadline: Deadline) raises OsError -> Bool:
+        """Waits for the answer.
+
+        Args:
+            deadline: When to stop waiting.
+
+        Returns:
+            True if it is there.
+
+        Raises:
+            OsError: If the kernel refuses to wait.
+        """
+        var result = wait_for(self.number(), POLL_READ, deadline)
+        if result < 0:
+            raise OsError("poll", -result)
+        return result > 0
+
+    def take(deinit self) -> Lookup:
+        """Gives the answer, waiting for it without end.
+
+        Returns:
+            What the resolver said.
+        """
+        # The bell is rung after the answer is complete; joining orders the
+        # memory.
+        self._thread^.join()
+        if not self._answer[].lookup:
+            return Lookup(LookupStatus.FAILED)
+        return self._answer[].lookup.take()
+
+
 def look_up_until(
     var host: String, family: Int, deadline: Deadline
 ) raises OsError -> Lookup:
     """Asks the resolver on a thread of its own, and waits for a while.
-
-    No system has a call that ends a lookup: at the deadline the thread is left
-    behind and ends when the resolver does, mostly within half a minute.
 
     Args:
         host: A name without NUL, checked by the caller.
@@ -189,16 +249,7 @@ def look_up_until(
     Raises:
         OsError: If there is no descriptor or no thread to be had.
     """
-    var answer = ArcPointer(_Answer())
-    var thread = Thread(_Asking(host^, family, answer))
-    var number = answer[].bell.reading_number()
-    var result = wait_for(number, POLL_READ, deadline)
-    if result <= 0:
-        # Dropping the handle lets the thread run on; it shares the answer.
-        _ = answer^
-        if result < 0:
-            raise OsError("poll", -result)
+    var pending = PendingLookup(host^, family)
+    if not pending.wait(deadline):
         return Lookup(LookupStatus.TIMED_OUT)
-    # The bell is rung after the answer is complete; joining orders the memory.
-    thread^.join()
-    return answer[].lookup.take()
+    return pending^.take()

@@ -70,7 +70,7 @@ def connect_first(
             name,
             "there is no address to connect to",
         )
-    var race = _Race(addresses.copy(), deadline)
+    var race = AddressRace(addresses.copy(), deadline)
     var winner = race.run()
     if winner >= 0:
         return race^.take(winner)
@@ -96,7 +96,11 @@ def is_connected_to_itself(socket: RawSocket) raises NetworkError -> Bool:
     return socket.local_addr() == socket.peer_addr()
 
 
-struct _Race(Movable):
+comptime STILL_RACING = -2
+"""What `AddressRace.advance` answers while there is something to wait for."""
+
+
+struct AddressRace(Movable):
     """The sockets of a `ConnectionRace`."""
 
     var _addresses: List[SocketAddr]
@@ -104,7 +108,15 @@ struct _Race(Movable):
     var _core: ConnectionRace
     var _failure: Optional[NetworkError]
 
+    var _wait_until_ms: Int
+
     def __init__(out self, var addresses: List[SocketAddr], deadline: Deadline):
+        """Makes a race that has not begun.
+
+        Args:
+            addresses: What to try, best first; not empty.
+            deadline: When to give up.
+        """
         var now_ms = _now_ms()
         var left_ms = deadline.left_ms()
         var end_ms = _NEVER_MS if left_ms < 0 else now_ms + left_ms
@@ -112,22 +124,73 @@ struct _Race(Movable):
         self._addresses = addresses^
         self._sockets = []
         self._failure = None
+        self._wait_until_ms = now_ms
 
     def run(mut self) raises NetworkError -> Int:
-        """Gives the index of the winner, or -1."""
+        """Waits for the end of the race.
+
+        Returns:
+            The index of the winner, or -1 if there is none.
+
+        Raises:
+            NetworkError: If the kernel refuses to wait.
+        """
         while True:
-            var now_ms = _now_ms()
-            var step = self._core.next_step(now_ms)
+            var winner = self.advance()
+            if winner != STILL_RACING:
+                return winner
+            winner = self._wait(self.wait_ms())
+            if winner >= 0:
+                self._core.succeeded()
+                return winner
+
+    def advance(mut self) raises NetworkError -> Int:
+        """Goes on without waiting, for a reactor that watches the `numbers`.
+
+        Returns:
+            The index of the winner, -1 if there is none, or `STILL_RACING`: call
+            again when a socket is writable, and `wait_ms` from now at the
+            latest.
+
+        Raises:
+            NetworkError: If the kernel refuses to look.
+        """
+        while True:
+            var step = self._core.next_step(_now_ms())
             var winner: Int
             if step.is_start():
                 winner = self._start(step.value)
             elif step.is_wait():
-                winner = self._wait(step.value - now_ms)
+                var failed_count = self._core.failed_count()
+                winner = self._wait(0)
+                if winner < 0 and failed_count == self._core.failed_count():
+                    self._wait_until_ms = step.value
+                    return STILL_RACING
             else:
                 return -1
             if winner >= 0:
                 self._core.succeeded()
                 return winner
+
+    def wait_ms(self) -> Int:
+        """Tells when there is something to do although no socket is ready.
+
+        Returns:
+            Milliseconds from now.
+        """
+        return max(self._wait_until_ms - _now_ms(), 0)
+
+    def numbers(self) -> List[Int32]:
+        """Lends the descriptors of the attempts that are under way.
+
+        Returns:
+            The numbers; one stays watched until its socket is closed.
+        """
+        var numbers = List[Int32]()
+        for index in range(len(self._sockets)):
+            if self._sockets[index].is_open():
+                numbers.append(self._sockets[index].number())
+        return numbers^
 
     def _start(mut self, index: Int) -> Int:
         """Starts an attempt; its index if it succeeds at once, else -1."""
@@ -181,12 +244,27 @@ struct _Race(Movable):
         self._core.failed(_now_ms())
 
     def take(deinit self, winner: Int) -> Connected:
-        """Gives the winner; the other sockets are closed."""
+        """Gives the winner; the other sockets are closed.
+
+        Args:
+            winner: What `run` or `advance` gave.
+
+        Returns:
+            The connection.
+        """
         var sockets = self._sockets^
         return Connected(sockets.pop(winner), self._addresses[winner])
 
     def error(deinit self, name: String, deadline: Deadline) -> NetworkError:
-        """Explains why there is no connection."""
+        """Explains why there is no connection.
+
+        Args:
+            name: What to call the other side.
+            deadline: The deadline of the race.
+
+        Returns:
+            The error.
+        """
         var tried = String()
         if len(self._addresses) > 1:
             tried.write("; ", len(self._sockets), " of ")

@@ -159,6 +159,14 @@ struct ConnectionRace(Movable):
         """
         return self._failed_count == self._address_count
 
+    def failed_count(self) -> Int:
+        """Counts the attempts that have failed.
+
+        Returns:
+            How many there are.
+        """
+        return self._failed_count
+
     def failed(mut self, now_ms: Int):
         """Notes that an attempt has failed: the next one starts at once.
 

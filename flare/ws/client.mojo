@@ -12,10 +12,7 @@ from flare.ws.frame import WsFrame
 from flare.ws.link import WsLink
 from flare.ws.message import WsMessage
 from flare.ws.opening import Opened, open_websocket, parse_websocket_url
-
-comptime DROP_TIMEOUT_MS = 1_000
-"""How long a client that is dropped unclosed waits for the server's close
-frame, in milliseconds; nobody is there to be told that it did not come."""
+from std.memory import ArcPointer
 
 
 struct WsClient(Movable):
@@ -36,7 +33,8 @@ struct WsClient(Movable):
     """The fields of the server's response."""
     var subprotocol: String
     """The subprotocol that the server chose; empty for none."""
-    var _link: WsLink
+    # A `with` block holds a second handle on the same connection.
+    var _link: ArcPointer[WsLink]
 
     def __init__(
         out self,
@@ -57,7 +55,17 @@ struct WsClient(Movable):
         self.subprotocol = opened.agreement.subprotocol
         self.headers = HeaderMap()
         swap(self.headers, opened.headers)
-        self._link = WsLink(opened^, config^, url^)
+        self._link = ArcPointer(WsLink(opened^, config^, url^))
+
+    def __init__(out self, *, sharing: Self):
+        """Makes another handle on a connection.
+
+        Args:
+            sharing: The connection; it closes when the last handle goes.
+        """
+        self.headers = sharing.headers.copy()
+        self.subprotocol = sharing.subprotocol
+        self._link = sharing._link
 
     @staticmethod
     def connect(
@@ -87,23 +95,31 @@ struct WsClient(Movable):
             error.url = name^
             raise error^
 
-    def __enter__(var self) -> Self:
+    def __enter__(self) -> Self:
         """Lets the connection live as long as a `with` block.
 
         Returns:
-            The connection.
+            Another handle on the connection.
         """
-        return self^
+        return Self(sharing=self)
 
-    def __deinit__(deinit self):
-        """Closes the connection, politely if that is quick."""
-        if self._link.is_connected():
-            ref config = self._link.config
-            config.close_timeout_ms = min(
-                max(config.close_timeout_ms, 0), DROP_TIMEOUT_MS
-            )
-            config.write_timeout_ms = config.close_timeout_ms
-            self._link.close_here()
+    def __exit__(mut self):
+        """Closes the connection at the end of a `with` block."""
+        self._link[].close_here(CloseCode.NORMAL)
+
+    def __exit__(mut self, error: Error) -> Bool:
+        """Closes the connection when a `with` block fails.
+
+        Because of this method, errors of any type leave the block, as `Error`.
+
+        Args:
+            error: Why it fails.
+
+        Returns:
+            False, for the error goes on.
+        """
+        self._link[].close_here(CloseCode.GOING_AWAY)
+        return False
 
     def is_open(self) -> Bool:
         """Tells whether messages can be sent.
@@ -111,7 +127,9 @@ struct WsClient(Movable):
         Returns:
             False once either side has closed.
         """
-        return self._link.is_connected() and self._link.core.state.may_send()
+        return (
+            self._link[].is_connected() and self._link[].core.state.may_send()
+        )
 
     def close_code(self) -> Int:
         """Gives the server's close code.
@@ -119,7 +137,7 @@ struct WsClient(Movable):
         Returns:
             The code; `CloseCode.ABNORMAL` before it has sent one.
         """
-        return self._link.close_code
+        return self._link[].close_code
 
     def close_reason(self) -> String:
         """Gives the server's reason to close.
@@ -127,7 +145,7 @@ struct WsClient(Movable):
         Returns:
             The reason; often empty.
         """
-        return self._link.close_reason
+        return self._link[].close_reason
 
     def set_read_timeout(mut self, timeout_ms: Int):
         """Chooses how long one `recv` or `recv_message` may take.
@@ -136,7 +154,7 @@ struct WsClient(Movable):
             timeout_ms: Milliseconds; negative (`NO_TIMEOUT_MS`) waits as long
                 as it takes.
         """
-        self._link.config.read_timeout_ms = timeout_ms
+        self._link[].config.read_timeout_ms = timeout_ms
 
     def set_write_timeout(mut self, timeout_ms: Int):
         """Chooses how long sending one message may take.
@@ -144,7 +162,7 @@ struct WsClient(Movable):
         Args:
             timeout_ms: As for `set_read_timeout`.
         """
-        self._link.config.write_timeout_ms = timeout_ms
+        self._link[].config.write_timeout_ms = timeout_ms
 
     def send_text(mut self, text: StringSpan) raises WsError:
         """Sends a message of text.
@@ -182,12 +200,12 @@ struct WsClient(Movable):
         Raises:
             WsError: As `send_text`; `WsMisused` if another opcode is due.
         """
-        var key = self._link.key()
+        var key = self._link[].key()
         try:
-            self._link.core.send_fragment(opcode, octets, is_final, key)
+            self._link[].core.send_fragment(opcode, octets, is_final, key)
         except error:
-            raise self._link.named(WsError(error))
-        self._link.flush()
+            raise self._link[].named(WsError(error))
+        self._link[].flush()
 
     def ping(mut self, payload: StringSpan = "") raises WsError:
         """Asks the server for a pong, which `recv` gives as a frame.
@@ -198,12 +216,12 @@ struct WsClient(Movable):
         Raises:
             WsError: As `send_text`; `WsMisused` if the payload is too long.
         """
-        var key = self._link.key()
+        var key = self._link[].key()
         try:
-            self._link.core.send_control(Opcode.PING, payload.as_bytes(), key)
+            self._link[].core.send_control(Opcode.PING, payload.as_bytes(), key)
         except error:
-            raise self._link.named(WsError(error))
-        self._link.flush()
+            raise self._link[].named(WsError(error))
+        self._link[].flush()
 
     def recv_message(mut self) raises WsError -> WsMessage:
         """Receives the next message, whole.
@@ -216,13 +234,13 @@ struct WsClient(Movable):
                 `Timeout` if nothing came in time, and the connection is still
                 good; `WsProtocolBroken` if the server broke a rule.
         """
-        var progress = self._link.await_progress(by_frame=False)
+        var progress = self._link[].await_progress(by_frame=False)
         while progress == WsProgress.PONG:
-            progress = self._link.await_progress(by_frame=False)
+            progress = self._link[].await_progress(by_frame=False)
         if progress == WsProgress.CLOSE:
-            raise self._link.closed_error()
-        var is_text = self._link.core.receiver.opcode == Opcode.TEXT
-        return WsMessage(self._link.payload(), is_text)
+            raise self._link[].closed_error()
+        var is_text = self._link[].core.receiver.opcode == Opcode.TEXT
+        return WsMessage(self._link[].payload(), is_text)
 
     def recv(mut self) raises WsError -> WsFrame:
         """Receives the next frame: of a message, a pong, or a close frame.
@@ -233,16 +251,18 @@ struct WsClient(Movable):
         Raises:
             WsError: As `recv_message`, but for the first `WsClosed`.
         """
-        var progress = self._link.await_progress(by_frame=True)
+        var progress = self._link[].await_progress(by_frame=True)
         if progress == WsProgress.CLOSE:
-            var reason = List[UInt8](self._link.close_reason.as_bytes())
+            var reason = List[UInt8](self._link[].close_reason.as_bytes())
             var frame = WsFrame(Opcode.CLOSE, True, reason^)
-            frame.close_code = self._link.close_code
+            frame.close_code = self._link[].close_code
             return frame^
         if progress == WsProgress.PONG:
-            return WsFrame(Opcode.PONG, True, self._link.payload())
-        ref receiver = self._link.core.receiver
-        return WsFrame(receiver.opcode, receiver.is_final, self._link.payload())
+            return WsFrame(Opcode.PONG, True, self._link[].payload())
+        ref receiver = self._link[].core.receiver
+        return WsFrame(
+            receiver.opcode, receiver.is_final, self._link[].payload()
+        )
 
     def close(
         mut self, code: Int = CloseCode.NORMAL, reason: StringSpan = ""
@@ -262,20 +282,20 @@ struct WsClient(Movable):
             WsError: `WsMisused` if the code or the reason cannot be sent; the
                 connection is then still open.
         """
-        if not self._link.is_connected():
+        if not self._link[].is_connected():
             return
-        if self._link.core.state.may_send():
-            var key = self._link.key()
+        if self._link[].core.state.may_send():
+            var key = self._link[].key()
             try:
-                self._link.core.send_close(code, reason, key)
+                self._link[].core.send_close(code, reason, key)
             except error:
-                raise self._link.named(WsError(error))
-        self._link.close_here()
+                raise self._link[].named(WsError(error))
+        self._link[].close_here(code)
 
     def _send(mut self, opcode: Opcode, octets: Span[UInt8, _]) raises WsError:
-        var key = self._link.key()
+        var key = self._link[].key()
         try:
-            self._link.core.send_message(opcode, octets, key)
+            self._link[].core.send_message(opcode, octets, key)
         except error:
-            raise self._link.named(WsError(error))
-        self._link.flush()
+            raise self._link[].named(WsError(error))
+        self._link[].flush()

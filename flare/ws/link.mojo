@@ -22,6 +22,10 @@ comptime PONGS_LEN_MAX = 4_096
 """Most octets of pongs that wait to be sent; further pings have to wait for the
 last one's (RFC 6455 section 5.5.3)."""
 
+comptime DROP_TIMEOUT_MS = 1_000
+"""How long a connection that is dropped unclosed waits for the server's close
+frame, in milliseconds; nobody is there to be told that it did not come."""
+
 
 struct WsLink(Movable):
     """Feeds a core with what the wire brings, and sends what it writes."""
@@ -72,6 +76,14 @@ struct WsLink(Movable):
         self._input = Buffer()
         swap(self._input, opened.input)
         self._wire = opened^.take_wire()
+
+    def __deinit__(deinit self):
+        """Closes the connection, politely if that is quick."""
+        if self._wire:
+            var timeout_ms = max(self.config.close_timeout_ms, 0)
+            self.config.close_timeout_ms = min(timeout_ms, DROP_TIMEOUT_MS)
+            self.config.write_timeout_ms = self.config.close_timeout_ms
+            self.close_here(CloseCode.NORMAL)
 
     def is_connected(self) -> Bool:
         """Tells whether the connection has not been closed.
@@ -140,7 +152,7 @@ struct WsLink(Movable):
             var progress = self._advance(by_frame)
             if progress == WsProgress.CLOSE:
                 self._note_close()
-                self.shut(CloseCode.NORMAL, "")
+                self._shut(CloseCode.NORMAL)
                 return progress
             if progress == WsProgress.PING:
                 # Each of a few is answered, of a flood only the last.
@@ -155,20 +167,20 @@ struct WsLink(Movable):
                 return progress
             self._receive(deadline)
 
-    def close_here(mut self):
-        """Notes that the program closes the connection, and closes it."""
-        self._was_closed_here = True
-        self.shut(CloseCode.NORMAL, "")
-
-    def shut(mut self, code: Int, reason: StringSpan):
-        """Ends both directions, and gives the peer time for its part.
+    def close_here(mut self, code: Int):
+        """Closes the connection, as the program wishes.
 
         Args:
-            code: The close code, if none was sent yet.
-            reason: The reason.
+            code: The close code, if no close frame was sent yet.
         """
+        if self._wire:
+            self._was_closed_here = True
+            self._shut(code)
+
+    def _shut(mut self, code: Int):
+        """Ends both directions, and gives the peer time for its part."""
         try:
-            self._say_goodbye(code, reason)
+            self._say_goodbye(code)
         except:
             # The connection goes in any case.
             pass
@@ -201,7 +213,7 @@ struct WsLink(Movable):
             return self.core.advance(self._input, by_frame)
         except error:
             self.core.fail(error, self.key())
-            self.shut(error.close_code(), "")
+            self._shut(error.close_code())
             raise self.named(WsError(error))
 
     def _receive(mut self, deadline: Deadline) raises WsError:
@@ -220,11 +232,11 @@ struct WsLink(Movable):
             unsafe_from_utf8=self.core.payload(self._input)
         )
 
-    def _say_goodbye(mut self, code: Int, reason: StringSpan) raises WsError:
+    def _say_goodbye(mut self, code: Int) raises WsError:
         if self.core.owes_answer():
             self.core.answer(self.key())
         if self.core.state.may_send():
-            self.core.send_close(code, reason, self.key())
+            self.core.send_close(code, "", self.key())
         self.flush()
         # RFC 6455 section 7.1.1: the server closes the connection first, and
         # octets left unread here would make the kernel reset it.

@@ -2,17 +2,14 @@
 
 from flare.bytes.buffer import Buffer
 from flare.compress.content_coding import is_available
-from flare.http.client.config import ClientConfig
 from flare.http.client.connection import ClientConnection
 from flare.http.client.endpoint import Endpoint
 from flare.http.client.error import BadUrl, ClientError, Phase
-from flare.http.client.opening import open_socket_to
-from flare.http.client.proxy import credentials_of
+from flare.http.client.proxy import Proxy, credentials_of
 from flare.http.client.request_url import parse_request_url
 from flare.http.client.response_builder import copy_fields
 from flare.http.client.transport import Transport
-from flare.http.client.tunnel import open_tunnel
-from flare.http.client.waiting import wait_for_handshake
+from flare.http.client.tunnel import Tunnel
 from flare.http.h1.limits import HeadLimits
 from flare.http.h1.request_writer import (
     RequestFraming,
@@ -24,9 +21,13 @@ from flare.http.h1.response_progress import ResponseProgress
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.url import Url
+from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.sys.deadline import Deadline
+from flare.sys.errno import EAGAIN, OsError
+from flare.sys.poll import POLL_READ, POLL_WRITE, wait_for
 from flare.sys.random import fill_random
+from flare.tcp.stream import TcpStream
 from flare.tls.client_context import TlsClientContext
 from flare.tls.session import TlsSession
 from flare.ws.config import WsClientConfig
@@ -152,20 +153,71 @@ def _connect(
         # A bad name is refused before anything is sent.
         session = _session(config, endpoint.host)
     var proxy = config.proxy.choose(endpoint)
-    var socket: RawSocket
-    if proxy:
-        ref first = proxy.value()
-        socket = open_socket_to(first.host, first.port, deadline)
-    else:
-        socket = open_socket_to(endpoint.host, endpoint.port, deadline)
+    var host_name = proxy.value().host if proxy else endpoint.host
+    var port = proxy.value().port if proxy else endpoint.port
+    var socket = _open_socket(host_name, port, deadline)
     var connection = ClientConnection(Transport(socket^), endpoint^)
     if proxy:
         # RFC 6455 section 4.1: a tunnel for ws as well as for wss.
-        open_tunnel(connection, proxy.value(), ClientConfig(), deadline)
+        _open_tunnel(connection, proxy.value(), deadline)
     if session:
         connection.transport.begin_tls(session.take())
-        wait_for_handshake(connection, deadline)
+        _shake_hands(connection, deadline)
     return connection^
+
+
+def _open_socket(
+    host: String, port: UInt16, deadline: Deadline
+) raises ClientError -> RawSocket:
+    try:
+        return TcpStream.connect(host, port, deadline.left_ms()).take_socket()
+    except error:
+        raise ClientError(materialize[Phase.CONNECT](), error)
+
+
+def _open_tunnel(
+    mut connection: ClientConnection, proxy: Proxy, deadline: Deadline
+) raises ClientError:
+    var tunnel = Tunnel(connection.endpoint, proxy)
+    while not tunnel.advance(connection, materialize[_HEAD_LIMITS]()):
+        var wanted = POLL_READ
+        if tunnel.attempt.wants_write():
+            wanted |= POLL_WRITE
+        _wait(connection, wanted, materialize[Phase.PROXY](), deadline)
+
+
+def _shake_hands(
+    mut connection: ClientConnection, deadline: Deadline
+) raises ClientError:
+    """Goes through the TLS handshake."""
+    while True:
+        var result = connection.transport.shake_hands()
+        if result == 0:
+            return
+        if result != -EAGAIN:
+            raise connection.transport.failure(
+                materialize[Phase.TLS](),
+                result,
+                "TLS handshake",
+                connection.endpoint.host,
+            )
+        var wanted = POLL_READ
+        if connection.transport.wants_write():
+            wanted = POLL_WRITE
+        _wait(connection, wanted, materialize[Phase.TLS](), deadline)
+
+
+def _wait(
+    connection: ClientConnection,
+    wanted: Int16,
+    phase: Phase,
+    deadline: Deadline,
+) raises ClientError:
+    var ready = wait_for(connection.transport.number(), wanted, deadline)
+    if ready == 0:
+        raise ClientError.timeout(phase, deadline.timeout_ms)
+    if ready < 0:
+        raise ClientError(phase, NetworkError(OsError("poll", -ready)))
 
 
 def _session(

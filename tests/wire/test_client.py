@@ -497,3 +497,59 @@ def test_a_client_that_cannot_connect_in_time(fetcher):
     answer = fetcher.get("http://192.0.2.1/")
     assert answer["phase"] in ("connect", "total"), answer
     assert time.monotonic() - began < 2
+
+
+def test_files_in_a_form(fetcher, server):
+    from email.parser import BytesParser
+
+    fetcher.client(base=server.url)
+    files = {"a.txt": "first", 'b".txt': "--not-a-boundary\r\n"}
+    answer = said(fetcher.get("/", method="POST", files=files))
+    fields = [field for field in answer["fields"] if "multipart" in field]
+    content = "\r\n".join(fields) + "\r\n\r\n" + answer["content"]
+    parts = BytesParser().parsebytes(content.encode()).get_payload()
+    assert [part.get_payload() for part in parts] == [
+        "two files",
+        "first",
+        "--not-a-boundary\r\n",
+    ]
+    assert parts[1].get_filename() == "a.txt"
+    assert 'filename="b%22.txt"' in parts[2]["Content-Disposition"]
+
+
+def test_credentials_of_one_request(fetcher, server):
+    fetcher.client(base=server.url, bearer="tok")
+    answer = said(fetcher.get("/", basic="pw"))
+    assert "Authorization: Basic b3duOnB3" in answer["fields"]
+    answer = said(fetcher.get("/", headers={"Authorization": "Mine"}))
+    assert "Authorization: Mine" in answer["fields"]
+    assert "Authorization: Bearer tok" in said(fetcher.get("/"))["fields"]
+
+
+def test_cookies_are_kept_on_request(fetcher):
+    def answer(head: str, content: bytes) -> bytes:
+        if head.startswith("GET /login"):
+            return (
+                b"HTTP/1.1 303 See Other\r\nLocation: /home\r\n"
+                b"Set-Cookie: id=42; Path=/; HttpOnly\r\n"
+                b"Set-Cookie: far=1; Domain=example.com\r\n"
+                b"Set-Cookie: deep=1; Path=/deep\r\nContent-Length: 0\r\n\r\n"
+            )
+        if head.startswith("GET /logout"):
+            return sized(b"", b"Set-Cookie: id=; Max-Age=0; Path=/\r\n")
+        return echo(head, content)
+
+    def cookies(reply: dict) -> list[str]:
+        return [field for field in said(reply)["fields"] if "Cookie" in field]
+
+    server = RawServer(answering(answer))
+    fetcher.client(base=server.url)
+    assert cookies(fetcher.get("/login")) == []
+    fetcher.client(base=server.url, cookies=1)
+    assert cookies(fetcher.get("/login")) == ["Cookie: id=42"]
+    assert cookies(fetcher.get("/deep/x")) == ["Cookie: deep=1; id=42"]
+    own = fetcher.get("/", headers={"Cookie": "mine=1"})
+    assert cookies(own) == ["Cookie: mine=1"]
+    fetcher.get("/logout")
+    assert cookies(fetcher.get("/")) == []
+    server.close()

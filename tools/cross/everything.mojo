@@ -9,27 +9,36 @@ from flare.bytes.buffer import Buffer
 from flare.compress import ContentCoding, Format, compress, is_available
 from flare.http import (
     AcceptEncoding,
+    BasicAuth,
+    BearerAuth,
+    ClientConfig,
+    ClientRequest,
     ContentDecoder,
     Cookie,
     CookieJar,
     FilePart,
     FormData,
     HandlerFunction,
+    HttpClient,
     HttpServer,
     ListenerMode,
     MediaType,
+    MultipartForm,
     MultipartWriter,
     OwnedRequest,
     Request,
+    RequestBody,
     Response,
     Router,
     ServerConfig,
     Url,
+    get,
     not_found,
     ok,
     ok_json,
     parse_content_encoding,
     parse_set_cookie_header,
+    proxy_from_env,
 )
 from flare.io import BufReader, BufWriter, MemoryReader, MemoryWriter
 from flare.json import JsonWriter, dumps, parse
@@ -226,6 +235,13 @@ def workers(router: HandlerFunction) raises:
         listener=ListenerMode.SHARED,
     )
     var threads = HttpServer.bind(SocketAddr.localhost(0), config.copy())
+    var secure = HttpServer.bind_tls(
+        SocketAddr.localhost(0),
+        TlsServerConfig("chain.pem", "key.pem"),
+        config.copy(),
+    )
+    secure.reload_tls()
+    secure.reload_handle().reload_tls()
     threads.serve(router, num_workers=default_worker_count())
     print(threads.stats(), threads.stats_handle().worker(0))
     var processes = HttpServer.bind(SocketAddr.localhost(0), config.copy())
@@ -298,6 +314,26 @@ def sockets_of_the_web() raises:
     acceptance.write_to(output, HeaderMap())
 
 
+def requests() raises:
+    """Reaches the HTTP client."""
+    var config = ClientConfig()
+    config.proxy = proxy_from_env()
+    var client = HttpClient("http://a.test", BearerAuth("tok"), config^)
+    client = client^.with_cookies()
+    var form = MultipartForm()
+    form.add("a", "b")
+    form.add_file("c", "d", "e".as_bytes())
+    print(client.post("/", form^).json()["a"].string_value())
+    var sink = MemoryWriter()
+    var request = ClientRequest("GET", "/", RequestBody.json(parse("{}")))
+    request.auth = BasicAuth("user", "password")
+    print(client.download(request.copy(), sink).text())
+    var source = MemoryReader([1, 2, 3])
+    print(client.upload(request.copy(), source).reason)
+    var results = client.send_all([request.copy()], max_parallel=2)
+    print(results.pop().take().ok(), get("http://a.test/").status)
+
+
 def main() raises:
     """Reaches the server with each kind of handler."""
     addresses()
@@ -318,3 +354,4 @@ def main() raises:
     var plain = HttpServer.bind(SocketAddr.localhost(0), ServerConfig())
     plain.serve(hello)
     workers(hello)
+    requests()

@@ -257,11 +257,16 @@ struct Attempt(Movable):
             self.output.clear()
             self._state = _RECEIVING
 
-    def receive(mut self, mut connection: ClientConnection) raises ClientError:
+    def receive(
+        mut self, mut connection: ClientConnection
+    ) raises ClientError -> Bool:
         """Reads what has arrived, once; the end of the stream is noted.
 
         Args:
             connection: The connection.
+
+        Returns:
+            True if there is news; False if nothing has arrived.
 
         Raises:
             ClientError: If the connection fails.
@@ -271,9 +276,11 @@ struct Attempt(Movable):
         var count = connection.transport.receive(self.exchange.input.room())
         if count > 0:
             self.exchange.input.commit(count)
-        elif count == 0:
+            return True
+        if count == 0:
             self.exchange.close_input()
-        elif count != -EAGAIN and count != -EINTR:
+            return True
+        if count != -EAGAIN and count != -EINTR:
             raise self._failure(
                 connection.transport.failure(
                     self._read_phase(),
@@ -282,6 +289,7 @@ struct Attempt(Movable):
                     connection.endpoint.host,
                 )
             )
+        return False
 
     def _read_phase(self) -> Phase:
         if self.has_head:

@@ -1,6 +1,7 @@
 """A request on its way through redirections and repetitions."""
 
 from flare.bytes.buffer import Buffer
+from flare.http.client.attempt import Attempt
 from flare.http.client.auth import Credentials
 from flare.http.client.client_request import CLIENTS_OWN, ClientRequest
 from flare.http.client.client_response import (
@@ -23,7 +24,7 @@ from flare.http.client.redirect import (
     redirect_url,
     redirected_method,
 )
-from flare.http.client.retry import FailedAttempt, is_idempotent
+from flare.http.client.retry import FailedAttempt, backoff_ms, is_idempotent
 from flare.http.client.request_body import RequestBody
 from flare.http.h1.request_writer import (
     RequestFraming,
@@ -32,6 +33,7 @@ from flare.http.h1.request_writer import (
 )
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.url import Url
+from flare.sys.clock import monotonic_ns
 from flare.sys.deadline import Deadline
 
 comptime UNKNOWN_LEN = -1
@@ -112,7 +114,11 @@ struct Call(Movable):
         Raises:
             ClientError: If the URL leads nowhere.
         """
-        self.endpoint = Endpoint.of(url)
+        try:
+            self.endpoint = Endpoint.of(url)
+        except error:
+            error.url = url_without_credentials(url)
+            raise error^
         self.proxy = config.proxy.choose(self.endpoint)
         self.url = url^
         self.headers = request.headers.copy()
@@ -334,22 +340,45 @@ struct Call(Movable):
             self.endpoint.proxy = self.proxy.value().name()
         self.url = next^
 
-    def describe_failure(
-        self, was_sent: Bool, has_response: Bool
-    ) -> FailedAttempt:
+    def describe_failure(self, attempt: Attempt) -> FailedAttempt:
         """Gathers what decides on a repetition.
 
         Args:
-            was_sent: True if any octet may have left.
-            has_response: True if any octet of a response has arrived.
+            attempt: The attempt that failed.
 
         Returns:
             The facts.
         """
         return FailedAttempt(
-            was_sent,
-            has_response,
+            attempt.was_sent,
+            attempt.exchange.has_begun(),
             is_idempotent(self.method),
             # A source has been read from once the first octets left.
-            not self.upload.is_streamed or not was_sent,
+            not self.upload.is_streamed or not attempt.was_sent,
         )
+
+    def plan_retry(mut self, config: ClientConfig) -> Int:
+        """Decides whether the request is sent once more, and when.
+
+        Args:
+            config: The client's configuration.
+
+        Returns:
+            How long to wait before that in milliseconds; -1 if it is not.
+        """
+        if self.retry_count >= config.max_retries:
+            return -1
+        self.retry_count += 1
+        var pause_ms = backoff_ms(
+            self.retry_count,
+            config.retry_base_ms,
+            config.retry_max_ms,
+            _random_bits(),
+        )
+        var left_ms = self.total.left_ms()
+        return -1 if left_ms >= 0 and pause_ms >= left_ms else pause_ms
+
+
+def _random_bits() -> UInt64:
+    """Makes bits that differ from call to call, for jitter and no secrets."""
+    return (UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15) >> 32

@@ -11,12 +11,17 @@ from flare.http.client.client_state import ClientState
 from flare.http.client.config import ClientConfig
 from flare.http.client.driving import NoStream
 from flare.http.client.error import BadRequest, ClientError, Phase
+from flare.http.client.parallel import run_parallel
 from flare.http.client.proxy import credentials_of
 from flare.http.client.request_body import RequestBody
-from flare.http.client.request_url import parse_request_url, request_url
+from flare.http.client.preparing import prepare_call
+from flare.http.client.request_url import parse_request_url
 from flare.http.client.running import run_call
+from flare.http.client.send_result import SendResult
+from flare.http.message.cookie_jar import CookieJar
 from flare.http.message.url import Url
 from flare.io.stream import Readable, Writable
+from std.memory import ArcPointer
 
 
 struct HttpClient(Movable):
@@ -30,7 +35,8 @@ struct HttpClient(Movable):
     name the phase; a status of 400 or more is a response like any other.
     """
 
-    var _state: ClientState
+    # Shared with the client of a `with` block.
+    var _state: ArcPointer[ClientState]
     var _base: Optional[Url]
     var _auth: Credentials
 
@@ -59,7 +65,7 @@ struct HttpClient(Movable):
                 materialize[BadRequest](),
                 problem^,
             )
-        self._state = ClientState(config^)
+        self._state = ArcPointer(ClientState(config^))
         self._base = None
         self._auth = auth.copy()
         if base_url.byte_length() > 0:
@@ -68,17 +74,69 @@ struct HttpClient(Movable):
                 self._auth = credentials_of(base)
             self._base = base^
 
-    def __enter__(var self) -> Self:
+    def __init__(out self, *, sharing: Self):
+        """Makes a client that shares everything with another one.
+
+        Args:
+            sharing: The other one.
+        """
+        self._state = sharing._state
+        self._base = sharing._base.copy()
+        self._auth = sharing._auth.copy()
+
+    def __enter__(self) -> Self:
         """Lets the client live as long as a `with` block.
 
         Returns:
-            The client.
+            A client that shares everything with this one.
         """
+        return Self(sharing=self)
+
+    def __exit__(mut self):
+        """Closes idle connections at the end of a `with` block."""
+        self.close()
+
+    def __exit__(mut self, error: Error) -> Bool:
+        """Closes idle connections when a `with` block fails.
+
+        Because of this method, errors of any type leave the block, as `Error`.
+
+        Args:
+            error: Why it fails.
+
+        Returns:
+            False, for the error goes on.
+        """
+        self.close()
+        return False
+
+    def with_cookies(var self, var jar: CookieJar = CookieJar()) -> Self:
+        """Keeps cookies from now on (RFC 6265).
+
+            var client = HttpClient("https://example.com").with_cookies()
+
+        Args:
+            jar: Cookies to begin with.
+
+        Returns:
+            The same client.
+        """
+        self._state[].jar = jar^
         return self^
+
+    def cookies(self) -> CookieJar:
+        """Copies the cookies that are kept.
+
+        Returns:
+            The cookies; none if none are kept.
+        """
+        if self._state[].jar:
+            return self._state[].jar.value().copy()
+        return CookieJar()
 
     def close(mut self):
         """Closes idle connections; the client can still be used."""
-        self._state.pool.clear()
+        self._state[].pool.clear()
 
     def idle_count(self) -> Int:
         """Counts the connections that wait for a request.
@@ -86,7 +144,7 @@ struct HttpClient(Movable):
         Returns:
             How many there are.
         """
-        return len(self._state.pool)
+        return len(self._state[].pool)
 
     def get(mut self, url: StringSpan) raises ClientError -> ClientResponse:
         """Fetches a resource.
@@ -217,6 +275,37 @@ struct HttpClient(Movable):
         var sink = NoStream()
         return self._run(request^, Upload(), False, source, sink)
 
+    def send_all(
+        mut self, requests: List[ClientRequest], max_parallel: Int = 10
+    ) raises ClientError -> List[SendResult]:
+        """Sends many requests at once, on this thread and one reactor.
+
+        They reach servers in any order.
+
+        Args:
+            requests: The requests. All responses are in memory at the end.
+            max_parallel: Most requests under way at the same time, and so most
+                connections; 1 or more. The others wait, and their total time
+                starts when they do not any more.
+
+        Returns:
+            What became of them, in the order of the requests: one that fails
+            leaves the others alone.
+
+        Raises:
+            ClientError: If `max_parallel` is 0 or less, or the system has no
+                descriptors for a reactor.
+        """
+        if max_parallel < 1:
+            raise ClientError(
+                materialize[Phase.REQUEST](),
+                materialize[BadRequest](),
+                "send_all: max_parallel must be 1 or more",
+            )
+        return run_parallel(
+            self._state[], requests, self._base, self._auth, max_parallel
+        )
+
     def download[
         W: Writable
     ](
@@ -290,7 +379,7 @@ struct HttpClient(Movable):
         var call = self._call(request^, upload)
         call.wants_stream = wants_stream
         try:
-            return run_call(self._state, call, source, sink)
+            return run_call(self._state[], call, source, sink)
         except error:
             error.url = url_without_credentials(call.url)
             raise error^
@@ -298,17 +387,6 @@ struct HttpClient(Movable):
     def _call(
         self, var request: ClientRequest, upload: Upload
     ) raises ClientError -> Call:
-        var url = request_url(self._base, request)
-        var credentials = request.auth.copy()
-        if not credentials and (
-            not self._base or self._base.value().has_same_origin(url)
-        ):
-            credentials = self._auth.copy()
-        var call = Call(request^, url^, upload, self._state.config)
-        try:
-            call.set_content_type()
-            call.set_credentials(credentials)
-            return call^
-        except error:
-            error.url = url_without_credentials(call.url)
-            raise error^
+        return prepare_call(
+            request^, upload, self._base, self._auth, self._state[].config
+        )

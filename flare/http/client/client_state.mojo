@@ -2,15 +2,15 @@
 
 from flare.http.client.attempt import Attempt
 from flare.http.client.call import Call
+from flare.http.client.client_response import ClientResponse
 from flare.http.client.config import ClientConfig
 from flare.http.client.connection import ClientConnection
 from flare.http.client.decoding import accepted_codings
 from flare.http.client.endpoint import Endpoint
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.pool import Pool
-from flare.http.client.retry import is_transient
-from flare.net.error import Timeout
-from flare.sys.clock import coarse_monotonic_ms
+from flare.http.message.cookie_jar import CookieJar
+from flare.sys.clock import coarse_monotonic_ms, unix_seconds
 from flare.tls.client_context import TlsClientContext
 from flare.tls.session import TlsSession
 
@@ -24,6 +24,8 @@ struct ClientState(Movable):
     """Idle connections."""
     var tls: Optional[TlsClientContext]
     """What TLS connections share; made for the first one."""
+    var jar: Optional[CookieJar]
+    """Cookies, if they are kept."""
     var attempt: Attempt
     """Buffers that blocking calls use one after the other."""
 
@@ -37,6 +39,7 @@ struct ClientState(Movable):
         self.config = config^
         _accept_codings(self.config)
         self.tls = None
+        self.jar = None
         self.attempt = Attempt()
 
     def take_idle(mut self, endpoint: Endpoint) -> Optional[ClientConnection]:
@@ -100,46 +103,29 @@ struct ClientState(Movable):
         except error:
             raise ClientError(materialize[Phase.TLS](), error)
 
-    def is_stale(self, call: Call, error: ClientError) -> Bool:
-        """Tells whether an idle connection failed because it was idle.
-
-        That says nothing of the server, so a new connection may be tried at
-        once.
+    def add_cookies(mut self, mut call: Call):
+        """Gives a request the cookies that go to its URL.
 
         Args:
             call: The request.
-            error: How it failed on a connection that was used before.
-
-        Returns:
-            True if the request may be sent again.
         """
-        return (
-            self._may_repeat(call)
-            and error.kind != Timeout
-            and is_transient(error.phase)
-        )
+        if self.jar:
+            call.cookie = self.jar.value().header_for(call.url, unix_seconds())
 
-    def may_retry(self, call: Call, error: ClientError) -> Bool:
-        """Tells whether a failed request may be sent again, after a pause.
+    def keep_cookies(mut self, response: ClientResponse):
+        """Stores the cookies that a response sets.
 
         Args:
-            call: The request.
-            error: How it failed.
-
-        Returns:
-            True if that is safe, allowed, and may help.
+            response: The response.
         """
-        return (
-            call.retry_count < self.config.max_retries
-            and is_transient(error.phase)
-            and self._may_repeat(call)
-        )
-
-    def _may_repeat(self, call: Call) -> Bool:
-        var failed = call.describe_failure(
-            self.attempt.was_sent, self.attempt.exchange.has_begun()
-        )
-        return failed.may_repeat() and call.total.left_ms() != 0
+        if not self.jar:
+            return
+        var index = response.headers.find("set-cookie")
+        while index >= 0:
+            _ = self.jar.value().store(
+                response.url, response.headers.value(index), unix_seconds()
+            )
+            index = response.headers.find("set-cookie", index + 1)
 
 
 def _accept_codings(mut config: ClientConfig):

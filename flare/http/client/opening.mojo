@@ -1,131 +1,277 @@
-"""Opening connections: names, sockets, tunnels."""
+"""Opening connections, without ever waiting.
 
-from flare.dns.resolve import resolve_until
+    RESOLVING --> RACING --+--> READY
+                     UNIX --+     ^
+                     |  |         |
+                     |  +--> HANDSHAKE
+                     +--> TUNNEL --^
+
+Who drives it (a blocking call, or a reactor with many) waits for the
+`watches`, no longer than `wait_ms`, and calls `advance`.
+"""
+
+from flare.dns.resolving import Resolving
 from flare.http.client.call import Call
 from flare.http.client.client_state import ClientState
 from flare.http.client.connection import ClientConnection
 from flare.http.client.endpoint import Endpoint
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.patience import shorter, total_error
+from flare.http.client.proxy import Proxy
 from flare.http.client.transport import Transport
-from flare.http.client.tunnel import open_tunnel
-from flare.http.client.waiting import wait_for_handshake
-from flare.net.ip import IpAddr
+from flare.http.client.tunnel import Tunnel
+from flare.net.error import ConnectionTimeout, NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.deadline import Deadline
+from flare.sys.errno import EAGAIN
+from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
 from flare.sys.socket_option import SocketOption
-from flare.tcp.connecting import connect_first
+from flare.tcp.connecting import STILL_RACING, AddressRace
+from flare.tls.session import TlsSession
 from flare.unix.stream import UnixStream
 from flare.unix.unix_addr import UnixAddr
 
+comptime UNIX_PAUSE_MS = 10
+"""How long to wait before a listener whose queue was full is asked again, in
+milliseconds: the kernel tells nobody when there is room."""
 
-def open_connection(
-    mut state: ClientState, call: Call
-) raises ClientError -> ClientConnection:
-    """Opens a connection for a request.
-
-    Args:
-        state: The client.
-        call: The request.
-
-    Returns:
-        The connection, ready for the request.
-
-    Raises:
-        ClientError: If it cannot be opened in time.
-    """
-    var deadline = Deadline(
-        shorter(state.config.connect_timeout_ms, call.total.left_ms())
-    )
-    try:
-        return _open(state, call, deadline)
-    except error:
-        if call.total.left_ms() == 0:
-            raise total_error(call.total, error.phase)
-        raise error^
+comptime _RESOLVING = UInt8(0)
+comptime _RACING = UInt8(1)
+comptime _UNIX = UInt8(2)
+comptime _TUNNEL = UInt8(3)
+comptime _HANDSHAKE = UInt8(4)
+comptime _READY = UInt8(5)
 
 
-def _open(
-    mut state: ClientState, call: Call, deadline: Deadline
-) raises ClientError -> ClientConnection:
-    ref endpoint = call.endpoint
-    var socket: RawSocket
-    if endpoint.is_unix:
-        socket = open_unix_socket(endpoint.host, deadline)
-    elif call.proxy:
-        ref proxy = call.proxy.value()
-        socket = open_socket_to(proxy.host, proxy.port, deadline)
-    else:
-        socket = open_socket_to(endpoint.host, endpoint.port, deadline)
-    var connection = ClientConnection(Transport(socket^), endpoint.copy())
-    if not endpoint.is_tls:
-        return connection^
-    # A bad name is refused before anything is sent.
-    var session = state.session(endpoint)
-    if call.proxy:
-        open_tunnel(connection, call.proxy.value(), state.config, deadline)
-    connection.transport.begin_tls(session^)
-    wait_for_handshake(connection, deadline)
-    return connection^
+struct Opening(Movable):
+    """A connection that is being opened."""
 
+    var _endpoint: Endpoint
+    var _proxy: Optional[Proxy]
+    var _total: Deadline
+    var _deadline: Deadline
+    var _stage: UInt8
+    var _resolving: Optional[Resolving]
+    var _race: Optional[AddressRace]
+    var _session: Optional[TlsSession]
+    var _tunnel: Optional[Tunnel]
+    var _connection: Optional[ClientConnection]
 
-def open_socket_to(
-    host: String, port: UInt16, deadline: Deadline
-) raises ClientError -> RawSocket:
-    """Connects over TCP to whichever address of a host answers first.
+    def __init__(out self, call: Call, connect_timeout_ms: Int):
+        """Makes ready to open a connection; the time starts.
 
-    Args:
-        host: Host name, or address without brackets.
-        port: The port.
-        deadline: When to give up.
-
-    Returns:
-        The socket.
-
-    Raises:
-        ClientError: In the phase `RESOLVE` or `CONNECT`.
-    """
-    var addresses = List[SocketAddr]()
-    for ip in _resolve(host, deadline):
-        addresses.append(SocketAddr(ip, port))
-    try:
-        var connected = connect_first(
-            addresses, String(host, ":", port), deadline
+        Args:
+            call: The request that needs it.
+            connect_timeout_ms: The time for it.
+        """
+        self._endpoint = call.endpoint.copy()
+        self._proxy = call.proxy.copy()
+        self._total = call.total
+        self._deadline = Deadline(
+            shorter(connect_timeout_ms, call.total.left_ms())
         )
-        var socket = connected^.take_socket()
-        socket.set_option(SocketOption.NO_DELAY, 1)
-        return socket^
-    except error:
-        raise ClientError(materialize[Phase.CONNECT](), error)
+        self._stage = _UNIX if call.endpoint.is_unix else _RESOLVING
+        self._resolving = None
+        self._race = None
+        self._session = None
+        self._tunnel = None
+        self._connection = None
 
+    def advance(mut self, mut state: ClientState) raises ClientError -> Bool:
+        """Goes on with what is there.
 
-def _resolve(
-    host: String, deadline: Deadline
-) raises ClientError -> List[IpAddr]:
-    try:
-        return resolve_until(host, 0, deadline)
-    except error:
-        raise ClientError(materialize[Phase.RESOLVE](), error)
+        Args:
+            state: The client.
 
+        Returns:
+            True if the connection is ready for `take`.
 
-def open_unix_socket(
-    path: String, deadline: Deadline
-) raises ClientError -> RawSocket:
-    """Connects to a Unix socket.
+        Raises:
+            ClientError: If it cannot be opened in time.
+        """
+        try:
+            return self._advance(state)
+        except error:
+            if self._total.left_ms() == 0:
+                raise total_error(self._total, error.phase)
+            raise error^
 
-    Args:
-        path: The socket's path.
-        deadline: When to give up.
+    def _advance(mut self, mut state: ClientState) raises ClientError -> Bool:
+        while self._stage != _READY:
+            if self._advance_stage(state):
+                continue
+            # A race has an error of its own for its end.
+            if self._stage != _RACING and self._deadline.left_ms() == 0:
+                raise ClientError.timeout(
+                    self._phase(), self._deadline.timeout_ms
+                )
+            return False
+        return True
 
-    Returns:
-        The socket.
+    def _advance_stage(
+        mut self, mut state: ClientState
+    ) raises ClientError -> Bool:
+        """Goes on within a stage; True if it has led to another one."""
+        if self._stage == _RESOLVING:
+            return self._resolve()
+        if self._stage == _RACING:
+            return self._run_race(state)
+        if self._stage == _UNIX:
+            return self._connect_unix(state)
+        if self._stage == _TUNNEL:
+            return self._open_tunnel(state)
+        return self._shake_hands()
 
-    Raises:
-        ClientError: In the phase `CONNECT`.
-    """
-    try:
-        var stream = UnixStream.connect(UnixAddr(path), deadline.left_ms())
-        return stream^.take_socket()
-    except error:
-        raise ClientError(materialize[Phase.CONNECT](), error)
+    def _phase(self) -> Phase:
+        if self._stage == _RESOLVING:
+            return materialize[Phase.RESOLVE]()
+        if self._stage == _TUNNEL:
+            return materialize[Phase.PROXY]()
+        if self._stage == _HANDSHAKE:
+            return materialize[Phase.TLS]()
+        return materialize[Phase.CONNECT]()
+
+    def _name(self) -> String:
+        if self._proxy:
+            return self._proxy.value().name()
+        return self._endpoint.name()
+
+    def _resolve(mut self) raises ClientError -> Bool:
+        var port = self._endpoint.port
+        var host = self._endpoint.host
+        if self._proxy:
+            port = self._proxy.value().port
+            host = self._proxy.value().host
+        try:
+            if not self._resolving:
+                self._resolving = Resolving(host, 0, self._deadline)
+            if not self._resolving.value().advance():
+                return False
+        except error:
+            raise ClientError(materialize[Phase.RESOLVE](), error)
+        var addresses = List[SocketAddr]()
+        for ip in self._resolving.take().take():
+            addresses.append(SocketAddr(ip, port))
+        self._race = AddressRace(addresses^, self._deadline)
+        self._stage = _RACING
+        return True
+
+    def _run_race(mut self, mut state: ClientState) raises ClientError -> Bool:
+        try:
+            var winner = self._race.value().advance()
+            if winner == STILL_RACING:
+                return False
+            var race = self._race.take()
+            if winner < 0:
+                raise race^.error(self._name(), self._deadline)
+            var socket = race^.take(winner).take_socket()
+            socket.set_option(SocketOption.NO_DELAY, 1)
+            self._connection = ClientConnection(
+                Transport(socket^), self._endpoint.copy()
+            )
+        except error:
+            raise ClientError(materialize[Phase.CONNECT](), error)
+        self._begin_session(state)
+        return True
+
+    def _connect_unix(
+        mut self, mut state: ClientState
+    ) raises ClientError -> Bool:
+        try:
+            var stream = UnixStream.connect(UnixAddr(self._endpoint.host), 0)
+            self._connection = ClientConnection(
+                Transport(stream^.take_socket()), self._endpoint.copy()
+            )
+        except error:
+            if error.kind == ConnectionTimeout:
+                return False
+            raise ClientError(materialize[Phase.CONNECT](), error)
+        self._begin_session(state)
+        return True
+
+    def _begin_session(mut self, mut state: ClientState) raises ClientError:
+        """Chooses what follows on a socket that is connected."""
+        self._stage = _READY
+        if not self._endpoint.is_tls:
+            return
+        # A bad name is refused before anything is sent.
+        self._session = state.session(self._endpoint)
+        if self._proxy:
+            self._tunnel = Tunnel(self._endpoint, self._proxy.value())
+            self._stage = _TUNNEL
+        else:
+            self._begin_handshake()
+
+    def _open_tunnel(
+        mut self, mut state: ClientState
+    ) raises ClientError -> Bool:
+        if not self._tunnel.value().advance(
+            self._connection.value(), state.config.head_limits
+        ):
+            return False
+        self._begin_handshake()
+        return True
+
+    def _begin_handshake(mut self):
+        self._connection.value().transport.begin_tls(self._session.take())
+        self._stage = _HANDSHAKE
+
+    def _shake_hands(mut self) raises ClientError -> Bool:
+        ref transport = self._connection.value().transport
+        var result = transport.shake_hands()
+        if result == -EAGAIN:
+            return False
+        if result != 0:
+            raise transport.failure(
+                materialize[Phase.TLS](),
+                result,
+                "TLS handshake",
+                self._endpoint.host,
+            )
+        self._stage = _READY
+        return True
+
+    def watches(self) -> List[PollEntry]:
+        """Tells which descriptors to wait for.
+
+        Returns:
+            The descriptors; good until the next `advance`.
+        """
+        var entries = List[PollEntry]()
+        if self._resolving:
+            var number = self._resolving.value().number()
+            entries.append(PollEntry(number, POLL_READ, 0))
+        if self._race:
+            for number in self._race.value().numbers():
+                entries.append(PollEntry(number, POLL_WRITE, 0))
+        if self._connection:
+            var wanted = POLL_READ
+            ref connection = self._connection.value()
+            var is_sending = connection.transport.wants_write()
+            if self._stage == _TUNNEL:
+                is_sending = self._tunnel.value().attempt.wants_write()
+            if is_sending:
+                wanted |= POLL_WRITE
+            entries.append(PollEntry(connection.transport.number(), wanted, 0))
+        return entries^
+
+    def wait_ms(self) -> Int:
+        """Tells when to call `advance` although no descriptor is ready.
+
+        Returns:
+            Milliseconds from now; negative for never.
+        """
+        if self._stage == _UNIX:
+            return shorter(UNIX_PAUSE_MS, self._deadline.left_ms())
+        if self._race:
+            return self._race.value().wait_ms()
+        return self._deadline.left_ms()
+
+    def take(deinit self) -> ClientConnection:
+        """Gives the connection.
+
+        Returns:
+            The connection; `advance` must have answered True.
+        """
+        return self._connection.take()

@@ -1,5 +1,6 @@
 """The content of a request, with its media type."""
 
+from flare.http.client.multipart_form import MultipartForm
 from flare.http.message.body import Body
 from flare.http.message.form import FormData
 from flare.http.message.response import APPLICATION_JSON, OCTET_STREAM
@@ -76,6 +77,16 @@ struct RequestBody(Copyable, Defaultable, Movable):
             form: The fields.
         """
         self = Self(Body(String(form)), String(FORM_URLENCODED))
+
+    @implicit
+    def __init__(out self, var form: MultipartForm):
+        """Takes a form with files.
+
+        Args:
+            form: The form.
+        """
+        var content_type = form.content_type()
+        self = Self(form^.finish(), content_type^)
 
     @staticmethod
     def json(value: JsonValue) raises JsonError -> Self:

@@ -1,6 +1,7 @@
 """When a request may be sent once more."""
 
-from flare.http.client.error import Phase
+from flare.http.client.error import ClientError, Phase
+from flare.net.error import Timeout
 
 comptime BACKOFF_SHIFT_MAX = 16
 """Most doublings of a backoff; more would be days."""
@@ -71,6 +72,38 @@ def is_transient(phase: Phase) -> Bool:
         or phase == Phase.WRITE
         or phase == Phase.READ_HEAD
     )
+
+
+def is_stale(failed: FailedAttempt, error: ClientError) -> Bool:
+    """Tells whether an idle connection failed because it was idle.
+
+    That says nothing of the server, so a new connection may be tried at once.
+
+    Args:
+        failed: The attempt, on a connection that was used before.
+        error: How it failed.
+
+    Returns:
+        True if the request may be sent again.
+    """
+    return (
+        failed.may_repeat()
+        and error.kind != Timeout
+        and is_transient(error.phase)
+    )
+
+
+def may_retry(failed: FailedAttempt, error: ClientError) -> Bool:
+    """Tells whether a failed request may be sent again, after a pause.
+
+    Args:
+        failed: The attempt.
+        error: How it failed.
+
+    Returns:
+        True if that is safe and may help.
+    """
+    return failed.may_repeat() and is_transient(error.phase)
 
 
 def backoff_ms(attempt: Int, base_ms: Int, max_ms: Int, random: UInt64) -> Int:

@@ -6,12 +6,11 @@ from flare.http.client.connection import ClientConnection
 from flare.http.client.driving import drive
 from flare.http.client.error import ClientError
 from flare.http.client.client_response import ClientResponse
-from flare.http.client.opening import open_connection
 from flare.http.client.response_builder import ResponseBuilder
-from flare.http.client.retry import backoff_ms
+from flare.http.client.retry import is_stale, may_retry
 from flare.http.client.stepping import begin_attempt
+from flare.http.client.waiting import open_connection
 from flare.io.stream import Readable, Writable
-from flare.sys.clock import monotonic_ns
 from flare.sys.poll import PollEntry, poll_descriptors
 
 
@@ -40,7 +39,9 @@ def run_call[
     """
     while True:
         var builder = ResponseBuilder(call.url.copy(), call.redirect_count)
+        state.add_cookies(call)
         _exchange_safely(state, call, builder, source, sink)
+        state.keep_cookies(builder.response)
         if not call.will_follow(builder.response):
             return builder^.take_response()
         call.follow(builder.response, state.config)
@@ -63,13 +64,17 @@ def _exchange_safely[
             _exchange(state, call, builder, source, sink, may_reuse, was_reused)
             return
         except error:
-            if was_reused and state.is_stale(call, error):
+            var failed = call.describe_failure(state.attempt)
+            if was_reused and is_stale(failed, error):
                 may_reuse = False
                 continue
-            if not state.may_retry(call, error):
+            if not may_retry(failed, error):
                 raise error^
-            call.retry_count += 1
-            _pause(state, call)
+            var pause_ms = call.plan_retry(state.config)
+            if pause_ms < 0:
+                raise error^
+            var nothing = Array[PollEntry, 1](fill=PollEntry(-1, 0, 0))
+            _ = poll_descriptors(Span(nothing), pause_ms)
 
 
 def _exchange[
@@ -93,18 +98,3 @@ def _exchange[
     drive(state, connection, call, builder, source, sink)
     if state.attempt.exchange.is_reusable():
         state.put_back(connection^)
-
-
-def _pause(state: ClientState, call: Call):
-    var random = UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15
-    var pause_ms = backoff_ms(
-        call.retry_count,
-        state.config.retry_base_ms,
-        state.config.retry_max_ms,
-        random >> 32,
-    )
-    var left_ms = call.total.left_ms()
-    if left_ms >= 0:
-        pause_ms = min(pause_ms, left_ms)
-    var nothing = Array[PollEntry, 1](fill=PollEntry(-1, 0, 0))
-    _ = poll_descriptors(Span(nothing), pause_ms)

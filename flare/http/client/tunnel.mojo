@@ -2,8 +2,8 @@
 
 from flare.http.client.attempt import Attempt, Step
 from flare.http.client.auth import challenge_schemes
-from flare.http.client.config import ClientConfig
 from flare.http.client.connection import ClientConnection
+from flare.http.client.endpoint import Endpoint
 from flare.http.client.error import (
     BadRequest,
     ClientError,
@@ -11,78 +11,86 @@ from flare.http.client.error import (
     Phase,
     ProxyRefused,
 )
-from flare.http.client.patience import Patience
 from flare.http.client.proxy import Proxy
-from flare.http.client.waiting import wait_for_attempt
+from flare.http.h1.limits import HeadLimits
 from flare.http.h1.request_writer import (
     RequestFraming,
     RequestStart,
     write_request_head,
 )
 from flare.http.message.header_map import HeaderMap
-from flare.sys.deadline import Deadline
 
 
-def open_tunnel(
-    mut connection: ClientConnection,
-    proxy: Proxy,
-    config: ClientConfig,
-    deadline: Deadline,
-) raises ClientError:
-    """Makes a connection to a proxy one to the endpoint.
+struct Tunnel(Movable):
+    """A CONNECT that makes a connection to a proxy one to the endpoint.
 
     Source: RFC 9110 section 9.3.6.
-
-    Args:
-        connection: A new connection to the proxy.
-        proxy: The proxy.
-        config: The client's configuration.
-        deadline: When to give up.
-
-    Raises:
-        ClientError: In the phase `PROXY`.
     """
-    try:
-        _open(connection, proxy, config, deadline)
-    except error:
-        error.phase = materialize[Phase.PROXY]()
-        raise error^
 
+    var attempt: Attempt
+    """The request and its response."""
 
-def _open(
-    mut connection: ClientConnection,
-    proxy: Proxy,
-    config: ClientConfig,
-    deadline: Deadline,
-) raises ClientError:
-    var attempt = Attempt()
-    attempt.begin("CONNECT")
-    _write_head(attempt, connection, proxy)
-    attempt.end_content()
-    var patience = Patience(
-        config.read_timeout_ms, config.write_timeout_ms, deadline
-    )
-    while True:
-        var step = attempt.step(connection, config.head_limits)
-        if step == Step.WAIT:
-            wait_for_attempt(attempt, connection, patience)
-        elif step == Step.HEAD and attempt.exchange.head.status >= 300:
-            raise _refusal(attempt)
-        elif step == Step.END:
-            break
-    if attempt.exchange.leftover_len() > 0:
-        # The host at the other end waits for our first octet.
-        raise ClientError(
-            materialize[Phase.PROXY](),
-            materialize[MalformedResponse](),
-            "the proxy sent octets of its own into the tunnel",
-        )
+    def __init__(out self, endpoint: Endpoint, proxy: Proxy) raises ClientError:
+        """Writes the request.
+
+        Args:
+            endpoint: Where the tunnel is to lead.
+            proxy: The proxy.
+
+        Raises:
+            ClientError: In the phase `PROXY`.
+        """
+        self.attempt = Attempt()
+        self.attempt.begin("CONNECT")
+        _write_head(self.attempt, endpoint, proxy)
+        self.attempt.end_content()
+
+    def advance(
+        mut self, mut connection: ClientConnection, limits: HeadLimits
+    ) raises ClientError -> Bool:
+        """Goes on without waiting.
+
+        Args:
+            connection: A new connection to the proxy.
+            limits: Bounds of the response's head.
+
+        Returns:
+            True if the tunnel is open.
+
+        Raises:
+            ClientError: In the phase `PROXY`.
+        """
+        try:
+            return self._advance(connection, limits)
+        except error:
+            error.phase = materialize[Phase.PROXY]()
+            raise error^
+
+    def _advance(
+        mut self, mut connection: ClientConnection, limits: HeadLimits
+    ) raises ClientError -> Bool:
+        while True:
+            var step = self.attempt.step(connection, limits)
+            if step == Step.WAIT:
+                if not self.attempt.receive(connection):
+                    return False
+            elif step == Step.HEAD and self.attempt.exchange.head.status >= 300:
+                raise _refusal(self.attempt)
+            elif step == Step.END:
+                break
+        if self.attempt.exchange.leftover_len() > 0:
+            # The host at the other end waits for our first octet.
+            raise ClientError(
+                materialize[Phase.PROXY](),
+                materialize[MalformedResponse](),
+                "the proxy sent octets of its own into the tunnel",
+            )
+        return True
 
 
 def _write_head(
-    mut attempt: Attempt, connection: ClientConnection, proxy: Proxy
+    mut attempt: Attempt, endpoint: Endpoint, proxy: Proxy
 ) raises ClientError:
-    ref endpoint = connection.endpoint
     var authority = String(endpoint.host, ":", endpoint.port)
     if ":" in endpoint.host:
         authority = String("[", endpoint.host, "]:", endpoint.port)

@@ -1,18 +1,19 @@
 """Waiting for one connection."""
 
 from flare.http.client.attempt import Attempt
+from flare.http.client.call import Call
+from flare.http.client.client_state import ClientState
 from flare.http.client.connection import ClientConnection
-from flare.http.client.error import ClientError, Phase
+from flare.http.client.error import ClientError
+from flare.http.client.opening import Opening
 from flare.http.client.patience import Patience
 from flare.net.error import NetworkError
-from flare.sys.deadline import Deadline
-from flare.sys.errno import EAGAIN, EINTR, OsError
+from flare.sys.errno import EINTR, OsError
 from flare.sys.poll import (
     POLL_READ,
     POLL_WRITE,
     PollEntry,
     poll_descriptors,
-    wait_for,
 )
 
 
@@ -33,7 +34,8 @@ def wait_for_attempt(
     if wait_ms == 0:
         return patience.check(attempt)
     if connection.transport.has_buffered():
-        return attempt.receive(connection)
+        _ = attempt.receive(connection)
+        return
     var wanted = POLL_READ
     if attempt.wants_write() or connection.transport.wants_write():
         wanted |= POLL_WRITE
@@ -51,37 +53,27 @@ def wait_for_attempt(
         )
     # Errors and the end of the stream are met by reading.
     if entries[0].found != POLL_WRITE:
-        attempt.receive(connection)
+        _ = attempt.receive(connection)
 
 
-def wait_for_handshake(
-    mut connection: ClientConnection, deadline: Deadline
-) raises ClientError:
-    """Goes through a TLS handshake.
+def open_connection(
+    mut state: ClientState, call: Call
+) raises ClientError -> ClientConnection:
+    """Opens a connection for a request.
 
     Args:
-        connection: The connection, whose transport has a session.
-        deadline: When to give up.
+        state: The client.
+        call: The request.
+
+    Returns:
+        The connection, ready for the request.
 
     Raises:
-        ClientError: In the phase `TLS`.
+        ClientError: If it cannot be opened in time.
     """
-    while True:
-        var result = connection.transport.shake_hands()
-        if result == 0:
-            return
-        if result != -EAGAIN:
-            raise connection.transport.failure(
-                materialize[Phase.TLS](),
-                result,
-                "TLS handshake",
-                connection.endpoint.host,
-            )
-        var wanted = POLL_READ
-        if connection.transport.wants_write():
-            wanted = POLL_WRITE
-        var ready = wait_for(connection.transport.number(), wanted, deadline)
-        if ready == 0:
-            raise ClientError.timeout(
-                materialize[Phase.TLS](), deadline.timeout_ms
-            )
+    var opening = Opening(call, state.config.connect_timeout_ms)
+    while not opening.advance(state):
+        var entries = opening.watches()
+        # Whatever comes of it, `advance` looks for itself.
+        _ = poll_descriptors(entries, opening.wait_ms())
+    return opening^.take()

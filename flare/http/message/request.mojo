@@ -7,6 +7,7 @@ from flare.http.message.fields import Fields
 from flare.http.message.form import FormData, find_query_value
 from flare.http.message.method import Method
 from flare.http.message.path_params import PathParams
+from flare.http.message.tls_peer import TlsPeer
 from flare.http.message.version import Version
 from flare.json.value import JsonValue, parse
 from flare.net.socket_addr import SocketAddr
@@ -75,6 +76,8 @@ struct Request[o: ImmOrigin](Movable):
     var _params: Pointer[PathParams, MutUntrackedOrigin]
     # SAFETY: as for `_params`; nothing for handlers on the worker's own thread.
     var _cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin]
+    # SAFETY: as for `_params`; nothing if the connection does not speak TLS.
+    var _tls: OptionalPointer[TlsPeer, ImmUntrackedOrigin]
 
     @always_inline
     def __init__(
@@ -87,6 +90,7 @@ struct Request[o: ImmOrigin](Movable):
         peer: SocketAddr,
         params: Pointer[PathParams, MutUntrackedOrigin],
         cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin] = None,
+        tls: OptionalPointer[TlsPeer, ImmUntrackedOrigin] = None,
     ):
         """Makes a request from its parts.
 
@@ -98,9 +102,10 @@ struct Request[o: ImmOrigin](Movable):
             peer: Where the request came from.
             params: Storage for path parameters that outlives the request.
             cancel: A flag that outlives the request, if there is one.
+            tls: What TLS tells about the client; outlives the request.
         """
-        # SAFETY: the caller promises that `params` and `cancel` outlive the
-        # request.
+        # SAFETY: the caller promises that `params`, `cancel` and `tls` outlive
+        # the request.
         self.method = line.method
         self.method_name = line.method_name
         self.version = line.version
@@ -114,6 +119,7 @@ struct Request[o: ImmOrigin](Movable):
         self._authority = line.authority
         self._params = params
         self._cancel = cancel
+        self._tls = tls
 
     def host(self) -> StringSpan[Self.o]:
         """Lends the authority that the request is for.
@@ -174,6 +180,50 @@ struct Request[o: ImmOrigin](Movable):
         """
         # SAFETY: the flag outlives the request.
         return Bool(self._cancel) and self._cancel.value()[].is_set()
+
+    def is_tls(self) -> Bool:
+        """Tells whether the request came over TLS.
+
+        Returns:
+            True if it did, as far as this server sees; behind a proxy that
+            ends TLS it is False.
+        """
+        return Bool(self._tls)
+
+    def scheme(self) -> StaticString:
+        """Names the scheme that the request came by.
+
+        Returns:
+            "https" or "http", as `is_tls` tells.
+        """
+        return "https" if self._tls else "http"
+
+    def peer_certificate(self) -> Optional[StringSpan[Self.o]]:
+        """Reads whose certificate the client has shown.
+
+        The server has verified it: see `TlsServerConfig.client_verification`.
+
+        Returns:
+            The subject in the form of RFC 2253, such as "CN=a,O=b"; nothing
+            if the client has shown none.
+        """
+        # SAFETY: the facts outlive the request.
+        if not self._tls:
+            return None
+        ref subject = self._tls.value()[].certificate_subject
+        if subject.byte_length() == 0:
+            return None
+        return lend_text[Self.o](subject.unsafe_ptr(), subject.byte_length())
+
+    def tls_peer(self) -> OptionalPointer[TlsPeer, ImmUntrackedOrigin]:
+        """Gives what TLS tells about the client, for copies alone.
+
+        Returns:
+            Facts that live at least as long as this request; nothing without
+            TLS.
+        """
+        # SAFETY: handed on with the promise made to the initializer.
+        return self._tls
 
     def query_param(self, name: StringSpan) -> String:
         """Reads a parameter of the query.

@@ -1,6 +1,7 @@
 """A response, and short ways to make the common ones."""
 
 from flare.http.message.body import Body
+from flare.http.message.body_source import BodySource
 from flare.http.message.cookie import Cookie
 from flare.http.message.cookie_error import CookieError
 from flare.http.message.header_error import HeaderError
@@ -168,6 +169,32 @@ def ok_html(var text: String) -> Response:
         The response.
     """
     return Response(200, Body(text^), content_type=TEXT_HTML)
+
+
+def ok_stream[
+    S: BodySource
+](
+    var source: S,
+    content_type: StaticString = OCTET_STREAM,
+    *,
+    length: Optional[Int] = None,
+) -> Response:
+    """Makes a 200 response whose content is made while it is sent.
+
+    Parameters:
+        S: The source's type.
+
+    Args:
+        source: Makes the content.
+        content_type: Its media type, as literal text.
+        length: How much it will be in bytes, if that is known.
+
+    Returns:
+        The response.
+    """
+    return Response(
+        200, Body(source^, length=length), content_type=content_type
+    )
 
 
 def created(var text: String = String()) -> Response:

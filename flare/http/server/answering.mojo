@@ -5,6 +5,8 @@ from flare.http.h1.protocol_error import RemoteProtocolError
 from flare.http.h1.serialiser import (
     ResponseFraming,
     asks_for_close,
+    ends_with_close,
+    is_chunked,
     sends_content,
     write_response_head,
 )
@@ -15,6 +17,7 @@ from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
 from flare.http.server.connection import Connection
 from flare.http.server.error_log import log_handler_error
 from flare.http.server.sending import COPIED_BODY_LEN_MAX, flush_with_body
+from flare.http.server.streaming import start_stream
 from flare.http.server.worker_state import WorkerState
 from std.sys.intrinsics import likely, unlikely
 
@@ -89,6 +92,8 @@ def conclude(
         keeps_alive = False
     if unlikely(len(response.headers.lines_octets()) > 0):
         keeps_alive = keeps_alive and not asks_for_close(response.headers)
+    if unlikely(ends_with_close(response, minor_version)):
+        keeps_alive = False
     # A client that was not told of the end before may have sent more.
     connection.lingers = not keeps_alive and exchange.head.framing.keeps_alive(
         minor_version
@@ -112,7 +117,7 @@ def _call[
     # SAFETY: the request ends before the exchange changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var request = exchange.request[ImmUntrackedOrigin](
-        connection.peer, state.params_pointer()
+        connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     return call_handler(handler, request, state.config.logs_errors)
 
@@ -174,7 +179,7 @@ def may_block[
     # SAFETY: as in `_call`.
     return handler.may_block(
         exchange.request[ImmUntrackedOrigin](
-            connection.peer, state.params_pointer()
+            connection.peer, state.params_pointer(), tls=connection.tls_peer
         )
     )
 
@@ -200,10 +205,17 @@ def append_response(
     write_response_head(state.out, response, framing, state.date)
     if unlikely(not sends_content(response, framing)):
         return True
+    if unlikely(response.body.is_stream()):
+        return start_stream(
+            connection,
+            state,
+            response.body.stream(),
+            is_chunked(response, framing),
+        )
     if likely(len(response.body) <= COPIED_BODY_LEN_MAX):
         state.out.append(response.body.as_bytes())
         return True
-    return flush_with_body(connection, state.out, response.body.copy())
+    return flush_with_body(connection, state, response.body.copy())
 
 
 def body_limit[
@@ -231,7 +243,7 @@ def body_limit[
     state.params[].clear()
     # SAFETY: as in `_call`.
     var request = exchange.request[ImmUntrackedOrigin](
-        connection.peer, state.params_pointer()
+        connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     var limit = handler.max_body_size(request)
     if limit == DEFAULT_BODY_LIMIT:
@@ -280,6 +292,22 @@ def answer_overload(mut connection: Connection, mut state: WorkerState):
     """
     _append_closing(
         connection, state, 503, "the server has too many connections"
+    )
+
+
+@no_inline
+def answer_plain_http(mut connection: Connection, mut state: WorkerState):
+    """Puts the answer to HTTP without TLS into the output.
+
+    Args:
+        connection: Where it goes, without TLS.
+        state: The worker's state.
+    """
+    _append_closing(
+        connection,
+        state,
+        400,
+        "a plain HTTP request was sent to an HTTPS port; use https://",
     )
 
 

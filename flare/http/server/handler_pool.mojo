@@ -10,6 +10,7 @@ from flare.http.h1.exchange import Exchange
 from flare.http.message.cancel import CancelFlag
 from flare.http.message.path_params import PathParams
 from flare.http.message.response import Response
+from flare.http.message.tls_peer import TlsPeer
 from flare.http.routing.handler import Handler
 from flare.http.server.answering import call_handler
 from flare.http.server.config import ServerConfig
@@ -38,6 +39,8 @@ struct Job(Movable):
     """Has the complete request, first."""
     var peer: SocketAddr
     """Where it came from."""
+    var tls: Optional[ArcPointer[TlsPeer]]
+    """What TLS tells about the client; nothing without TLS."""
     var cancel: ArcPointer[CancelFlag]
     """Set when the answer is no longer wanted."""
     var params: PathParams
@@ -63,6 +66,7 @@ struct Job(Movable):
         self.token = token
         self.box = box^
         self.peer = peer
+        self.tls = None
         self.cancel = cancel.copy()
         self.params = PathParams()
         self.response = Response(500)
@@ -86,8 +90,19 @@ struct Job(Movable):
             Pointer(to=self.cancel[])
             .unsafe_mut_cast[False]()
             .unsafe_origin_cast[ImmUntrackedOrigin](),
+            self._tls_pointer(),
         )
         self.response = call_handler(handler, request, logs_errors)
+
+    def _tls_pointer(self) -> OptionalPointer[TlsPeer, ImmUntrackedOrigin]:
+        # SAFETY: as in `run`.
+        if not self.tls:
+            return None
+        return (
+            Pointer(to=self.tls.value()[])
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[ImmUntrackedOrigin]()
+        )
 
     def take_box(deinit self) -> OwnedPointer[Exchange]:
         """Takes the request out.

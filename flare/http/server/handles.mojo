@@ -3,6 +3,7 @@
 from flare.runtime.stats_board import StatsBoard, WorkerStats
 from flare.runtime.waker import Waker
 from flare.runtime.worker_count import WORKER_COUNT_MAX
+from flare.tls.server_context import TlsServerContext
 from std.memory import ArcPointer
 
 
@@ -15,6 +16,29 @@ struct ShutdownHandle(Copyable, Movable):
     def shutdown(self):
         """Stops the server in good order; a second call stops it at once."""
         self._waker.wake()
+
+
+@fieldwise_init
+struct ReloadHandle(Copyable, Movable):
+    """Reads a server's certificates anew, from another thread or a handler."""
+
+    var _tls: Optional[TlsServerContext]
+
+    def reload_tls(self) raises:
+        """Reads certificates, keys and lists anew, for new connections.
+
+        Connections that exist go on undisturbed.
+
+        Raises:
+            Error: If a file does not work; all stays as it was then. Or if
+                the server speaks plain HTTP.
+        """
+        if not self._tls:
+            raise Error(
+                "this server speaks plain HTTP, so there is no certificate to"
+                " read anew; make it with HttpServer.bind_tls"
+            )
+        self._tls.value().reload()
 
 
 @fieldwise_init

@@ -1,6 +1,7 @@
 """What a request looks like on its way: URLs, credentials, heads."""
 
 from flare.bytes.buffer import Buffer
+from flare.http.client.attempt import Attempt
 from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
 from flare.http.client.call import Call, Upload
 from flare.http.client.client_request import ClientRequest
@@ -261,8 +262,10 @@ def test_streamed_content_goes_out_once() raises:
     var request = ClientRequest("PUT", "http://a/")
     var call = Call(request^, Url.parse("http://a/"), Upload(5), _config())
     assert_true("Content-Length: 5\r\n" in _head(call))
-    assert_true(call.describe_failure(False, False).may_repeat())
-    assert_false(call.describe_failure(True, False).may_repeat())
+    var attempt = Attempt()
+    assert_true(call.describe_failure(attempt).may_repeat())
+    attempt.was_sent = True
+    assert_false(call.describe_failure(attempt).may_repeat())
     var kept = _redirect("/b", 307)
     try:
         call.follow(kept, _config())

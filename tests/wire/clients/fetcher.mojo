@@ -7,6 +7,7 @@ from flare.http.client.client_request import ClientRequest
 from flare.http.client.client_response import ClientResponse
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError
+from flare.http.client.multipart_form import MultipartForm
 from flare.http.client.no_proxy import NoProxy
 from flare.http.client.proxy import Proxy, ProxySettings
 from flare.http.client.request_body import RequestBody
@@ -92,7 +93,10 @@ def _client(command: JsonValue) raises -> HttpClient:
         auth = BearerAuth(command["bearer"].string_value())
     if command.contains("user"):
         auth = BasicAuth(_text(command, "user"), _text(command, "password"))
-    return HttpClient(_text(command, "base"), auth, _config(command))
+    var client = HttpClient(_text(command, "base"), auth, _config(command))
+    if command.contains("cookies"):
+        client = client^.with_cookies()
+    return client^
 
 
 def _request(command: JsonValue) raises -> ClientRequest:
@@ -110,6 +114,21 @@ def _request(command: JsonValue) raises -> ClientRequest:
         for member in command["form"].members():
             form.add(String(member.name), member.value.string_value())
         request.body = RequestBody(form)
+    if command.contains("files"):
+        var form = MultipartForm()
+        form.add("title", "two files")
+        for member in command["files"].members():
+            form.add_file(
+                "files",
+                String(member.name),
+                member.value.string_value().as_bytes(),
+                "text/plain",
+            )
+        request.body = RequestBody(form^)
+    if command.contains("basic"):
+        request.auth = BasicAuth("own", command["basic"].string_value())
+    if command.contains("timeout_ms"):
+        request.total_timeout_ms = command["timeout_ms"].int_value()
     if command.contains("headers"):
         for member in command["headers"].members():
             request.set_header(member.name, member.value.string_value())
@@ -217,6 +236,31 @@ def _exchange(
     return client.send(request^)
 
 
+def _run_all(
+    mut client: HttpClient, command: JsonValue, mut out: JsonWriter
+) raises:
+    var requests = List[ClientRequest]()
+    for index in range(len(command["requests"])):
+        # Each is a text, so that it is parsed as a command of its own.
+        var text = command["requests"][index].string_value()
+        requests.append(_request(parse(text)))
+    var results = client.send_all(
+        requests, max_parallel=_number(command, "parallel", 10)
+    )
+    out.key("results")
+    out.begin_array()
+    for index in range(len(results)):
+        out.begin_object()
+        if results[index].error:
+            _write_error(out, results[index].error.value())
+        else:
+            _write_response(out, results[index].response.value())
+        out.end_object()
+    out.end_array()
+    out.key("idle")
+    out.value(client.idle_count())
+
+
 def _answer(mut client: HttpClient, line: String) raises -> String:
     var command = parse(line)
     var out = JsonWriter()
@@ -225,6 +269,8 @@ def _answer(mut client: HttpClient, line: String) raises -> String:
         client = _client(command)
     elif _text(command, "do") == "close":
         client.close()
+    elif _text(command, "do") == "all":
+        _run_all(client, command, out)
     else:
         _run(client, command, out)
     out.end_object()

@@ -2,6 +2,8 @@
 
     workers_server PORT mode=threads|prefork workers=N key=value...
     workers_server PORT mode=mute|failing workers=N key=value...
+
+Further arguments are those of `tls_options`.
 """
 
 from flare.http import (
@@ -16,7 +18,6 @@ from flare.http import (
     ok,
     ok_json,
 )
-from flare.net import SocketAddr
 from flare.runtime import (
     ChildProcess,
     Prefork,
@@ -27,6 +28,7 @@ from flare.runtime import (
 from flare.sys.signal import process_id, send_signal
 from std.sys import argv, stderr
 from std.time import sleep
+from tests.wire.servers.tls_options import TlsOptions
 
 
 def root(req: Request) -> Response:
@@ -78,6 +80,9 @@ def whole(req: Request) raises -> Response:
     var trailer = req.trailers.get("x-t")
     if trailer:
         text.write(" ", trailer.value())
+    var subject = req.peer_certificate()
+    if subject:
+        text.write(" ", subject.value())
     return ok(text^)
 
 
@@ -155,6 +160,7 @@ struct Options(Movable):
     var mode: String
     var workers: Int
     var pins: Bool
+    var tls: TlsOptions
 
     def __init__(out self) raises:
         self.server = ServerConfig(logs_errors=True)
@@ -162,6 +168,7 @@ struct Options(Movable):
         self.mode = String("threads")
         self.workers = 2
         self.pins = True
+        self.tls = TlsOptions()
         for index in range(2, len(argv())):
             var parts = String(argv()[index]).split("=")
             self._set(String(parts[0]), String(parts[1]))
@@ -169,6 +176,8 @@ struct Options(Movable):
     def _set(mut self, name: String, text: String) raises:
         if name == "mode":
             self.mode = text
+            return
+        if self.tls.take(name, text):
             return
         var value = Int(text)
         if name == "workers":
@@ -241,9 +250,7 @@ def main() raises:
     router.get("/crash/:signal", crash)
     router.get("/size/:size", sized)
     var port = UInt16(Int(String(argv()[1])))
-    var server = HttpServer.bind(
-        SocketAddr.localhost(port), options.server.copy()
-    )
+    var server = options.tls.bind(port, options.server.copy())
     router.get("/stats", Stats(server.stats_handle(), options.workers))
     print("listening on", server.local_addr(), flush=True)
     if options.mode == "prefork":

@@ -1,0 +1,269 @@
+"""One request of many, from its first attempt to its final response, without
+ever waiting.
+
+    begin --> OPENING --> EXCHANGING --final response--> over
+               |   ^       |  |  ^
+               v   |       |  +--+ redirection, on a connection of the pool
+              PAUSING <----+ failure that may be repeated
+"""
+
+from flare.http.client.attempt import Attempt, Step
+from flare.http.client.call import Call
+from flare.http.client.client_response import (
+    ClientResponse,
+    url_without_credentials,
+)
+from flare.http.client.client_state import ClientState
+from flare.http.client.connection import ClientConnection
+from flare.http.client.error import ClientError
+from flare.http.client.opening import Opening
+from flare.http.client.patience import Patience
+from flare.http.client.response_builder import ResponseBuilder
+from flare.http.client.retry import is_stale, may_retry
+from flare.http.client.stepping import apply_step, begin_attempt
+from flare.sys.deadline import Deadline
+from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
+
+comptime TURN_COUNT_MAX = 16
+"""Most steps of one request before others have their turn: a fast server must
+not keep them waiting."""
+
+comptime _PAUSING = UInt8(0)
+comptime _OPENING = UInt8(1)
+comptime _EXCHANGING = UInt8(2)
+
+
+struct Flight(Movable):
+    """A request that is under way."""
+
+    var index: Int
+    """Its place among the caller's requests."""
+    var attempt_number: Int
+    """Counts the attempts, each of which may have another connection."""
+    var _call: Call
+    var _builder: ResponseBuilder
+    var _attempt: Attempt
+    var _opening: Optional[Opening]
+    var _connection: Optional[ClientConnection]
+    var _stage: UInt8
+    var _pause: Deadline
+    var _due: Deadline
+    var _gives_way: Bool
+    var _may_reuse: Bool
+    var _was_reused: Bool
+
+    def __init__(out self, index: Int, var call: Call):
+        """Makes ready to send a request; its total time starts.
+
+        Args:
+            index: Its place among the caller's requests.
+            call: The request.
+        """
+        self.index = index
+        self.attempt_number = 0
+        # It may have waited for others until now.
+        call.total = Deadline(call.total.timeout_ms)
+        self._builder = ResponseBuilder(call.url.copy(), 0)
+        self._call = call^
+        self._attempt = Attempt()
+        self._opening = None
+        self._connection = None
+        self._stage = _PAUSING
+        self._pause = Deadline(0)
+        self._due = Deadline(0)
+        self._gives_way = False
+        self._may_reuse = True
+        self._was_reused = False
+
+    def advance(
+        mut self, mut state: ClientState, is_ready: Bool
+    ) raises ClientError -> Bool:
+        """Goes on with what is there.
+
+        Args:
+            state: The client.
+            is_ready: True if a watched descriptor is ready; False if the time
+                is over, or nothing is known.
+
+        Returns:
+            True if the response is complete; else call again when one of the
+            `watches` is ready, or the flight `is_due`.
+
+        Raises:
+            ClientError: If the request fails for good.
+        """
+        var may_read = is_ready
+        while True:
+            try:
+                var is_over = self._advance(state, may_read)
+                self._due = Deadline(self._wait_ms(state))
+                return is_over
+            except error:
+                self._opening = None
+                self._connection = None
+                var is_again = self._plan_again(state, error)
+                if not is_again:
+                    error.url = url_without_credentials(self._call.url)
+                    raise error^
+            may_read = False
+
+    def _advance(
+        mut self, mut state: ClientState, is_ready: Bool
+    ) raises ClientError -> Bool:
+        self._check_time(state, is_ready)
+        self._gives_way = False
+        var may_read = is_ready
+        while True:
+            if self._stage == _PAUSING:
+                if self._pause.left_ms() > 0:
+                    return False
+                self._begin(state)
+            if self._stage == _OPENING:
+                if not self._opening.value().advance(state):
+                    return False
+                self._connection = self._opening.take().take()
+                self._stage = _EXCHANGING
+            if not self._exchange(state, may_read):
+                return False
+            may_read = False
+            self._end_exchange(state)
+            if not self._call.will_follow(self._builder.response):
+                return True
+            self._call.follow(self._builder.response, state.config)
+            self._builder = ResponseBuilder(
+                self._call.url.copy(), self._call.redirect_count
+            )
+            self._may_reuse = True
+            self._stage = _PAUSING
+
+    def _check_time(
+        mut self, state: ClientState, is_ready: Bool
+    ) raises ClientError:
+        if self._stage != _EXCHANGING:
+            return
+        var is_late = self.is_due() and not is_ready and not self._gives_way
+        if is_late or self._call.total.left_ms() == 0:
+            self._patience(state).check(self._attempt)
+
+    def _begin(mut self, mut state: ClientState) raises ClientError:
+        """Begins an attempt, on an idle connection if there is one."""
+        self.attempt_number += 1
+        state.add_cookies(self._call)
+        begin_attempt(self._attempt, self._call, state.config)
+        self._connection = None
+        if self._may_reuse:
+            self._connection = state.take_idle(self._call.endpoint)
+        self._was_reused = Bool(self._connection)
+        self._stage = _EXCHANGING
+        if not self._was_reused:
+            self._opening = Opening(self._call, state.config.connect_timeout_ms)
+            self._stage = _OPENING
+
+    def _exchange(
+        mut self, mut state: ClientState, may_read: Bool
+    ) raises ClientError -> Bool:
+        """Sends and receives; True if the exchange is over."""
+        ref connection = self._connection.value()
+        if may_read:
+            _ = self._attempt.receive(connection)
+        for _ in range(TURN_COUNT_MAX):
+            var step = self._attempt.step(connection, state.config.head_limits)
+            if step != Step.WAIT:
+                if apply_step(
+                    step, self._attempt, self._call, self._builder, state.config
+                ):
+                    return True
+            elif connection.transport.has_buffered():
+                _ = self._attempt.receive(connection)
+            else:
+                return False
+        self._gives_way = True
+        return False
+
+    def _end_exchange(mut self, mut state: ClientState):
+        var connection = self._connection.take()
+        if self._attempt.exchange.is_reusable():
+            state.put_back(connection^)
+        state.keep_cookies(self._builder.response)
+
+    def _plan_again(
+        mut self, mut state: ClientState, error: ClientError
+    ) -> Bool:
+        """Decides whether the request is sent once more."""
+        var failed = self._call.describe_failure(self._attempt)
+        self._stage = _PAUSING
+        self._pause = Deadline(0)
+        if self._was_reused and is_stale(failed, error):
+            self._was_reused = False
+            self._may_reuse = False
+            return True
+        if not may_retry(failed, error):
+            return False
+        var pause_ms = self._call.plan_retry(state.config)
+        self._pause = Deadline(max(pause_ms, 0))
+        return pause_ms >= 0
+
+    def _patience(self, state: ClientState) -> Patience:
+        return Patience(
+            state.config.read_timeout_ms,
+            state.config.write_timeout_ms,
+            self._call.total,
+        )
+
+    def _wait_ms(self, state: ClientState) -> Int:
+        if self._stage == _PAUSING:
+            return self._pause.left_ms()
+        if self._stage == _OPENING:
+            return self._opening.value().wait_ms()
+        if self._gives_way:
+            return 0
+        return self._patience(state).wait_ms(self._attempt)
+
+    def wait_ms(self) -> Int:
+        """Tells how long it may be left alone.
+
+        Returns:
+            Milliseconds; negative for ever.
+        """
+        return self._due.left_ms()
+
+    def is_due(self) -> Bool:
+        """Tells whether to call `advance` although no descriptor is ready.
+
+        Returns:
+            True if so.
+        """
+        return self._due.left_ms() == 0
+
+    def is_exchanging(self) -> Bool:
+        """Tells whether it has one connection, and keeps it until it is over.
+
+        Returns:
+            True while the `watches` of one attempt differ in what is wanted
+            alone.
+        """
+        return self._stage == _EXCHANGING
+
+    def watches(self) -> List[PollEntry]:
+        """Tells which descriptors to wait for.
+
+        Returns:
+            The descriptors; good until the next `advance`.
+        """
+        if self._stage == _OPENING:
+            return self._opening.value().watches()
+        if self._stage == _PAUSING or not self._connection:
+            return []
+        ref transport = self._connection.value().transport
+        var wanted = POLL_READ
+        if self._attempt.wants_write() or transport.wants_write():
+            wanted |= POLL_WRITE
+        return [PollEntry(transport.number(), wanted, 0)]
+
+    def take_response(deinit self) -> ClientResponse:
+        """Gives the response.
+
+        Returns:
+            The response; `advance` must have answered True.
+        """
+        return self._builder^.take_response()

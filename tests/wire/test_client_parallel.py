@@ -1,0 +1,240 @@
+"""Many requests at once on one reactor: `HttpClient.send_all`."""
+
+import json
+import os
+import ssl
+import threading
+import time
+from pathlib import Path
+
+from raw_server import Connection, RawServer, answering, once
+from test_client_hostile import ROWS, sized
+
+# One client serves all rows, so those that need limits of their own are out.
+COMMON_ROWS = [row for row in ROWS if not row[2]]
+
+
+def send_all(fetcher, requests: list[dict], parallel: int = 10) -> list[dict]:
+    texts = [json.dumps(request) for request in requests]
+    answer = fetcher.ask(do="all", requests=texts, parallel=parallel)
+    assert len(answer["results"]) == len(requests), answer
+    return answer["results"]
+
+
+class Gauge:
+    """Counts how many requests are being answered, and the most so far."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+        self._lock = threading.Lock()
+
+    def handle(self, connection: Connection) -> None:
+        while head := connection.head():
+            with self._lock:
+                self.now += 1
+                self.most = max(self.most, self.now)
+            time.sleep(0.05)
+            with self._lock:
+                self.now -= 1
+            connection.send(sized(head.split(" ")[1].encode()))
+
+
+def test_results_are_in_the_order_of_requests(fetcher):
+    gauge = Gauge()
+    server = RawServer(gauge.handle)
+    fetcher.client(base=server.url)
+    began = time.monotonic()
+    results = send_all(fetcher, [{"url": f"/{n}"} for n in range(60)], 20)
+    took_s = time.monotonic() - began
+    server.close()
+    assert [answer["body"] for answer in results] == [
+        f"/{n}" for n in range(60)
+    ]
+    # Three rounds of 50 ms, not sixty; and connections are used again.
+    assert took_s < 1.5
+    assert 10 <= gauge.most <= 20
+    assert server.connection_count <= 20
+
+
+def test_one_at_a_time_uses_one_connection(fetcher):
+    gauge = Gauge()
+    server = RawServer(gauge.handle)
+    fetcher.client(base=server.url)
+    results = send_all(fetcher, [{"url": "/a"}] * 8, 1)
+    server.close()
+    assert all(answer["status"] == 200 for answer in results)
+    assert (gauge.most, server.connection_count) == (1, 1)
+
+
+def test_each_hostile_server_ends_its_own_request_alone(fetcher):
+    servers = [RawServer(handle) for _, handle, _, _, _ in COMMON_ROWS]
+    good = RawServer(answering(sized(b"good")))
+    fetcher.client(read_timeout_ms=400, total_timeout_ms=5_000)
+    requests = []
+    for server in servers:
+        requests += [{"url": server.url}, {"url": good.url}]
+    began = time.monotonic()
+    results = send_all(fetcher, requests, 16)
+    assert time.monotonic() - began < 10
+    for server in [*servers, good]:
+        server.close()
+    for row, bad, fine in zip(COMMON_ROWS, results[::2], results[1::2]):
+        name, _, _, phase, kind = row
+        assert (bad.get("phase"), bad.get("kind")) == (phase, kind), (name, bad)
+        assert fine.get("body") == "good", (name, fine)
+
+
+def test_requests_that_cannot_be_sent(fetcher):
+    server = RawServer(answering(sized(b"good")))
+    fetcher.client()
+    wanted = [
+        ("http://127.0.0.1:1/", "connect", "ConnectionRefused"),
+        ("http://no-such-host.invalid/", "resolve", "DnsError"),
+        ("http://a..b/", "resolve", "DnsError"),
+        ("gopher://a/", "request", "BadUrl"),
+        ("no url", "request", "BadUrl"),
+        ("http+unix://%2Fno%2Fsuch.sock/", "connect", "PathNotFound"),
+        (server.url, None, None),
+    ]
+    results = send_all(fetcher, [{"url": url} for url, _, _ in wanted])
+    server.close()
+    for (url, phase, kind), answer in zip(wanted, results):
+        assert (answer.get("phase"), answer.get("kind")) == (
+            phase,
+            kind,
+        ), answer
+        if phase and "://" in url:
+            assert answer["url"] == url
+    assert results[-1]["body"] == "good"
+    assert send_all(fetcher, []) == []
+
+
+def test_times_run_for_each_request_alone(fetcher):
+    """The total time starts with the request, not while it waits for others."""
+
+    def handle(connection: Connection) -> None:
+        head = connection.head()
+        time.sleep(2 if "/late" in head else 0.2)
+        connection.send(sized(b"done"))
+
+    server = RawServer(handle)
+    fetcher.client(base=server.url, total_timeout_ms=500, read_timeout_ms=5_000)
+    results = send_all(fetcher, [{"url": "/"}] * 8 + [{"url": "/late"}] * 2, 2)
+    server.close()
+    assert [answer.get("body") for answer in results[:8]] == ["done"] * 8
+    for answer in results[8:]:
+        assert (answer["phase"], answer["kind"]) == ("total", "Timeout")
+
+
+def test_redirections_retries_and_stale_connections(fetcher):
+    def handle(connection: Connection) -> None:
+        while head := connection.head():
+            if "/again" in head and connection.number < 4:
+                return
+            if "/from" in head:
+                connection.send(
+                    b"HTTP/1.1 302 Found\r\nLocation: /to\r\nSet-Cookie: a=b\r\n"
+                    b"Content-Length: 0\r\n\r\n"
+                )
+            else:
+                connection.send(sized(head.encode()))
+            if "/last" in head:
+                return
+
+    server = RawServer(handle)
+    fetcher.client(base=server.url, max_retries=5, retry_base_ms=10, cookies=1)
+    results = send_all(fetcher, [{"url": "/again"}] * 3)
+    assert all(answer.get("status") == 200 for answer in results), results
+    for answer in send_all(fetcher, [{"url": "/from"}] * 5, 2):
+        assert answer["body"].startswith("GET /to HTTP/1.1")
+        assert "Cookie: a=b\r\n" in answer["body"]
+        assert answer["redirects"] == 1
+    # The server closes these while they wait in the pool.
+    send_all(fetcher, [{"url": "/last"}] * 5, 5)
+    time.sleep(0.1)
+    results = send_all(fetcher, [{"url": "/", "method": "POST"}] * 5, 5)
+    assert all(answer.get("status") == 200 for answer in results), results
+    server.close()
+
+
+def test_large_contents_share_the_loop(fetcher):
+    """A fast server with much content does not keep the others waiting."""
+    size = 4 << 20
+    server = RawServer(answering(lambda _, content: sized(content)))
+    fetcher.client(base=server.url)
+    requests = [{"url": "/", "method": "POST", "octets": "x" * size}] * 3
+    results = send_all(fetcher, requests + [{"url": "/"}] * 20, 23)
+    server.close()
+    lengths = [answer["body_len"] for answer in results]
+    assert lengths == [size] * 3 + [0] * 20
+
+
+def test_asking_before_sending_goes_on_by_itself(fetcher):
+    server = RawServer(answering(lambda _, content: sized(content)))
+    fetcher.client()
+    request = {
+        "url": server.url,
+        "method": "POST",
+        "octets": "abc",
+        "expect": 1,
+    }
+    results = send_all(fetcher, [request] * 2)
+    server.close()
+    assert [answer["body"] for answer in results] == ["abc"] * 2
+
+
+def test_tls_and_tunnels(fetcher, certs):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certs / "good_chain.pem", certs / "good.key")
+
+    def secure(connection: Connection) -> None:
+        with context.wrap_socket(connection.sock, server_side=True) as stream:
+            answering(sized(b"secret"))(Connection(stream, connection.number))
+
+    def tunnel(connection: Connection) -> None:
+        head = connection.head()
+        assert head.startswith(f"CONNECT localhost:{server.port} HTTP/1.1")
+        connection.send(b"HTTP/1.1 200 Connected\r\n\r\n")
+        secure(connection)
+
+    server, proxy = RawServer(secure), RawServer(tunnel)
+    url = f"https://localhost:{server.port}/"
+    for more in [{}, {"proxy": f"127.0.0.1:{proxy.port}"}]:
+        fetcher.client(ca_file=str(certs / "root.pem"), **more)
+        results = send_all(fetcher, [{"url": url}] * 12, 4)
+        assert [answer.get("body") for answer in results] == [
+            "secret"
+        ] * 12, results
+    assert server.connection_count <= 4 and 1 <= proxy.connection_count <= 4
+    fetcher.client()
+    results = send_all(fetcher, [{"url": url}] * 3)
+    assert {(answer["phase"], answer["kind"]) for answer in results} == {
+        ("tls", "TlsFailed")
+    }
+    server.close()
+    proxy.close()
+
+
+def test_five_hundred(fetcher):
+    server = RawServer(answering(sized(b"ok")))
+    fetcher.client(base=server.url)
+    results = send_all(fetcher, [{"url": "/"}] * 500, 50)
+    server.close()
+    assert all(answer.get("body") == "ok" for answer in results)
+    assert server.connection_count <= 50
+
+
+def test_descriptors_are_given_back(fetcher):
+    def count() -> int:
+        # Pipes are passed over: `input()` of Mojo keeps a copy of its own.
+        folder = Path(f"/proc/{fetcher.process.pid}/fd")
+        names = [os.readlink(entry) for entry in folder.iterdir()]
+        return sum(not name.startswith("pipe:") for name in names)
+
+    server = RawServer(once(b""))
+    fetcher.client(base=server.url)
+    before = count()
+    for _ in range(3):
+        send_all(fetcher, [{"url": "/"}] * 20, 20)
+    server.close()
+    assert count() == before
