@@ -1,6 +1,6 @@
 # Every target sets up what it needs first. ONLY=unit narrows `make test`.
 PY = MODULAR_TELEMETRY_ENABLED=0 .venv/bin/python
-.PHONY: run test check format test-asan fuzz bench examples docs clean setup
+.PHONY: run test check format test-asan fuzz autobahn bench examples docs clean setup
 setup: ; @python3 tools/setup.py
 run: setup ; @$(PY) tools/run.py examples/server.mojo
 test: setup ; @$(PY) tools/test.py $(ONLY)
@@ -8,6 +8,7 @@ check: setup ; @$(PY) tools/test.py check
 format: setup ; @.venv/bin/mblack -q --include '\.mojo$$' .
 test-asan: setup ; @$(PY) tools/test.py asan
 fuzz: setup ; @$(PY) tools/fuzz.py --seconds 60
+autobahn: setup ; @$(PY) tools/autobahn.py
 bench: setup ; @$(PY) bench/bench.py
 examples: setup ; @$(PY) tools/test.py examples
 docs: setup ; @$(PY) tools/docs.py

@@ -43,3 +43,4 @@ from flare.net.socket_addr import SocketAddr
 from flare.tcp.listener import TcpListener
 from flare.tcp.stream import TcpStream
 from flare.udp.socket import UdpSocket
+from flare.ws.client import WsClient

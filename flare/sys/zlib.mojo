@@ -26,8 +26,9 @@ comptime _NEED_DICT: Int32 = 2
 comptime _MEM_ERROR: Int32 = -4
 comptime _BUF_ERROR: Int32 = -5
 comptime _DEFLATED: Int32 = 8
-comptime _MEMORY_LEVEL: Int32 = 8
 comptime _DEFAULT_STRATEGY: Int32 = 0
+# The longest window, which is the longest dictionary.
+comptime _WINDOW_LEN_MAX = 32_768
 # zlib counts in unsigned int.
 comptime _PIECE_LEN_MAX = 1 << 30
 
@@ -38,6 +39,8 @@ comptime _I_PIPI = def(Int, Int32, Int, Int32) thin abi("C") -> Int32
 comptime _I_PIIIIIPI = def(
     Int, Int32, Int32, Int32, Int32, Int32, Int, Int32
 ) thin abi("C") -> Int32
+comptime _I_PPI = def(Int, Int, UInt32) thin abi("C") -> Int32
+comptime _I_PPP = def(Int, Int, Int) thin abi("C") -> Int32
 comptime _P_0 = def() thin abi("C") -> Int
 
 
@@ -126,8 +129,10 @@ struct InflateStream(Movable):
     var _stream: OwnedPointer[_Stream]
     var _inflate: _I_PI
     var _reset: _I_PI
+    var _window: _I_PPP
+    var _set_window: _I_PPI
     var _end: _I_P
-    # Keeps the library, hence the three above, in the process.
+    # Keeps the library, hence the five above, in the process.
     var _library: DynamicLibrary
 
     def __init__(
@@ -136,7 +141,8 @@ struct InflateStream(Movable):
         """Starts a stream.
 
         Args:
-            window_bits: `ZLIB_WRAPPED`, `RAW_DEFLATE` or `GZIP_WRAPPED`.
+            window_bits: `ZLIB_WRAPPED`, `RAW_DEFLATE` or `GZIP_WRAPPED`; -8 to
+                -15 for a bare stream with a window of that power of two.
             names: File names of the library.
 
         Raises:
@@ -146,6 +152,8 @@ struct InflateStream(Movable):
         self._stream = OwnedPointer(_Stream())
         self._inflate = self._library.symbol[_I_PI]("inflate")
         self._reset = self._library.symbol[_I_PI]("inflateReset2")
+        self._window = self._library.symbol[_I_PPP]("inflateGetDictionary")
+        self._set_window = self._library.symbol[_I_PPI]("inflateSetDictionary")
         self._end = self._library.symbol[_I_P]("inflateEnd")
         var version = self._library.symbol[_P_0]("zlibVersion")
         var start = self._library.symbol[_I_PIPI]("inflateInit2_")
@@ -191,14 +199,53 @@ struct InflateStream(Movable):
         """
         _ = self._reset(Int(self._stream.ptr()), Int32(window_bits))
 
+    def is_between_blocks(self) -> Bool:
+        """Tells whether the octets so far make whole blocks.
+
+        Returns:
+            False within a block.
+        """
+        # inflate notes it there; zlib.h says so of inflate().
+        return (self._stream[].data_type & 128) != 0
+
+    def begin_next(mut self, window_bits: Int) -> Bool:
+        """Begins another stream that may refer to the one before.
+
+        Args:
+            window_bits: As when this was made; a bare stream.
+
+        Returns:
+            False if the library has failed.
+        """
+        # On the heap, so that no store before a call can be left out; see
+        # docs/mojo-notes.md.
+        var window = List[UInt8](length=_WINDOW_LEN_MAX, fill=0)
+        var length = OwnedPointer(UInt32(0))
+        var result = self._window(
+            Int(self._stream.ptr()),
+            Int(window.unsafe_ptr()),
+            Int(length.ptr()),
+        )
+        if result != _OK:
+            return False
+        result = self._reset(Int(self._stream.ptr()), Int32(window_bits))
+        if result != _OK:
+            return False
+        result = self._set_window(
+            Int(self._stream.ptr()), Int(window.unsafe_ptr()), length[]
+        )
+        _ = window^
+        return result == _OK
+
 
 struct DeflateStream(Movable):
     """A stream that is being compressed."""
 
     var _stream: OwnedPointer[_Stream]
     var _deflate: _I_PI
+    var _reset: _I_P
     var _end: _I_P
-    # Keeps the library, hence the two above, in the process.
+    # Keeps the library, hence the three above, in the process.
     var _library: DynamicLibrary
 
     def __init__(
@@ -206,6 +253,7 @@ struct DeflateStream(Movable):
         window_bits: Int,
         level: Int,
         names: List[String] = zlib_names(),
+        memory_level: Int = 8,
     ) raises LibraryError:
         """Starts a stream.
 
@@ -213,6 +261,7 @@ struct DeflateStream(Movable):
             window_bits: `ZLIB_WRAPPED`, `RAW_DEFLATE` or `GZIP_WRAPPED`.
             level: 0 (stored) to 9 (smallest).
             names: File names of the library.
+            memory_level: 1 (least memory) to 9 (best compression).
 
         Raises:
             LibraryError: If the library is missing or has no memory.
@@ -220,6 +269,7 @@ struct DeflateStream(Movable):
         self._library = DynamicLibrary(names)
         self._stream = OwnedPointer(_Stream())
         self._deflate = self._library.symbol[_I_PI]("deflate")
+        self._reset = self._library.symbol[_I_P]("deflateReset")
         self._end = self._library.symbol[_I_P]("deflateEnd")
         var version = self._library.symbol[_P_0]("zlibVersion")
         var start = self._library.symbol[_I_PIIIIIPI]("deflateInit2_")
@@ -228,7 +278,7 @@ struct DeflateStream(Movable):
             Int32(level),
             _DEFLATED,
             Int32(window_bits),
-            _MEMORY_LEVEL,
+            Int32(memory_level),
             _DEFAULT_STRATEGY,
             version(),
             Int32(size_of[_Stream]()),
@@ -264,3 +314,7 @@ struct DeflateStream(Movable):
         var offered = self._stream[].offer(input, room)
         var result = self._deflate(Int(self._stream.ptr()), flush)
         return _step(self._stream[], offered, result)
+
+    def restart(mut self):
+        """Begins another stream with the same settings."""
+        _ = self._reset(Int(self._stream.ptr()))

@@ -1,0 +1,17 @@
+"""WebSocket: a client for `ws` and `wss`."""
+
+from flare.ws.client import WsClient
+from flare.ws.config import WsClientConfig
+from flare.ws.core.close_code import CloseCode
+from flare.ws.core.deflate_agreement import DeflateAgreement
+from flare.ws.core.opcode import Opcode
+from flare.ws.error import (
+    WsBadHandshake,
+    WsClosed,
+    WsError,
+    WsMisused,
+    WsProtocolBroken,
+    WsRefused,
+)
+from flare.ws.frame import WsFrame
+from flare.ws.message import WsMessage

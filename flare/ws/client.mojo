@@ -1,0 +1,301 @@
+"""The WebSocket client."""
+
+from flare.http.client.client_response import url_without_credentials
+from flare.http.message.header_map import HeaderMap
+from flare.sys.deadline import Deadline
+from flare.ws.config import WsClientConfig
+from flare.ws.core.close_code import CloseCode
+from flare.ws.core.opcode import Opcode
+from flare.ws.core.progress import WsProgress
+from flare.ws.error import WsError
+from flare.ws.frame import WsFrame
+from flare.ws.link import WsLink
+from flare.ws.message import WsMessage
+from flare.ws.opening import Opened, open_websocket, parse_websocket_url
+from std.memory import ArcPointer
+
+
+struct WsClient(Movable):
+    """A WebSocket connection from its client's side.
+
+        with WsClient.connect("ws://localhost:8080/chat") as ws:
+            ws.send_text("hello")
+            var message = ws.recv_message()
+            if message.is_text:
+                print(message.as_text())
+
+    Pings are answered while something is received. The connection is closed
+    with code 1000 when its owner goes, unless `close` was called. Every wait
+    has a deadline. A client belongs to one thread.
+    """
+
+    var headers: HeaderMap
+    """The fields of the server's response."""
+    var subprotocol: String
+    """The subprotocol that the server chose; empty for none."""
+    # A `with` block holds a second handle on the same connection.
+    var _link: ArcPointer[WsLink]
+
+    def __init__(
+        out self,
+        var opened: Opened,
+        var config: WsClientConfig,
+        var url: String,
+    ) raises WsError:
+        """Takes over a connection; programs call `connect`.
+
+        Args:
+            opened: The connection, after its handshake.
+            config: Limits and times.
+            url: Where it leads, for errors.
+
+        Raises:
+            WsError: If zlib is missing and compression was agreed on.
+        """
+        self.subprotocol = opened.agreement.subprotocol
+        self.headers = HeaderMap()
+        swap(self.headers, opened.headers)
+        self._link = ArcPointer(WsLink(opened^, config^, url^))
+
+    def __init__(out self, *, sharing: Self):
+        """Makes another handle on a connection.
+
+        Args:
+            sharing: The connection; it closes when the last handle goes.
+        """
+        self.headers = sharing.headers.copy()
+        self.subprotocol = sharing.subprotocol
+        self._link = sharing._link
+
+    @staticmethod
+    def connect(
+        url: StringSpan, var config: WsClientConfig = WsClientConfig()
+    ) raises WsError -> Self:
+        """Connects to a server and shakes hands.
+
+        Args:
+            url: Such as `wss://example.com/chat`. User name and password in it
+                are sent as Basic credentials.
+            config: Times, limits and offers.
+
+        Returns:
+            The connection.
+
+        Raises:
+            WsError: If the URL is bad, or the host cannot be reached or
+                refuses; `status` has what it answered.
+        """
+        var parsed = parse_websocket_url(url)
+        var name = url_without_credentials(parsed)
+        var deadline = Deadline(config.connect_timeout_ms)
+        try:
+            var opened = open_websocket(parsed, config, deadline)
+            return Self(opened^, config^, name)
+        except error:
+            error.url = name^
+            raise error^
+
+    def __enter__(self) -> Self:
+        """Lets the connection live as long as a `with` block.
+
+        Returns:
+            Another handle on the connection.
+        """
+        return Self(sharing=self)
+
+    def __exit__(mut self):
+        """Closes the connection at the end of a `with` block."""
+        self._link[].close_here(CloseCode.NORMAL)
+
+    def __exit__(mut self, error: Error) -> Bool:
+        """Closes the connection when a `with` block fails.
+
+        Because of this method, errors of any type leave the block, as `Error`.
+
+        Args:
+            error: Why it fails.
+
+        Returns:
+            False, for the error goes on.
+        """
+        self._link[].close_here(CloseCode.GOING_AWAY)
+        return False
+
+    def is_open(self) -> Bool:
+        """Tells whether messages can be sent.
+
+        Returns:
+            False once either side has closed.
+        """
+        return (
+            self._link[].is_connected() and self._link[].core.state.may_send()
+        )
+
+    def close_code(self) -> Int:
+        """Gives the server's close code.
+
+        Returns:
+            The code; `CloseCode.ABNORMAL` before it has sent one.
+        """
+        return self._link[].close_code
+
+    def close_reason(self) -> String:
+        """Gives the server's reason to close.
+
+        Returns:
+            The reason; often empty.
+        """
+        return self._link[].close_reason
+
+    def set_read_timeout(mut self, timeout_ms: Int):
+        """Chooses how long one `recv` or `recv_message` may take.
+
+        Args:
+            timeout_ms: Milliseconds; negative (`NO_TIMEOUT_MS`) waits as long
+                as it takes.
+        """
+        self._link[].config.read_timeout_ms = timeout_ms
+
+    def set_write_timeout(mut self, timeout_ms: Int):
+        """Chooses how long sending one message may take.
+
+        Args:
+            timeout_ms: As for `set_read_timeout`.
+        """
+        self._link[].config.write_timeout_ms = timeout_ms
+
+    def send_text(mut self, text: StringSpan) raises WsError:
+        """Sends a message of text.
+
+        Args:
+            text: The text.
+
+        Raises:
+            WsError: If the connection is closed or fails, or the time is over;
+                after a timeout the rest goes out with the next call.
+        """
+        self._send(Opcode.TEXT, text.as_bytes())
+
+    def send_binary(mut self, octets: Span[UInt8, _]) raises WsError:
+        """Sends a message of octets.
+
+        Args:
+            octets: The message.
+
+        Raises:
+            WsError: As `send_text`.
+        """
+        self._send(Opcode.BINARY, octets)
+
+    def send_fragment(
+        mut self, opcode: Opcode, octets: Span[UInt8, _], is_final: Bool
+    ) raises WsError:
+        """Sends a part of a message, uncompressed.
+
+        Args:
+            opcode: `TEXT` or `BINARY` for the first part, then `CONTINUATION`.
+            octets: The part; text is UTF-8, and may be cut anywhere.
+            is_final: True for the last part.
+
+        Raises:
+            WsError: As `send_text`; `WsMisused` if another opcode is due.
+        """
+        var key = self._link[].key()
+        try:
+            self._link[].core.send_fragment(opcode, octets, is_final, key)
+        except error:
+            raise self._link[].named(WsError(error))
+        self._link[].flush()
+
+    def ping(mut self, payload: StringSpan = "") raises WsError:
+        """Asks the server for a pong, which `recv` gives as a frame.
+
+        Args:
+            payload: What the pong repeats, at most 125 bytes.
+
+        Raises:
+            WsError: As `send_text`; `WsMisused` if the payload is too long.
+        """
+        var key = self._link[].key()
+        try:
+            self._link[].core.send_control(Opcode.PING, payload.as_bytes(), key)
+        except error:
+            raise self._link[].named(WsError(error))
+        self._link[].flush()
+
+    def recv_message(mut self) raises WsError -> WsMessage:
+        """Receives the next message, whole.
+
+        Returns:
+            The message.
+
+        Raises:
+            WsError: `WsClosed` once the server has closed, with its code;
+                `Timeout` if nothing came in time, and the connection is still
+                good; `WsProtocolBroken` if the server broke a rule.
+        """
+        var progress = self._link[].await_progress(by_frame=False)
+        while progress == WsProgress.PONG:
+            progress = self._link[].await_progress(by_frame=False)
+        if progress == WsProgress.CLOSE:
+            raise self._link[].closed_error()
+        var is_text = self._link[].core.receiver.opcode == Opcode.TEXT
+        return WsMessage(self._link[].payload(), is_text)
+
+    def recv(mut self) raises WsError -> WsFrame:
+        """Receives the next frame: of a message, a pong, or a close frame.
+
+        Returns:
+            The frame. Behind a close frame the connection is closed.
+
+        Raises:
+            WsError: As `recv_message`, but for the first `WsClosed`.
+        """
+        var progress = self._link[].await_progress(by_frame=True)
+        if progress == WsProgress.CLOSE:
+            var reason = List[UInt8](self._link[].close_reason.as_bytes())
+            var frame = WsFrame(Opcode.CLOSE, True, reason^)
+            frame.close_code = self._link[].close_code
+            return frame^
+        if progress == WsProgress.PONG:
+            return WsFrame(Opcode.PONG, True, self._link[].payload())
+        ref receiver = self._link[].core.receiver
+        return WsFrame(
+            receiver.opcode, receiver.is_final, self._link[].payload()
+        )
+
+    def close(
+        mut self, code: Int = CloseCode.NORMAL, reason: StringSpan = ""
+    ) raises WsError:
+        """Closes the connection; a second call does nothing.
+
+        The server is told, and given `close_timeout_ms` to answer; messages
+        that arrive meanwhile are dropped. Whether and how it answered is in
+        `close_code`.
+
+        Args:
+            code: Why, as a number: 1000 to 1003, 1007 to 1014, or 3000 to
+                4999.
+            reason: Why, in words, at most 123 bytes.
+
+        Raises:
+            WsError: `WsMisused` if the code or the reason cannot be sent; the
+                connection is then still open.
+        """
+        if not self._link[].is_connected():
+            return
+        if self._link[].core.state.may_send():
+            var key = self._link[].key()
+            try:
+                self._link[].core.send_close(code, reason, key)
+            except error:
+                raise self._link[].named(WsError(error))
+        self._link[].close_here(code)
+
+    def _send(mut self, opcode: Opcode, octets: Span[UInt8, _]) raises WsError:
+        var key = self._link[].key()
+        try:
+            self._link[].core.send_message(opcode, octets, key)
+        except error:
+            raise self._link[].named(WsError(error))
+        self._link[].flush()

@@ -1,0 +1,64 @@
+"""What a WebSocket client offers, allows, and waits for."""
+
+from flare.http.client.proxy import ProxySettings
+from flare.http.message.header_map import HeaderMap
+from flare.tls.config import TlsConfig
+from flare.ws.core.deflate_agreement import DeflateAgreement
+from flare.ws.core.limits import WsLimits
+
+
+struct WsClientConfig(Copyable, Defaultable, Movable):
+    """Times, limits and offers of a connection.
+
+    Every time is finite by default. A time of -1 (`NO_TIMEOUT_MS`) never
+    comes.
+    """
+
+    var connect_timeout_ms: Int
+    """Time to resolve a name, connect, and shake hands: with a proxy, TLS and
+    WebSocket together."""
+    var read_timeout_ms: Int
+    """Time for one `recv` or `recv_message`. The connection is still good
+    when it is over: call again, or send a ping."""
+    var write_timeout_ms: Int
+    """Time for the connection to take one message."""
+    var close_timeout_ms: Int
+    """Time for the server to answer a close frame."""
+    var max_frame_size: Int
+    """Longest payload of a frame that is taken, in bytes."""
+    var max_message_size: Int
+    """Longest message that is taken, in bytes, decompressed."""
+    var headers: HeaderMap
+    """Further fields of the handshake, such as Authorization or Origin."""
+    var subprotocols: List[String]
+    """Subprotocols to offer, best first."""
+    var compression: Optional[DeflateAgreement]
+    """What to offer about compression (RFC 7692); nothing to go without. It is
+    not offered if zlib is missing."""
+    var tls: TlsConfig
+    """Whom to trust, and what to show to servers."""
+    var proxy: ProxySettings
+    """Which connections go through a tunnel of a proxy; none by default."""
+
+    def __init__(out self):
+        """Makes the default configuration."""
+        self.connect_timeout_ms = 10_000
+        self.read_timeout_ms = 30_000
+        self.write_timeout_ms = 30_000
+        self.close_timeout_ms = 5_000
+        # As much as other clients take; a stream of video comes in pieces.
+        self.max_frame_size = 16 << 20
+        self.max_message_size = 16 << 20
+        self.headers = HeaderMap()
+        self.subprotocols = []
+        self.compression = DeflateAgreement.widest()
+        self.tls = TlsConfig(alpn=["http/1.1"])
+        self.proxy = ProxySettings()
+
+    def limits(self) -> WsLimits:
+        """Gives the bounds of what is received.
+
+        Returns:
+            The limits.
+        """
+        return WsLimits(self.max_frame_size, self.max_message_size)

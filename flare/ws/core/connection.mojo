@@ -1,0 +1,315 @@
+"""A WebSocket connection after its handshake, without socket and clock.
+
+    var connection = WsConnection(Role.SERVER, limits, agreement)
+    # 1. put octets into an input buffer
+    # 2. call advance() until it answers NEEDS_OCTETS (go to 1)
+    # 3. MESSAGE: payload(input); CLOSE: the peer closes
+    # 4. if owes_answer(): answer(); if advance() raised: fail()
+    # 5. send what is in output
+
+The shell around it decides how much may wait in `output`: pongs and the answer
+to a close frame are written when it calls `answer`, not before, and of several
+pings only the last is answered (RFC 6455 section 5.5.3). So a peer that asks
+much and reads nothing makes nothing grow.
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.compress.error import CompressError
+from flare.ws.core.close_code import (
+    CLOSE_REASON_LEN_MAX,
+    CloseCode,
+    may_send_close_code,
+)
+from flare.ws.core.close_state import CloseState
+from flare.ws.core.deflate_agreement import DeflateAgreement
+from flare.ws.core.frame_header import CONTROL_PAYLOAD_LEN_MAX, FrameHeader
+from flare.ws.core.frame_receiver import FrameReceiver
+from flare.ws.core.frame_writer import write_frame
+from flare.ws.core.limits import WsLimits
+from flare.ws.core.mask import MaskingKey
+from flare.ws.core.message_codec import (
+    COMPRESSED_LEN_MIN,
+    MessageDeflater,
+    MessageInflater,
+    can_deflate,
+)
+from flare.ws.core.misuse import WsMisuse
+from flare.ws.core.opcode import Opcode
+from flare.ws.core.progress import WsProgress
+from flare.ws.core.protocol_error import WsProtocolError
+from flare.ws.core.role import Role
+
+
+struct WsConnection(Movable):
+    """Both halves of a connection, and how far it is closed.
+
+    Every call that writes takes a masking key: a new one for each call from a
+    client, `MaskingKey.none()` from a server.
+    """
+
+    var receiver: FrameReceiver
+    """What the peer sends."""
+    var output: Buffer
+    """What is to be sent; the shell consumes it."""
+    var state: CloseState
+    """How far the connection is closed."""
+    var _role: Role
+    var _agreement: Optional[DeflateAgreement]
+    # Made for the first message that is compressed: it takes 260 KiB.
+    var _deflater: Optional[MessageDeflater]
+    var _is_in_message: Bool
+    var _ping: List[UInt8]
+    var _owes_pong: Bool
+
+    def __init__(
+        out self,
+        role: Role,
+        limits: WsLimits,
+        agreement: Optional[DeflateAgreement] = None,
+    ) raises CompressError:
+        """Makes a connection whose handshake is complete.
+
+        Args:
+            role: The side that this is.
+            limits: Bounds of what is received.
+            agreement: What was agreed on about compression.
+
+        Raises:
+            CompressError: If zlib is missing, and compression was agreed on.
+        """
+        var inflater = Optional[MessageInflater]()
+        if agreement:
+            inflater = MessageInflater(agreement.value(), role)
+        self.receiver = FrameReceiver(role, limits, inflater^)
+        self.output = Buffer()
+        self.state = CloseState.OPEN
+        self._role = role
+        self._agreement = agreement
+        self._deflater = None
+        self._is_in_message = False
+        self._ping = []
+        self._owes_pong = False
+
+    @always_inline
+    def advance(
+        mut self, mut input: Buffer, by_frame: Bool = False
+    ) raises WsProtocolError -> WsProgress:
+        """Goes on with what has arrived; see `FrameReceiver.advance`.
+
+        Args:
+            input: The octets that have arrived; they are taken and changed.
+            by_frame: True to tell of each frame of a message.
+
+        Returns:
+            What was found.
+
+        Raises:
+            WsProtocolError: If the peer breaks a rule; `fail` comes next.
+        """
+        if not self.state.may_receive():
+            input.clear()
+            return WsProgress.NEEDS_OCTETS
+        var progress: WsProgress
+        try:
+            progress = self.receiver.advance(input, by_frame)
+        except error:
+            self.state = self.state.after_receiving()
+            self._owes_pong = False
+            raise error^
+        if progress == WsProgress.PING:
+            self._ping.clear()
+            self._ping.extend(self.receiver.payload(input))
+            self._owes_pong = True
+        elif progress == WsProgress.CLOSE:
+            self.state = self.state.after_receiving()
+            self._owes_pong = False
+        return progress
+
+    @always_inline
+    def payload(
+        ref self, ref input: Buffer
+    ) -> Span[UInt8, ImmOrigin(origin_of(self.receiver, input))]:
+        """Lends the payload that `advance` told of.
+
+        Args:
+            input: The buffer that `advance` was given.
+
+        Returns:
+            The octets; good until the next `advance`.
+        """
+        return self.receiver.payload(input)
+
+    @always_inline
+    def owes_answer(self) -> Bool:
+        """Tells whether the peer waits for a pong or a close frame.
+
+        Returns:
+            True if `answer` has something to write.
+        """
+        return self.state == CloseState.ANSWERING or (
+            self._owes_pong and self.state == CloseState.OPEN
+        )
+
+    def answer(mut self, key: MaskingKey):
+        """Writes the pong or the close frame that is due.
+
+        Source: RFC 6455 sections 5.5.1 (the code is sent back) and 5.5.3.
+
+        Args:
+            key: The masking key.
+        """
+        if not self.owes_answer():
+            return
+        if self.state == CloseState.OPEN:
+            self._owes_pong = False
+            var header = FrameHeader(Opcode.PONG, len(self._ping))
+            header.key = key
+            write_frame(self.output, header, Span(self._ping))
+            return
+        self._write_close(self.receiver.close_code, "".as_bytes(), key)
+
+    def fail(mut self, error: WsProtocolError, key: MaskingKey):
+        """Writes the close frame that tells the peer which rule it broke.
+
+        Source: RFC 6455 section 7.1.7. The transport is to be closed next.
+
+        Args:
+            error: What `advance` has raised.
+            key: The masking key.
+        """
+        if self.state == CloseState.ANSWERING:
+            var reason = error.rule.text().as_bytes()
+            self._write_close(error.close_code(), reason, key)
+
+    def send_message(
+        mut self, opcode: Opcode, payload: Span[UInt8, _], key: MaskingKey
+    ) raises WsMisuse:
+        """Writes a message of one frame, compressed if that was agreed on.
+
+        Args:
+            opcode: `TEXT`, and then the payload is UTF-8, or `BINARY`.
+            payload: The message.
+            key: The masking key.
+
+        Raises:
+            WsMisuse: If the connection is closed, or a message is being sent
+                in fragments.
+        """
+        self._check_may_send()
+        if self._is_in_message:
+            raise WsMisuse.IN_MESSAGE
+        if self._agreement and len(payload) >= COMPRESSED_LEN_MIN:
+            if can_deflate(self._agreement.value(), self._role):
+                self._send_compressed(opcode, payload, key)
+                return
+        self._write(FrameHeader(opcode, len(payload)), payload, key)
+
+    def send_fragment(
+        mut self,
+        opcode: Opcode,
+        payload: Span[UInt8, _],
+        is_final: Bool,
+        key: MaskingKey,
+    ) raises WsMisuse:
+        """Writes a part of a message whose length is not known yet.
+
+        Args:
+            opcode: `TEXT` or `BINARY` for the first part, then `CONTINUATION`.
+                Text may be cut within a character.
+            payload: The part.
+            is_final: True for the last part.
+            key: The masking key.
+
+        Raises:
+            WsMisuse: If the connection is closed, or the opcode is not the one
+                that is due.
+        """
+        self._check_may_send()
+        var continues = opcode == Opcode.CONTINUATION
+        if continues and not self._is_in_message:
+            raise WsMisuse.NOT_IN_MESSAGE
+        if not continues and self._is_in_message:
+            raise WsMisuse.IN_MESSAGE
+        var header = FrameHeader(opcode, len(payload))
+        header.is_final = is_final
+        self._is_in_message = not is_final
+        self._write(header, payload, key)
+
+    def send_control(
+        mut self, opcode: Opcode, payload: Span[UInt8, _], key: MaskingKey
+    ) raises WsMisuse:
+        """Writes a ping, or a pong that nobody asked for.
+
+        Args:
+            opcode: `PING` or `PONG`.
+            payload: At most 125 bytes.
+            key: The masking key.
+
+        Raises:
+            WsMisuse: If the connection is closed or the payload too long.
+        """
+        self._check_may_send()
+        if len(payload) > CONTROL_PAYLOAD_LEN_MAX:
+            raise WsMisuse.CONTROL_LEN
+        self._write(FrameHeader(opcode, len(payload)), payload, key)
+
+    def send_close(
+        mut self, code: Int, reason: StringSpan, key: MaskingKey
+    ) raises WsMisuse:
+        """Writes the close frame; nothing can be sent behind it.
+
+        Args:
+            code: A code that may be sent, or `CloseCode.NO_STATUS` for a close
+                frame without one.
+            reason: At most 123 bytes; not sent without a code.
+            key: The masking key.
+
+        Raises:
+            WsMisuse: If one was sent already, or code or reason cannot be.
+        """
+        self._check_may_send()
+        if code != CloseCode.NO_STATUS and not may_send_close_code(code):
+            raise WsMisuse.CLOSE_CODE
+        if reason.byte_length() > CLOSE_REASON_LEN_MAX:
+            raise WsMisuse.CLOSE_REASON
+        self._write_close(code, reason.as_bytes(), key)
+
+    def _check_may_send(self) raises WsMisuse:
+        if not self.state.may_send():
+            raise WsMisuse.CLOSED
+
+    def _send_compressed(
+        mut self, opcode: Opcode, payload: Span[UInt8, _], key: MaskingKey
+    ) raises WsMisuse:
+        var compressed = Buffer()
+        try:
+            if not self._deflater:
+                self._deflater = MessageDeflater(
+                    self._agreement.value(), self._role
+                )
+            self._deflater.value().deflate(payload, compressed)
+        except:
+            raise WsMisuse.NO_MEMORY
+        var header = FrameHeader(opcode, len(compressed))
+        header.is_compressed = True
+        self._write(header, compressed.span(), key)
+
+    def _write_close(
+        mut self, code: Int, reason: Span[UInt8, _], key: MaskingKey
+    ):
+        var payload = List[UInt8](capacity=2 + len(reason))
+        if code != CloseCode.NO_STATUS:
+            payload.append(UInt8(code >> 8))
+            payload.append(UInt8(code & 0xFF))
+            payload.extend(reason)
+        var header = FrameHeader(Opcode.CLOSE, len(payload))
+        self._write(header, Span(payload), key)
+        self.state = self.state.after_sending()
+
+    @always_inline
+    def _write(
+        mut self, header: FrameHeader, payload: Span[UInt8, _], key: MaskingKey
+    ):
+        var masked = header
+        masked.key = key
+        write_frame(self.output, masked, payload)

@@ -1,0 +1,210 @@
+"""The header of a frame: read as it arrives, and written.
+
+      octet 0: FIN RSV1 RSV2 RSV3 opcode(4)     octet 1: MASK length(7)
+      length 126: 2 octets of length follow;    127: 8 octets
+      MASK 1: 4 octets of key follow
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.ws.core.mask import MaskingKey
+from flare.ws.core.opcode import Opcode
+from flare.ws.core.protocol_error import WsProtocolError, WsRule
+
+comptime FRAME_HEADER_LEN_MAX = 14
+"""Longest frame header in bytes: two octets, a length of eight, a key."""
+
+comptime CONTROL_PAYLOAD_LEN_MAX = 125
+"""Longest payload of a control frame, in bytes (RFC 6455 section 5.5)."""
+
+comptime _FIN: UInt8 = 0x80
+comptime _RSV1: UInt8 = 0x40
+comptime _RSV2_RSV3: UInt8 = 0x30
+comptime _MASK: UInt8 = 0x80
+comptime _LENGTH_16: Int = 126
+comptime _LENGTH_64: Int = 127
+
+
+@fieldwise_init
+struct FrameExpectation(TrivialRegisterPassable):
+    """What the next frame has to keep to, besides the rules for all."""
+
+    var is_masked: Bool
+    """True if the peer is a client."""
+    var is_continuation: Bool
+    """True within a message."""
+    var may_be_compressed: Bool
+    """True if permessage-deflate was agreed on."""
+    var frame_len_max: Int
+    """Longest payload, in bytes."""
+
+
+struct FrameHeader(TrivialRegisterPassable):
+    """A frame without its payload."""
+
+    var opcode: Opcode
+    """What the frame is for."""
+    var is_final: Bool
+    """True for the last frame of a message, and for control frames (FIN)."""
+    var is_compressed: Bool
+    """True in the first frame of a compressed message (RSV1; RFC 7692)."""
+    var key: MaskingKey
+    """The masking key, if there is one."""
+    var payload_len: Int
+    """Length of the payload in bytes."""
+    var header_len: Int
+    """Length of the header in bytes."""
+
+    @always_inline
+    def __init__(out self, opcode: Opcode, payload_len: Int):
+        """Makes the header of a frame that is a whole message, unmasked.
+
+        Args:
+            opcode: What the frame is for.
+            payload_len: Length of the payload in bytes.
+        """
+        self.opcode = opcode
+        self.is_final = True
+        self.is_compressed = False
+        self.key = MaskingKey.none()
+        self.payload_len = payload_len
+        self.header_len = 0
+
+    def write_to(self, mut out: Buffer):
+        """Appends the header, its length in the fewest octets.
+
+        Args:
+            out: Where to.
+        """
+        var first = self.opcode.code
+        if self.is_final:
+            first |= _FIN
+        if self.is_compressed:
+            first |= _RSV1
+        out.append_octet(first)
+        var mask = _MASK if self.key.is_given else UInt8(0)
+        if self.payload_len < _LENGTH_16:
+            out.append_octet(mask | UInt8(self.payload_len))
+        elif self.payload_len < 1 << 16:
+            out.append_octet(mask | UInt8(_LENGTH_16))
+            _append_big_endian(out, self.payload_len, 2)
+        else:
+            out.append_octet(mask | UInt8(_LENGTH_64))
+            _append_big_endian(out, self.payload_len, 8)
+        if self.key.is_given:
+            for place in range(4):
+                var shift = UInt32(8 * place)
+                out.append_octet(UInt8((self.key.word >> shift) & 0xFF))
+
+
+def parse_frame_header(
+    octets: Span[UInt8, _], expected: FrameExpectation
+) raises WsProtocolError -> Optional[FrameHeader]:
+    """Reads the header at the start of a frame, as far as it is there.
+
+    Source: RFC 6455 section 5.2. A rule that is broken is found as soon as
+    the octets that break it are here.
+
+    Args:
+        octets: The frame's first octets; what follows the header may be there.
+        expected: What the frame has to keep to.
+
+    Returns:
+        The header, or nothing if octets are missing.
+
+    Raises:
+        WsProtocolError: If the frame breaks a rule; the offset counts from
+            the start of the frame.
+    """
+    if len(octets) < 1:
+        return None
+    var header = FrameHeader(Opcode(octets[0] & 15), 0)
+    header.is_final = (octets[0] & _FIN) != 0
+    header.is_compressed = (octets[0] & _RSV1) != 0
+    var broken = _broken_rule(header, octets[0], expected)
+    if broken:
+        raise WsProtocolError(broken.value(), 0)
+    if len(octets) < 2:
+        return None
+    var is_masked = (octets[1] & _MASK) != 0
+    if is_masked != expected.is_masked:
+        if is_masked:
+            raise WsProtocolError(materialize[WsRule.MASKED](), 1)
+        raise WsProtocolError(materialize[WsRule.NOT_MASKED](), 1)
+    header.payload_len = Int(octets[1] & 127)
+    if header.opcode.is_control() and header.payload_len >= _LENGTH_16:
+        raise WsProtocolError(materialize[WsRule.CONTROL_LEN](), 1)
+    var length_len = _length_len(header.payload_len)
+    header.header_len = 2 + length_len + (4 if is_masked else 0)
+    if length_len > 0 and not _read_length(octets, length_len, header):
+        return None
+    if header.payload_len > expected.frame_len_max:
+        raise WsProtocolError(materialize[WsRule.FRAME_LEN](), 1)
+    if len(octets) < header.header_len:
+        return None
+    if is_masked:
+        header.key = _read_key(octets, 2 + length_len)
+    return header
+
+
+@always_inline
+def _broken_rule(
+    header: FrameHeader, octet: UInt8, expected: FrameExpectation
+) -> Optional[WsRule]:
+    """Looks at the first octet, in the order of its bits."""
+    var opcode = header.opcode
+    if header.is_compressed:
+        var may_be = expected.may_be_compressed and not opcode.is_control()
+        if not may_be or opcode == Opcode.CONTINUATION:
+            return materialize[WsRule.RESERVED_BITS]()
+    if (octet & _RSV2_RSV3) != 0:
+        return materialize[WsRule.RESERVED_BITS]()
+    if not opcode.is_known():
+        return materialize[WsRule.OPCODE]()
+    if opcode.is_control():
+        if not header.is_final:
+            return materialize[WsRule.CONTROL_FRAGMENTED]()
+        return None
+    if opcode == Opcode.CONTINUATION:
+        if not expected.is_continuation:
+            return materialize[WsRule.UNEXPECTED_CONTINUATION]()
+    elif expected.is_continuation:
+        return materialize[WsRule.EXPECTED_CONTINUATION]()
+    return None
+
+
+@always_inline
+def _length_len(length: Int) -> Int:
+    if length < _LENGTH_16:
+        return 0
+    return 2 if length == _LENGTH_16 else 8
+
+
+def _read_length(
+    octets: Span[UInt8, _], count: Int, mut header: FrameHeader
+) raises WsProtocolError -> Bool:
+    """Reads a length of two or eight octets; False if some are missing."""
+    if count == 8 and len(octets) > 2 and octets[2] >= 0x80:
+        raise WsProtocolError(materialize[WsRule.LENGTH_FORM](), 2)
+    if len(octets) < 2 + count:
+        return False
+    var length = 0
+    for index in range(2, 2 + count):
+        length = length << 8 | Int(octets[index])
+    if length < (_LENGTH_16 if count == 2 else 1 << 16):
+        raise WsProtocolError(materialize[WsRule.LENGTH_FORM](), 2)
+    header.payload_len = length
+    return True
+
+
+@always_inline
+def _read_key(octets: Span[UInt8, _], offset: Int) -> MaskingKey:
+    var word = UInt32(0)
+    for place in range(4):
+        word |= UInt32(octets[offset + place]) << UInt32(8 * place)
+    return MaskingKey(word)
+
+
+def _append_big_endian(mut out: Buffer, number: Int, count: Int):
+    for place in range(count):
+        var shift = 8 * (count - 1 - place)
+        out.append_octet(UInt8((number >> shift) & 0xFF))

@@ -1,0 +1,400 @@
+"""The receiving half of a connection: octets in, messages out.
+
+    header --complete--> payload --some of it--> payload --all--> header
+
+Every octet is taken as it comes: unmasked where it lies, checked, and kept
+only if it belongs to a message or a control frame that is not complete. What
+arrives in one piece is lent from the input without a copy.
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.lend import lend
+from flare.ws.core.close_code import CloseCode
+from flare.ws.core.close_payload import ClosePayload
+from flare.ws.core.frame_header import (
+    FRAME_HEADER_LEN_MAX,
+    FrameExpectation,
+    FrameHeader,
+    parse_frame_header,
+)
+from flare.ws.core.limits import WsLimits
+from flare.ws.core.mask import apply_mask
+from flare.ws.core.message_codec import MessageInflater
+from flare.ws.core.opcode import Opcode
+from flare.ws.core.progress import WsProgress
+from flare.ws.core.protocol_error import WsProtocolError, WsRule
+from flare.ws.core.role import Role
+from flare.ws.core.utf8 import Utf8Checker
+from std.sys.intrinsics import likely, unlikely
+
+comptime MESSAGE_KEEP_LEN_MAX = 65_536
+"""Room for messages that is kept from one to the next, in bytes."""
+
+# Where the payload that `advance` told of stands.
+comptime _NOWHERE = UInt8(0)
+comptime _IN_INPUT = UInt8(1)
+comptime _IN_MESSAGE = UInt8(2)
+comptime _IN_CONTROL = UInt8(3)
+
+
+struct FrameReceiver(Movable):
+    """What the peer sends, parsed as it arrives.
+
+    Memory: a message that did not come in one piece, at most
+    `limits.message_len_max` octets of what has really arrived, and one
+    control frame.
+    """
+
+    var limits: WsLimits
+    """Bounds of frames and messages."""
+    var close_code: Int
+    """After `CLOSE`: the peer's code, or `CloseCode.NO_STATUS`."""
+    var opcode: Opcode
+    """After `MESSAGE`: `TEXT` or `BINARY`. After `FRAME`: the same for the
+    first part of a message that was given out, else `CONTINUATION`."""
+    var is_final: Bool
+    """After `FRAME`: True if its message ends with it."""
+    var _role: Role
+    var _inflater: Optional[MessageInflater]
+    # The frame that is being received.
+    var _frame: FrameHeader
+    var _is_in_payload: Bool
+    var _seen_len: Int
+    var _frame_offset: Int
+    # The part of a header that has arrived.
+    var _header: Array[UInt8, FRAME_HEADER_LEN_MAX]
+    var _header_len: Int
+    # The message that is being received.
+    var _message: Buffer
+    var _message_opcode: Opcode
+    var _is_in_message: Bool
+    var _is_compressed: Bool
+    # How much of it was given out, frame by frame; -1 for none of it.
+    var _given_len: Int
+    var _text: Utf8Checker
+    var _control: Buffer
+    # What was told last.
+    var _place: UInt8
+    var _drop_len: Int
+    var _is_over: Bool
+
+    def __init__(
+        out self,
+        role: Role,
+        limits: WsLimits,
+        var inflater: Optional[MessageInflater] = None,
+    ):
+        """Makes the half of one connection.
+
+        Args:
+            role: The side that receives.
+            limits: Bounds of frames and messages.
+            inflater: What decompresses, if that was agreed on.
+        """
+        self.limits = limits
+        self.close_code = CloseCode.NO_STATUS
+        self.opcode = Opcode.TEXT
+        self.is_final = True
+        self._role = role
+        self._inflater = inflater^
+        self._frame = FrameHeader(Opcode.TEXT, 0)
+        self._is_in_payload = False
+        self._seen_len = 0
+        self._frame_offset = 0
+        self._header = Array[UInt8, FRAME_HEADER_LEN_MAX](fill=0)
+        self._header_len = 0
+        self._message = Buffer()
+        self._message_opcode = Opcode.TEXT
+        self._is_in_message = False
+        self._is_compressed = False
+        self._given_len = -1
+        self._text = Utf8Checker()
+        self._control = Buffer()
+        self._place = _NOWHERE
+        self._drop_len = 0
+        self._is_over = False
+
+    def advance(
+        mut self, mut input: Buffer, by_frame: Bool = False
+    ) raises WsProtocolError -> WsProgress:
+        """Goes on until there is something to tell.
+
+        Source: RFC 6455 sections 5 and 6.2.
+
+        Args:
+            input: The octets that have arrived. All of them are taken, but
+                for those behind what is told of; unmasking changes them.
+            by_frame: True to tell of each frame of a message, not of the
+                message; control frames come in between either way.
+
+        Returns:
+            What was found; its payload is lent by `payload` until the next
+            call.
+
+        Raises:
+            WsProtocolError: If the peer breaks a rule; nothing more can be
+                received.
+        """
+        self._drop(input)
+        while not self._is_over:
+            if not self._is_in_payload:
+                if not self._take_header(input):
+                    return WsProgress.NEEDS_OCTETS
+                self._begin_frame()
+            var progress: WsProgress
+            if unlikely(self._frame.opcode.is_control()):
+                progress = self._take_control(input)
+            else:
+                progress = self._take_data(input, by_frame)
+            if progress != WsProgress.NEEDS_OCTETS or self._is_in_payload:
+                return progress
+        # Nothing that follows a close frame counts (RFC 6455 section 5.5.1).
+        input.clear()
+        return WsProgress.NEEDS_OCTETS
+
+    @always_inline
+    def payload(
+        ref self, ref input: Buffer
+    ) -> Span[UInt8, ImmOrigin(origin_of(self, input))]:
+        """Lends the payload that `advance` told of.
+
+        Args:
+            input: The buffer that `advance` was given.
+
+        Returns:
+            The message, the frame's payload, or the reason of a close frame;
+            good until the next `advance`.
+        """
+        # SAFETY: each place is a part of the receiver or of the input, which
+        # the span's origin names.
+        comptime both = ImmOrigin(origin_of(self, input))
+        if self._place == _IN_INPUT:
+            return lend[both](input.base(), self._drop_len)
+        if self._place == _IN_MESSAGE:
+            return lend[both](self._message.base(), len(self._message))
+        var skip_len = 0
+        if self._place == _IN_CONTROL and self._frame.opcode == Opcode.CLOSE:
+            skip_len = min(2, len(self._control))
+        return lend[both](
+            self._control.base().unsafe_offset(skip_len),
+            len(self._control) - skip_len,
+        )
+
+    def held_len(self) -> Int:
+        """Counts what is kept of a message that is not complete.
+
+        Returns:
+            Bytes.
+        """
+        return len(self._message)
+
+    @always_inline
+    def _drop(mut self, mut input: Buffer):
+        """Lets go of what was told last."""
+        if self._place == _IN_INPUT:
+            input.consume(self._drop_len)
+        elif self._place == _IN_MESSAGE:
+            self._message.clear()
+            if self._message.capacity() > MESSAGE_KEEP_LEN_MAX:
+                self._message = Buffer()
+        elif self._place == _IN_CONTROL:
+            self._control.clear()
+        self._place = _NOWHERE
+        self._drop_len = 0
+
+    @always_inline
+    def _message_len_max(self) -> Int:
+        """How much more of the message there may be than was given out."""
+        return self.limits.message_len_max - max(self._given_len, 0)
+
+    def _expectation(self) -> FrameExpectation:
+        return FrameExpectation(
+            self._role == Role.SERVER,
+            self._is_in_message,
+            Bool(self._inflater),
+            self.limits.frame_len_max,
+        )
+
+    @always_inline
+    def _take_header(
+        mut self, mut input: Buffer
+    ) raises WsProtocolError -> Bool:
+        """Reads a header; keeps its octets if some are missing."""
+        try:
+            if likely(self._header_len == 0):
+                var read = parse_frame_header(
+                    input.span(), self._expectation()
+                )
+                if likely(Bool(read)):
+                    self._frame = read.value()
+                    input.consume(self._frame.header_len)
+                    return True
+            return self._take_header_slowly(input)
+        except error:
+            error.offset += self._frame_offset
+            raise error^
+
+    @no_inline
+    def _take_header_slowly(
+        mut self, mut input: Buffer
+    ) raises WsProtocolError -> Bool:
+        while len(input) > 0 and self._header_len < FRAME_HEADER_LEN_MAX:
+            self._header[self._header_len] = input.span()[0]
+            self._header_len += 1
+            input.consume(1)
+            var read = parse_frame_header(
+                Span(self._header)[0 : self._header_len], self._expectation()
+            )
+            if read:
+                self._frame = read.value()
+                self._header_len = 0
+                return True
+        return False
+
+    @always_inline
+    def _begin_frame(mut self) raises WsProtocolError:
+        self._is_in_payload = True
+        self._seen_len = 0
+        if self._frame.opcode.is_control():
+            return
+        if not self._is_in_message:
+            self._is_in_message = True
+            self._message_opcode = self._frame.opcode
+            self._is_compressed = self._frame.is_compressed
+            self._given_len = -1
+            self._text = Utf8Checker()
+        var room = self._message_len_max() - len(self._message)
+        if not self._is_compressed and self._frame.payload_len > room:
+            raise self._broken(materialize[WsRule.MESSAGE_LEN](), 1)
+
+    @always_inline
+    def _take_piece(
+        mut self, mut input: Buffer
+    ) -> Span[UInt8, MutUntrackedOrigin]:
+        """Unmasks what is here of the frame; it stays in the input."""
+        # SAFETY: the piece lies in the input, which the callers hold.
+        var count = min(len(input), self._frame.payload_len - self._seen_len)
+        var piece = Span[UInt8, MutUntrackedOrigin](
+            unsafe_ptr=input.base(), length=count
+        )
+        if self._frame.key.is_given:
+            apply_mask(piece, self._frame.key.rotated(self._seen_len))
+        return piece
+
+    @always_inline
+    def _end_piece(mut self, count: Int) -> Bool:
+        """Notes that a piece was taken; True at the end of the frame."""
+        self._seen_len += count
+        if self._seen_len < self._frame.payload_len:
+            return False
+        self._is_in_payload = False
+        self._frame_offset += self._frame.header_len + self._frame.payload_len
+        return True
+
+    def _take_control(
+        mut self, mut input: Buffer
+    ) raises WsProtocolError -> WsProgress:
+        var piece = self._take_piece(input)
+        self._control.append(piece)
+        var count = len(piece)
+        input.consume(count)
+        if self._frame.opcode == Opcode.CLOSE:
+            self._check_close()
+        if not self._end_piece(count):
+            return WsProgress.NEEDS_OCTETS
+        self._place = _IN_CONTROL
+        if self._frame.opcode == Opcode.PING:
+            return WsProgress.PING
+        if self._frame.opcode == Opcode.PONG:
+            return WsProgress.PONG
+        self._is_over = True
+        return WsProgress.CLOSE
+
+    def _check_close(mut self) raises WsProtocolError:
+        """Checks what has arrived of a close frame."""
+        var read = ClosePayload(self._control.span(), self._frame.payload_len)
+        if read.broken:
+            var offset = read.offset
+            if offset >= 0:
+                offset += self._frame.header_len
+            raise self._broken(read.broken.value(), max(offset, 1))
+        self.close_code = read.code
+
+    @always_inline
+    def _take_data(
+        mut self, mut input: Buffer, by_frame: Bool
+    ) raises WsProtocolError -> WsProgress:
+        var piece = self._take_piece(input)
+        var count = len(piece)
+        if unlikely(self._is_compressed):
+            self._inflate(piece, count)
+            input.consume(count)
+            return self._end_data(count, by_frame)
+        if self._message_opcode == Opcode.TEXT:
+            var bad = self._text.check(piece)
+            if bad >= 0:
+                raise self._bad_text(self._seen_len + bad)
+        var is_whole = count == self._frame.payload_len
+        var is_told = by_frame or self._frame.is_final
+        if likely(is_whole and is_told and len(self._message) == 0):
+            # Nothing has to be kept: lent from where it lies.
+            var progress = self._end_data(count, by_frame)
+            self._place = _IN_INPUT
+            self._drop_len = count
+            return progress
+        self._message.append(piece)
+        input.consume(count)
+        return self._end_data(count, by_frame)
+
+    @always_inline
+    def _end_data(
+        mut self, count: Int, by_frame: Bool
+    ) raises WsProtocolError -> WsProgress:
+        """Decides what to tell behind a piece."""
+        if not self._end_piece(count):
+            return WsProgress.NEEDS_OCTETS
+        if self._frame.is_final:
+            self._is_in_message = False
+            if self._message_opcode == Opcode.TEXT:
+                if unlikely(not self._text.is_complete()):
+                    raise WsProtocolError(
+                        materialize[WsRule.UTF8](), self._frame_offset
+                    )
+        elif not by_frame:
+            return WsProgress.NEEDS_OCTETS
+        self.opcode = self._message_opcode
+        if self._given_len >= 0:
+            self.opcode = Opcode.CONTINUATION
+        var given_len = max(self._given_len, 0) + len(self._message)
+        if len(self._message) == 0 and not self._is_compressed:
+            given_len += count
+        self._given_len = given_len
+        self.is_final = self._frame.is_final
+        self._place = _IN_MESSAGE
+        return WsProgress.FRAME if by_frame else WsProgress.MESSAGE
+
+    def _inflate(
+        mut self, piece: Span[UInt8, _], count: Int
+    ) raises WsProtocolError:
+        """Decompresses a piece; at the end of a message also its tail."""
+        var start = len(self._message)
+        var len_max = self._message_len_max()
+        ref inflater = self._inflater.value()
+        var broken = inflater.inflate(piece, self._message, len_max)
+        var is_end = self._seen_len + count == self._frame.payload_len
+        if not broken and is_end and self._frame.is_final:
+            broken = inflater.end_message(self._message, len_max)
+        if self._message_opcode == Opcode.TEXT:
+            if self._text.check(self._message.span()[start:]) >= 0:
+                raise self._broken(materialize[WsRule.UTF8](), 0)
+        if broken:
+            raise self._broken(broken.value(), 0)
+
+    @no_inline
+    def _bad_text(self, offset: Int) -> WsProtocolError:
+        return self._broken(
+            materialize[WsRule.UTF8](), self._frame.header_len + offset
+        )
+
+    def _broken(self, rule: WsRule, offset: Int) -> WsProtocolError:
+        return WsProtocolError(rule, self._frame_offset + offset)

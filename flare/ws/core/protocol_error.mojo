@@ -1,0 +1,143 @@
+"""The error for a peer that breaks the rules of WebSocket."""
+
+from flare.ws.core.close_code import CloseCode
+
+
+struct WsRule(Equatable, ImplicitlyCopyable):
+    """A rule of RFC 6455 or RFC 7692, and how to close when it is broken."""
+
+    var number: UInt8
+    """The rule."""
+    var close_code: Int
+    """The close code of the answer (RFC 6455 section 7.4.1)."""
+
+    comptime RESERVED_BITS = WsRule(1, CloseCode.PROTOCOL_ERROR)
+    """Reserved bits are 0 unless an extension was agreed on (RFC 6455
+    section 5.2); RSV1 stands in the first frame of a message only (RFC 7692
+    section 6)."""
+    comptime OPCODE = WsRule(2, CloseCode.PROTOCOL_ERROR)
+    """Opcodes 3 to 7 and 11 to 15 are reserved (RFC 6455 section 5.2)."""
+    comptime CONTROL_FRAGMENTED = WsRule(3, CloseCode.PROTOCOL_ERROR)
+    """Control frames are not fragmented (RFC 6455 section 5.5)."""
+    comptime CONTROL_LEN = WsRule(4, CloseCode.PROTOCOL_ERROR)
+    """A control frame's payload has at most 125 bytes (RFC 6455 section 5.5)."""
+    comptime UNEXPECTED_CONTINUATION = WsRule(5, CloseCode.PROTOCOL_ERROR)
+    """A continuation frame continues a message (RFC 6455 section 5.4)."""
+    comptime EXPECTED_CONTINUATION = WsRule(6, CloseCode.PROTOCOL_ERROR)
+    """A message is complete before the next begins (RFC 6455 section 5.4)."""
+    comptime NOT_MASKED = WsRule(7, CloseCode.PROTOCOL_ERROR)
+    """A client masks every frame (RFC 6455 section 5.1)."""
+    comptime MASKED = WsRule(8, CloseCode.PROTOCOL_ERROR)
+    """A server masks no frame (RFC 6455 section 5.1)."""
+    comptime LENGTH_FORM = WsRule(9, CloseCode.PROTOCOL_ERROR)
+    """A length is written in the fewest bytes, and has 63 bits (RFC 6455
+    section 5.2)."""
+    comptime FRAME_LEN = WsRule(10, CloseCode.MESSAGE_TOO_BIG)
+    """A frame keeps to the receiver's limit (RFC 6455 section 10.4)."""
+    comptime MESSAGE_LEN = WsRule(11, CloseCode.MESSAGE_TOO_BIG)
+    """A message keeps to the receiver's limit, decompressed too (RFC 6455
+    section 10.4)."""
+    comptime UTF8 = WsRule(12, CloseCode.INVALID_PAYLOAD)
+    """Text is UTF-8 (RFC 6455 section 8.1)."""
+    comptime CLOSE_LEN = WsRule(13, CloseCode.PROTOCOL_ERROR)
+    """A close frame's payload is empty or has a code (RFC 6455 section 5.5.1)."""
+    comptime CLOSE_CODE = WsRule(14, CloseCode.PROTOCOL_ERROR)
+    """A close code is one that may be sent (RFC 6455 section 7.4)."""
+    comptime CLOSE_UTF8 = WsRule(15, CloseCode.INVALID_PAYLOAD)
+    """The reason in a close frame is UTF-8 (RFC 6455 section 5.5.1)."""
+    comptime DEFLATE = WsRule(16, CloseCode.INVALID_PAYLOAD)
+    """A compressed message is a deflate stream (RFC 7692 section 7.2.2)."""
+    comptime NO_MEMORY = WsRule(17, CloseCode.INTERNAL_ERROR)
+    """The library that decompresses has memory; it is no fault of the peer."""
+
+    @always_inline
+    def __init__(out self, number: UInt8, close_code: Int):
+        """Makes a rule.
+
+        Args:
+            number: The rule's number.
+            close_code: The close code of the answer.
+        """
+        self.number = number
+        self.close_code = close_code
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two rules.
+
+        Args:
+            other: A rule.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.number == other.number
+
+    def text(self) -> StaticString:
+        """Says what the rule demands, short enough for a close frame.
+
+        Returns:
+            A sentence of at most 123 bytes.
+        """
+        match Int(self.number):
+            case 1:
+                return "reserved bits must be 0 unless an extension uses them"
+            case 2:
+                return "the opcode must be 0, 1, 2, 8, 9 or 10"
+            case 3:
+                return "control frames must not be fragmented"
+            case 4:
+                return "a control frame must have at most 125 bytes of payload"
+            case 5:
+                return "a continuation frame must continue a message"
+            case 6:
+                return "a message must be complete before the next one begins"
+            case 7:
+                return "a client must mask every frame"
+            case 8:
+                return "a server must not mask its frames"
+            case 9:
+                return "a length must be written in the fewest bytes"
+            case 10:
+                return "the frame is longer than is allowed here"
+            case 11:
+                return "the message is longer than is allowed here"
+            case 12:
+                return "text must be UTF-8"
+            case 13:
+                return "a close frame must be empty or begin with a code"
+            case 14:
+                return "the close code must be one that may be sent"
+            case 15:
+                return "the reason in a close frame must be UTF-8"
+            case 16:
+                return "a compressed message must be a deflate stream"
+            case _:
+                return "there is no memory to decompress with"
+
+
+@fieldwise_init
+struct WsProtocolError(Copyable, Movable, Writable):
+    """The peer broke a rule; the connection ends with a close frame."""
+
+    var rule: WsRule
+    """The rule that was broken."""
+    var offset: Int
+    """Where, in bytes from the start of the peer's first frame; for a rule on
+    the content of a compressed message, the start of the frame."""
+
+    def close_code(self) -> Int:
+        """Gives the close code to answer with.
+
+        Returns:
+            The code.
+        """
+        return self.rule.close_code
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the rule and the place.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.rule.text(), " (byte ", self.offset)
+        writer.write(", close code ", self.rule.close_code, ")")

@@ -1,0 +1,162 @@
+"""The error of a WebSocket client."""
+
+from flare.http.client.error import ClientError
+from flare.net.error import NetworkError, NetworkErrorKind, Timeout
+from flare.sys.errno import OsError
+from flare.ws.core.close_code import CloseCode
+from flare.ws.core.handshake_error import HandshakeRule, WsHandshakeError
+from flare.ws.core.misuse import WsMisuse
+from flare.ws.core.protocol_error import WsProtocolError
+
+comptime WsClosed = NetworkErrorKind("WsClosed")
+"""The connection is closed; `WsError.close_code` says how."""
+comptime WsRefused = NetworkErrorKind("WsRefused")
+"""The server answered the handshake, but not with 101; `WsError.status` has
+what it answered."""
+comptime WsBadHandshake = NetworkErrorKind("WsBadHandshake")
+"""The server's handshake breaks a rule."""
+comptime WsProtocolBroken = NetworkErrorKind("WsProtocolBroken")
+"""A frame of the server breaks a rule; it was told so with a close frame."""
+comptime WsMisused = NetworkErrorKind("WsMisused")
+"""What was asked for cannot be sent, or a message is of another kind."""
+
+
+struct WsError(Copyable, Movable, Writable):
+    """A connection could not be opened, or a message not sent or received."""
+
+    var kind: NetworkErrorKind
+    """What went wrong: a kind of this file, of `flare.net`, or of the HTTP
+    client."""
+    var reason: String
+    """The cause in words, and what to do about it."""
+    var url: String
+    """Which connection, without user name and password."""
+    var close_code: Int
+    """The peer's code if `WsClosed`, or `CloseCode.ABNORMAL` if there was no
+    close frame; the code that was sent if `WsProtocolBroken`; else 0."""
+    var close_reason: String
+    """The peer's reason; often empty."""
+    var status: Int
+    """The status code if `WsRefused`; else 0."""
+
+    def __init__(out self, kind: NetworkErrorKind, var reason: String):
+        """Makes an error.
+
+        Args:
+            kind: What went wrong.
+            reason: The cause in words, and what to do about it.
+        """
+        self.kind = kind
+        self.reason = reason^
+        self.url = String()
+        self.close_code = 0
+        self.close_reason = String()
+        self.status = 0
+
+    @implicit
+    def __init__(out self, error: ClientError):
+        """Takes over a failure to open or use the connection.
+
+        Args:
+            error: What failed.
+        """
+        self = Self(error.kind, String(error.phase, ": ", error.reason))
+
+    @implicit
+    def __init__(out self, error: OsError):
+        """Takes over a failed system call.
+
+        Args:
+            error: What failed.
+        """
+        var network = NetworkError(error)
+        self = Self(network.kind, String(network))
+
+    @implicit
+    def __init__(out self, error: WsMisuse):
+        """Takes over what cannot be sent.
+
+        Args:
+            error: What was asked for.
+        """
+        var kind = materialize[WsMisused]()
+        if error == WsMisuse.CLOSED:
+            kind = materialize[WsClosed]()
+        self = Self(kind, String(error))
+
+    @implicit
+    def __init__(out self, error: WsHandshakeError):
+        """Takes over a handshake that failed.
+
+        Args:
+            error: Which rule was broken.
+        """
+        self = Self(materialize[WsBadHandshake](), String(error))
+        if error.rule == HandshakeRule.STATUS:
+            self.kind = materialize[WsRefused]()
+
+    @implicit
+    def __init__(out self, error: WsProtocolError):
+        """Takes over a frame that breaks a rule.
+
+        Args:
+            error: Which rule was broken.
+        """
+        self = Self(materialize[WsProtocolBroken](), String(error))
+        self.close_code = error.close_code()
+
+    @staticmethod
+    def closed(code: Int, reason: StringSpan) -> Self:
+        """Makes the error for a connection that the peer has closed.
+
+        Args:
+            code: Its close code, or `CloseCode.ABNORMAL`.
+            reason: Its reason.
+
+        Returns:
+            The error.
+        """
+        var text = String("the server closed the connection")
+        if code == CloseCode.ABNORMAL:
+            text.write(" without a close frame; open another one")
+        elif code == CloseCode.NO_STATUS:
+            text.write(" and gave no code")
+        else:
+            text.write(" with code ", code)
+        if reason.byte_length() > 0:
+            text.write(": ", reason)
+        var error = Self(materialize[WsClosed](), text^)
+        error.close_code = code
+        error.close_reason = String(reason)
+        return error^
+
+    @staticmethod
+    def timeout(operation: StaticString, timeout_ms: Int) -> Self:
+        """Makes the error for time that is over.
+
+        Args:
+            operation: What took so long.
+            timeout_ms: How long it had.
+
+        Returns:
+            The error.
+        """
+        return Self(
+            materialize[Timeout](),
+            String(
+                operation,
+                ": nothing within ",
+                timeout_ms,
+                " ms; allow more time, or give the peer up",
+            ),
+        )
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes URL, kind and cause.
+
+        Args:
+            writer: Where to.
+        """
+        if self.url.byte_length() > 0:
+            writer.write(self.url, ": ")
+        writer.write(self.kind, ": ", self.reason)

@@ -1,0 +1,249 @@
+"""A connection and its core: what a client does with calls that wait."""
+
+from flare.bytes.buffer import Buffer
+from flare.sys.deadline import Deadline
+from flare.ws.config import WsClientConfig
+from flare.ws.core.close_code import CloseCode
+from flare.ws.core.connection import WsConnection
+from flare.ws.core.mask import MaskingKey
+from flare.ws.core.misuse import WsMisuse
+from flare.ws.core.progress import WsProgress
+from flare.ws.core.role import Role
+from flare.ws.error import WsError, WsMisused
+from flare.ws.masking_keys import MaskingKeys
+from flare.ws.opening import Opened
+from flare.ws.wire import Wire
+
+comptime OUTPUT_KEEP_LEN_MAX = 262_144
+"""Room for outgoing messages that is kept from one to the next, in bytes."""
+
+
+comptime PONGS_LEN_MAX = 4_096
+"""Most octets of pongs that wait to be sent; further pings have to wait for the
+last one's (RFC 6455 section 5.5.3)."""
+
+comptime DROP_TIMEOUT_MS = 1_000
+"""How long a connection that is dropped unclosed waits for the server's close
+frame, in milliseconds; nobody is there to be told that it did not come."""
+
+
+struct WsLink(Movable):
+    """Feeds a core with what the wire brings, and sends what it writes."""
+
+    var core: WsConnection
+    """The protocol."""
+    var config: WsClientConfig
+    """Times and limits."""
+    var close_code: Int
+    """The peer's close code, or `CloseCode.ABNORMAL`."""
+    var close_reason: String
+    """The peer's reason."""
+    # None once it is closed.
+    var _wire: Optional[Wire]
+    var _url: String
+    var _input: Buffer
+    var _keys: MaskingKeys
+    var _was_closed_here: Bool
+
+    def __init__(
+        out self,
+        var opened: Opened,
+        var config: WsClientConfig,
+        var url: String,
+    ) raises WsError:
+        """Takes over a connection.
+
+        Args:
+            opened: The connection, after its handshake; its input is taken.
+            config: Times and limits.
+            url: Where it leads, for errors.
+
+        Raises:
+            WsError: If zlib is missing and compression was agreed on.
+        """
+        try:
+            self.core = WsConnection(
+                Role.CLIENT, config.limits(), opened.agreement.deflate
+            )
+        except error:
+            raise WsError(materialize[WsMisused](), String(error))
+        self.config = config^
+        self.close_code = CloseCode.ABNORMAL
+        self.close_reason = String()
+        self._url = url^
+        self._keys = MaskingKeys()
+        self._was_closed_here = False
+        self._input = Buffer()
+        swap(self._input, opened.input)
+        self._wire = opened^.take_wire()
+
+    def __deinit__(deinit self):
+        """Closes the connection, politely if that is quick."""
+        if self._wire:
+            var timeout_ms = max(self.config.close_timeout_ms, 0)
+            self.config.close_timeout_ms = min(timeout_ms, DROP_TIMEOUT_MS)
+            self.config.write_timeout_ms = self.config.close_timeout_ms
+            self.close_here(CloseCode.NORMAL)
+
+    def is_connected(self) -> Bool:
+        """Tells whether the connection has not been closed.
+
+        Returns:
+            False once it is.
+        """
+        return Bool(self._wire)
+
+    def key(mut self) raises WsError -> MaskingKey:
+        """Takes the masking key for a frame, if one can still be sent.
+
+        Returns:
+            The key.
+
+        Raises:
+            WsError: `WsClosed` if not.
+        """
+        if not self._wire:
+            raise self.closed_error()
+        try:
+            return self._keys.next()
+        except error:
+            raise self.named(WsError(error))
+
+    def payload(self) -> List[UInt8]:
+        """Copies the payload that `await_progress` told of.
+
+        Returns:
+            The octets.
+        """
+        return List[UInt8](self.core.payload(self._input))
+
+    def flush(mut self) raises WsError:
+        """Sends what the core has written.
+
+        Raises:
+            WsError: If the connection fails or the time is over.
+        """
+        var deadline = Deadline(self.config.write_timeout_ms)
+        try:
+            self._wire.value().send(self.core.output, self._input, deadline)
+        except error:
+            raise self.named(error^)
+        if self.core.output.capacity() > OUTPUT_KEEP_LEN_MAX:
+            self.core.output = Buffer()
+
+    def await_progress(mut self, by_frame: Bool) raises WsError -> WsProgress:
+        """Receives until there is something to tell; pings are answered.
+
+        Args:
+            by_frame: True to tell of each frame of a message.
+
+        Returns:
+            `MESSAGE` or `FRAME`, `PONG`, or `CLOSE`: the connection is then
+            closed.
+
+        Raises:
+            WsError: If the connection is closed or fails, the time is over, or
+                the peer breaks a rule.
+        """
+        if not self._wire:
+            raise self.closed_error()
+        var deadline = Deadline(self.config.read_timeout_ms)
+        while True:
+            var progress = self._advance(by_frame)
+            if progress == WsProgress.CLOSE:
+                self._note_close()
+                self._shut(CloseCode.NORMAL)
+                return progress
+            if progress == WsProgress.PING:
+                # Each of a few is answered, of a flood only the last.
+                if len(self.core.output) < PONGS_LEN_MAX:
+                    self.core.answer(self.key())
+                continue
+            if self.core.owes_answer():
+                self.core.answer(self.key())
+            if len(self.core.output) > 0:
+                self.flush()
+            if progress != WsProgress.NEEDS_OCTETS:
+                return progress
+            self._receive(deadline)
+
+    def close_here(mut self, code: Int):
+        """Closes the connection, as the program wishes.
+
+        Args:
+            code: The close code, if no close frame was sent yet.
+        """
+        if self._wire:
+            self._was_closed_here = True
+            self._shut(code)
+
+    def _shut(mut self, code: Int):
+        """Ends both directions, and gives the peer time for its part."""
+        try:
+            self._say_goodbye(code)
+        except:
+            # The connection goes in any case.
+            pass
+        self._wire = None
+
+    def closed_error(self) -> WsError:
+        """Makes the error for a call on a closed connection.
+
+        Returns:
+            The error, of the kind `WsClosed`.
+        """
+        if self._was_closed_here:
+            return self.named(WsError(WsMisuse.CLOSED))
+        return self.named(WsError.closed(self.close_code, self.close_reason))
+
+    def named(self, var error: WsError) -> WsError:
+        """Completes an error.
+
+        Args:
+            error: The error.
+
+        Returns:
+            It, with the connection's URL.
+        """
+        error.url = self._url
+        return error^
+
+    def _advance(mut self, by_frame: Bool) raises WsError -> WsProgress:
+        try:
+            return self.core.advance(self._input, by_frame)
+        except error:
+            self.core.fail(error, self.key())
+            self._shut(error.close_code())
+            raise self.named(WsError(error))
+
+    def _receive(mut self, deadline: Deadline) raises WsError:
+        var count: Int
+        try:
+            count = self._wire.value().receive(self._input, deadline)
+        except error:
+            raise self.named(error^)
+        if count == 0:
+            self._wire = None
+            raise self.closed_error()
+
+    def _note_close(mut self):
+        self.close_code = self.core.receiver.close_code
+        self.close_reason = String(
+            unsafe_from_utf8=self.core.payload(self._input)
+        )
+
+    def _say_goodbye(mut self, code: Int) raises WsError:
+        if self.core.owes_answer():
+            self.core.answer(self.key())
+        if self.core.state.may_send():
+            self.core.send_close(code, "", self.key())
+        self.flush()
+        # RFC 6455 section 7.1.1: the server closes the connection first, and
+        # octets left unread here would make the kernel reset it.
+        var deadline = Deadline(self.config.close_timeout_ms)
+        while True:
+            var progress = self.core.advance(self._input)
+            if progress == WsProgress.CLOSE:
+                self._note_close()
+            elif progress == WsProgress.NEEDS_OCTETS:
+                self._receive(deadline)

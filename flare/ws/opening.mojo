@@ -1,0 +1,327 @@
+"""Opening a WebSocket connection: the way there, and the handshake."""
+
+from flare.bytes.buffer import Buffer
+from flare.compress.content_coding import is_available
+from flare.http.client.connection import ClientConnection
+from flare.http.client.endpoint import Endpoint
+from flare.http.client.error import BadUrl, ClientError, Phase
+from flare.http.client.proxy import Proxy, credentials_of
+from flare.http.client.request_url import parse_request_url
+from flare.http.client.response_builder import copy_fields
+from flare.http.client.transport import Transport
+from flare.http.client.tunnel import Tunnel
+from flare.http.h1.limits import HeadLimits
+from flare.http.h1.request_writer import (
+    RequestFraming,
+    RequestStart,
+    write_request_head,
+)
+from flare.http.h1.response_exchange import ResponseExchange
+from flare.http.h1.response_progress import ResponseProgress
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.method import Method
+from flare.http.message.url import Url
+from flare.net.error import NetworkError
+from flare.net.raw_socket import RawSocket
+from flare.sys.deadline import Deadline
+from flare.sys.errno import EAGAIN, OsError
+from flare.sys.poll import POLL_READ, POLL_WRITE, wait_for
+from flare.sys.random import fill_random
+from flare.tcp.stream import TcpStream
+from flare.tls.client_context import TlsClientContext
+from flare.tls.session import TlsSession
+from flare.ws.config import WsClientConfig
+from flare.ws.core.client_handshake import ClientHandshake
+from flare.ws.core.handshake_fields import KEY_LEN, WsAgreement
+from flare.ws.error import WsError, WsMisused
+from flare.ws.wire import READ_LEN, Wire
+
+comptime _HEAD_LIMITS = HeadLimits(8_192, 32_768, 200)
+
+
+struct Opened(Movable):
+    """A connection after its handshake."""
+
+    var wire: Wire
+    """The connection."""
+    var input: Buffer
+    """Frames that came right behind the response."""
+    var agreement: WsAgreement
+    """What was agreed on."""
+    var headers: HeaderMap
+    """The response's fields."""
+
+    def __init__(
+        out self,
+        var wire: Wire,
+        var input: Buffer,
+        var agreement: WsAgreement,
+        var headers: HeaderMap,
+    ):
+        """Joins what a handshake leaves.
+
+        Args:
+            wire: The connection.
+            input: Frames that have come already.
+            agreement: What was agreed on.
+            headers: The response's fields.
+        """
+        self.wire = wire^
+        self.input = input^
+        self.agreement = agreement^
+        self.headers = headers^
+
+    def take_wire(deinit self) -> Wire:
+        """Takes the connection out.
+
+        Returns:
+            The connection.
+        """
+        return self.wire^
+
+
+def open_websocket(
+    url: Url, config: WsClientConfig, deadline: Deadline
+) raises WsError -> Opened:
+    """Connects and shakes hands.
+
+    Args:
+        url: Where to; see `parse_websocket_url`.
+        config: Offers and limits.
+        deadline: When all of it has to be over.
+
+    Returns:
+        The connection.
+
+    Raises:
+        WsError: If the host cannot be reached, or refuses.
+    """
+    var wire = Wire(_connect(url, config, deadline))
+    var handshake = _handshake(config)
+    var output = Buffer()
+    _write_request(output, url, config, handshake)
+    var exchange = ResponseExchange(READ_LEN)
+    wire.send(output, exchange.input, deadline)
+    return _read_response(wire^, exchange^, handshake, deadline)
+
+
+def parse_websocket_url(text: StringSpan) raises WsError -> Url:
+    """Reads the URL of a WebSocket server.
+
+    Source: RFC 6455 section 3.
+
+    Args:
+        text: Such as `wss://example.com/chat`.
+
+    Returns:
+        The URL.
+
+    Raises:
+        WsError: If the scheme is not `ws` or `wss`, or there is a fragment.
+    """
+    var url = _parse(text)
+    var protocol = url.protocol()
+    if not (protocol == "ws:" or protocol == "wss:"):
+        raise _bad_url("the scheme must be ws or wss")
+    if url.hash().byte_length() > 0:
+        raise _bad_url("a WebSocket URL has no fragment; write %23 for #")
+    return url^
+
+
+def _parse(text: StringSpan) raises WsError -> Url:
+    try:
+        return parse_request_url(text)
+    except error:
+        raise WsError(error)
+
+
+def _bad_url(var reason: String) -> WsError:
+    return WsError(materialize[BadUrl](), reason^)
+
+
+def _connect(
+    url: Url, config: WsClientConfig, deadline: Deadline
+) raises ClientError -> ClientConnection:
+    """Opens the way to the server: TCP, a tunnel, TLS."""
+    var host = url.hostname()
+    if host.startswith("["):
+        host = host.removeprefix("[").removesuffix("]")
+    var endpoint = Endpoint(String(host), url.port_number())
+    endpoint.is_tls = url.protocol() == "wss:"
+    var session = Optional[TlsSession]()
+    if endpoint.is_tls:
+        # A bad name is refused before anything is sent.
+        session = _session(config, endpoint.host)
+    var proxy = config.proxy.choose(endpoint)
+    var host_name = proxy.value().host if proxy else endpoint.host
+    var port = proxy.value().port if proxy else endpoint.port
+    var socket = _open_socket(host_name, port, deadline)
+    var connection = ClientConnection(Transport(socket^), endpoint^)
+    if proxy:
+        # RFC 6455 section 4.1: a tunnel for ws as well as for wss.
+        _open_tunnel(connection, proxy.value(), deadline)
+    if session:
+        connection.transport.begin_tls(session.take())
+        _shake_hands(connection, deadline)
+    return connection^
+
+
+def _open_socket(
+    host: String, port: UInt16, deadline: Deadline
+) raises ClientError -> RawSocket:
+    try:
+        return TcpStream.connect(host, port, deadline.left_ms()).take_socket()
+    except error:
+        raise ClientError(materialize[Phase.CONNECT](), error)
+
+
+def _open_tunnel(
+    mut connection: ClientConnection, proxy: Proxy, deadline: Deadline
+) raises ClientError:
+    var tunnel = Tunnel(connection.endpoint, proxy)
+    while not tunnel.advance(connection, materialize[_HEAD_LIMITS]()):
+        var wanted = POLL_READ
+        if tunnel.attempt.wants_write():
+            wanted |= POLL_WRITE
+        _wait(connection, wanted, materialize[Phase.PROXY](), deadline)
+
+
+def _shake_hands(
+    mut connection: ClientConnection, deadline: Deadline
+) raises ClientError:
+    """Goes through the TLS handshake."""
+    while True:
+        var result = connection.transport.shake_hands()
+        if result == 0:
+            return
+        if result != -EAGAIN:
+            raise connection.transport.failure(
+                materialize[Phase.TLS](),
+                result,
+                "TLS handshake",
+                connection.endpoint.host,
+            )
+        var wanted = POLL_READ
+        if connection.transport.wants_write():
+            wanted = POLL_WRITE
+        _wait(connection, wanted, materialize[Phase.TLS](), deadline)
+
+
+def _wait(
+    connection: ClientConnection,
+    wanted: Int16,
+    phase: Phase,
+    deadline: Deadline,
+) raises ClientError:
+    var ready = wait_for(connection.transport.number(), wanted, deadline)
+    if ready == 0:
+        raise ClientError.timeout(phase, deadline.timeout_ms)
+    if ready < 0:
+        raise ClientError(phase, NetworkError(OsError("poll", -ready)))
+
+
+def _session(
+    config: WsClientConfig, host: String
+) raises ClientError -> TlsSession:
+    try:
+        return TlsClientContext(config.tls).session(host)
+    except error:
+        raise ClientError(materialize[Phase.TLS](), error)
+
+
+def _handshake(config: WsClientConfig) raises WsError -> ClientHandshake:
+    var nonce = Array[UInt8, KEY_LEN](fill=0)
+    try:
+        fill_random(Span(nonce))
+    except error:
+        raise WsError(error)
+    var handshake = ClientHandshake(Span(nonce))
+    handshake.subprotocols = config.subprotocols.copy()
+    if config.compression and is_available("deflate"):
+        handshake.deflate = config.compression
+    return handshake^
+
+
+def _write_request(
+    mut output: Buffer,
+    url: Url,
+    config: WsClientConfig,
+    handshake: ClientHandshake,
+) raises WsError:
+    var headers = config.headers.copy()
+    try:
+        var credentials = credentials_of(url)
+        if credentials and "authorization" not in headers:
+            headers.set("Authorization", credentials.field_value())
+        handshake.add_fields(headers)
+    except error:
+        raise WsError(materialize[WsMisused](), String(error))
+    try:
+        write_request_head(
+            output,
+            RequestStart("GET", url.request_target(), url.host(), 1),
+            headers,
+            HeaderMap(),
+            RequestFraming.none(),
+        )
+    except error:
+        raise WsError(materialize[WsMisused](), String(error))
+
+
+def _read_response(
+    var wire: Wire,
+    var exchange: ResponseExchange,
+    handshake: ClientHandshake,
+    deadline: Deadline,
+) raises WsError -> Opened:
+    _begin(exchange)
+    while True:
+        var progress = _advance(exchange)
+        if progress == ResponseProgress.HEAD_READY:
+            break
+        if progress == ResponseProgress.NEEDS_OCTETS:
+            if wire.receive(exchange.input, deadline) == 0:
+                exchange.close_input()
+    var headers = HeaderMap()
+    copy_fields(exchange.fields(), headers)
+    var agreement = _check(exchange, handshake)
+    # Drops the head; what is left are frames.
+    _ = _advance(exchange)
+    var input = Buffer()
+    swap(input, exchange.input)
+    return Opened(wire^, input^, agreement^, headers^)
+
+
+def _begin(mut exchange: ResponseExchange) raises WsError:
+    try:
+        exchange.begin(Method.GET, expects_switching=True)
+    except error:
+        raise _response_error(
+            ClientError(materialize[Phase.READ_HEAD](), error)
+        )
+
+
+def _advance(
+    mut exchange: ResponseExchange,
+) raises WsError -> ResponseProgress:
+    try:
+        return exchange.advance(materialize[_HEAD_LIMITS]())
+    except error:
+        raise _response_error(
+            ClientError(materialize[Phase.READ_HEAD](), error)
+        )
+
+
+def _response_error(error: ClientError) -> WsError:
+    return WsError(error)
+
+
+def _check(
+    exchange: ResponseExchange, handshake: ClientHandshake
+) raises WsError -> WsAgreement:
+    try:
+        return handshake.check(exchange.head.status, exchange.fields())
+    except error:
+        var failure = WsError(error)
+        failure.status = exchange.head.status
+        raise failure^

@@ -1,0 +1,150 @@
+"""A connection's octets, with calls that wait until a deadline."""
+
+from flare.bytes.buffer import Buffer
+from flare.http.client.connection import ClientConnection
+from flare.http.client.error import ClientError, Phase
+from flare.net.error import NetworkError
+from flare.sys.deadline import Deadline
+from flare.sys.errno import EAGAIN, EINTR, OsError
+from flare.sys.poll import (
+    POLL_READ,
+    POLL_WRITE,
+    PollEntry,
+    poll_descriptors,
+)
+from flare.ws.error import WsError
+
+comptime READ_LEN = 65_536
+"""Room for one read, in bytes."""
+
+comptime READ_AHEAD_LEN_MAX = 1 << 20
+"""Most octets that are read while a write waits, in bytes.
+
+A server that waits for its own messages to be read would otherwise never read
+ours.
+"""
+
+
+struct Wire(Movable):
+    """A connected transport; it is closed when its owner goes."""
+
+    var _connection: ClientConnection
+
+    def __init__(out self, var connection: ClientConnection):
+        """Takes a connection.
+
+        Args:
+            connection: The connection, with TLS established if it has any.
+        """
+        self._connection = connection^
+
+    def receive(
+        mut self, mut input: Buffer, deadline: Deadline
+    ) raises WsError -> Int:
+        """Reads what is there, waiting for the first octet.
+
+        Args:
+            input: Where to.
+            deadline: When to give up.
+
+        Returns:
+            How many octets; 0 at the end of the stream.
+
+        Raises:
+            WsError: If the connection fails or the time is over.
+        """
+        while True:
+            var count = self._read(input)
+            if count >= 0:
+                return count
+            if self._wait(POLL_READ, deadline) == 0:
+                raise WsError.timeout("receive", deadline.timeout_ms)
+
+    def send(
+        mut self, mut output: Buffer, mut input: Buffer, deadline: Deadline
+    ) raises WsError:
+        """Sends all that is in a buffer, and reads meanwhile.
+
+        Args:
+            output: What to send; what was sent is consumed.
+            input: Gets what arrives while the peer takes nothing.
+            deadline: When to give up.
+
+        Raises:
+            WsError: If the connection fails or the time is over; the rest is
+                still in `output`.
+        """
+        while True:
+            var count = self._write(output)
+            if count == 0:
+                return
+            var wanted = POLL_WRITE
+            if len(input) < READ_AHEAD_LEN_MAX:
+                wanted |= POLL_READ
+            var found = self._wait(wanted, deadline)
+            if found == 0:
+                raise WsError.timeout("send", deadline.timeout_ms)
+            if (found & POLL_READ) != 0 and self._read(input) == 0:
+                # The end is met again when it is read; a peer may end its
+                # direction and go on reading.
+                _ = self._wait(POLL_WRITE, deadline)
+
+    def _write(mut self, mut output: Buffer) raises WsError -> Int:
+        """Sends; gives 0 once all has left, or a negative errno to wait."""
+        while len(output) > 0:
+            var count = self._connection.transport.send(output.span())
+            if count >= 0:
+                output.consume(count)
+            elif count == -EAGAIN:
+                return count
+            elif count != -EINTR:
+                raise self._failure(materialize[Phase.WRITE](), count, "write")
+        var flushed = self._connection.transport.flush()
+        if flushed < 0 and flushed != -EAGAIN:
+            raise self._failure(materialize[Phase.WRITE](), flushed, "write")
+        return flushed
+
+    def _read(mut self, mut input: Buffer) raises WsError -> Int:
+        """Reads once; gives a negative errno to wait."""
+        input.reserve(READ_LEN)
+        while True:
+            var count = self._connection.transport.receive(input.room())
+            if count > 0:
+                input.commit(count)
+            if count >= 0 or count == -EAGAIN:
+                return count
+            if count != -EINTR:
+                raise self._failure(
+                    materialize[Phase.READ_BODY](), count, "read"
+                )
+
+    def _wait(self, wanted: Int16, deadline: Deadline) raises WsError -> Int16:
+        """Waits; gives what is ready, with errors as readable, or 0."""
+        ref transport = self._connection.transport
+        if (wanted & POLL_READ) != 0 and transport.has_buffered():
+            return POLL_READ
+        var all = wanted
+        if transport.wants_write():
+            all |= POLL_WRITE
+        var entries = Array[PollEntry, 1](
+            fill=PollEntry(transport.number(), all, 0)
+        )
+        while True:
+            var result = poll_descriptors(Span(entries), deadline.left_ms())
+            if result == -EINTR:
+                continue
+            if result < 0:
+                raise WsError(OsError("poll", -result))
+            if result == 0:
+                return 0
+            var known = entries[0].found & (POLL_READ | POLL_WRITE)
+            return known if known != 0 else wanted
+
+    def _failure(
+        self, phase: Phase, number: Int, operation: StaticString
+    ) -> WsError:
+        return WsError(
+            self._connection.transport.failure(
+                phase, number, operation, self._connection.endpoint.name()
+            )
+        )

@@ -1,0 +1,202 @@
+"""A WebSocket client that does what it is told: a JSON object a line on
+standard input, one a line on standard output."""
+
+from flare.http.client.no_proxy import NoProxy
+from flare.http.client.proxy import Proxy, ProxySettings
+from flare.json import JsonValue, JsonWriter, parse
+from flare.tls.config import TlsConfig
+from flare.ws import (
+    DeflateAgreement,
+    Opcode,
+    WsClient,
+    WsClientConfig,
+    WsError,
+    WsFrame,
+)
+
+
+def _text(command: JsonValue, name: String) raises -> String:
+    if not command.contains(name):
+        return ""
+    return command[name].string_value()
+
+
+def _number(command: JsonValue, name: String, default: Int) raises -> Int:
+    if not command.contains(name):
+        return default
+    return command[name].int_value()
+
+
+def _config(command: JsonValue) raises -> WsClientConfig:
+    var config = WsClientConfig()
+    config.connect_timeout_ms = _number(command, "connect_timeout_ms", 5_000)
+    config.read_timeout_ms = _number(command, "read_timeout_ms", 5_000)
+    config.write_timeout_ms = _number(command, "write_timeout_ms", 5_000)
+    config.close_timeout_ms = _number(command, "close_timeout_ms", 2_000)
+    config.max_frame_size = _number(command, "max_frame_size", 16 << 20)
+    config.max_message_size = _number(command, "max_message_size", 16 << 20)
+    if command.contains("headers"):
+        for member in command["headers"].members():
+            config.headers.set(member.name, member.value.string_value())
+    if command.contains("subprotocols"):
+        for element in command["subprotocols"].elements():
+            config.subprotocols.append(element.string_value())
+    if command.contains("window_bits"):
+        var bits = command["window_bits"].int_value()
+        config.compression = DeflateAgreement(True, True, bits, bits)
+    if _number(command, "compresses", 1) == 0:
+        config.compression = None
+    if command.contains("ca_file"):
+        config.tls = TlsConfig(ca_file=command["ca_file"].string_value())
+    if command.contains("proxy"):
+        config.proxy = ProxySettings(
+            Proxy(command["proxy"].string_value()),
+            NoProxy(_text(command, "no_proxy")),
+        )
+    return config^
+
+
+def _write_error(error: WsError, mut answer: JsonWriter) raises:
+    answer.key("kind")
+    answer.value(String(error.kind))
+    answer.key("close_code")
+    answer.value(error.close_code)
+    answer.key("close_reason")
+    answer.value(error.close_reason)
+    answer.key("status")
+    answer.value(error.status)
+    answer.key("error")
+    answer.value(String(error))
+
+
+def _write_frame(frame: WsFrame, mut answer: JsonWriter) raises:
+    answer.key("opcode")
+    answer.value(String(frame.opcode))
+    answer.key("is_final")
+    answer.value(frame.is_final)
+    answer.key("close_code")
+    answer.value(frame.close_code)
+    answer.key("text")
+    answer.value(frame.text_payload())
+
+
+def _talk(
+    mut ws: WsClient, command: JsonValue, mut answer: JsonWriter
+) raises WsError:
+    """Does one thing with an open connection."""
+    var order: String
+    var text: String
+    var count: Int
+    var code: Int
+    try:
+        order = _text(command, "do")
+        text = _text(command, "text")
+        count = _number(command, "count", 1)
+        code = _number(command, "code", 1000)
+    except:
+        return
+    if order == "send":
+        for _ in range(count):
+            ws.send_text(text)
+    elif order == "send_binary":
+        var octets = List[UInt8](length=count, fill=0xFE)
+        ws.send_binary(Span(octets))
+    elif order == "fragment":
+        var opcode = Opcode.TEXT if code == 1 else Opcode.CONTINUATION
+        ws.send_fragment(opcode, text.as_bytes(), count == 1)
+    elif order == "ping":
+        ws.ping(text)
+    elif order == "close":
+        ws.close(code, text)
+    elif order == "recv":
+        var message = ws.recv_message()
+        _note(message.is_text, len(message), answer)
+        if message.is_text:
+            _note_text(message.as_text(), answer)
+    elif order == "frame":
+        var frame = ws.recv()
+        _note_frame(frame, answer)
+
+
+def _note(is_text: Bool, length: Int, mut answer: JsonWriter):
+    try:
+        answer.key("is_text")
+        answer.value(is_text)
+        answer.key("length")
+        answer.value(length)
+    except:
+        return
+
+
+def _note_text(text: String, mut answer: JsonWriter):
+    try:
+        answer.key("text")
+        answer.value(text)
+    except:
+        return
+
+
+def _note_frame(frame: WsFrame, mut answer: JsonWriter):
+    try:
+        _write_frame(frame, answer)
+    except:
+        return
+
+
+def _connect(
+    command: JsonValue, mut answer: JsonWriter
+) raises -> Optional[WsClient]:
+    var config = _config(command)
+    var url = _text(command, "url")
+    var ws = Optional[WsClient]()
+    var failure = Optional[WsError]()
+    try:
+        ws = WsClient.connect(url, config^)
+    except error:
+        failure = error^
+    if failure:
+        _write_error(failure.value(), answer)
+        return None
+    answer.key("subprotocol")
+    answer.value(ws.value().subprotocol)
+    answer.key("server")
+    var server = ws.value().headers.get("server")
+    answer.value(String(server.value()) if server else "")
+    return ws^
+
+
+def _answer(
+    mut ws: Optional[WsClient], command: JsonValue, mut answer: JsonWriter
+) raises:
+    if _text(command, "do") == "connect":
+        ws = _connect(command, answer)
+        return
+    if not ws:
+        return
+    if _text(command, "do") == "drop":
+        ws = None
+        return
+    try:
+        _talk(ws.value(), command, answer)
+    except error:
+        _write_error(error, answer)
+    answer.key("is_open")
+    answer.value(ws.value().is_open())
+    answer.key("closed_with")
+    answer.value(ws.value().close_code())
+
+
+def main() raises:
+    """Obeys until the input ends."""
+    var ws = Optional[WsClient]()
+    while True:
+        var line: String
+        try:
+            line = input()
+        except:
+            return
+        var answer = JsonWriter()
+        answer.begin_object()
+        _answer(ws, parse(line), answer)
+        answer.end_object()
+        print(answer^.finish(), flush=True)
