@@ -2,7 +2,8 @@
 
 from flare.http.message.method import Method
 from flare.http.message.method_registry import METHOD_COUNT, method_name
-from flare.http.message.response import Response
+from flare.http.message.request import Request
+from flare.http.message.response import Response, not_found
 
 
 def with_allow(var response: Response, allowed: UInt64) raises -> Response:
@@ -30,3 +31,27 @@ def with_allow(var response: Response, allowed: UInt64) raises -> Response:
             names += method_name(number)
     response.headers.set("Allow", names)
     return response^
+
+
+def answer_without_route(req: Request, allowed: UInt64) raises -> Response:
+    """Answers a request for which no route is registered.
+
+    Args:
+        req: The request.
+        allowed: A bit for each method that has a route for the path.
+
+    Returns:
+        404, 405, 501 or an answer to OPTIONS (RFC 9110 section 9.3.7).
+
+    Raises:
+        HeaderError: Never, since method names are tokens.
+    """
+    if req.method == Method.OPTIONS and req.path == "*":
+        return with_allow(Response(204), UInt64.MAX)
+    if allowed == 0:
+        return not_found(req.path)
+    if req.method == Method.OPTIONS:
+        return with_allow(Response(204), allowed)
+    if req.method == Method.OTHER:
+        return Response(501)
+    return with_allow(Response(405), allowed)

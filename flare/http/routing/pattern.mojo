@@ -142,3 +142,52 @@ def _is_name(name: StringSpan) -> Bool:
 
 def _error(pattern: StringSpan, reason: StringSpan) -> RouteError:
     return RouteError(String("'", pattern, "': ", reason))
+
+
+def conflict_error(pattern: StringSpan, standing: StringSpan) -> RouteError:
+    """Makes the error for a route that conflicts with another.
+
+    Args:
+        pattern: Its pattern.
+        standing: The other's, which stands already.
+
+    Returns:
+        The error, naming both.
+    """
+    return RouteError(
+        String(
+            "'",
+            pattern,
+            "' matches the same paths as '",
+            standing,
+            "', which is registered for the same method",
+        )
+    )
+
+
+def check_prefix(prefix: StringSpan) raises RouteError:
+    """Checks a prefix that routes are mounted below.
+
+    Args:
+        prefix: Begins with `/` and does not end with it.
+
+    Raises:
+        RouteError: If it is malformed.
+    """
+    if prefix.byte_length() < 2 or prefix.endswith("/"):
+        raise RouteError(String("mount '", prefix, "': write it as '/prefix'"))
+
+
+def mounted_pattern(prefix: StringSpan, pattern: StringSpan) -> String:
+    """Puts a pattern below a prefix.
+
+    Args:
+        prefix: The prefix.
+        pattern: The pattern; `/` answers the prefix itself.
+
+    Returns:
+        The whole pattern.
+    """
+    if pattern == "/":
+        return String(prefix)
+    return String(prefix, pattern)

@@ -6,16 +6,23 @@ from flare.http.message.response import (
     Response,
     bad_request,
     internal_error,
-    not_found,
 )
-from flare.http.routing.allow import with_allow
+from flare.http.routing.allow import answer_without_route
 from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.capturing import capture
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
 from flare.http.routing.operation import Operation
-from flare.http.routing.pattern import RouteError, param_names
+from flare.http.routing.pattern import (
+    RouteError,
+    check_prefix,
+    conflict_error,
+    mounted_pattern,
+    param_names,
+)
 from flare.http.routing.route import Route
 from flare.http.routing.route_tree import ANY_METHOD, RouteMatch, RouteTree
+from flare.http.routing.ws_handler import WsConfig, WsHandler
+from flare.http.routing.ws_route import WsRoute
 
 
 struct Router(Handler):
@@ -249,6 +256,24 @@ struct Router(Handler):
         """
         self._add(ANY_METHOD, pattern, handler^, max_body_size, may_block)
 
+    def ws(
+        mut self,
+        pattern: StringSpan,
+        var handler: Some[WsHandler],
+        var config: WsConfig = WsConfig(),
+    ) raises:
+        """Registers a handler for WebSocket connections (RFC 6455).
+
+        Args:
+            pattern: The pattern.
+            handler: Answers messages.
+            config: What is allowed.
+
+        Raises:
+            Error: If pattern or configuration make no sense.
+        """
+        self.get(pattern, WsRoute(handler^, config^))
+
     def fallback(mut self, var handler: AnyHandler):
         """Sets what answers paths without a route, in place of 404.
 
@@ -269,16 +294,10 @@ struct Router(Handler):
         Raises:
             RouteError: If the prefix is malformed, or a route conflicts.
         """
-        if prefix.byte_length() < 2 or prefix.endswith("/"):
-            raise RouteError(
-                String("mount '", prefix, "': write it as '/prefix'")
-            )
+        check_prefix(prefix)
         while len(router._routes) > 0:
             var route = router._routes.pop(0)
-            # A route of "/" answers the prefix itself.
-            var pattern = String(prefix)
-            if route.pattern != "/":
-                pattern += route.pattern
+            var pattern = mounted_pattern(prefix, route.pattern)
             var method = route.method
             var limit = route.max_body_size
             var blocks = route.may_block
@@ -295,14 +314,8 @@ struct Router(Handler):
         var names = param_names(pattern)
         var standing = self._tree.add(method, pattern, len(self._routes))
         if standing:
-            raise RouteError(
-                String(
-                    "'",
-                    pattern,
-                    "' matches the same paths as '",
-                    self._routes[standing.value()].pattern,
-                    "', which is registered for the same method",
-                )
+            raise conflict_error(
+                pattern, self._routes[standing.value()].pattern
             )
         self._routes.append(
             Route(method, pattern, names^, handler^, max_body_size, may_block)
@@ -342,17 +355,9 @@ struct Router(Handler):
             return bad_request(String(error))
         if found.route >= 0:
             return self._routes[found.route].handler.serve(req)
-        if req.method == Method.OPTIONS and req.path == "*":
-            return with_allow(Response(204), UInt64.MAX)
-        if found.allowed == 0:
-            if self._fallback:
-                return self._fallback.value().serve(req)
-            return not_found(req.path)
-        if req.method == Method.OPTIONS:
-            return with_allow(Response(204), found.allowed)
-        if req.method == Method.OTHER:
-            return Response(501)
-        return with_allow(Response(405), found.allowed)
+        if found.allowed == 0 and self._fallback and not (req.path == "*"):
+            return self._fallback.value().serve(req)
+        return answer_without_route(req, found.allowed)
 
     def max_body_size(self, req: Request) -> Int:
         """Gives the limit of the request's route.
@@ -364,14 +369,11 @@ struct Router(Handler):
             Bytes, or `DEFAULT_BODY_LIMIT`.
         """
         var found = self._find(req)
-        if found.route < 0:
-            if found.allowed == 0 and self._fallback:
-                return self._fallback.value().max_body_size(req)
-            return DEFAULT_BODY_LIMIT
-        ref route = self._routes[found.route]
-        if route.max_body_size != DEFAULT_BODY_LIMIT:
-            return route.max_body_size
-        return route.handler.max_body_size(req)
+        if found.route >= 0:
+            return self._routes[found.route].body_limit(req)
+        if found.allowed == 0 and self._fallback:
+            return self._fallback.value().max_body_size(req)
+        return DEFAULT_BODY_LIMIT
 
     def may_block(self, req: Request) -> Bool:
         """Asks the request's route whether it may take long.
@@ -386,8 +388,7 @@ struct Router(Handler):
         if found.route < 0:
             var falls_back = found.allowed == 0 and Bool(self._fallback)
             return falls_back and self._fallback.value().may_block(req)
-        ref route = self._routes[found.route]
-        return route.may_block and route.handler.may_block(req)
+        return self._routes[found.route].blocks(req)
 
     def _find(self, req: Request) -> RouteMatch:
         """Finds the route of a request; none for a malformed path."""

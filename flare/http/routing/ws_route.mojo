@@ -1,0 +1,155 @@
+"""A handler that turns requests into WebSocket connections."""
+
+from flare.bytes.ascii import equals_ignore_case
+from flare.http.message.body import Body
+from flare.http.message.request import Request
+from flare.http.message.response import Response, TEXT_PLAIN, forbidden
+from flare.http.routing.handler import Handler
+from flare.http.routing.ws_handler import WsConfig, WsHandler
+from flare.http.routing.ws_sender import WsOutbox, WsSender
+from flare.http.routing.ws_session import WsSession
+from flare.ws.core.connection import WsConnection
+from flare.ws.core.handshake_error import WsHandshakeError
+from flare.ws.core.handshake_fields import WS_VERSION
+from flare.ws.core.limits import WsLimits
+from flare.ws.core.role import Role
+from flare.ws.core.server_handshake import ServerHandshake, WsAcceptance
+from std.atomic import Atomic
+from std.memory import ArcPointer
+
+
+struct WsRoute[H: WsHandler](Handler):
+    """Answers the opening handshake (RFC 6455 section 4.2), then messages.
+
+    Parameters:
+        H: The handler's type.
+    """
+
+    var _handler: ArcPointer[Self.H]
+    var _config: ArcPointer[WsConfig]
+    var _handshake: ServerHandshake
+    var _next_id: ArcPointer[Atomic[UInt64]]
+
+    def __init__(
+        out self, var handler: Self.H, var config: WsConfig = WsConfig()
+    ) raises:
+        """Makes a route.
+
+        Args:
+            handler: Answers messages.
+            config: What is allowed.
+
+        Raises:
+            Error: If the configuration makes no sense.
+        """
+        config.check()
+        self._handshake = ServerHandshake(
+            config.subprotocols.copy(), config.compression
+        )
+        self._handler = ArcPointer(handler^)
+        self._config = ArcPointer(config^)
+        self._next_id = ArcPointer(Atomic[UInt64](1))
+
+    def may_block(self, req: Request) -> Bool:
+        """Tells that a handshake takes no time.
+
+        Args:
+            req: The request.
+
+        Returns:
+            False.
+        """
+        return False
+
+    def serve(self, req: Request) raises -> Response:
+        """Answers a handshake.
+
+        Args:
+            req: The request.
+
+        Returns:
+            101 and a conversation, or why not.
+
+        Raises:
+            Error: What the handler raises in `on_open`.
+        """
+        if not self._lets_in(req):
+            return forbidden(
+                "this Origin may not connect; see WsConfig.origins\n"
+            )
+        var acceptance: WsAcceptance
+        try:
+            acceptance = self._handshake.accept(
+                req.method, req.version.minor, req.headers
+            )
+        except error:
+            return _refusal(error)
+        return self._accept(req, acceptance)
+
+    def _accept(
+        self, req: Request, acceptance: WsAcceptance
+    ) raises -> Response:
+        ref config = self._config[]
+        var core = WsConnection(
+            Role.SERVER,
+            WsLimits(config.max_frame_size, config.max_message_size),
+            acceptance.agreement.deflate,
+        )
+        var box = ArcPointer(
+            WsOutbox(
+                self._next_id[].fetch_add(1),
+                config.max_queue_size,
+                config.cuts_slow_clients,
+            )
+        )
+        self._handler[].on_open(req, WsSender(box.copy()))
+        var response = Response(
+            101,
+            Body.conversing(
+                WsSession(self._handler, core^, box^, self._config)
+            ),
+        )
+        response.headers.set("Upgrade", "websocket")
+        response.headers.set("Connection", "Upgrade")
+        response.headers.set("Sec-WebSocket-Accept", acceptance.accept)
+        if acceptance.agreement.subprotocol.byte_length() > 0:
+            response.headers.set(
+                "Sec-WebSocket-Protocol", acceptance.agreement.subprotocol
+            )
+        if acceptance.agreement.deflate:
+            response.headers.set(
+                "Sec-WebSocket-Extensions",
+                String(acceptance.agreement.deflate.value()),
+            )
+        return response^
+
+    def _lets_in(self, req: Request) -> Bool:
+        """Tells whether a page of this origin may connect (RFC 6455 10.2)."""
+        var origin = req.headers.get("origin")
+        if not origin:
+            return True
+        ref origins = self._config[].origins
+        for index in range(len(origins)):
+            if origins[index] == "*" or origins[index] == origin.value():
+                return True
+        if len(origins) > 0:
+            return False
+        var text = origin.value()
+        var start = text.find("://")
+        if start < 0:
+            return False
+        return equals_ignore_case(
+            text.as_bytes()[start + 3 :], req.host().as_bytes()
+        )
+
+
+def _refusal(error: WsHandshakeError) raises -> Response:
+    var response = Response(
+        error.status(), String(error, "\n"), content_type=TEXT_PLAIN
+    )
+    if error.status() == 426:
+        response.headers.set("Upgrade", "websocket")
+        response.headers.set("Sec-WebSocket-Version", WS_VERSION)
+    elif error.status() == 405:
+        response.headers.set("Allow", "GET")
+    return response^

@@ -1,0 +1,106 @@
+"""The server of the tests of WebSocket routes.
+
+    ws_server PORT workers=N max_queue_size=N ping_interval_ms=N ...
+
+Further arguments are those of `tls_options`.
+"""
+
+from flare.http import Request, Response, Router, ServerConfig, ok
+from flare.ws import (
+    DeflateAgreement,
+    WsConfig,
+    WsHandler,
+    WsHub,
+    WsIncoming,
+    WsSender,
+)
+from std.sys import argv, stderr
+from tls_options import TlsOptions
+
+
+def hello(req: Request) -> Response:
+    return ok("hello")
+
+
+@fieldwise_init
+struct Echo(WsHandler):
+    """Says what it hears; some texts are orders."""
+
+    var hub: WsHub
+
+    def on_open(self, req: Request, sender: WsSender) raises:
+        if req.query == "refuse":
+            raise Error("not today")
+        if req.query == "greet":
+            sender.send_text("welcome")
+        if req.query == "room":
+            self.hub.join(sender, "room")
+
+    def on_message(self, message: WsIncoming, sender: WsSender) raises:
+        if not message.is_text:
+            sender.send_binary(message.as_bytes())
+            return
+        var text = message.as_text()
+        if text == "close":
+            sender.close(4001, "as you say")
+        elif text == "fail":
+            raise Error("it failed")
+        elif text == "flood":
+            for _ in range(1_000):
+                sender.send_text(String("x") * 10_000)
+        elif text.startswith("all:"):
+            var count = self.hub.send_text(text[byte=4:], "room")
+            sender.send_text(String("sent to ", count))
+        else:
+            sender.send_text(text)
+
+    def on_close(self, code: Int, reason: StringSpan, sender: WsSender):
+        self.hub.leave(sender, "room")
+        print("closed", code, reason, file=stderr)
+
+
+def main() raises:
+    var config = WsConfig()
+    config.max_message_size = 8 << 20
+    config.max_frame_size = 8 << 20
+    config.max_queue_size = 16 << 20
+    var tls = TlsOptions()
+    var workers = 1
+    for index in range(2, len(argv())):
+        var parts = String(argv()[index]).split("=")
+        var name = String(parts[0])
+        if tls.take(name, String(parts[1])):
+            continue
+        if name == "origin":
+            config.origins.append(String(parts[1]))
+            continue
+        if name == "subprotocol":
+            config.subprotocols.append(String(parts[1]))
+            continue
+        var value = Int(String(parts[1]))
+        if name == "workers":
+            workers = value
+        elif name == "compression":
+            config.compression = DeflateAgreement.widest()
+        elif name == "max_message_size":
+            config.max_message_size = value
+        elif name == "max_frame_size":
+            config.max_frame_size = value
+        elif name == "max_queue_size":
+            config.max_queue_size = value
+        elif name == "cuts_slow_clients":
+            config.cuts_slow_clients = value == 1
+        elif name == "ping_interval_ms":
+            config.ping_interval_ms = value
+        elif name == "pong_timeout_ms":
+            config.pong_timeout_ms = value
+        elif name == "close_timeout_ms":
+            config.close_timeout_ms = value
+        else:
+            raise Error("there is no option '", name, "'")
+    var router = Router()
+    router.get("/", hello)
+    router.ws("/ws", Echo(WsHub()), config^)
+    var server = tls.bind(UInt16(Int(String(argv()[1]))), ServerConfig())
+    print("listening on", server.local_addr(), flush=True)
+    server.serve(router^, num_workers=workers)
