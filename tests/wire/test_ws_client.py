@@ -155,6 +155,16 @@ def test_headers_subprotocol_and_credentials(talker, echo):
     assert server.wait_for_close() == (1000, "")
 
 
+def test_a_with_block_closes_and_lets_errors_out(talker, echo):
+    server = echo()
+    url = f"ws://127.0.0.1:{server.port}/"
+    assert talk(talker, "block", url=url, text="7") == {}
+    assert server.wait_for_close() == (1000, "")
+    server.closes.clear()
+    assert "not convertible" in talk(talker, "block", url=url, text="x")["error"]
+    assert server.wait_for_close() == (1001, "")
+
+
 def test_tls(talker, echo, certs):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certs / "good_chain.pem", certs / "good.key")

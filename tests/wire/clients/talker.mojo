@@ -165,11 +165,25 @@ def _connect(
     return ws^
 
 
+def _block(url: String, number: String) raises:
+    """Errors of two types leave one block."""
+    with WsClient.connect(url) as ws:
+        ws.send_text(number)
+        _ = Int(ws.recv_message().as_text())
+
+
 def _answer(
     mut ws: Optional[WsClient], command: JsonValue, mut answer: JsonWriter
 ) raises:
     if _text(command, "do") == "connect":
         ws = _connect(command, answer)
+        return
+    if _text(command, "do") == "block":
+        try:
+            _block(_text(command, "url"), _text(command, "text"))
+        except error:
+            answer.key("error")
+            answer.value(String(error))
         return
     if not ws:
         return
