@@ -36,5 +36,5 @@ struct Jitter(Movable):
         Returns:
             The limit and up to so much of it.
         """
-        var most = limit // 100 * percent
+        var most = limit // 100 * percent + limit % 100 * percent // 100
         return limit + Int(self.next() % UInt64(most + 1))

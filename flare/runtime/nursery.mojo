@@ -78,6 +78,14 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
         self._lifeline = Pipe()
         self._status = Pipe()
 
+    def renew_program(mut self) raises:
+        """Lets the program read anew what its workers have in common.
+
+        Raises:
+            Error: What the program raises.
+        """
+        self._program.renew()
+
     def status_number(self) -> Int32:
         """Lends the descriptor that is readable when workers become ready.
 

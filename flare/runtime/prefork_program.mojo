@@ -23,6 +23,17 @@ trait PreforkProgram(Deinitable, Movable):
         """
         ...
 
+    def renew(mut self) raises:
+        """Called in the master at SIGHUP, before workers are replaced.
+
+        What it reads anew here all new workers have in common. It does nothing
+        unless replaced.
+
+        Raises:
+            Error: Printed; the workers are replaced all the same.
+        """
+        return
+
 
 trait PreforkHooks(Deinitable, Movable):
     """Is told of what happens. Each method does nothing unless replaced."""

@@ -1,12 +1,13 @@
 """The protocol of service managers such as systemd: sockets in, news out."""
 
-from flare.net.raw_socket import RawSocket, from_kernel
+from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.descriptor import Descriptor, close_on_exec, make_nonblocking
 from flare.sys.environment import environment_value
 from flare.sys.signal import process_id
 from flare.sys.sock_addr import AF_UNIX, SockAddr, UNIX_NAME_LEN_MAX
 from flare.sys.socket import SOCK_DGRAM, connect_socket, open_socket, send
+from flare.sys.socket_option import SocketOption
 
 comptime FIRST_INHERITED = 3
 """The first descriptor that is handed over (SD_LISTEN_FDS_START)."""
@@ -30,25 +31,26 @@ def inherited_listeners(address: SocketAddr) raises -> List[RawSocket]:
             and none is for the address.
     """
     var listeners = List[RawSocket]()
-    var count_text = environment_value("LISTEN_FDS")
     if environment_value("LISTEN_PID") != String(process_id()):
         return listeners^
-    var count = atol(count_text)
-    if count < 0 or count > _INHERITED_COUNT_MAX:
-        raise Error("LISTEN_FDS is ", count, "; allowed are 0 to 1024")
+    var count = _environment_number("LISTEN_FDS", _INHERITED_COUNT_MAX)
     var found = String()
     for index in range(count):
         var number = Int32(FIRST_INHERITED + index)
         var socket = RawSocket(owned=number)
-        var local = socket.local_addr()
-        if local.ip == address.ip and (
-            address.port == 0 or local.port == address.port
+        var local = _listening_addr(socket)
+        if local.port != 0 and (
+            local.ip == address.ip
+            and (address.port == 0 or local.port == address.port)
         ):
             make_nonblocking(number)
             close_on_exec(number)
             listeners.append(socket^)
         else:
-            found.write(" ", local)
+            if local.port != 0:
+                found.write(" ", local)
+            else:
+                found.write(" descriptor ", number, " (no TCP listener)")
             # It may be another server's of this program.
             _ = socket.release()
     if len(listeners) == 0 and count > 0:
@@ -60,6 +62,34 @@ def inherited_listeners(address: SocketAddr) raises -> List[RawSocket]:
             " (correct the address or the service manager's configuration)",
         )
     return listeners^
+
+
+def _listening_addr(socket: RawSocket) -> SocketAddr:
+    """Tells where a descriptor listens; port 0 if it does not listen at a TCP
+    port, as a datagram socket, a Unix socket or no socket at all."""
+    try:
+        if socket.option(SocketOption.IS_LISTENING) == 1:
+            return socket.local_addr()
+    except:
+        pass
+    return SocketAddr.any(0)
+
+
+def _environment_number(name: StringSpan, most: Int) raises -> Int:
+    """Reads a whole number of the environment; 0 if there is none."""
+    var text = environment_value(name)
+    if text.byte_length() == 0:
+        return 0
+    var number = -1
+    try:
+        number = atol(text)
+    except:
+        pass
+    if number < 0 or number > most:
+        raise Error(
+            name, " is '", text, "'; allowed are whole numbers from 0 to ", most
+        )
+    return number
 
 
 struct ServiceManager(Movable):
@@ -98,10 +128,10 @@ struct ServiceManager(Movable):
         )
         if result != 0:
             raise Error("NOTIFY_SOCKET '", path, "': errno ", -result)
-        var watchdog = environment_value("WATCHDOG_USEC")
-        if watchdog.byte_length() > 0:
+        var watchdog_us = _environment_number("WATCHDOG_USEC", 1 << 60)
+        if watchdog_us > 0:
             # Half of the time, as the protocol's authors advise.
-            manager.watchdog_ms = max(1, atol(watchdog) // 2_000)
+            manager.watchdog_ms = max(1, watchdog_us // 2_000)
         return manager^
 
     def tell(self, text: StringSpan):

@@ -146,6 +146,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
                 self._manager.tell("STOPPING=1")
             self._pool.stop()
         elif signal == SIGHUP:
+            self._renew()
             self._pool.replace_all()
         elif signal == SIGUSR2:
             self._begin_upgrade()
@@ -153,6 +154,12 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
             self._pool.grow()
         elif signal == SIGTTOU:
             self._pool.shrink()
+
+    def _renew(mut self):
+        try:
+            self._pool.nursery.renew_program()
+        except error:
+            report(String("SIGHUP: ", error, "; the program goes on as it was"))
 
     def _reap(mut self):
         """Takes the statuses of processes that have ended."""
@@ -198,6 +205,12 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
                 " see ServerConfig.inherits_listeners"
             )
             return
+        if process_id() == 1:
+            report(
+                "SIGUSR2: the first process of a container cannot be replaced,"
+                " for all others end with it; start a new container"
+            )
+            return
         if self._upgrade or self._pool.is_stopping:
             report("SIGUSR2: an upgrade or a stop is under way")
             return
@@ -222,7 +235,9 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
                 )
             )
             self._upgrade = None
-            self._pool.stop()
+            # A second stop would not wait for requests under way.
+            if not self._pool.is_stopping:
+                self._pool.stop()
         elif self._pool.now_ms >= upgrade.deadline_ms:
             upgrade.deadline_ms = NEVER_MS
             signal_process(upgrade.process_id, SIGKILL)

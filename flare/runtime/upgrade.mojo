@@ -29,9 +29,6 @@ comptime READY_VARIABLE = "FLARE_UPGRADE_FD"
 """Names the descriptor of the pipe in the new program's environment."""
 comptime _EXEC_FAILED = 127
 # What shells exit with when a program cannot be executed.
-comptime _ABOVE_ALL = 300
-# Where copies wait while 3 and up are filled; above what a server of a few
-# hundred listeners uses.
 
 
 struct Upgrade(Movable):
@@ -93,6 +90,8 @@ def start_upgrade(
         except error:
             print("flare: ", path, ": ", error, sep="", file=stderr)
         end_process(_EXEC_FAILED)
+    else:
+        pause^.end()
     return Upgrade(child_id, deadline_ms, pipe^)
 
 
@@ -107,10 +106,12 @@ def _become_program(
     for signal in materialize[MASTER_SIGNALS]():
         restore_default(signal)
     pause^.end()
+    # The copies lie above all numbers that are filled from them.
+    var lowest = Int32(FIRST_INHERITED + len(listeners) + 1)
     var kept = List[Descriptor]()
     for number in listeners:
-        kept.append(duplicate_from(number, _ABOVE_ALL))
-    kept.append(duplicate_from(ready_number, _ABOVE_ALL))
+        kept.append(duplicate_from(number, lowest))
+    kept.append(duplicate_from(ready_number, lowest))
     for index in range(len(kept)):
         duplicate_to(kept[index].number(), Int32(FIRST_INHERITED + index))
     var arguments = List[String]()

@@ -267,6 +267,9 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
         if self.is_stopping:
             self.roster.kill_all()
         self.is_stopping = True
+        # Workers close theirs when they have accepted what waits there; a
+        # queue that nobody looks at must not take more.
+        self.listeners.sockets.clear()
         self.roster.leave_all(self.now_ms + self._config.grace_ms)
 
     def note_end(mut self, status: ExitStatus) -> Bool:
@@ -339,17 +342,19 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
             self.failure = line^
             self.stop()
             return
-        var crash_count = slot.crash_count
-        var random = self._jitter.next()
-        var delay_ms = policy.delay_ms(crash_count, random)
-        self.roster.slots[index].restart_ms = self.now_ms + delay_ms
         line.write("; crash ", count, " of ", policy.restarts_max)
-        line.write(" within ", policy.window_ms, " ms; starting again in ")
-        line.write(delay_ms, " ms")
-        report(line)
+        line.write(" within ", policy.window_ms, " ms; starting again")
         if self.roster.slots[index].next:
             var next = self.roster.slots[index].next.take()
+            next.is_successor = True
+            line.write(" already as pid ", next.process_id)
             self.roster.slots[index].process = next^
+        else:
+            var crash_count = self.roster.slots[index].crash_count
+            var delay_ms = policy.delay_ms(crash_count, self._jitter.next())
+            self.roster.slots[index].restart_ms = self.now_ms + delay_ms
+            line.write(" in ", delay_ms, " ms")
+        report(line)
 
     def _age_ms(self, process: WorkerProcess) -> Int:
         return self.now_ms - process.started_ms

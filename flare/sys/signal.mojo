@@ -290,10 +290,18 @@ struct SignalPause(Movable):
         self._saved = Array[UInt64, 16](fill=0)
         _swap_mask(Array[UInt64, 16](fill=UInt64.MAX), self._saved)
 
+    def __deinit__(deinit self):
+        """Ends a pause that an error has kept from its `end`."""
+        _set_mask(self._saved)
+
     def end(deinit self):
         """Lets signals through as before; those held back arrive now."""
-        var unused = Array[UInt64, 16](fill=0)
-        _swap_mask(self._saved, unused)
+        _set_mask(self._saved)
+
+
+def _set_mask(mask: Array[UInt64, 16]):
+    var unused = Array[UInt64, 16](fill=0)
+    _swap_mask(mask, unused)
 
 
 def _swap_mask(mask: Array[UInt64, 16], mut saved: Array[UInt64, 16]):

@@ -53,6 +53,10 @@ struct SocketOption(TrivialRegisterPassable):
     """What close does with unsent data."""
     comptime NO_SIGPIPE = SocketOption(Int32(_SOL_SOCKET), 0x1022)
     """Lets writes to a closed peer fail without SIGPIPE; macOS only."""
+    comptime IS_LISTENING = SocketOption(
+        Int32(_SOL_SOCKET), Int32(by_platform(30, 2))
+    )
+    """1 for a socket that accepts connections, read only."""
     comptime ERROR = SocketOption(
         Int32(_SOL_SOCKET), Int32(by_platform(4, 0x1007))
     )

@@ -24,7 +24,7 @@ STOP_TIMEOUT_S = 40
 def built(name: str, folder: str = "servers") -> Path:
     """Builds tests/wire/FOLDER/NAME.mojo unless nothing has changed."""
     source = ROOT / "tests" / "wire" / folder / f"{name}.mojo"
-    return built_program(source, "flare")
+    return built_program(source, "flare", "tests/wire/servers")
 
 
 def built_program(source: Path, *folders: str) -> Path:
@@ -98,6 +98,25 @@ def probe():
     assert server.stop() == 0
 
 
+def shown(certs: Path, *names: str) -> dict[str, Path]:
+    """Options of the servers that let them show certificates."""
+    options = {}
+    for suffix, name in zip(["", "2"], names or ("good_chain",)):
+        options[f"cert{suffix}"] = certs / f"{name}.pem"
+        options[f"key{suffix}"] = certs / f"{name.removesuffix('_chain')}.key"
+    return options
+
+
+@pytest.fixture(scope="session")
+def probe_tls(certs):
+    """The probe server over TLS, with its default configuration."""
+    options = [f"{name}={path}" for name, path in shown(certs).items()]
+    server = Server(built("probe_server"), ["linger_timeout_ms=500", *options])
+    yield server
+    assert server.is_alive(), "the server died during the tests"
+    assert server.stop() == 0
+
+
 @pytest.fixture(scope="session")
 def fetcher():
     """The client under test; `fetcher.client(...)` starts over with a new one."""
@@ -127,6 +146,16 @@ def start():
         server.process.wait(5)
         server._log.close()
         server.log.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def start_tls(start, certs):
+    """Starts HTTPS servers with certificates: start_tls("good_chain", ...)."""
+
+    def launch(*names: str, server: str = "probe_server", **config):
+        return start(server, **shown(certs, *names), **config)
+
+    return launch
 
 
 def read_all(sock: socket.socket) -> bytes:

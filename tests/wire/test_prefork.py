@@ -3,12 +3,14 @@
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from conftest import Client, built, environment, wait_until
@@ -75,6 +77,12 @@ def all_ready(server, count: int) -> bool:
     return wait_until(look, 10)
 
 
+def listener_count(port: int) -> int:
+    """Counts the sockets that listen at a port."""
+    lines = Path("/proc/net/tcp").read_text().splitlines()
+    return sum(f":{port:04X} 00000000:0000 0A" in line for line in lines)
+
+
 @pytest.mark.parametrize("reuseport", [0, 1])
 def test_all_processes_serve(prefork, reuseport):
     server = prefork(workers=3, reuseport=reuseport)
@@ -85,6 +93,7 @@ def test_all_processes_serve(prefork, reuseport):
         assert client.response().body == b"slept 20 "
     master = server.process.pid
     assert len(workers(master)) == 3
+    assert listener_count(server.port) == (3 if reuseport else 1)
     if reuseport:
         assert all_ready(server, 3)
     assert int(fetch(server, "/pid")) in workers(master)
@@ -180,6 +189,40 @@ def test_ten_kills_follow_the_backoff_and_the_budget(prefork):
     assert not workers(master)
 
 
+def test_worker_that_lived_long_enough_is_restarted_soon(prefork):
+    server = prefork(
+        workers=1, delay_first_ms=20, delay_max_ms=5_000, settle_ms=1
+    )
+    for count in range(1, 7):
+        os.kill(workers(server.process.pid)[0], signal.SIGKILL)
+        assert wait_until(
+            lambda: server.stderr().count("hook: recovered") == count
+        )
+    delays = [int(crash[4]) for crash in CRASH.findall(server.stderr())]
+    assert len(delays) == 6 and max(delays) <= 20
+
+
+@pytest.mark.parametrize(
+    "mode, said",
+    [
+        ("mute", "took too long to start and is killed"),
+        ("failing", "worker 0: there is no database"),
+    ],
+)
+def test_worker_that_never_becomes_ready_is_a_crash(start, mode, said):
+    server = start(
+        "workers_server",
+        mode=mode,
+        workers=1,
+        start_timeout_ms=200,
+        delay_first_ms=20,
+        restarts_max=2,
+    )
+    assert server.process.wait(10) == 1
+    assert server.stderr().count(said) == 3
+    assert "crash 3 within 60000 ms and 2 are allowed" in server.stderr()
+
+
 def test_crash_says_which_worker_died_of_what(prefork):
     server = prefork(workers=2, delay_first_ms=20)
     master = server.process.pid
@@ -265,14 +308,80 @@ def test_new_program_that_fails_is_rolled_back(tmp_path, start):
             log = ""
             process.send_signal(signal.SIGUSR2)
             assert wait_until(lambda: logged("the old one goes on")), log
+        assert set(workers(process.pid)) == before
+        # Master and later workers hear signals as before.
+        process.send_signal(signal.SIGHUP)
+        assert wait_until(
+            lambda: len(workers(process.pid)) == 2
+            and not before & set(workers(process.pid))
+        )
         load.stop()
         assert load.failures == [] and load.answered > 0
-        assert set(workers(process.pid)) == before
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
     finally:
         process.kill()
         process.wait(5)
+
+
+def test_upgrade_needs_few_descriptors(prefork):
+    server = prefork(
+        inherits=1,
+        popen={
+            "preexec_fn": lambda: resource.setrlimit(
+                resource.RLIMIT_NOFILE, (256, 256)
+            )
+        },
+    )
+    server.process.send_signal(signal.SIGUSR2)
+    assert server.process.wait(10) == 0
+    newer = int(
+        re.search(r"new program \(pid (\d+)\) is ready", server.stderr())[1]
+    )
+    assert fetch(server, "/") == b"Hello, World!"
+    os.kill(newer, signal.SIGTERM)
+    assert wait_until(lambda: not is_alive(newer), 10)
+
+
+def test_upgrade_does_not_cut_a_stop_short(tmp_path):
+    """The new program becomes ready when the old one has been told to stop."""
+    program = tmp_path / "server"
+    shutil.copy(built("workers_server"), program)
+    log = tmp_path / "log"
+    process = subprocess.Popen(
+        [
+            str(program), "0", "mode=prefork", "inherits=1",
+            "handler_threads=1", "linger_timeout_ms=100",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=log.open("w"),
+        env=environment(),
+    )
+    newer = 0
+    try:
+        port = int(process.stdout.readline().decode().rsplit(":", 1)[1])
+        assert wait_until(lambda: "hook: ready 2" in log.read_text())
+        program.unlink()
+        program.write_text(
+            f'#!/bin/sh\nsleep 0.4\nexec {built("workers_server")} "$@"\n'
+        )
+        program.chmod(0o755)
+        with socket.create_connection(("127.0.0.1", port), 5) as sock:
+            sock.sendall(GET % b"/slow/1500")
+            process.send_signal(signal.SIGUSR2)
+            time.sleep(0.1)
+            process.send_signal(signal.SIGTERM)
+            assert sock.recv(4096).endswith(b"slept 1500 ")
+        newer = int(
+            re.search(r"new program \(pid (\d+)\) is ready", log.read_text())[1]
+        )
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.wait(5)
+        if newer:
+            os.kill(newer, signal.SIGTERM)
+            assert wait_until(lambda: not is_alive(newer), 10)
 
 
 def test_new_program_that_hangs_is_killed(tmp_path):
@@ -346,6 +455,7 @@ def test_process_number_one_reaps_strangers(tmp_path):
         [
             "unshare", "--pid", "--fork", "--kill-child",
             str(built("workers_server")), "0", "mode=prefork", "workers=2",
+            "inherits=1",
         ],
         stdout=subprocess.PIPE,
         stderr=log,
@@ -374,6 +484,12 @@ def test_process_number_one_reaps_strangers(tmp_path):
             # Numbers of that world.
             body = sock.recv(4096).rsplit(b"\r\n", 1)[1]
             assert 1 < int(body) < 100
+        # All would end with number one, the new program too.
+        os.kill(master, signal.SIGUSR2)
+        assert wait_until(
+            lambda: "cannot be replaced" in (tmp_path / "log").read_text()
+        )
+        assert len(workers(master)) == 2
         os.kill(master, signal.SIGTERM)
         assert outer.wait(10) == 0
     finally:
@@ -453,6 +569,17 @@ def test_stop_waits_for_requests_and_then_ends(prefork):
         assert client.response().body == b"slept 100 "
     assert server.process.wait(10) == 0
     assert b"stopped" in server.process.stdout.read()
+
+
+def test_nobody_waits_in_vain_for_a_server_that_stops(prefork):
+    server = prefork(workers=2, handler_threads=1, linger_timeout_ms=100)
+    with Client(server) as client:
+        client.send(GET % b"/slow/600")
+        time.sleep(0.05)
+        server.process.send_signal(signal.SIGTERM)
+        assert wait_until(lambda: listener_count(server.port) == 0, 0.4)
+        assert client.response().body == b"slept 600 "
+    assert server.process.wait(10) == 0
 
 
 def test_interrupt_of_the_whole_group_stops_in_good_order(prefork):
@@ -559,24 +686,80 @@ def test_sockets_of_a_service_manager_are_taken_over(tmp_path):
         early.close()
 
 
-def test_socket_for_another_address_is_refused():
-    listener = socket.create_server(("127.0.0.1", 0))
-    outcome = subprocess.run(
+def run_with_inherited(socket_, port: int, **variables):
+    """Runs a server that finds a socket and an environment until it fails."""
+    return subprocess.run(
         [
-            *HANDING_OVER, str(listener.fileno()),
-            str(built("workers_server")), "1", "inherits=1", "mode=threads",
+            *HANDING_OVER, str(socket_.fileno()), str(built("workers_server")),
+            str(port), "inherits=1", "notifies=1", "mode=prefork",
         ],
-        pass_fds=[listener.fileno()],
-        env={**environment(), "LISTEN_FDS": "1"},
+        pass_fds=[socket_.fileno()],
+        env={**environment(), "LISTEN_FDS": "1", **variables},
         capture_output=True,
         timeout=10,
         text=True,
     )
+
+
+def test_socket_for_another_address_is_refused():
+    listener = socket.create_server(("127.0.0.1", 0))
+    outcome = run_with_inherited(listener, 1)
     assert outcome.returncode == 1
     port = listener.getsockname()[1]
     text = outcome.stdout + outcome.stderr
     assert "no inherited socket listens at 127.0.0.1:1" in text
     assert f"127.0.0.1:{port}" in text
+
+
+@pytest.mark.parametrize("kind", ["datagram", "unix", "not listening", "file"])
+def test_inherited_descriptor_that_is_no_listener_is_refused(kind, tmp_path):
+    port = 0
+    if kind == "file":
+        handed = open(tmp_path / "file", "w")
+    elif kind == "unix":
+        handed = socket.socket(socket.AF_UNIX)
+        handed.bind(str(tmp_path / "unix"))
+        handed.listen()
+    else:
+        is_datagram = kind == "datagram"
+        handed = socket.socket(
+            type=socket.SOCK_DGRAM if is_datagram else socket.SOCK_STREAM
+        )
+        handed.bind(("127.0.0.1", 0))
+        port = handed.getsockname()[1]
+    outcome = run_with_inherited(handed, port)
+    handed.close()
+    assert outcome.returncode == 1
+    assert "there are: descriptor 3 (no TCP listener)" in (
+        outcome.stdout + outcome.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("LISTEN_FDS", "-1"),
+        ("LISTEN_FDS", "1025"),
+        ("LISTEN_FDS", "three"),
+        ("LISTEN_FDS", "99999999999999999999"),
+        ("WATCHDOG_USEC", "-5"),
+        ("WATCHDOG_USEC", "1s"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_told(name, value, tmp_path):
+    notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    notify.bind(str(tmp_path / "notify"))
+    listener = socket.create_server(("127.0.0.1", 0))
+    outcome = run_with_inherited(
+        listener,
+        listener.getsockname()[1],
+        NOTIFY_SOCKET=str(tmp_path / "notify"),
+        **{name: value},
+    )
+    assert outcome.returncode == 1
+    assert f"{name} is '{value}'; allowed are whole numbers from 0" in (
+        outcome.stdout + outcome.stderr
+    )
 
 
 @pytest.mark.parametrize(

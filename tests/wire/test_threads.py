@@ -111,6 +111,26 @@ def test_signal_stops_all_workers_in_good_order(start):
         server.connect()
 
 
+def test_request_that_arrived_before_the_drain_is_answered(start):
+    server = start("workers_server", workers=1)
+    with Client(server) as busy, Client(server) as kept, Client(server) as idle:
+        for client in (kept, idle):
+            client.send(GET % b"/")
+            assert client.response().status == 200
+        # Without handler threads it keeps the loop from all else.
+        busy.send(GET % b"/busy/400")
+        time.sleep(0.1)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+        kept.send(GET % b"/")
+        assert busy.response().body == b"busy 400"
+        response = kept.response()
+        assert response.status == 200
+        assert response.fields["connection"] == "close"
+        assert idle.is_closed()
+    assert server.process.wait(10) == 0
+
+
 def test_second_signal_ends_all_workers_at_once(start):
     server = start("workers_server", workers=2, shutdown_timeout_ms=60_000)
     clients = [Client(server) for _ in range(8)]

@@ -57,6 +57,7 @@ from flare.runtime import (
 from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
 from flare.sys.signal import SIGHUP, SignalBell
 from flare.sys.thread import Task, Thread
+from tools.cross.applications import applications
 from std.os import Process
 from std.subprocess import run
 from flare.tcp import KeepAlive, Shutdown, TcpListener, TcpStream
@@ -228,6 +229,13 @@ def workers(router: HandlerFunction) raises:
         listener=ListenerMode.SHARED,
     )
     var threads = HttpServer.bind(SocketAddr.localhost(0), config.copy())
+    var secure = HttpServer.bind_tls(
+        SocketAddr.localhost(0),
+        TlsServerConfig("chain.pem", "key.pem"),
+        config.copy(),
+    )
+    secure.reload_tls()
+    secure.reload_handle().reload_tls()
     threads.serve(router, num_workers=default_worker_count())
     print(threads.stats(), threads.stats_handle().worker(0))
     var processes = HttpServer.bind(SocketAddr.localhost(0), config.copy())
@@ -312,6 +320,7 @@ def main() raises:
     codings()
     cookies()
     uploads()
+    applications()
     event_loop()
     encrypted()
     var router = Router()

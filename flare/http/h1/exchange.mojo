@@ -23,6 +23,7 @@ from flare.http.message.cancel import CancelFlag
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.path_params import PathParams
 from flare.http.message.request import Request, RequestLine
+from flare.http.message.tls_peer import TlsPeer
 from flare.http.message.version import Version
 from flare.net.socket_addr import SocketAddr
 from std.sys.intrinsics import likely, unlikely
@@ -234,6 +235,7 @@ struct Exchange(Movable):
         peer: SocketAddr,
         params: Pointer[PathParams, MutUntrackedOrigin],
         cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin] = None,
+        tls: OptionalPointer[TlsPeer, ImmUntrackedOrigin] = None,
     ) -> Request[o]:
         """Lends the first request.
 
@@ -244,6 +246,7 @@ struct Exchange(Movable):
             peer: Where the request came from.
             params: Storage for path parameters that outlives the request.
             cancel: A flag that outlives the request, if there is one.
+            tls: What TLS tells about the client; outlives the request.
 
         Returns:
             The request; without content if the body is not complete.
@@ -288,6 +291,7 @@ struct Exchange(Movable):
             peer=peer,
             params=params,
             cancel=cancel,
+            tls=tls,
         )
 
 

@@ -16,6 +16,10 @@ comptime RESET_CONTENT = 205
 """A status whose content has a length, and that is 0 (RFC 9110 section 15.3.6)."""
 
 
+comptime SWITCHING_PROTOCOLS = 101
+"""A status behind which another protocol goes on (RFC 9110 section 15.2.2)."""
+
+
 struct DateLine(Movable):
     """The head of a 200 response with its Date, written once a second."""
 
@@ -117,12 +121,16 @@ def write_response_head(
         out.append(content_type)
         out.append_literal["\r\n"]()
     if unlikely(len(lines) > 0):
-        _append_lines(out, response.headers)
+        _append_lines(out, response.headers, status)
     if unlikely(not framing.keeps_alive):
-        out.append_literal["Connection: close\r\n"]()
+        if status != SWITCHING_PROTOCOLS:
+            out.append_literal["Connection: close\r\n"]()
     elif unlikely(framing.minor_version == 0):
         out.append_literal["Connection: keep-alive\r\n"]()
     if likely(response.status.allows_content()):
+        if unlikely(response.body.is_stream()):
+            _append_stream_framing(out, response, framing)
+            return
         out.append_literal["Content-Length: "]()
         out.append_decimal(
             0 if response.status == RESET_CONTENT else len(response.body)
@@ -130,6 +138,76 @@ def write_response_head(
         out.append_literal["\r\n\r\n"]()
     else:
         out.append_literal["\r\n"]()
+
+
+def is_chunked(response: Response, framing: ResponseFraming) -> Bool:
+    """Tells whether content that a source makes is sent in chunks.
+
+    Args:
+        response: Has a source.
+        framing: How it is framed.
+
+    Returns:
+        False if its length is known, or the client has HTTP/1.0.
+    """
+    return framing.minor_version > 0 and not response.body.stream()[].length
+
+
+def ends_with_close(response: Response, minor_version: UInt8) -> Bool:
+    """Tells whether content ends where the connection does (RFC 9112 6.3).
+
+    Args:
+        response: The response.
+        minor_version: The request's.
+
+    Returns:
+        True for content of unknown length to a client of HTTP/1.0.
+    """
+    return (
+        minor_version == 0
+        and response.body.is_stream()
+        and not response.body.stream()[].length
+    )
+
+
+@no_inline
+def _append_stream_framing(
+    mut out: Buffer, response: Response, framing: ResponseFraming
+):
+    var stream = response.body.stream()
+    if stream[].length or response.status == RESET_CONTENT:
+        out.append_literal["Content-Length: "]()
+        out.append_decimal(
+            0 if response.status == RESET_CONTENT else stream[].length.value()
+        )
+        out.append_literal["\r\n\r\n"]()
+    elif framing.minor_version > 0:
+        out.append_literal["Transfer-Encoding: chunked\r\n\r\n"]()
+    else:
+        out.append_literal["\r\n"]()
+
+
+def append_chunk(mut out: Buffer, piece: Span[UInt8, _]):
+    """Appends a piece of content as a chunk (RFC 9112 section 7.1).
+
+    Args:
+        out: Where to.
+        piece: The content; nothing is appended if it is empty, since an empty
+            chunk is the last one.
+    """
+    if len(piece) == 0:
+        return
+    var digits = 1
+    while digits < 16 and len(piece) >> (4 * digits) > 0:
+        digits += 1
+    for index in reversed(range(digits)):
+        var digit = UInt8((len(piece) >> (4 * index)) & 15)
+        out.append_octet(
+            digit + (UInt8(ord("0")) if digit < 10 else UInt8(ord("a") - 10))
+        )
+    out.append_literal["\r\n"]()
+    out.append(piece)
+    out.append_literal["\r\n"]()
 
 
 @always_inline
@@ -175,8 +253,8 @@ def _append_status_line(mut out: Buffer, status: Status):
 
 
 @no_inline
-def _append_lines(mut out: Buffer, headers: HeaderMap):
-    if not (
+def _append_lines(mut out: Buffer, headers: HeaderMap, status: Int):
+    if status == SWITCHING_PROTOCOLS or not (
         "content-length" in headers
         or "transfer-encoding" in headers
         or "connection" in headers

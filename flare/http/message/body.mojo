@@ -1,23 +1,29 @@
 """The content of a response."""
 
 from flare.bytes.lend import lend
+from flare.http.message.body_source import BodySource, Conversation
+from flare.http.message.body_stream import BodyStream
+from std.memory import ArcPointer
 
 
 struct Body(Copyable, Defaultable, Movable, Sized, Writable):
-    """Content held in memory: text or octets.
+    """Content held in memory, text or octets; or a source that makes it.
 
     Text is kept as a `String`: a literal costs no copy, text of up to 23 bytes
     no allocation, and a copy of longer text shares its memory. So one `String`
-    can be the content of any number of responses.
+    can be the content of any number of responses. A copy of a body with a source
+    shares the source, which can be sent once.
     """
 
     var _text: String
     var _octets: List[UInt8]
+    var _stream: Optional[ArcPointer[BodyStream]]
 
     def __init__(out self):
         """Makes empty content; allocates nothing."""
         self._text = String()
         self._octets = []
+        self._stream = None
 
     @implicit
     def __init__(out self, var text: String):
@@ -28,6 +34,7 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         """
         self._text = text^
         self._octets = []
+        self._stream = None
 
     @implicit
     def __init__(out self, text: StringLiteral):
@@ -38,6 +45,7 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         """
         self._text = String(text)
         self._octets = []
+        self._stream = None
 
     @implicit
     def __init__(out self, var octets: List[UInt8]):
@@ -48,13 +56,76 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         """
         self._text = String()
         self._octets = octets^
+        self._stream = None
+
+    def __init__[
+        S: BodySource
+    ](out self, var source: S, *, length: Optional[Int] = None):
+        """Takes a source, which makes the content while it is sent.
+
+        Without a length the content is sent in chunks (RFC 9112 section 7.1),
+        or to a client of HTTP/1.0 until the connection closes.
+
+        Parameters:
+            S: The source's type.
+
+        Args:
+            source: Makes the content.
+            length: How much that will be in bytes, if it is known; a source
+                that makes more or less breaks the connection.
+        """
+        self._text = String()
+        self._octets = []
+        self._stream = ArcPointer(BodyStream(source^, length))
+
+    @staticmethod
+    def conversing[C: Conversation](var conversation: C) -> Self:
+        """Takes a conversation, for a response with status 101.
+
+        Parameters:
+            C: The conversation's type.
+
+        Args:
+            conversation: Goes on where HTTP ends.
+
+        Returns:
+            The body.
+        """
+        var body = Self()
+        body._stream = ArcPointer(BodyStream.conversing(conversation^))
+        return body^
+
+    @always_inline
+    def is_stream(self) -> Bool:
+        """Tells whether a source makes the content.
+
+        Returns:
+            True if so; then nothing of it is in memory.
+        """
+        return self._stream.__bool__()
+
+    def listens(self) -> Bool:
+        """Tells whether this is a conversation.
+
+        Returns:
+            True if it takes what the client sends.
+        """
+        return self._stream.__bool__() and self._stream.value()[].listens()
+
+    def stream(self) -> ArcPointer[BodyStream]:
+        """Gives the source of a body that has one.
+
+        Returns:
+            The source, shared with this body.
+        """
+        return self._stream.value()
 
     @always_inline
     def __len__(self) -> Int:
-        """Counts the octets of content.
+        """Counts the octets of content that are in memory.
 
         Returns:
-            Bytes.
+            Bytes; 0 if a source makes them.
         """
         return self._text.byte_length() + len(self._octets)
 

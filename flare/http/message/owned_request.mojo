@@ -9,6 +9,7 @@ from flare.http.message.method import Method
 from flare.http.message.path_params import PathParams
 from flare.http.message.request import Request, RequestLine
 from flare.http.message.target import split_target
+from flare.http.message.tls_peer import TlsPeer
 from flare.http.message.version import Version
 from flare.net.socket_addr import SocketAddr
 from std.memory import OwnedPointer
@@ -51,6 +52,8 @@ struct OwnedRequest(Movable):
     """The content."""
     var peer: SocketAddr
     """Where the request came from."""
+    var tls: Optional[TlsPeer]
+    """What TLS tells about the client; nothing without TLS."""
     var _method: Buffer
     var _url: Buffer
     var _headers: _OwnedFields
@@ -68,6 +71,7 @@ struct OwnedRequest(Movable):
         self.version = Version.HTTP_1_1
         self.body = []
         self.peer = SocketAddr.localhost(0)
+        self.tls = None
         self._method = Buffer(0)
         self._method.append(method.as_bytes())
         self._url = Buffer(0)
@@ -87,6 +91,9 @@ struct OwnedRequest(Movable):
         self.version = copy_of.version
         self.body.extend(copy_of.body)
         self.peer = copy_of.peer
+        if copy_of.tls_peer():
+            # SAFETY: the facts outlive the request.
+            self.tls = copy_of.tls_peer().value()[].copy()
         self._headers.copy_from(copy_of.headers)
         self._trailers.copy_from(copy_of.trailers)
         # SAFETY: the names are complete before any is lent, so the list does
@@ -155,6 +162,7 @@ struct OwnedRequest(Movable):
             params=Pointer(to=self._params[])
             .unsafe_mut_cast[True]()
             .unsafe_origin_cast[MutUntrackedOrigin](),
+            tls=_lend_peer(self.tls),
         )
 
 
@@ -163,6 +171,19 @@ def _text[
 ](buffer: Buffer, offset: Int, length: Int) -> StringSpan[o]:
     # SAFETY: the buffer belongs to the `OwnedRequest` that `o` names.
     return lend_text[o](buffer.base().unsafe_offset(offset), length)
+
+
+def _lend_peer(
+    peer: Optional[TlsPeer],
+) -> OptionalPointer[TlsPeer, ImmUntrackedOrigin]:
+    # SAFETY: the facts belong to the `OwnedRequest` that lends them.
+    if not peer:
+        return None
+    return (
+        Pointer(to=peer.value())
+        .unsafe_mut_cast[False]()
+        .unsafe_origin_cast[ImmUntrackedOrigin]()
+    )
 
 
 def _lend_fields[o: ImmOrigin](fields: _OwnedFields) -> Fields[o]:

@@ -7,6 +7,8 @@ from flare.http.message.fields import Fields
 from flare.http.message.form import FormData, find_query_value
 from flare.http.message.method import Method
 from flare.http.message.path_params import PathParams
+from flare.http.message.request_notes import RequestNotes
+from flare.http.message.tls_peer import TlsPeer
 from flare.http.message.version import Version
 from flare.json.value import JsonValue, parse
 from flare.net.socket_addr import SocketAddr
@@ -75,6 +77,8 @@ struct Request[o: ImmOrigin](Movable):
     var _params: Pointer[PathParams, MutUntrackedOrigin]
     # SAFETY: as for `_params`; nothing for handlers on the worker's own thread.
     var _cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin]
+    # SAFETY: as for `_params`; nothing if the connection does not speak TLS.
+    var _tls: OptionalPointer[TlsPeer, ImmUntrackedOrigin]
 
     @always_inline
     def __init__(
@@ -87,6 +91,7 @@ struct Request[o: ImmOrigin](Movable):
         peer: SocketAddr,
         params: Pointer[PathParams, MutUntrackedOrigin],
         cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin] = None,
+        tls: OptionalPointer[TlsPeer, ImmUntrackedOrigin] = None,
     ):
         """Makes a request from its parts.
 
@@ -98,9 +103,10 @@ struct Request[o: ImmOrigin](Movable):
             peer: Where the request came from.
             params: Storage for path parameters that outlives the request.
             cancel: A flag that outlives the request, if there is one.
+            tls: What TLS tells about the client; outlives the request.
         """
-        # SAFETY: the caller promises that `params` and `cancel` outlive the
-        # request.
+        # SAFETY: the caller promises that `params`, `cancel` and `tls` outlive
+        # the request.
         self.method = line.method
         self.method_name = line.method_name
         self.version = line.version
@@ -114,6 +120,7 @@ struct Request[o: ImmOrigin](Movable):
         self._authority = line.authority
         self._params = params
         self._cancel = cancel
+        self._tls = tls
 
     def host(self) -> StringSpan[Self.o]:
         """Lends the authority that the request is for.
@@ -175,6 +182,50 @@ struct Request[o: ImmOrigin](Movable):
         # SAFETY: the flag outlives the request.
         return Bool(self._cancel) and self._cancel.value()[].is_set()
 
+    def is_tls(self) -> Bool:
+        """Tells whether the request came over TLS.
+
+        Returns:
+            True if it did, as far as this server sees; behind a proxy that
+            ends TLS it is False.
+        """
+        return Bool(self._tls)
+
+    def scheme(self) -> StaticString:
+        """Names the scheme that the request came by.
+
+        Returns:
+            "https" or "http", as `is_tls` tells.
+        """
+        return "https" if self._tls else "http"
+
+    def peer_certificate(self) -> Optional[StringSpan[Self.o]]:
+        """Reads whose certificate the client has shown.
+
+        The server has verified it: see `TlsServerConfig.client_verification`.
+
+        Returns:
+            The subject in the form of RFC 2253, such as "CN=a,O=b"; nothing
+            if the client has shown none.
+        """
+        # SAFETY: the facts outlive the request.
+        if not self._tls:
+            return None
+        ref subject = self._tls.value()[].certificate_subject
+        if subject.byte_length() == 0:
+            return None
+        return lend_text[Self.o](subject.unsafe_ptr(), subject.byte_length())
+
+    def tls_peer(self) -> OptionalPointer[TlsPeer, ImmUntrackedOrigin]:
+        """Gives what TLS tells about the client, for copies alone.
+
+        Returns:
+            Facts that live at least as long as this request; nothing without
+            TLS.
+        """
+        # SAFETY: handed on with the promise made to the initializer.
+        return self._tls
+
     def query_param(self, name: StringSpan) -> String:
         """Reads a parameter of the query.
 
@@ -227,6 +278,45 @@ struct Request[o: ImmOrigin](Movable):
             return StringSpan(unsafe_from_utf8=self.body[0:0])
         var value = params.at(index).value
         return lend_text[Self.o](value.unsafe_ptr(), value.byte_length())
+
+    def with_peer(self, peer: SocketAddr) -> Self:
+        """Lends the same request with another peer, for middleware.
+
+        Args:
+            peer: Where the request is said to come from.
+
+        Returns:
+            A view of the same octets.
+        """
+        var line = RequestLine[Self.o](
+            method=self.method,
+            method_name=self.method_name,
+            url=self.url,
+            path=self.path,
+            query=self.query,
+            authority=self._authority,
+            version=self.version,
+        )
+        return Self(
+            line,
+            self.headers,
+            self.body,
+            self.trailers,
+            peer=peer,
+            params=self._params,
+            cancel=self._cancel,
+            tls=self._tls,
+        )
+
+    @always_inline
+    def notes(self) -> Pointer[RequestNotes, MutUntrackedOrigin]:
+        """Gives what outer handlers lend to inner ones, for middleware.
+
+        Returns:
+            Storage that lives at least as long as this request.
+        """
+        # SAFETY: handed on with the promise made to the initializer.
+        return Pointer(to=self._params[].notes)
 
     def route_params(self) -> Pointer[PathParams, MutUntrackedOrigin]:
         """Gives the storage for path parameters, for routers alone.

@@ -1,12 +1,14 @@
 """A response, and short ways to make the common ones."""
 
 from flare.http.message.body import Body
+from flare.http.message.body_source import BodySource
 from flare.http.message.cookie import Cookie
 from flare.http.message.cookie_error import CookieError
 from flare.http.message.header_error import HeaderError
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status
 from flare.json.error import JsonError
+from flare.json.struct_writer import json_text
 from flare.json.value import JsonValue
 from flare.json.writer import dumps
 
@@ -158,6 +160,30 @@ def ok_json(value: JsonValue) raises JsonError -> Response:
     return ok_json(dumps(value))
 
 
+def ok_json[T: AnyType](value: T) raises JsonError -> Response:
+    """Makes a 200 response of a value of any type, written as JSON.
+
+    Parameters:
+        T: Its type: a plain struct, a list, a number and so on; see
+            `flare.json.write_json`. A `String` is taken for JSON text.
+
+    Args:
+        value: What to write.
+
+    Returns:
+        The response.
+
+    Raises:
+        JsonError: If a number is infinite or none, or a text is not UTF-8.
+    """
+    comptime if T == String:
+        return Response(
+            200, Body(rebind[String](value)), content_type=APPLICATION_JSON
+        )
+    else:
+        return ok_json(json_text(value))
+
+
 def ok_html(var text: String) -> Response:
     """Makes a 200 response of HTML.
 
@@ -168,6 +194,32 @@ def ok_html(var text: String) -> Response:
         The response.
     """
     return Response(200, Body(text^), content_type=TEXT_HTML)
+
+
+def ok_stream[
+    S: BodySource
+](
+    var source: S,
+    content_type: StaticString = OCTET_STREAM,
+    *,
+    length: Optional[Int] = None,
+) -> Response:
+    """Makes a 200 response whose content is made while it is sent.
+
+    Parameters:
+        S: The source's type.
+
+    Args:
+        source: Makes the content.
+        content_type: Its media type, as literal text.
+        length: How much it will be in bytes, if that is known.
+
+    Returns:
+        The response.
+    """
+    return Response(
+        200, Body(source^, length=length), content_type=content_type
+    )
 
 
 def created(var text: String = String()) -> Response:

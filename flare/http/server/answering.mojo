@@ -4,7 +4,10 @@ from flare.http.h1.exchange import Exchange
 from flare.http.h1.protocol_error import RemoteProtocolError
 from flare.http.h1.serialiser import (
     ResponseFraming,
+    SWITCHING_PROTOCOLS,
     asks_for_close,
+    ends_with_close,
+    is_chunked,
     sends_content,
     write_response_head,
 )
@@ -15,6 +18,7 @@ from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
 from flare.http.server.connection import Connection
 from flare.http.server.error_log import log_handler_error
 from flare.http.server.sending import COPIED_BODY_LEN_MAX, flush_with_body
+from flare.http.server.streaming import hear, start_stream
 from flare.http.server.worker_state import WorkerState
 from std.sys.intrinsics import likely, unlikely
 
@@ -89,12 +93,24 @@ def conclude(
         keeps_alive = False
     if unlikely(len(response.headers.lines_octets()) > 0):
         keeps_alive = keeps_alive and not asks_for_close(response.headers)
+    if unlikely(ends_with_close(response, minor_version)):
+        keeps_alive = False
     # A client that was not told of the end before may have sent more.
     connection.lingers = not keeps_alive and exchange.head.framing.keeps_alive(
         minor_version
     )
     exchange.finish()
     var framing = ResponseFraming(is_head, keeps_alive, minor_version)
+    if unlikely(response.status == SWITCHING_PROTOCOLS):
+        connection.lingers = True
+        write_response_head(state.out, response, framing, state.date)
+        var is_sound = start_stream(
+            connection, state, response.body.stream(), False
+        )
+        # What came behind the request is the conversation's.
+        if is_sound and len(exchange.input) > 0:
+            is_sound = hear(connection, state, exchange.input)
+        return Answer(False, not is_sound)
     var is_sound = append_response(connection, state, response^, framing)
     return Answer(keeps_alive, not is_sound)
 
@@ -112,7 +128,7 @@ def _call[
     # SAFETY: the request ends before the exchange changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var request = exchange.request[ImmUntrackedOrigin](
-        connection.peer, state.params_pointer()
+        connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     return call_handler(handler, request, state.config.logs_errors)
 
@@ -140,7 +156,10 @@ def call_handler[
         var code = response.status.code
         if unlikely(code < 200 or code > 599):
             # 1xx is no final response, and others are none at all.
-            raise Error("a handler answered with status ", code)
+            if not response.body.listens() or code != SWITCHING_PROTOCOLS:
+                raise Error("a handler answered with status ", code)
+        elif unlikely(response.body.listens()):
+            raise Error("a conversation needs status 101, not ", code)
         return response^
     except error:
         if logs_errors:
@@ -174,7 +193,7 @@ def may_block[
     # SAFETY: as in `_call`.
     return handler.may_block(
         exchange.request[ImmUntrackedOrigin](
-            connection.peer, state.params_pointer()
+            connection.peer, state.params_pointer(), tls=connection.tls_peer
         )
     )
 
@@ -200,10 +219,17 @@ def append_response(
     write_response_head(state.out, response, framing, state.date)
     if unlikely(not sends_content(response, framing)):
         return True
+    if unlikely(response.body.is_stream()):
+        return start_stream(
+            connection,
+            state,
+            response.body.stream(),
+            is_chunked(response, framing),
+        )
     if likely(len(response.body) <= COPIED_BODY_LEN_MAX):
         state.out.append(response.body.as_bytes())
         return True
-    return flush_with_body(connection, state.out, response.body.copy())
+    return flush_with_body(connection, state, response.body.copy())
 
 
 def body_limit[
@@ -231,7 +257,7 @@ def body_limit[
     state.params[].clear()
     # SAFETY: as in `_call`.
     var request = exchange.request[ImmUntrackedOrigin](
-        connection.peer, state.params_pointer()
+        connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     var limit = handler.max_body_size(request)
     if limit == DEFAULT_BODY_LIMIT:
@@ -284,6 +310,22 @@ def answer_overload(mut connection: Connection, mut state: WorkerState):
 
 
 @no_inline
+def answer_plain_http(mut connection: Connection, mut state: WorkerState):
+    """Puts the answer to HTTP without TLS into the output.
+
+    Args:
+        connection: Where it goes, without TLS.
+        state: The worker's state.
+    """
+    _append_closing(
+        connection,
+        state,
+        400,
+        "a plain HTTP request was sent to an HTTPS port; use https://",
+    )
+
+
+@no_inline
 def answer_late(mut connection: Connection, mut state: WorkerState):
     """Puts the answer in place of a handler that takes too long into the
     output; it is the last one.
@@ -293,7 +335,11 @@ def answer_late(mut connection: Connection, mut state: WorkerState):
         state: The worker's state.
     """
     _append_closing(
-        connection, state, 503, "the answer could not be made in time"
+        connection,
+        state,
+        503,
+        "the answer could not be made in time",
+        connection.is_head,
     )
 
 
@@ -311,13 +357,14 @@ def _append_closing(
     mut state: WorkerState,
     status: Int,
     var reason: String,
+    is_head: Bool = False,
 ):
     reason += "\n"
     _ = append_response(
         connection,
         state,
         _refusal(status, reason^),
-        ResponseFraming(False, False, 1),
+        ResponseFraming(is_head, False, 1),
     )
 
 

@@ -46,7 +46,8 @@ struct ServerConfig(Copyable, Movable):
     var max_keepalive_requests: Int
     """Requests that one connection may carry. Default 0: no end."""
     var max_connections: Int
-    """Connections that may be open at once; beyond it 503. Default 65,536."""
+    """Connections that each worker may have open at once; beyond it 503.
+    Default 65,536."""
     var header_timeout_ms: Int
     """From the first octet of a head (or the connection's begin) to its end.
     Default 10 s."""

@@ -4,6 +4,9 @@ from flare.bytes.buffer import Buffer
 from flare.http.h1.exchange import Exchange
 from flare.http.message.cancel import CancelFlag
 from flare.http.message.body import Body
+from flare.http.message.body_stream import BodyStream
+from flare.http.message.tls_peer import TlsPeer
+from flare.http.server.tls_link import TlsLink
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.timer_wheel import TimerId
@@ -19,9 +22,12 @@ comptime PHASE_WRITE: UInt8 = 3
 """The client is not ready to take what is to be sent."""
 comptime PHASE_LINGER: UInt8 = 4
 """All is sent and the own direction ended; the client may still read."""
-
 comptime PHASE_HANDLER: UInt8 = 5
 """A handler on another thread has the request."""
+comptime PHASE_HANDSHAKE: UInt8 = 6
+"""The TLS handshake is under way."""
+comptime PHASE_SOURCE: UInt8 = 7
+"""The source of a response's content has nothing yet."""
 
 comptime NEVER_MS = Int.MAX
 """A time that never comes."""
@@ -36,12 +42,60 @@ struct Tail(Movable):
     """The content behind it, kept without a copy."""
     var body_offset: Int
     """How much of the content is sent, in bytes."""
+    var stream: Optional[ArcPointer[BodyStream]]
+    """What makes more of it, if anything does."""
+    var is_chunked: Bool
+    """True if pieces of the stream are sent as chunks."""
+    var missing_len: Int
+    """What the stream has still to make, if its length is known, in bytes."""
+    var waits_for_source: Bool
+    """True if the stream has nothing yet."""
+    var gives_way: Bool
+    """True if the stream was interrupted for the sake of others."""
 
     def __init__(out self):
         """Makes an empty tail."""
+        self.stream = None
+        self.is_chunked = False
+        self.missing_len = 0
+        self.waits_for_source = False
+        self.gives_way = False
         self.octets = Buffer(0)
         self.body = Body()
         self.body_offset = 0
+
+    def __init__(out self, var body: Body, octets: Span[UInt8, _], taken: Int):
+        """Keeps what is left of octets and content behind them.
+
+        Args:
+            body: The content.
+            octets: What goes first.
+            taken: How many octets of both have been taken.
+        """
+        self = Self()
+        var first = min(taken, len(octets))
+        self.octets.reserve(len(octets) - first)
+        self.octets.append(octets[first:])
+        self.body = body^
+        self.body_offset = taken - first
+
+    def content(self) -> Span[UInt8, ImmOrigin(origin_of(self.body))]:
+        """Lends the content that is left.
+
+        Returns:
+            What goes behind the octets.
+        """
+        return self.body.as_bytes()[self.body_offset :]
+
+    def drop(mut self, count: Int):
+        """Drops what was taken.
+
+        Args:
+            count: How many octets, of both together.
+        """
+        var first = min(count, len(self.octets))
+        self.octets.consume(first)
+        self.body_offset += count - first
 
     def send_to(mut self, mut socket: RawSocket) -> Int:
         """Sends once.
@@ -52,7 +106,7 @@ struct Tail(Movable):
         Returns:
             How many octets were taken, or a negative errno.
         """
-        var rest = self.body.as_bytes()[self.body_offset :]
+        var rest = self.content()
         var count: Int
         if len(rest) == 0:
             count = socket.send(self.octets.span())
@@ -61,16 +115,14 @@ struct Tail(Movable):
         else:
             count = socket.send_two(self.octets.span(), rest)
         if count > 0:
-            var first = min(count, len(self.octets))
-            self.octets.consume(first)
-            self.body_offset += count - first
+            self.drop(count)
         return count
 
     def is_empty(self) -> Bool:
-        """Tells whether all is sent.
+        """Tells whether all that is here is sent.
 
         Returns:
-            True if nothing is left.
+            True if nothing is left, but for what a stream will make.
         """
         return len(self.octets) == 0 and self.body_offset == len(self.body)
 
@@ -88,6 +140,8 @@ struct Connection(Movable):
     """The client's address."""
     var generation: UInt32
     """Counts the connections that had this slot."""
+    var token: UInt64
+    """What events and timers know the connection by."""
     var phase: UInt8
     """One of the `PHASE_` constants."""
     var closes: Bool
@@ -100,6 +154,8 @@ struct Connection(Movable):
     """True if the client has closed its side, or the connection failed."""
     var is_ready: Bool
     """True if the connection is on the worker's ready list."""
+    var is_head: Bool
+    """True if the request that a handler on another thread has is a HEAD."""
     var request_count: UInt64
     """Requests answered."""
     var phase_request: UInt64
@@ -116,7 +172,11 @@ struct Connection(Movable):
     """The part of a request that has arrived."""
     var tail: Optional[OwnedPointer[Tail]]
     """What is still to be sent."""
-
+    var tls: Optional[OwnedPointer[TlsLink]]
+    """The TLS side; nothing for plain HTTP."""
+    # SAFETY: points into `tls`, behind its counted pointer; ends with it.
+    var tls_peer: OptionalPointer[TlsPeer, ImmUntrackedOrigin]
+    """What TLS tells about the client, once the handshake is complete."""
     var job: Optional[ArcPointer[CancelFlag]]
     """The flag of the request that a handler on another thread has."""
 
@@ -125,12 +185,14 @@ struct Connection(Movable):
         self.socket = RawSocket(owned=-1)
         self.peer = SocketAddr.any(0)
         self.generation = 0
+        self.token = 0
         self.phase = PHASE_IDLE
         self.closes = False
         self.lingers = False
         self.has_unread = False
         self.peer_has_ended = False
         self.is_ready = False
+        self.is_head = False
         self.request_count = 0
         self.phase_request = 0
         self.phase_start_ms = 0
@@ -139,6 +201,8 @@ struct Connection(Movable):
         self.timer = TimerId.NONE
         self.exchange = None
         self.tail = None
+        self.tls = None
+        self.tls_peer = None
         self.job = None
 
     def open(mut self, var socket: RawSocket, peer: SocketAddr):
@@ -156,6 +220,7 @@ struct Connection(Movable):
         self.has_unread = False
         self.peer_has_ended = False
         self.is_ready = False
+        self.is_head = False
         self.request_count = 0
         self.phase_request = 0
         self.deadline_ms = NEVER_MS
@@ -183,6 +248,31 @@ struct Connection(Movable):
         is one; what it answers is dropped."""
         if self.job:
             self.job.take()[].set()
+
+    def finish_writing(mut self):
+        """Ends the own direction, over TLS with a notice of it before."""
+        if self.tls:
+            self.tls.value()[].say_goodbye(self.socket)
+        self.socket.finish_writing()
+
+    def drop_tls(mut self):
+        """Goes on without TLS, if there was any."""
+        self.tls_peer = None
+        self.tls = None
+
+    def close(mut self):
+        """Closes the socket, and drops what belongs to the connection.
+
+        Over TLS the client is told that nothing follows, unless something was
+        still to be sent: it can tell a cut response from a whole one.
+        """
+        if self.tls and not self.tail:
+            self.tls.value()[].say_goodbye(self.socket)
+        self.socket.close()
+        self.cancel_job()
+        self.exchange = None
+        self.tail = None
+        self.drop_tls()
 
     def take_exchange(mut self) -> OwnedPointer[Exchange]:
         """Takes the part of a request out; there must be one.

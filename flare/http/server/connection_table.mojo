@@ -55,6 +55,7 @@ struct ConnectionTable(Movable, Sized):
             self._slots.append(Connection())
         var slot = self._free.pop()
         self._slots[slot].open(socket^, peer)
+        self._slots[slot].token = self.token(slot)
         return slot
 
     def close(mut self, slot: Int):
@@ -64,10 +65,7 @@ struct ConnectionTable(Movable, Sized):
             slot: The slot of an open connection.
         """
         ref connection = self._slots[slot]
-        connection.socket.close()
-        connection.cancel_job()
-        connection.exchange = None
-        connection.tail = None
+        connection.close()
         connection.generation += 1
         self._free.append(slot)
 

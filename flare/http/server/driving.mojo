@@ -11,18 +11,24 @@ from flare.http.routing.handler import Handler
 from flare.http.server.answering import (
     answer,
     answer_error,
+    answer_plain_http,
     body_limit,
     may_block,
 )
 from flare.http.server.connection import (
     Connection,
     PHASE_BODY,
+    PHASE_HANDSHAKE,
     PHASE_HEAD,
     PHASE_IDLE,
+    PHASE_SOURCE,
     PHASE_WRITE,
 )
+from flare.http.server.conversing import converse
 from flare.http.server.fate import Fate
-from flare.http.server.sending import deliver, flush, send_tail
+from flare.http.server.receiving import TLS_BROKEN, receive
+from flare.http.server.sending import deliver, flush
+from flare.http.server.streaming import await_tail, send_tail
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer
@@ -61,8 +67,7 @@ def drive[
         What is to happen to it.
     """
     if unlikely(connection.tail.__bool__()):
-        connection.has_unread = True
-        return Fate.WAITS
+        return converse(connection, scratch, state, is_closed)
     connection.has_unread = False
     if unlikely(connection.exchange.__bool__()):
         return _drive_partial(connection, state, handler, is_closed)
@@ -128,29 +133,56 @@ def _read[
     handler: H,
     is_closed: Bool,
 ) -> Fate:
+    var may_have_more = is_closed
     for _ in range(_READ_COUNT_MAX):
         var room = exchange.input.room()
         var room_len = len(room)
-        var count = connection.socket.receive(room)
+        var count = receive(connection, state, room, may_have_more)
         if unlikely(count <= 0):
-            if count == -EAGAIN:
-                return _settle(connection, exchange, state)
             if count == -EINTR:
                 continue
-            return Fate.CLOSES
+            return _stop_reading(connection, exchange, state, count)
         exchange.input.commit(count)
         var fate = process(connection, exchange, state, handler)
         if unlikely(fate != Fate.WAITS):
+            connection.has_unread = True
             return fate
         if unlikely(connection.tail.__bool__()):
             connection.has_unread = True
             return Fate.WAITS
-        if likely(count < room_len and not is_closed):
+        if likely(count < room_len and not may_have_more):
             return Fate.WAITS
         if count == room_len:
             # More may wait than one round should take.
             return Fate.GIVES_WAY
     return Fate.GIVES_WAY
+
+
+@no_inline
+def _stop_reading(
+    mut connection: Connection,
+    exchange: Exchange,
+    mut state: WorkerState,
+    count: Int,
+) -> Fate:
+    """Tells what follows when nothing more can be read now."""
+    if count == -EAGAIN:
+        if connection.phase == PHASE_HANDSHAKE:
+            return Fate.WAITS
+        if connection.phase == PHASE_IDLE and exchange.is_idle():
+            # At most a part of a record has come. Its deadline stays.
+            return Fate.CLOSES if state.is_draining else Fate.WAITS
+        return _settle(connection, exchange, state)
+    if count != TLS_BROKEN:
+        return Fate.CLOSES
+    if connection.tls.value()[].is_plain_http:
+        connection.drop_tls()
+        answer_plain_http(connection, state)
+        if not deliver(connection, state):
+            return Fate.CLOSES
+    # Or else an alert tells the client why.
+    connection.lingers = True
+    return Fate.ENDS
 
 
 @always_inline
@@ -197,17 +229,17 @@ def process[
             break
         if unlikely(state.config.handler_threads > 0):
             if may_block(exchange, connection, state, handler):
-                return _park(connection, state)
+                return _park(connection, exchange, state)
         var result = answer(exchange, connection, state, handler)
         if unlikely(result.is_broken):
             return Fate.CLOSES
         keeps_alive = result.keeps_alive
         if unlikely(len(state.out) > FLUSH_LEN):
-            if not flush(connection, state.out):
+            if not flush(connection, state):
                 return Fate.CLOSES
         if unlikely(connection.tail.__bool__()):
             break
-    if unlikely(not deliver(connection, state.out)):
+    if unlikely(not deliver(connection, state)):
         return Fate.CLOSES
     if unlikely(not keeps_alive):
         connection.lingers = connection.lingers or len(exchange.input) > 0
@@ -215,9 +247,17 @@ def process[
     return _settle(connection, exchange, state)
 
 
-def _park(mut connection: Connection, mut state: WorkerState) -> Fate:
-    """Sends what came before a request that is handed to another thread."""
-    return Fate.PARKS if deliver(connection, state.out) else Fate.CLOSES
+@no_inline
+def _park(
+    mut connection: Connection, exchange: Exchange, mut state: WorkerState
+) -> Fate:
+    """Sends what came before a request that is handed to another thread; the
+    request waits here until the client has taken it."""
+    if not deliver(connection, state):
+        return Fate.CLOSES
+    if connection.tail:
+        return _settle_unfinished(connection, exchange, state)
+    return Fate.PARKS
 
 
 def _ask_for_content(exchange: Exchange, mut state: WorkerState):
@@ -251,9 +291,7 @@ def _settle_unfinished(
 ) -> Fate:
     ref config = state.config
     if connection.tail:
-        connection.begin_phase(
-            PHASE_WRITE, state.now_ms, config.write_timeout_ms
-        )
+        return await_tail(connection, state)
     elif exchange.is_in_body():
         connection.begin_phase(PHASE_BODY, state.now_ms, config.body_timeout_ms)
         if config.min_body_rate > 0:
@@ -288,10 +326,10 @@ def resume[
     """
     if not connection.tail:
         return Fate.WAITS
-    if not send_tail(connection):
+    if not send_tail(connection, state):
         return Fate.CLOSES
     if connection.tail:
-        return Fate.WAITS
+        return await_tail(connection, state)
     if connection.closes:
         return Fate.ENDS
     if connection.exchange:
@@ -302,7 +340,10 @@ def resume[
             return fate
     if connection.has_unread:
         return Fate.GIVES_WAY
-    if not connection.exchange:
+    var was_sending = (
+        connection.phase == PHASE_WRITE or connection.phase == PHASE_SOURCE
+    )
+    if was_sending and not connection.exchange:
         if state.is_draining:
             return Fate.CLOSES
         connection.phase = PHASE_IDLE

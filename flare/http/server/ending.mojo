@@ -8,14 +8,18 @@ from flare.http.server.answering import (
 )
 from flare.http.server.connection import (
     Connection,
+    NEVER_MS,
     PHASE_BODY,
+    PHASE_HANDSHAKE,
     PHASE_HEAD,
+    PHASE_IDLE,
     PHASE_LINGER,
-    PHASE_WRITE,
+    PHASE_SOURCE,
 )
 from flare.http.server.fate import Fate
-from flare.http.server.sending import flush
-from flare.http.server.worker_state import WorkerState
+from flare.http.server.sending import deliver, flush
+from flare.http.server.streaming import await_tail
+from flare.http.server.worker_state import FRESH_GRACE_MS, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 
 comptime LINGER_LEN_MAX = 1 << 20
@@ -42,13 +46,10 @@ def end(mut connection: Connection, mut state: WorkerState) -> Fate:
     """
     connection.closes = True
     if connection.tail:
-        connection.begin_phase(
-            PHASE_WRITE, state.now_ms, state.config.write_timeout_ms
-        )
-        return Fate.WAITS
+        return await_tail(connection, state)
     if not connection.lingers:
         return Fate.CLOSES
-    connection.socket.finish_writing()
+    connection.finish_writing()
     connection.begin_phase(
         PHASE_LINGER, state.now_ms, state.config.linger_timeout_ms
     )
@@ -87,8 +88,12 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
         state: The worker's state.
 
     Returns:
-        ENDS if an answer was sent, CLOSES otherwise.
+        ENDS if an answer was sent, GIVES_WAY to ask a source, CLOSES otherwise.
     """
+    if connection.phase == PHASE_SOURCE:
+        # Nobody is late; the source wants to be asked, and that sets the next.
+        connection.deadline_ms = NEVER_MS
+        return Fate.GIVES_WAY
     if connection.job:
         connection.cancel_job()
         answer_late(connection, state)
@@ -100,7 +105,7 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
     else:
         return Fate.CLOSES
     connection.lingers = True
-    return Fate.ENDS if flush(connection, state.out) else Fate.CLOSES
+    return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
 
 
 def refuse(mut connection: Connection, mut state: WorkerState) -> Fate:
@@ -111,8 +116,44 @@ def refuse(mut connection: Connection, mut state: WorkerState) -> Fate:
         state: The worker's state.
 
     Returns:
-        ENDS, or CLOSES if the connection is broken.
+        ENDS, or CLOSES if the connection is broken, or speaks TLS: a handshake
+        would cost more than a request.
     """
+    if connection.tls:
+        return Fate.CLOSES
     answer_overload(connection, state)
     connection.lingers = True
-    return Fate.ENDS if flush(connection, state.out) else Fate.CLOSES
+    return Fate.ENDS if flush(connection, state) else Fate.CLOSES
+
+
+def leave(mut connection: Connection, state: WorkerState) -> Fate:
+    """Lets a connection go when the server is to stop, as soon as it can.
+
+    Args:
+        connection: An open one.
+        state: The worker's state.
+
+    Returns:
+        GIVES_WAY after a long pause, since a request may be here nevertheless,
+        and to end a stream that has no end; else WAITS. A client that was
+        answered a moment ago may have its next request on the way: it is
+        waited for shortly, and answered with `Connection: close`.
+    """
+    if connection.phase == PHASE_SOURCE:
+        return Fate.GIVES_WAY
+    if connection.exchange:
+        return Fate.WAITS
+    var idle_timeout_ms = state.config.idle_timeout_ms
+    var idle_ms = state.now_ms - (connection.deadline_ms - idle_timeout_ms)
+    if connection.phase == PHASE_IDLE and idle_ms >= FRESH_GRACE_MS:
+        return Fate.GIVES_WAY
+    if (
+        connection.phase == PHASE_HEAD
+        or connection.phase == PHASE_HANDSHAKE
+        or connection.phase == PHASE_IDLE
+    ):
+        # A request may be on its way.
+        connection.deadline_ms = min(
+            connection.deadline_ms, state.now_ms + FRESH_GRACE_MS
+        )
+    return Fate.WAITS

@@ -10,6 +10,7 @@ from flare.http.h1.exchange import Exchange
 from flare.http.message.cancel import CancelFlag
 from flare.http.message.path_params import PathParams
 from flare.http.message.response import Response
+from flare.http.message.tls_peer import TlsPeer
 from flare.http.routing.handler import Handler
 from flare.http.server.answering import call_handler
 from flare.http.server.config import ServerConfig
@@ -38,6 +39,8 @@ struct Job(Movable):
     """Has the complete request, first."""
     var peer: SocketAddr
     """Where it came from."""
+    var tls: Optional[ArcPointer[TlsPeer]]
+    """What TLS tells about the client; nothing without TLS."""
     var cancel: ArcPointer[CancelFlag]
     """Set when the answer is no longer wanted."""
     var params: PathParams
@@ -63,6 +66,7 @@ struct Job(Movable):
         self.token = token
         self.box = box^
         self.peer = peer
+        self.tls = None
         self.cancel = cancel.copy()
         self.params = PathParams()
         self.response = Response(500)
@@ -86,8 +90,19 @@ struct Job(Movable):
             Pointer(to=self.cancel[])
             .unsafe_mut_cast[False]()
             .unsafe_origin_cast[ImmUntrackedOrigin](),
+            self._tls_pointer(),
         )
         self.response = call_handler(handler, request, logs_errors)
+
+    def _tls_pointer(self) -> OptionalPointer[TlsPeer, ImmUntrackedOrigin]:
+        # SAFETY: as in `run`.
+        if not self.tls:
+            return None
+        return (
+            Pointer(to=self.tls.value()[])
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[ImmUntrackedOrigin]()
+        )
 
     def take_box(deinit self) -> OwnedPointer[Exchange]:
         """Takes the request out.
@@ -106,6 +121,7 @@ struct _Queue(Movable):
     var done: List[OwnedPointer[Job]]
     var is_closed: Bool
     var thread_count: Int
+    var running_count: Int
 
     def __init__(out self) raises OsError:
         self.monitor = Monitor()
@@ -113,6 +129,7 @@ struct _Queue(Movable):
         self.done = []
         self.is_closed = False
         self.thread_count = 0
+        self.running_count = 0
 
 
 # These take the shared value by its counted pointer. In a method, the compiler
@@ -130,6 +147,7 @@ def _next(queue: ArcPointer[_Queue]) -> Optional[OwnedPointer[Job]]:
         queue[].monitor.ring_all()
     else:
         job = queue[].waiting.pop(0)
+        queue[].running_count += 1
     queue[].monitor.unlock()
     return job^
 
@@ -138,6 +156,7 @@ def _put_done(queue: ArcPointer[_Queue], var job: OwnedPointer[Job]) -> Bool:
     """Hands a job back; True if the worker has to be woken."""
     queue[].monitor.lock()
     queue[].done.append(job^)
+    queue[].running_count -= 1
     var is_first = len(queue[].done) == 1
     queue[].monitor.unlock()
     return is_first
@@ -161,8 +180,7 @@ struct _Hand[H: Handler](Task):
     var logs_errors: Bool
 
     def run(mut self) raises:
-        # A worker may be pinned; its handlers need not share its CPU.
-        restrict_thread(usable_cpus(process_id()))
+        self._unpin()
         while True:
             var job = _next(self.queue)
             if not job:
@@ -171,6 +189,14 @@ struct _Hand[H: Handler](Task):
             owned[].run(self.handler[], self.logs_errors)
             if _put_done(self.queue, owned^):
                 self.waker.wake()
+
+    def _unpin(self):
+        """A worker may be pinned; its handlers need not share its CPU."""
+        try:
+            restrict_thread(usable_cpus(process_id()))
+        except:
+            # Where threads may not be moved, the worker was not pinned either.
+            return
 
 
 struct HandlerPool(Movable):
@@ -201,16 +227,21 @@ struct HandlerPool(Movable):
         self._threads = []
         self._waiting_max = config.handler_queue
         for _ in range(config.handler_threads):
-            self._threads.append(
-                Thread(
-                    _Hand(
-                        handler.copy(),
-                        self._queue.copy(),
-                        self._waker.copy(),
-                        config.logs_errors,
+            try:
+                self._threads.append(
+                    Thread(
+                        _Hand(
+                            handler.copy(),
+                            self._queue.copy(),
+                            self._waker.copy(),
+                            config.logs_errors,
+                        )
                     )
                 )
-            )
+            except error:
+                # Those that run already would wait for ever.
+                _close(self._queue)
+                raise error^
             self._queue[].monitor.lock()
             self._queue[].thread_count += 1
             self._queue[].monitor.unlock()
@@ -233,10 +264,12 @@ struct HandlerPool(Movable):
         Returns:
             True if a further one is to be refused.
         """
+        # A request that a thread is about to take does not wait for one, so
+        # all are counted, and as many as there are threads are free.
         self._queue[].monitor.lock()
-        var count = len(self._queue[].waiting)
+        var count = len(self._queue[].waiting) + self._queue[].running_count
         self._queue[].monitor.unlock()
-        return count >= self._waiting_max
+        return count >= len(self._threads) + self._waiting_max
 
     def submit(mut self, var job: OwnedPointer[Job]):
         """Hands a request over.

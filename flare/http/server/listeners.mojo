@@ -5,7 +5,7 @@ from flare.net.raw_socket import Accepted, RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
-from flare.sys.errno import EAGAIN
+from flare.sys.errno import EAGAIN, OsError
 
 comptime _BATCH_LEN = 64
 comptime _SHARED_BATCH_LEN = 4
@@ -87,6 +87,22 @@ struct Listeners(Movable):
         """
         return self._is_watched
 
+    def start(mut self, mut selector: Selector, token: UInt64) raises OsError:
+        """Lets a selector tell when connections wait, for the first time.
+
+        Args:
+            selector: The worker's.
+            token: What it hands back.
+
+        Raises:
+            OsError: If the selector refuses.
+        """
+        for index in range(len(self._sockets)):
+            selector.register(
+                self._sockets[index].number(), token, self._interest
+            )
+        self._is_watched = True
+
     def watch(mut self, mut selector: Selector, token: UInt64):
         """Lets a selector tell when connections wait, if it does not yet.
 
@@ -97,11 +113,7 @@ struct Listeners(Movable):
         if self._is_watched:
             return
         try:
-            for index in range(len(self._sockets)):
-                selector.register(
-                    self._sockets[index].number(), token, self._interest
-                )
-            self._is_watched = True
+            self.start(selector, token)
         except error:
             log_server_error(String(error, "; the server cannot accept"))
 

@@ -2,18 +2,19 @@
 
 from flare.http.h1.exchange import Exchange
 from flare.http.message.cancel import CancelFlag
+from flare.http.message.method import Method
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
 from flare.http.server.answering import busy, conclude
 from flare.http.server.connection import (
     Connection,
     PHASE_HANDLER,
-    PHASE_WRITE,
 )
 from flare.http.server.driving import process, put_back
 from flare.http.server.fate import Fate
 from flare.http.server.handler_pool import HandlerPool, Job
 from flare.http.server.sending import deliver
+from flare.http.server.streaming import await_tail
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer
 
@@ -53,7 +54,11 @@ def hand_over[
     connection.begin_phase(
         PHASE_HANDLER, state.now_ms, state.config.handler_timeout_ms
     )
-    pool.submit(OwnedPointer(Job(token, box^, connection.peer, flag)))
+    connection.is_head = box[].head.method == Method.HEAD
+    var job = Job(token, box^, connection.peer, flag)
+    if connection.tls:
+        job.tls = connection.tls.value()[].peer
+    pool.submit(OwnedPointer(job^))
     connection.job = flag^
     return Fate.WAITS
 
@@ -129,16 +134,13 @@ def unpark[
     if not result.keeps_alive:
         connection.lingers = connection.lingers or len(box[].input) > 0
         state.give_exchange(box^)
-        return Fate.ENDS if deliver(connection, state.out) else Fate.CLOSES
+        return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
     if connection.tail:
         # The rest waits until the client has read this.
-        var is_sound = deliver(connection, state.out)
+        var is_sound = deliver(connection, state)
         connection.exchange = box^
         connection.has_unread = True
-        connection.begin_phase(
-            PHASE_WRITE, state.now_ms, state.config.write_timeout_ms
-        )
-        return Fate.WAITS if is_sound else Fate.CLOSES
+        return await_tail(connection, state) if is_sound else Fate.CLOSES
     var fate = process(connection, box[], state, handler)
     put_back(connection, box^, state, fate)
     if fate == Fate.WAITS and connection.has_unread:

@@ -1,10 +1,10 @@
 """One server in several processes, under a supervisor."""
 
 from flare.http.routing.handler import Handler
-from flare.http.server.config import ServerConfig
 from flare.http.server.figures import Figures
 from flare.http.server.listeners import Listeners
 from flare.http.server.stopping import StopRequests
+from flare.http.server.terms import ServerTerms
 from flare.http.server.worker import Worker
 from flare.runtime.prefork_program import ChildProcess, PreforkProgram
 from flare.runtime.stats_board import StatsBoard
@@ -23,8 +23,8 @@ struct ServerProgram[H: Handler](PreforkProgram):
 
     var handler: ArcPointer[Self.H]
     """Answers requests."""
-    var config: ServerConfig
-    """Limits and times."""
+    var terms: ServerTerms
+    """Limits and times, and TLS if it is spoken."""
     var board: ArcPointer[StatsBoard]
     """The figures of all processes."""
     var is_shared: Bool
@@ -42,10 +42,20 @@ struct ServerProgram[H: Handler](PreforkProgram):
         var worker = Worker(
             self.handler.copy(),
             Listeners(child.take_listeners(), self.is_shared),
-            self.config,
+            self.terms,
             StopRequests(Waker(), True, [SIGTERM], child.lifeline_number()),
             Figures(self.board.copy(), child.row),
         )
         worker.begin()
         child.ready()
         worker.run()
+
+    def renew(mut self) raises:
+        """Reads certificates anew: new workers show them, and share the keys
+        of their tickets.
+
+        Raises:
+            Error: If a file does not work; the old ones are still shown then.
+        """
+        if self.terms.tls:
+            self.terms.tls.value().reload()

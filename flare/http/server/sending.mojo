@@ -1,11 +1,15 @@
-"""Sending: at once what the client takes, the rest parked as a tail."""
+"""Sending: at once what the client takes, the rest parked as a tail.
 
-from flare.bytes.buffer import Buffer
+All that goes to a client goes through here, whatever it travels in.
+"""
+
 from flare.http.message.body import Body
 from flare.http.server.connection import Connection, Tail
+from flare.http.server.sealing import flush_sealed
+from flare.http.server.worker_state import WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer
-from std.sys.intrinsics import likely
+from std.sys.intrinsics import likely, unlikely
 
 comptime COPIED_BODY_LEN_MAX = 16_384
 """Longest content that is copied behind its head, in bytes.
@@ -16,106 +20,83 @@ less than the copy.
 
 
 @always_inline
-def flush(mut connection: Connection, mut out: Buffer) -> Bool:
-    """Sends the octets at hand; what is not taken becomes the tail.
+def flush(mut connection: Connection, mut state: WorkerState) -> Bool:
+    """Sends the worker's output; what is not taken becomes the tail.
 
     Args:
         connection: Where to; has no tail.
-        out: The octets; empty afterwards.
+        state: The worker's state; its output is empty afterwards.
 
     Returns:
         False if the connection is broken.
     """
-    var length = len(out)
+    var length = len(state.out)
     if length == 0:
         return True
-    var count = connection.socket.send(out.span())
+    if unlikely(connection.tls.__bool__()):
+        return flush_sealed(connection, state, Body())
+    var count = connection.socket.send(state.out.span())
     if likely(count == length):
-        out.clear()
+        state.out.clear()
         return True
-    return _park(connection, out, Body(), count)
+    return _park(connection, state, Body(), count)
 
 
 @always_inline
-def deliver(mut connection: Connection, mut out: Buffer) -> Bool:
-    """Sends the octets at hand, behind the tail if there is one.
+def deliver(mut connection: Connection, mut state: WorkerState) -> Bool:
+    """Sends the worker's output, behind the tail if there is one.
 
     Args:
         connection: Where to.
-        out: The octets; empty afterwards.
+        state: The worker's state; its output is empty afterwards.
 
     Returns:
         False if the connection is broken.
     """
     if likely(not connection.tail.__bool__()):
-        return flush(connection, out)
-    if len(out) > 0:
+        return flush(connection, state)
+    if len(state.out) > 0:
         ref tail = connection.tail.value()[]
-        tail.octets.append(out.span())
-        out.clear()
+        tail.octets.append(state.out.span())
+        state.out.clear()
     return True
 
 
 def flush_with_body(
-    mut connection: Connection, mut out: Buffer, var body: Body
+    mut connection: Connection, mut state: WorkerState, var body: Body
 ) -> Bool:
-    """Sends the octets at hand and content behind them, without copying it.
+    """Sends the worker's output and content behind it, without copying it.
 
     Args:
-        connection: Where to; has no tail.
-        out: The octets; empty afterwards.
+        connection: Where to.
+        state: The worker's state; its output is empty afterwards.
         body: The content.
 
     Returns:
         False if the connection is broken.
     """
-    var count = connection.socket.send_two(out.span(), body.as_bytes())
-    if likely(count == len(out) + len(body)):
-        out.clear()
+    if unlikely(connection.tail.__bool__()):
+        state.out.append(body.as_bytes())
+        return deliver(connection, state)
+    if unlikely(connection.tls.__bool__()):
+        return flush_sealed(connection, state, body^)
+    var count = connection.socket.send_two(state.out.span(), body.as_bytes())
+    if likely(count == len(state.out) + len(body)):
+        state.out.clear()
         return True
-    return _park(connection, out, body^, count)
+    return _park(connection, state, body^, count)
 
 
 @no_inline
 def _park(
-    mut connection: Connection, mut out: Buffer, var body: Body, count: Int
+    mut connection: Connection,
+    mut state: WorkerState,
+    var body: Body,
+    count: Int,
 ) -> Bool:
-    var taken = count
-    if count < 0:
-        if count != -EAGAIN and count != -EINTR:
-            out.clear()
-            return False
-        taken = 0
-    var tail = Tail()
-    var first = min(taken, len(out))
-    out.consume(first)
-    tail.octets.append(out.span())
-    tail.body_offset = taken - first
-    tail.body = body^
-    out.clear()
-    connection.tail = OwnedPointer(tail^)
-    return True
-
-
-def send_tail(mut connection: Connection) -> Bool:
-    """Sends what was parked, as far as the client takes it.
-
-    Args:
-        connection: Has a tail, or not; has none afterwards if all is sent.
-
-    Returns:
-        False if the connection is broken.
-    """
-    if not connection.tail:
-        return True
-    while True:
-        ref tail = connection.tail.value()[]
-        if tail.is_empty():
-            break
-        var count = tail.send_to(connection.socket)
-        if count == -EAGAIN:
-            return True
-        if count < 0 and count != -EINTR:
-            return False
-    connection.tail = None
+    if count < 0 and count != -EAGAIN and count != -EINTR:
+        state.out.clear()
+        return False
+    connection.tail = OwnedPointer(Tail(body^, state.out.span(), max(count, 0)))
+    state.out.clear()
     return True

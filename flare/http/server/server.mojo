@@ -3,10 +3,11 @@
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.server.config import ServerConfig
 from flare.http.server.figures import Figures
-from flare.http.server.handles import ShutdownHandle, StatsHandle
+from flare.http.server.handles import ReloadHandle, ShutdownHandle, StatsHandle
 from flare.http.server.listeners import Listeners
 from flare.http.server.processes import ServerProgram
 from flare.http.server.stopping import StopRequests
+from flare.http.server.terms import ServerTerms
 from flare.http.server.threads import (
     ThreadPlan,
     check_worker_count,
@@ -24,6 +25,7 @@ from flare.runtime.waker import Waker
 from flare.runtime.worker_count import default_worker_count
 from flare.sys.platform import IS_MACOS
 from flare.sys.signal import ignore_sigpipe
+from flare.tls.server_config import TlsServerConfig
 from std.memory import ArcPointer
 
 
@@ -36,7 +38,7 @@ struct HttpServer(Movable):
 
     var _listeners: List[RawSocket]
     var _address: SocketAddr
-    var _config: ServerConfig
+    var _terms: ServerTerms
     var _waker: Waker
     var _board: ArcPointer[StatsBoard]
 
@@ -52,10 +54,9 @@ struct HttpServer(Movable):
         Raises:
             Error: If the configuration contradicts itself.
         """
-        config.check()
+        self._terms = ServerTerms(config^)
         self._address = listener.local_addr()
         self._listeners = [listener^]
-        self._config = config^
         self._waker = Waker()
         self._board = ArcPointer(StatsBoard())
 
@@ -87,6 +88,55 @@ struct HttpServer(Movable):
         while len(inherited) > 0:
             server._listeners.append(inherited.pop())
         return server^
+
+    @staticmethod
+    def bind_tls(
+        address: SocketAddr,
+        var tls: TlsServerConfig,
+        var config: ServerConfig = ServerConfig(),
+    ) raises -> Self:
+        """Makes a server that listens at an address and speaks HTTPS.
+
+        This loads OpenSSL 3, which plain HTTP does not need.
+
+        Args:
+            address: Where; port 0 lets the kernel choose one.
+            tls: Certificates and rules. An empty `alpn` becomes "http/1.1".
+            config: Limits and times.
+
+        Returns:
+            The server.
+
+        Raises:
+            Error: If the address cannot be had, a certificate does not work,
+                OpenSSL is missing, or a configuration makes no sense; the text
+                says which and why.
+        """
+        var terms = ServerTerms(ServerConfig())
+        terms.speak_tls(tls^)
+        var server = Self.bind(address, config^)
+        swap(server._terms.tls, terms.tls)
+        return server^
+
+    def reload_tls(self) raises:
+        """Reads certificates, keys and lists anew, for new connections.
+
+        Connections that exist go on undisturbed. With `serve_prefork`, send
+        SIGHUP to the master instead.
+
+        Raises:
+            Error: If a file does not work; all stays as it was then. Or if
+                the server speaks plain HTTP.
+        """
+        self.reload_handle().reload_tls()
+
+    def reload_handle(self) -> ReloadHandle:
+        """Makes a handle that can be given to other threads and to handlers.
+
+        Returns:
+            The handle.
+        """
+        return ReloadHandle(self._terms.tls.copy())
 
     def local_addr(self) -> SocketAddr:
         """Tells where the server listens.
@@ -162,14 +212,14 @@ struct HttpServer(Movable):
         var listeners = self._take_listeners("serve")
         ignore_sigpipe()
         var stop = StopRequests(
-            self._waker.copy(), self._config.handles_signals
+            self._waker.copy(), self._terms.config.handles_signals
         )
         var shared = ArcPointer(handler^)
         if num_workers > 1:
             serve_on_threads(
                 shared,
                 listeners^,
-                self._config,
+                self._terms,
                 stop,
                 self._board,
                 ThreadPlan(num_workers, pin_cores),
@@ -178,7 +228,7 @@ struct HttpServer(Movable):
         var worker = Worker(
             shared^,
             Listeners(listeners^, False),
-            self._config,
+            self._terms,
             stop^,
             Figures(self._board.copy(), 0),
         )
@@ -231,12 +281,12 @@ struct HttpServer(Movable):
                 before, or workers crash too often: which one, and of what.
         """
         prefork.check()
-        prefork.inherits_listeners = self._config.inherits_listeners
+        prefork.inherits_listeners = self._terms.config.inherits_listeners
         var listeners = self._take_listeners("serve_prefork")
         ignore_sigpipe()
         var program = ServerProgram(
             ArcPointer(handler^),
-            self._config.copy(),
+            self._terms.copy(),
             self._board.copy(),
             not prefork.reuseport or IS_MACOS,
         )

@@ -1,10 +1,11 @@
 """One server on several threads that share nothing but the handler."""
 
 from flare.http.routing.handler import Handler
-from flare.http.server.config import ConfigError, ServerConfig
+from flare.http.server.config import ConfigError
 from flare.http.server.figures import Figures
 from flare.http.server.listeners import ListenerMode, Listeners
 from flare.http.server.stopping import StopRequests
+from flare.http.server.terms import ServerTerms
 from flare.http.server.worker import Worker
 from flare.net.raw_socket import RawSocket
 from flare.runtime.event import Interest
@@ -95,7 +96,7 @@ def serve_on_threads[
 ](
     handler: ArcPointer[H],
     var sockets: List[RawSocket],
-    config: ServerConfig,
+    terms: ServerTerms,
     mut stop: StopRequests,
     board: ArcPointer[StatsBoard],
     plan: ThreadPlan,
@@ -108,7 +109,7 @@ def serve_on_threads[
     Args:
         handler: Answers requests, on all threads.
         sockets: Listening sockets.
-        config: Limits and times.
+        terms: Limits and times, and TLS if it is spoken.
         stop: Says when to stop.
         board: The figures.
         plan: How many threads, and where.
@@ -118,7 +119,7 @@ def serve_on_threads[
             have ended then.
     """
     var listeners = split_listeners(
-        sockets^, plan.worker_count, config.listener
+        sockets^, plan.worker_count, terms.config.listener
     )
     var wakers = List[Waker]()
     var workers = List[_Serving[H]]()
@@ -129,7 +130,7 @@ def serve_on_threads[
                 Worker(
                     handler.copy(),
                     listeners.pop(),
-                    config,
+                    terms,
                     StopRequests(waker.copy(), False),
                     Figures(board.copy(), index),
                 )

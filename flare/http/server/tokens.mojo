@@ -13,5 +13,7 @@ comptime LIFELINE_TOKEN: UInt64 = 0xFFFFFFFC
 """The master of this process has ended."""
 comptime DONE_TOKEN: UInt64 = 0xFFFFFFFB
 """Handlers on other threads have answered."""
-comptime FIRST_SPECIAL_TOKEN: UInt64 = 0xFFFFFFFB
+comptime WAKE_TOKEN: UInt64 = 0xFFFFFFFA
+"""Sources of content have something."""
+comptime FIRST_SPECIAL_TOKEN: UInt64 = 0xFFFFFFFA
 """The lowest of these."""

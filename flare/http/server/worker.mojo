@@ -2,16 +2,11 @@
 
 from flare.http.h1.exchange import Exchange
 from flare.http.routing.handler import Handler
-from flare.http.server.config import ServerConfig
-from flare.http.server.connection import (
-    NEVER_MS,
-    PHASE_HEAD,
-    PHASE_IDLE,
-    PHASE_LINGER,
-)
+from flare.http.server.admission import admit
+from flare.http.server.connection import NEVER_MS, PHASE_LINGER
 from flare.http.server.connection_table import ConnectionTable
 from flare.http.server.driving import drive, resume
-from flare.http.server.ending import discard, end, expire, refuse
+from flare.http.server.ending import discard, end, expire, leave
 from flare.http.server.error_log import log_server_error
 from flare.http.server.fate import Fate
 from flare.http.server.figures import Figures
@@ -23,7 +18,9 @@ from flare.http.server.parking import (
     note_event,
     waits_for,
 )
+from flare.http.server.streaming import on_wake
 from flare.http.server.stopping import StopRequests
+from flare.http.server.terms import ServerTerms
 from flare.http.server.tokens import (
     DONE_TOKEN,
     FIRST_SPECIAL_TOKEN,
@@ -31,6 +28,7 @@ from flare.http.server.tokens import (
     LISTENER_TOKEN,
     SIGNAL_TOKEN,
     STOP_TOKEN,
+    WAKE_TOKEN,
 )
 from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
 from flare.runtime.event import Event, Interest
@@ -44,7 +42,6 @@ from std.sys.intrinsics import likely, unlikely
 comptime _EVENT_COUNT_MAX = 512
 comptime _REFUSED_COUNT_MAX = 64
 comptime _ACCEPT_PAUSE_MS = 100
-comptime _FRESH_GRACE_MS = 1_000
 comptime _ORPHAN_DRAIN_MS = 600
 # Well within the time that a process has when its master has ended.
 
@@ -73,7 +70,7 @@ struct Worker[H: Handler](Movable):
         out self,
         var handler: ArcPointer[Self.H],
         var listeners: Listeners,
-        config: ServerConfig,
+        terms: ServerTerms,
         var stop: StopRequests,
         var figures: Figures,
     ) raises OsError:
@@ -82,7 +79,7 @@ struct Worker[H: Handler](Movable):
         Args:
             handler: Answers requests; other workers may use it too.
             listeners: What connections come from.
-            config: Limits and times.
+            terms: Limits and times, and TLS if it is spoken.
             stop: Says when to stop.
             figures: Where the worker tells what it has done.
 
@@ -95,7 +92,7 @@ struct Worker[H: Handler](Movable):
         self._wheel = TimerWheel(coarse_monotonic_ms())
         self._table = ConnectionTable()
         self._scratch = Exchange(READ_BUFFER_LEN)
-        self._state = WorkerState(config)
+        self._state = WorkerState(terms)
         self._stop = stop^
         self._pool = None
         self._figures = figures^
@@ -124,8 +121,11 @@ struct Worker[H: Handler](Movable):
             self._selector.register(
                 self._stop.lifeline_number, LIFELINE_TOKEN, Interest.READ
             )
+        self._selector.register(
+            self._state.mailbox.number(), WAKE_TOKEN, Interest.READ
+        )
         self._tick()
-        self._resume_accepting()
+        self._listeners.start(self._selector, LISTENER_TOKEN)
 
     def run(mut self) raises OsError:
         """Serves until it is told to stop and all connections have ended.
@@ -179,6 +179,8 @@ struct Worker[H: Handler](Movable):
                 self._accept(self._listeners.batch_len())
             elif event.token == DONE_TOKEN:
                 self._on_done()
+            elif event.token == WAKE_TOKEN:
+                self._on_wake()
             elif event.token == LIFELINE_TOKEN:
                 self._on_orphaned()
             else:
@@ -199,7 +201,9 @@ struct Worker[H: Handler](Movable):
             return
         if unlikely(connection.tail.__bool__() and event.is_writable):
             fate = resume(connection, self._state, self._handler[])
-        if likely(fate == Fate.WAITS and event.is_readable):
+        if likely(
+            event.is_readable and (fate == Fate.WAITS or fate == Fate.GIVES_WAY)
+        ):
             if unlikely(connection.phase == PHASE_LINGER):
                 fate = discard(connection, self._scratch)
             else:
@@ -248,6 +252,19 @@ struct Worker[H: Handler](Movable):
                 self._table.at(slot), job, self._state, self._handler[]
             )
             self._settle(slot, fate)
+
+    def _on_wake(mut self):
+        """Asks sources again that say they have something."""
+        for token in self._state.mailbox.take():
+            var slot = self._table.find(token)
+            if slot >= 0 and on_wake(self._table.at(slot)) == Fate.CLOSES:
+                self._close(slot)
+            elif slot >= 0:
+                self._resume(slot)
+
+    def _resume(mut self, slot: Int):
+        ref connection = self._table.at(slot)
+        self._settle(slot, resume(connection, self._state, self._handler[]))
 
     def _arm(mut self, slot: Int):
         var token = self._table.token(slot)
@@ -315,26 +332,14 @@ struct Worker[H: Handler](Movable):
             self._figures.connection_count += 1
             var peer = accepted.peer
             var slot = self._table.open(accepted^.take_socket(), peer)
-            self._begin(slot, count >= connection_max)
-
-    def _begin(mut self, slot: Int, is_refused: Bool):
-        var token = self._table.token(slot)
-        ref connection = self._table.at(slot)
-        try:
-            self._selector.register(
-                connection.socket.number(), token, Interest.STREAM
+            var fate = admit(
+                self._table.at(slot),
+                self._table.token(slot),
+                self._selector,
+                self._state,
+                count >= connection_max,
             )
-        except error:
-            log_server_error(String(error, "; a connection is dropped"))
-            self._close(slot)
-            return
-        connection.deadline_ms = (
-            self._state.now_ms + self._state.config.header_timeout_ms
-        )
-        if is_refused:
-            self._settle(slot, refuse(connection, self._state))
-            return
-        self._settle(slot, Fate.WAITS)
+            self._settle(slot, fate)
 
     def _pause_accepting(mut self, error_number: Int):
         """Lets connections wait in the kernel until descriptors are free."""
@@ -383,14 +388,5 @@ struct Worker[H: Handler](Movable):
         self._listeners.close()
         _ = self._wheel.insert(self._drain_end_ms, LISTENER_TOKEN)
         for slot in range(self._table.slot_count()):
-            ref connection = self._table.at(slot)
-            if not connection.socket.is_open() or connection.exchange:
-                continue
-            if connection.phase == PHASE_IDLE:
-                self._close(slot)
-            elif connection.phase == PHASE_HEAD:
-                # Its first request may be on its way.
-                connection.deadline_ms = min(
-                    connection.deadline_ms, self._state.now_ms + _FRESH_GRACE_MS
-                )
-                self._settle(slot, Fate.WAITS)
+            if self._table.at(slot).socket.is_open():
+                self._settle(slot, leave(self._table.at(slot), self._state))

@@ -6,6 +6,10 @@ from flare.http.h1.limits import HeadLimits
 from flare.http.h1.serialiser import DateLine
 from flare.http.message.path_params import PathParams
 from flare.http.server.config import ServerConfig
+from flare.http.server.mailbox import Mailbox
+from flare.sys.errno import OsError
+from flare.http.server.terms import ServerTerms
+from flare.tls.server_context import TlsServerContext
 from std.memory import OwnedPointer
 
 comptime READ_BUFFER_LEN = 65_536
@@ -16,6 +20,10 @@ comptime PARTIAL_BUFFER_LEN = 4_096
 
 comptime FLUSH_LEN = 65_536
 """Output that is sent without waiting for the rest of a batch, in bytes."""
+
+comptime FRESH_GRACE_MS = 1_000
+"""How long a server that is to stop waits for the first request of a
+connection, which may be on its way."""
 
 comptime _POOLED_COUNT_MAX = 256
 comptime _POOLED_LEN_MAX = 65_536
@@ -38,24 +46,42 @@ struct WorkerState(Movable):
     """Storage for the path parameters of the request at hand."""
     var request_count: Int
     """Requests answered by the worker."""
+    var piece: Buffer
+    """What a source has just made."""
+    var mailbox: Mailbox
+    """Where sources say that they have something."""
     var is_draining: Bool
     """True if the server is to stop: no connection is kept alive."""
+    var tls: Optional[TlsServerContext]
+    """What TLS is spoken with; nothing for plain HTTP."""
+    var sealed_in: Buffer
+    """Octets of TLS from the connection at hand; empty between calls."""
+    var sealed_out: Buffer
+    """Octets of TLS for the connection at hand; empty between calls."""
     var _pool: List[OwnedPointer[Exchange]]
 
-    def __init__(out self, config: ServerConfig):
+    def __init__(out self, terms: ServerTerms) raises OsError:
         """Makes the state of a worker that has not begun.
 
         Args:
-            config: The server's configuration.
+            terms: The server's configuration, and TLS if it is spoken.
+
+        Raises:
+            OsError: If the process has no more descriptors.
         """
-        self.config = config.copy()
-        self.limits = config.head_limits()
+        self.config = terms.config.copy()
+        self.limits = terms.config.head_limits()
         self.now_ms = 0
         self.date = DateLine()
         self.out = Buffer(FLUSH_LEN)
         self.params = OwnedPointer(PathParams())
         self.request_count = 0
+        self.piece = Buffer(0)
+        self.mailbox = Mailbox()
         self.is_draining = False
+        self.tls = terms.tls.copy()
+        self.sealed_in = Buffer(READ_BUFFER_LEN if self.tls else 0)
+        self.sealed_out = Buffer(READ_BUFFER_LEN if self.tls else 0)
         self._pool = []
 
     def params_pointer(mut self) -> Pointer[PathParams, MutUntrackedOrigin]:
@@ -68,6 +94,16 @@ struct WorkerState(Movable):
         return Pointer(to=self.params[]).unsafe_origin_cast[
             MutUntrackedOrigin
         ]()
+
+    def first_head_timeout_ms(self) -> Int:
+        """Tells how long a new connection may take for the head of a request.
+
+        Returns:
+            Milliseconds.
+        """
+        if self.is_draining:
+            return min(self.config.header_timeout_ms, FRESH_GRACE_MS)
+        return self.config.header_timeout_ms
 
     def take_exchange(mut self) -> OwnedPointer[Exchange]:
         """Takes an empty exchange, for a part of a request.

@@ -3,6 +3,7 @@
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
+from flare.http.message.tls_peer import TlsPeer
 from flare.http.routing.router import Router
 from std.testing import assert_equal, assert_false, assert_true
 
@@ -66,6 +67,24 @@ def test_a_copy_has_everything() raises:
     assert_equal(
         router.serve(owned.view()).text(),
         "PUT /users/a%20b a b y content 127.0.0.1:0",
+    )
+
+
+def test_what_tls_tells() raises:
+    var owned = OwnedRequest("GET", "/")
+    assert_false(owned.view().is_tls())
+    assert_equal(owned.view().scheme(), "http")
+    assert_false(Bool(owned.view().peer_certificate()))
+    owned.tls = TlsPeer()
+    assert_true(owned.view().is_tls())
+    assert_equal(owned.view().scheme(), "https")
+    assert_false(Bool(owned.view().peer_certificate()))
+    owned.tls = TlsPeer("CN=a client of some length,O=flare")
+    var kept = OwnedRequest(copy_of=owned.view())
+    owned.tls = None
+    assert_equal(
+        kept.view().peer_certificate().value(),
+        "CN=a client of some length,O=flare",
     )
 
 

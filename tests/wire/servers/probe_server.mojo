@@ -1,11 +1,13 @@
 """The server that the wire tests talk to; the port is its first argument.
 
-Further arguments set fields of its configuration, as `name=milliseconds`.
+Further arguments set fields of its configuration, as `name=milliseconds`, or
+are those of `tls_options`.
 """
 
 from flare.http import (
     Handler,
     HttpServer,
+    ReloadHandle,
     Request,
     Response,
     Router,
@@ -14,8 +16,8 @@ from flare.http import (
     ok_html,
     redirect,
 )
-from flare.net import SocketAddr
 from std.sys import argv
+from tests.wire.servers.tls_options import TlsOptions
 
 
 def root(req: Request) -> Response:
@@ -105,11 +107,37 @@ struct Shared(Handler):
         return ok_html(self.page)
 
 
-def config() raises -> ServerConfig:
+def tls(req: Request) raises -> Response:
+    var text = String(req.scheme(), "|", req.is_tls(), "|")
+    var subject = req.peer_certificate()
+    if subject:
+        text.write(subject.value())
+    else:
+        text.write("-")
+    return ok(text^)
+
+
+@fieldwise_init
+struct Reload(Handler):
+    """Reads the certificates anew."""
+
+    var handle: ReloadHandle
+
+    def serve(self, req: Request) raises -> Response:
+        try:
+            self.handle.reload_tls()
+        except error:
+            return ok(String(error))
+        return ok("reloaded")
+
+
+def config(mut tls: TlsOptions) raises -> ServerConfig:
     var config = ServerConfig()
     for index in range(2, len(argv())):
         var parts = String(argv()[index]).split("=")
         var name = String(parts[0])
+        if tls.take(name, String(parts[1])):
+            continue
         var value = Int(parts[1])
         if name == "header_timeout_ms":
             config.header_timeout_ms = value
@@ -164,8 +192,12 @@ def main() raises:
     router.get("/size/:size", sized)
     router.get("/shared", Shared())
     router.post("/upload", echo_body, max_body_size=20_000_000)
+    router.get("/tls", tls)
     var port = UInt16(Int(String(argv()[1])))
-    var server = HttpServer.bind(SocketAddr.localhost(port), config())
+    var options = TlsOptions()
+    var limits = config(options)
+    var server = options.bind(port, limits^)
+    router.get("/reload", Reload(server.reload_handle()))
     print("listening on", server.local_addr(), flush=True)
     server.serve(router^)
     print("stopped", flush=True)

@@ -1,6 +1,9 @@
 """The server of the tests of threads, processes and handler threads.
 
     workers_server PORT mode=threads|prefork workers=N key=value...
+    workers_server PORT mode=mute|failing workers=N key=value...
+
+Further arguments are those of `tls_options`.
 """
 
 from flare.http import (
@@ -15,11 +18,17 @@ from flare.http import (
     ok,
     ok_json,
 )
-from flare.net import SocketAddr
-from flare.runtime import PreforkConfig, PreforkHooks
+from flare.runtime import (
+    ChildProcess,
+    Prefork,
+    PreforkConfig,
+    PreforkHooks,
+    PreforkProgram,
+)
 from flare.sys.signal import process_id, send_signal
 from std.sys import argv, stderr
 from std.time import sleep
+from tests.wire.servers.tls_options import TlsOptions
 
 
 def root(req: Request) -> Response:
@@ -33,6 +42,13 @@ def process(req: Request) -> Response:
 def slow(req: Request) raises -> Response:
     sleep(Float64(Int(req.param("ms"))) / 1000)
     return ok("slept " + req.param("ms") + " " + req.query_param("tag"))
+
+
+def busy(req: Request) raises -> Response:
+    """Sleeps in steps, so that no signal makes it shorter."""
+    for _ in range(Int(req.param("ms")) // 10):
+        sleep(0.01)
+    return ok("busy " + req.param("ms"))
 
 
 def patient(req: Request) raises -> Response:
@@ -64,6 +80,9 @@ def whole(req: Request) raises -> Response:
     var trailer = req.trailers.get("x-t")
     if trailer:
         text.write(" ", trailer.value())
+    var subject = req.peer_certificate()
+    if subject:
+        text.write(" ", subject.value())
     return ok(text^)
 
 
@@ -121,28 +140,44 @@ struct Hooks(PreforkHooks):
         print("hook: master died", file=stderr)
 
 
+@fieldwise_init
+struct Hopeless(PreforkProgram):
+    """Never becomes ready: it hangs, or fails at once."""
+
+    var fails: Bool
+
+    def work(mut self, mut child: ChildProcess) raises:
+        if self.fails:
+            raise Error("there is no database")
+        sleep(60.0)
+
+
 struct Options(Movable):
     """What the command line asks for."""
 
     var server: ServerConfig
     var prefork: PreforkConfig
-    var is_prefork: Bool
+    var mode: String
     var workers: Int
     var pins: Bool
+    var tls: TlsOptions
 
     def __init__(out self) raises:
         self.server = ServerConfig(logs_errors=True)
         self.prefork = PreforkConfig(workers=2)
-        self.is_prefork = False
+        self.mode = String("threads")
         self.workers = 2
         self.pins = True
+        self.tls = TlsOptions()
         for index in range(2, len(argv())):
             var parts = String(argv()[index]).split("=")
             self._set(String(parts[0]), String(parts[1]))
 
     def _set(mut self, name: String, text: String) raises:
         if name == "mode":
-            self.is_prefork = text == "prefork"
+            self.mode = text
+            return
+        if self.tls.take(name, text):
             return
         var value = Int(text)
         if name == "workers":
@@ -162,6 +197,8 @@ struct Options(Movable):
             self.server.handler_timeout_ms = value
         elif name == "write_timeout_ms":
             self.server.write_timeout_ms = value
+        elif name == "linger_timeout_ms":
+            self.server.linger_timeout_ms = value
         elif name == "shutdown_timeout_ms":
             self.server.shutdown_timeout_ms = value
         else:
@@ -190,6 +227,8 @@ struct Options(Movable):
             self.prefork.recycle_jitter_percent = value
         elif name == "notifies":
             self.prefork.notifies_manager = value == 1
+        elif name == "start_timeout_ms":
+            self.prefork.start_timeout_ms = value
         elif name == "upgrade_timeout_ms":
             self.prefork.upgrade_timeout_ms = value
         else:
@@ -203,6 +242,7 @@ def main() raises:
     router.get("/pid", process)
     router.get("/slow/:ms", slow)
     router.get("/fast", root, may_block=False)
+    router.get("/busy/:ms", busy)
     router.get("/patient", patient)
     router.get("/spinning", spinning)
     router.all("/whole/:name", whole)
@@ -210,13 +250,14 @@ def main() raises:
     router.get("/crash/:signal", crash)
     router.get("/size/:size", sized)
     var port = UInt16(Int(String(argv()[1])))
-    var server = HttpServer.bind(
-        SocketAddr.localhost(port), options.server.copy()
-    )
+    var server = options.tls.bind(port, options.server.copy())
     router.get("/stats", Stats(server.stats_handle(), options.workers))
     print("listening on", server.local_addr(), flush=True)
-    if options.is_prefork:
+    if options.mode == "prefork":
         server.serve_prefork(router^, options.prefork.copy(), Hooks())
+    elif options.mode == "mute" or options.mode == "failing":
+        var supervisor = Prefork(options.prefork.copy())
+        supervisor.run(Hopeless(options.mode == "failing"), Hooks())
     else:
         server.serve(
             router^, num_workers=options.workers, pin_cores=options.pins

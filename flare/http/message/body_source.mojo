@@ -1,0 +1,147 @@
+"""Content of a response that is made while it is sent."""
+
+from flare.bytes.buffer import Buffer
+from flare.http.message.stream_waker import StreamWaker
+
+
+struct Supply(Equatable, ImplicitlyCopyable):
+    """What a source of content has to say after a piece."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime MORE = Supply(0)
+    """There is more, and it can be had at once."""
+    comptime LATER = Supply(1)
+    """There may be more; the source's waker will be rung."""
+    comptime END = Supply(2)
+    """This was all."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: The case.
+        """
+        self.number = number
+
+    @always_inline
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two cases.
+
+        Args:
+            other: A case.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.number == other.number
+
+
+trait BodySource(Deinitable, Movable):
+    """Makes content piece by piece, as fast as the client takes it.
+
+    The worker calls it on its own thread, so it must not block: a source that
+    has to wait answers `Supply.LATER` and rings its waker, from whatever
+    thread, when it has something. It is destroyed as soon as all is sent or the
+    client has hung up.
+    """
+
+    def begin(mut self, var waker: StreamWaker):
+        """Hears how to say that there is something; called once, first.
+
+        Args:
+            waker: May be kept, copied and given to other threads.
+        """
+        _ = waker^
+
+    def fill(mut self, mut out: Buffer) raises -> Supply:
+        """Appends the next piece of content; about 16 KiB are a good size.
+
+        Called when the client has taken what came before. Octets that are
+        appended beside `LATER` or `END` are sent as well.
+
+        Args:
+            out: Where to append.
+
+        Returns:
+            What follows.
+
+        Raises:
+            Error: The server logs it and breaks the connection off, so that
+                the client knows that the content is not complete.
+        """
+        ...
+
+    def is_endless(self) -> Bool:
+        """Tells whether the stream goes on until the client leaves.
+
+        When the server drains, an endless stream is ended in good order; any
+        other is waited for, up to `ServerConfig.shutdown_timeout_ms`.
+
+        Returns:
+            False, unless the source knows better.
+        """
+        return False
+
+    def end_early(mut self, mut out: Buffer) -> Supply:
+        """Ends an endless stream because the server stops.
+
+        Called in place of `fill` while the server drains.
+
+        Args:
+            out: Where to append last octets.
+
+        Returns:
+            END, or LATER to wait for the other side, up to
+            `ServerConfig.shutdown_timeout_ms`.
+        """
+        return Supply.END
+
+    def patience_ms(self) -> Int:
+        """Tells how long a source that answered `LATER` may be left alone.
+
+        Returns:
+            Milliseconds after which it is asked even if nobody rings its
+            waker.
+        """
+        return 3_600_000
+
+    def has_given_up(self) -> Bool:
+        """Tells whether the stream is to be broken off, though the client has
+        not yet taken what came before.
+
+        Asked when the waker rings while the client is behind.
+
+        Returns:
+            False, unless the source knows better.
+        """
+        return False
+
+
+trait Conversation(BodySource):
+    """A protocol that goes on where HTTP ends (RFC 9110 section 7.8).
+
+    A handler answers 101 (Switching Protocols) with one as the body. From then
+    on it gets all that the client sends, and makes all that the client gets;
+    when it ends, the connection does.
+    """
+
+    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Supply:
+        """Takes octets from the client.
+
+        Called while nothing waits to be sent, so a client that does not read
+        is not read either.
+
+        Args:
+            input: What has come; to be emptied.
+            out: Where to append what goes to the client.
+
+        Returns:
+            MORE to be asked by `fill`, LATER to wait, END to close.
+
+        Raises:
+            Error: The server logs it and breaks the connection off.
+        """
+        ...

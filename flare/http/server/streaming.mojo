@@ -1,0 +1,242 @@
+"""Sending content that a source makes, as fast as the client takes it."""
+
+from flare.bytes.buffer import Buffer
+from flare.http.h1.serialiser import append_chunk
+from flare.http.message.body_source import Supply
+from flare.http.message.body_stream import BodyStream
+from flare.http.server.connection import (
+    Connection,
+    PHASE_HANDSHAKE,
+    PHASE_SOURCE,
+    PHASE_WRITE,
+    Tail,
+)
+from flare.http.server.error_log import log_server_error
+from flare.http.server.fate import Fate
+from flare.http.server.sealing import send_sealed_tail
+from flare.http.server.worker_state import WorkerState
+from flare.sys.errno import EAGAIN, EINTR
+from std.memory import ArcPointer, OwnedPointer
+
+comptime _PIECE_COUNT_MAX = 16
+# Pieces that one connection sends before the others have their turn.
+
+
+def start_stream(
+    mut connection: Connection,
+    mut state: WorkerState,
+    stream: ArcPointer[BodyStream],
+    is_chunked: Bool,
+) -> Bool:
+    """Begins to send content that a source makes.
+
+    Args:
+        connection: Where to; has no tail.
+        state: The worker's state; its output goes first, with the head.
+        stream: Has the source.
+        is_chunked: True to send pieces as chunks.
+
+    Returns:
+        False if the connection is broken.
+    """
+    var tail = Tail()
+    tail.octets.append(state.out.span())
+    state.out.clear()
+    tail.is_chunked = is_chunked
+    if stream[].length:
+        tail.missing_len = stream[].length.value()
+    tail.stream = stream.copy()
+    connection.tail = OwnedPointer(tail^)
+    stream[].begin(state.mailbox.waker_for(connection.token))
+    return send_tail(connection, state)
+
+
+def send_tail(mut connection: Connection, mut state: WorkerState) -> Bool:
+    """Sends what was parked, and what a stream makes, as far as it goes.
+
+    Args:
+        connection: Has a tail, or not; has none afterwards if all is sent.
+        state: The worker's state.
+
+    Returns:
+        False if the connection is broken.
+    """
+    if not connection.tail:
+        return True
+    connection.tail.value()[].gives_way = False
+    for _ in range(_PIECE_COUNT_MAX):
+        if not _send_what_is_here(connection, state):
+            return False
+        if not is_taken(connection):
+            return True
+        ref tail = connection.tail.value()[]
+        if not tail.stream:
+            connection.tail = None
+            return True
+        # What was here has been taken: the next piece has its own time.
+        connection.phase = PHASE_SOURCE
+        if not _fill(tail, state):
+            return False
+        if tail.waits_for_source and tail.is_empty():
+            return True
+    connection.tail.value()[].gives_way = True
+    return True
+
+
+def await_tail(mut connection: Connection, mut state: WorkerState) -> Fate:
+    """Sets phase and deadline of a connection with a tail.
+
+    A client that hangs up while its stream has nothing ends the stream; a
+    client is not known to be there as long as nothing is sent.
+
+    Args:
+        connection: Has a tail.
+        state: The worker's state.
+
+    Returns:
+        What is to happen to it.
+    """
+    if connection.phase == PHASE_HANDSHAKE:
+        # A part of it; its deadline holds.
+        return Fate.WAITS
+    ref tail = connection.tail.value()[]
+    if tail.waits_for_source and is_taken(connection):
+        if connection.peer_has_ended:
+            return Fate.CLOSES
+        if connection.has_unread and tail.stream.value()[].listens():
+            return Fate.GIVES_WAY
+        connection.phase = PHASE_SOURCE
+        connection.deadline_ms = state.now_ms + max(
+            1, tail.stream.value()[].patience_ms()
+        )
+        return Fate.WAITS
+    var fate = Fate.GIVES_WAY if tail.gives_way else Fate.WAITS
+    connection.begin_phase(
+        PHASE_WRITE, state.now_ms, state.config.write_timeout_ms
+    )
+    return fate
+
+
+def on_wake(connection: Connection) -> Fate:
+    """Looks at a connection whose source has rung.
+
+    Args:
+        connection: Whose it is.
+
+    Returns:
+        CLOSES if the source gives the client up, GIVES_WAY otherwise.
+    """
+    if connection.tail:
+        ref tail = connection.tail.value()[]
+        if tail.stream and tail.stream.value()[].has_given_up():
+            return Fate.CLOSES
+    return Fate.GIVES_WAY
+
+
+def hear(
+    mut connection: Connection, mut state: WorkerState, mut input: Buffer
+) -> Bool:
+    """Hands octets from the client to a conversation, and sends its answer.
+
+    Args:
+        connection: Has a conversation in its tail, or one that has ended.
+        state: The worker's state.
+        input: The octets; empty afterwards.
+
+    Returns:
+        False if the connection is broken.
+    """
+    if not connection.tail or not connection.tail.value()[].stream:
+        input.clear()
+        return True
+    ref tail = connection.tail.value()[]
+    var supply: Supply
+    state.piece.clear()
+    try:
+        supply = tail.stream.value()[].receive(input, state.piece)
+    except error:
+        log_server_error(String("a conversation failed: ", error))
+        return False
+    input.clear()
+    tail.octets.append(state.piece.span())
+    if supply == Supply.END:
+        _finish(tail)
+    tail.waits_for_source = supply == Supply.LATER
+    if not tail.waits_for_source:
+        return send_tail(connection, state)
+    return _send_what_is_here(connection, state)
+
+
+def is_taken(connection: Connection) -> Bool:
+    """Tells whether the client has taken all that is here of the tail.
+
+    Args:
+        connection: Has a tail.
+
+    Returns:
+        True if nothing waits but for what a source will make.
+    """
+    if connection.tls and len(connection.tls.value()[].unsent) > 0:
+        return False
+    return connection.tail.value()[].is_empty()
+
+
+def _send_what_is_here(
+    mut connection: Connection, mut state: WorkerState
+) -> Bool:
+    """Sends until all is sent or the client takes no more; False if broken."""
+    if connection.tls:
+        return send_sealed_tail(connection, state)
+    while True:
+        ref tail = connection.tail.value()[]
+        if tail.is_empty():
+            return True
+        var count = tail.send_to(connection.socket)
+        if count == -EAGAIN:
+            return True
+        if count < 0 and count != -EINTR:
+            return False
+
+
+def _fill(mut tail: Tail, mut state: WorkerState) -> Bool:
+    """Has the source make a piece; False if it cannot."""
+    var stream = tail.stream.value()
+    tail.waits_for_source = False
+    var supply: Supply
+    state.piece.clear()
+    if state.is_draining and stream[].is_endless():
+        supply = stream[].end_early(state.piece)
+    else:
+        try:
+            supply = stream[].fill(state.piece)
+        except error:
+            log_server_error(String("a stream failed: ", error))
+            return False
+    if stream[].length:
+        tail.missing_len -= len(state.piece)
+        if tail.missing_len < 0 or (
+            tail.missing_len > 0 and supply == Supply.END
+        ):
+            log_server_error(
+                String(
+                    "a stream of ",
+                    stream[].length.value(),
+                    " octets made ",
+                    stream[].length.value() - tail.missing_len,
+                )
+            )
+            return False
+    if tail.is_chunked:
+        append_chunk(tail.octets, state.piece.span())
+    else:
+        tail.octets.append(state.piece.span())
+    if supply == Supply.END:
+        _finish(tail)
+    tail.waits_for_source = supply == Supply.LATER
+    return True
+
+
+def _finish(mut tail: Tail):
+    tail.stream = None
+    if tail.is_chunked:
+        tail.octets.append_literal["0\r\n\r\n"]()

@@ -1,0 +1,68 @@
+"""What an HTTPS server refuses to begin with, and reloading."""
+
+from flare.http.server.config import ServerConfig
+from flare.http.server.server import HttpServer
+from flare.http.server.terms import ServerTerms
+from flare.net.socket_addr import SocketAddr
+from flare.tls.server_config import TlsServerConfig
+from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.certificates import certificate
+
+
+def _good() raises -> TlsServerConfig:
+    return TlsServerConfig(
+        certificate("good_chain.pem"), certificate("good.key")
+    )
+
+
+def test_alpn_is_http_1_1() raises:
+    var terms = ServerTerms(ServerConfig())
+    terms.speak_tls(_good())
+    assert_equal(len(terms.tls.value().config.alpn), 1)
+    assert_equal(terms.tls.value().config.alpn[0], "http/1.1")
+
+
+def test_other_protocols_are_refused() raises:
+    var config = _good()
+    config.alpn = ["h2", "http/1.1"]
+    var terms = ServerTerms(ServerConfig())
+    with assert_raises(contains="'h2'; this server speaks http/1.1 alone"):
+        terms.speak_tls(config^)
+
+
+def test_handshake_timeout_has_bounds() raises:
+    for timeout_ms in [0, -1, 86_400_001]:
+        var config = _good()
+        config.handshake_timeout_ms = timeout_ms
+        var terms = ServerTerms(ServerConfig())
+        with assert_raises(contains="allowed are 1 to 86400000"):
+            terms.speak_tls(config^)
+
+
+def test_bind_tls_names_what_does_not_work() raises:
+    with assert_raises(contains="no_such.pem"):
+        _ = HttpServer.bind_tls(
+            SocketAddr.localhost(0),
+            TlsServerConfig("no_such.pem", certificate("good.key")),
+        )
+    with assert_raises(contains="must hold the key of"):
+        _ = HttpServer.bind_tls(
+            SocketAddr.localhost(0),
+            TlsServerConfig(
+                certificate("good_chain.pem"), certificate("rsa.key")
+            ),
+        )
+    with assert_raises(contains="max_body_size"):
+        _ = HttpServer.bind_tls(
+            SocketAddr.localhost(0), _good(), ServerConfig(max_body_size=1)
+        )
+
+
+def test_reload() raises:
+    var server = HttpServer.bind_tls(SocketAddr.localhost(0), _good())
+    server.reload_tls()
+    server.reload_handle().reload_tls()
+    var plain = HttpServer.bind(SocketAddr.localhost(0))
+    with assert_raises(contains="make it with HttpServer.bind_tls"):
+        plain.reload_tls()
+    assert_true(server.local_addr().port != plain.local_addr().port)

@@ -1,0 +1,53 @@
+"""TLS options of the test servers' command lines: files by name, rules.
+
+`cert`, `key`, `cert2`, `key2`, `client_ca` are files, `verify` is optional or
+required, `tickets` is off, `handshake_timeout_ms` a number.
+"""
+
+from flare.http import HttpServer, ServerConfig
+from flare.net import SocketAddr
+from flare.tls import ClientVerification, TlsIdentity, TlsServerConfig
+
+
+struct TlsOptions(Movable):
+    """What the command line says of TLS."""
+
+    var values: Dict[String, String]
+
+    def __init__(out self):
+        self.values = {}
+
+    def take(mut self, name: String, value: String) -> Bool:
+        """Takes an option; False if it is not about TLS."""
+        comptime NAMES = " cert key cert2 key2 client_ca verify tickets handshake_timeout_ms "
+        if String(" ", name, " ") not in NAMES:
+            return False
+        self.values[name] = value
+        return True
+
+    def config(self) raises -> TlsServerConfig:
+        """Makes the configuration."""
+        var config = TlsServerConfig(
+            TlsIdentity(self.values["cert"], self.values["key"]),
+            client_ca_file=self.values.get("client_ca").or_else(""),
+            session_tickets=self.values.get("tickets").or_else("") != "off",
+        )
+        if "handshake_timeout_ms" in self.values:
+            config.handshake_timeout_ms = Int(
+                self.values["handshake_timeout_ms"]
+            )
+        if "cert2" in self.values:
+            config.add(TlsIdentity(self.values["cert2"], self.values["key2"]))
+        var verify = self.values.get("verify").or_else("")
+        if verify == "required":
+            config.client_verification = ClientVerification.REQUIRED
+        elif verify == "optional":
+            config.client_verification = ClientVerification.OPTIONAL
+        return config^
+
+    def bind(self, port: UInt16, var config: ServerConfig) raises -> HttpServer:
+        """Makes the server: plain HTTP unless there is a certificate."""
+        var address = SocketAddr.localhost(port)
+        if "cert" not in self.values:
+            return HttpServer.bind(address, config^)
+        return HttpServer.bind_tls(address, self.config(), config^)
