@@ -87,7 +87,7 @@ def _receive_sealed(
             link.rest.append(state.sealed_in.span())
             state.sealed_in.clear()
             return count
-        if connection.tail:
+        if len(link.unsent) > 0:
             return count if count > 0 else -EAGAIN
     may_have_more = True
     return count if count > 0 else -EINTR
@@ -131,7 +131,8 @@ def _send_answer(mut connection: Connection, mut state: WorkerState):
     if count >= 0 and count < len(state.sealed_out):
         state.sealed_out.consume(count)
         connection.tls.value()[].unsent.append(state.sealed_out.span())
-        connection.tail = OwnedPointer(Tail())
+        if not connection.tail:
+            connection.tail = OwnedPointer(Tail())
         connection.has_unread = True
     # If the connection is broken, the next read says so.
     state.sealed_out.clear()
