@@ -19,22 +19,20 @@ def stat(parent: int, session: int, own: int = 0, waited: int = 0) -> str:
 @pytest.fixture
 def proc(tree):
     """A server 10 with a worker 11 and its child 12, an orphan 13, a stranger 20."""
-    return tree(
-        {
-            "10/stat": stat(1, 10, own=100, waited=50),
-            "10/task/10/schedstat": "1000000000 5 6",
-            "10/task/15/schedstat": "500000000 5 6",
-            "10/smaps_rollup": "Rss: 90 kB\nPss:      30 kB\nPss_Anon: 5 kB\n",
-            "11/stat": stat(10, 10, own=300),
-            "11/task/11/schedstat": "1000000000 5 6",
-            "11/smaps_rollup": "Pss: 10 kB\n",
-            "12/stat": stat(11, 99),
-            "13/stat": stat(1, 10, own=7),
-            "20/stat": stat(1, 20, own=1000, waited=1000),
-            "self/stat": stat(10, 10),
-            "21/status": "gone between two looks",
-        }
-    )
+    return tree({
+        "10/stat": stat(1, 10, own=100, waited=50),
+        "10/task/10/schedstat": "1000000000 5 6",
+        "10/task/15/schedstat": "500000000 5 6",
+        "10/smaps_rollup": "Rss: 90 kB\nPss:      30 kB\nPss_Anon: 5 kB\n",
+        "11/stat": stat(10, 10, own=300),
+        "11/task/11/schedstat": "1000000000 5 6",
+        "11/smaps_rollup": "Pss: 10 kB\n",
+        "12/stat": stat(11, 99),
+        "13/stat": stat(1, 10, own=7),
+        "20/stat": stat(1, 20, own=1000, waited=1000),
+        "self/stat": stat(10, 10),
+        "21/status": "gone between two looks",
+    })
 
 
 def test_the_tree_has_children_and_the_session(proc):
@@ -43,15 +41,8 @@ def test_the_tree_has_children_and_the_session(proc):
 
 
 def test_cpu_time_counts_threads_and_what_has_ended(proc):
-    threads, ended_threads, orphan, waited = (
-        1.5,
-        300 * TICK,
-        7 * TICK,
-        50 * TICK,
-    )
-    wanted = (
-        max(threads, 100 * TICK) + max(1.0, ended_threads) + orphan + waited
-    )
+    threads, ended_threads, orphan, waited = 1.5, 300 * TICK, 7 * TICK, 50 * TICK
+    wanted = max(threads, 100 * TICK) + max(1.0, ended_threads) + orphan + waited
     assert process.cpu_s(10, proc) == pytest.approx(wanted)
 
 
@@ -67,9 +58,7 @@ def test_a_child_that_ended_keeps_its_time():
         "print('done', flush=True)\nsys.stdin.read()"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         start_new_session=True,
     ) as child:
         assert child.stdout.readline() == b"done\n"
