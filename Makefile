@@ -1,6 +1,6 @@
 # Every target sets up what it needs first. ONLY=unit narrows `make test`.
 PY = MODULAR_TELEMETRY_ENABLED=0 .venv/bin/python
-.PHONY: run test check format test-asan fuzz autobahn bench examples docs clean setup
+.PHONY: run test check format test-asan fuzz autobahn bench examples docs nightly clean setup
 setup: ; @python3 tools/setup.py
 run: setup ; @$(PY) tools/run.py examples/server.mojo
 test: setup ; @$(PY) tools/test.py $(ONLY)
@@ -11,5 +11,6 @@ fuzz: setup ; @$(PY) tools/fuzz.py --seconds 60
 autobahn: setup ; @$(PY) tools/autobahn.py
 bench: setup ; @$(PY) bench/bench.py
 examples: setup ; @$(PY) tools/test.py examples
+nightly: setup ; @$(PY) tools/test.py nightly
 docs: setup ; @$(PY) tools/docs.py
 clean: ; rm -rf build .venv .pytest_cache

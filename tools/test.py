@@ -1,8 +1,8 @@
 """Runs the tests: all, or the parts named as arguments.
 
 Parts, quickest first: check (format, layers, style, docs), unit, cross, fuzz,
-vectors, examples, wire; asan only when named. An argument with a slash is a
-path: a test file, or a folder of them.
+vectors, examples, wire; asan and nightly only when named. An argument with a
+slash is a path: a test file, or a folder of them.
 """
 
 import importlib.util
@@ -180,7 +180,7 @@ def examples(report: Report) -> None:
         list(pool.map(one, sources))
 
 
-def run_pytest(report: Report, folder: str) -> None:
+def run_pytest(report: Report, folder: str, *options: str) -> None:
     """Runs pytest and counts its results one by one."""
     if not (ROOT / folder.split("::")[0]).exists():
         return
@@ -194,6 +194,7 @@ def run_pytest(report: Report, folder: str) -> None:
             "-q",
             "-x" if "-x" in sys.argv else "-q",
             folder,
+            *options,
             f"--junitxml={log}",
             "-p",
             "no:cacheprovider",
@@ -223,7 +224,12 @@ def run_pytest(report: Report, folder: str) -> None:
 
 
 def wire(report: Report) -> None:
-    run_pytest(report, "tests/wire")
+    run_pytest(report, "tests/wire", "-m", "not nightly")
+
+
+def nightly(report: Report) -> None:
+    """Runs what takes minutes."""
+    run_pytest(report, "tests/wire", "-m", "nightly")
 
 
 PARTS = {
@@ -234,8 +240,12 @@ PARTS = {
     "vectors": lambda report: report.step("vectors", vectors),
     "examples": lambda report: report.step("examples", examples),
     "wire": lambda report: report.step("wire tests", wire),
+    "nightly": lambda report: report.step("nightly tests", nightly),
     "asan": lambda report: report.step("unit tests under ASan", unit.run, True),
 }
+
+
+SELDOM = ("nightly", "asan")
 
 
 def run_path(report: Report, path: str) -> None:
@@ -259,7 +269,7 @@ def main() -> int:
             )
             return 2
     report = Report()
-    for name in named or [part for part in PARTS if part != "asan"]:
+    for name in named or [part for part in PARTS if part not in SELDOM]:
         if name in PARTS:
             PARTS[name](report)
         else:

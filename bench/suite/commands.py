@@ -74,16 +74,16 @@ def responses(arguments: argparse.Namespace) -> int:
     for row in rows:
         if row.program.key not in built:
             continue
-        server = Server(row, [])
+        server, own = Server(row, []), workload.of_row(workloads, row)
         try:
-            server.start(workloads[0])
-            print_answer(server, workloads[0])
-            for item in workloads:
+            server.start(own[0])
+            print_answer(server, own[0])
+            for item in own:
                 reason = wrong_answer(server.port, item)
                 wrong += reason is not None
                 print(f"  {item.name}: {reason or 'as the workload file says'}")
             if row.parses:
-                reason = wrong_protocol(server.port, workloads[0])
+                reason = wrong_protocol(server.port, own[0])
                 wrong += reason is not None
                 print(f"  protocol: {reason or 'kept'}")
                 for name in server.accepts:
@@ -127,12 +127,12 @@ def summary(record: dict) -> str:
 def start_all(rows: list[Row], kind: str, plan: Plan, servers: list[Server]) -> None:
     """Starts the rows that can be, each on its CPUs, and adds them to the servers."""
     here, widest = cpus_here(), max((row.cores for row in rows), default=1)
-    first = workload.load(BENCH, [])[0]
+    workloads = workload.load(BENCH, [])
     for row in rows:
         try:
             server = Server(row, layout(here, kind, row.cores, widest).server)
             servers.append(server)
-            server.start(first)
+            server.start(workload.of_row(workloads, row)[0])
         except (Failed, ValueError) as error:
             plan.leave_out(row.name, str(error))
     servers[:] = [server for server in servers if server.process]

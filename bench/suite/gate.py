@@ -1,6 +1,7 @@
 """Decides whether a server may have a row: right answers, right on the wire."""
 
 import socket
+import ssl
 import time
 
 from suite.response import Answer, difference, parse_answer
@@ -25,9 +26,13 @@ REFUSED = {
 class Client:
     """One connection. Its methods raise OSError or ValueError when it is no good."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, tls: bool = False) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:  # what matters here is what is said, not who says it
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            self.socket = context.wrap_socket(self.socket)
         self.octets = b""
 
     def __enter__(self) -> "Client":
@@ -56,16 +61,19 @@ class Client:
 
 def fetch(port: int, workload: Workload) -> Answer:
     """Asks once on a new connection."""
-    with Client(port) as client:
+    with Client(port, workload.tls) as client:
         client.send(workload.request())
         return client.answer()
 
 
 def wrong_answer(port: int, workload: Workload) -> str | None:
-    """Asks twice on a connection; says what is wrong with an answer, or None."""
+    """Asks twice on a connection; says what is wrong with an answer, or None.
+
+    Where a connection is closed with each answer, it asks once.
+    """
     try:
-        with Client(port) as client:
-            for _ in range(2):
+        with Client(port, workload.tls) as client:
+            for _ in range(1 if workload.closes else 2):
                 client.send(workload.request())
                 if text := difference(workload, client.answer()):
                     return text
@@ -87,23 +95,24 @@ def wrong_protocol(port: int, workload: Workload) -> str | None:
     }
     for name, (segments, count) in accepted.items():
         try:
-            with Client(port) as client:
+            with Client(port, workload.tls) as client:
                 client.send(*segments)
                 texts = [difference(workload, client.answer()) for _ in range(count)]
         except (OSError, ValueError) as error:
             return f"{name}: {str(error) or type(error).__name__}"
         if wrong := next(filter(None, texts), None):
             return f"{name}: {wrong}"
-    return None if refuses(port, NO_REQUEST) else "it takes any octets for a request"
+    is_strict = refuses(port, NO_REQUEST, workload.tls)
+    return None if is_strict else "it takes any octets for a request"
 
 
-def refuses(port: int, octets: bytes) -> bool:
+def refuses(port: int, octets: bytes, tls: bool = False) -> bool:
     """Tells whether a server answers octets with an error or closes.
 
     Silence until the deadline is no refusal.
     """
     try:
-        with Client(port) as client:
+        with Client(port, tls) as client:
             client.send(octets)
             return client.answer().status >= 400
     except TimeoutError:
@@ -112,6 +121,6 @@ def refuses(port: int, octets: bytes) -> bool:
         return True
 
 
-def leniencies(port: int) -> list[str]:
+def leniencies(port: int, tls: bool = False) -> list[str]:
     """Lists what a server accepts that RFC 9112 has it refuse."""
-    return [name for name, octets in REFUSED.items() if not refuses(port, octets)]
+    return [name for name, octets in REFUSED.items() if not refuses(port, octets, tls)]

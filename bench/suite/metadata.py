@@ -31,6 +31,7 @@ class Row:
 
     `cores` is how many CPUs the server is given. `parses` is False for a
     server that stands for the limit of the machine and is held to no rules.
+    `tls` rows take part in the workloads over TLS, the others in the rest.
     """
 
     program: Program
@@ -39,6 +40,7 @@ class Row:
     run: list[str]
     env: dict[str, str] = field(default_factory=dict)
     parses: bool = True
+    tls: bool = False
 
 
 def read_rows(text: str, key: str, here: Path, root: Path) -> list[Row]:

@@ -92,6 +92,7 @@ def as_record(about: dict, servers: list[Server], plan: Plan, own: Own) -> dict:
         "commands": [
             " ".join(wrk_command(server.port, workload, plan.load))
             for workload in plan.workloads for server in servers
+            if workload.tls == server.row.tls
         ],
         "left_out": plan.left_out,
         "rounds": {server.name: server.rounds for server in servers},

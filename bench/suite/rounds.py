@@ -9,7 +9,7 @@ from suite.gate import wrong_answer, wrong_protocol
 from suite.process import busy_s, children_s, cpu_s, memory_len
 from suite.programs import program_environment
 from suite.server import Server
-from suite.workload import Workload
+from suite.workload import Workload, of_row
 from suite.wrk import Load, parse_wrk, wrk_command
 from toolchain import ROOT
 
@@ -66,8 +66,11 @@ def admitted(servers: list[Server], workload: Workload, plan: Plan) -> list[Serv
     """Keeps the servers that answer as the workload file says, and warms them up."""
     kept = []
     for server in servers:
+        if workload not in of_row([workload], server.row):
+            continue
         reason = wrong_answer(server.port, workload)
-        if reason is None and server.row.parses and workload.data is None:
+        is_plain_get = workload.data is None and not workload.closes
+        if reason is None and server.row.parses and is_plain_get:
             reason = wrong_protocol(server.port, workload)
         if reason:
             plan.leave_out(f"{server.name}, {workload.name}", reason)

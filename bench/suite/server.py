@@ -17,8 +17,9 @@ from suite.metadata import Program, Row
 from suite.process import children_s
 from suite.programs import missing, program_environment
 from suite.workload import Workload
-from toolchain import BUILD, MOJO
+from toolchain import BUILD, MOJO, ROOT
 
+CERTS = ROOT / "build" / "certs"
 START_S = 10
 STOP_S = 10
 
@@ -31,7 +32,7 @@ def filled(program: Program, words: list[str], **more: object) -> list[str]:
     """Puts folders, programs and the port where a command has {names}."""
     names = {
         "build": BUILD / "bench" / program.key, "here": program.here, "root": program.root,
-        "python": sys.executable, "mojo": MOJO, **more,
+        "python": sys.executable, "mojo": MOJO, "certs": CERTS, **more,
     }
     try:
         return [word.format(**names) for word in words]
@@ -84,6 +85,9 @@ class Server:
 
     def start(self, workload: Workload) -> None:
         """Starts it in a session of its own and waits for an answer. Raises Failed."""
+        if self.row.tls:
+            tool = [sys.executable, str(ROOT / "tools" / "certs.py")]
+            subprocess.run(tool, check=True, stdout=subprocess.DEVNULL)
         self.scratch = Path(tempfile.mkdtemp(prefix="flare-bench-"))
         self.port = free_port()
         words = filled(self.row.program, self.row.run, port=self.port, scratch=self.scratch)
@@ -98,7 +102,8 @@ class Server:
         while time.monotonic() < end and self.process.poll() is None:
             try:
                 fetch(self.port, workload)
-                self.accepts = leniencies(self.port) if self.row.parses else []
+                if self.row.parses:
+                    self.accepts = leniencies(self.port, self.row.tls)
                 return
             except (OSError, ValueError):
                 time.sleep(0.05)

@@ -4,10 +4,16 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from suite.metadata import Row
+
 
 @dataclass(frozen=True)
 class Workload:
-    """One request, the answer to it octet by octet, and the script that loads."""
+    """One request, the answer to it octet by octet, and the script that loads.
+
+    `tls` is for rows that speak TLS, and no others; with `closes` each request
+    has a connection of its own.
+    """
 
     name: str
     target: str
@@ -16,11 +22,16 @@ class Workload:
     fields: dict[str, str] = field(default_factory=dict)
     data: bytes | None = None
     budget: float | None = None
+    tls: bool = False
+    closes: bool = False
 
     def request(self) -> bytes:
         """Writes the request as it is sent to check the answer."""
         if self.data is None:
-            return f"GET {self.target} HTTP/1.1\r\nHost: bench\r\n\r\n".encode()
+            head = f"GET {self.target} HTTP/1.1\r\nHost: bench\r\n"
+            if self.closes:
+                head += "Connection: close\r\n"
+            return (head + "\r\n").encode()
         head = (
             f"POST {self.target} HTTP/1.1\r\nHost: bench\r\n"
             "Content-Type: application/octet-stream\r\n"
@@ -51,3 +62,8 @@ def load(bench: Path, wanted: list[str]) -> list[Workload]:
         workload for workload in workloads
         if not wanted or any(part in workload.name for part in wanted)
     ]
+
+
+def of_row(workloads: list[Workload], row: Row) -> list[Workload]:
+    """Keeps the workloads that a row takes part in."""
+    return [workload for workload in workloads if workload.tls == row.tls]

@@ -25,7 +25,7 @@ def wrk_command(port: int, workload: Workload, load: Load) -> list[str]:
     return [
         *pinned(load.cpus), "wrk", f"-t{load.threads}", f"-c{load.connections}",
         f"-d{load.seconds}s", "--latency", "-s", f"bench/load/{workload.script}",
-        f"http://127.0.0.1:{port}{workload.target}",
+        f"{'https' if workload.tls else 'http'}://127.0.0.1:{port}{workload.target}",
     ]
 
 

@@ -57,6 +57,8 @@ def test_the_command_is_whole():
     assert " ".join(command) == (
         "taskset -c 0,1 wrk -t2 -c64 -d3s --latency -s bench/load/plain.lua http://127.0.0.1:81/a"
     )
+    secure = Workload("w", "/a", "plain.lua", b"", tls=True)
+    assert wrk_command(81, secure, Load(2, 64, 3, []))[-1] == "https://127.0.0.1:81/a"
 
 
 @pytest.mark.parametrize(
@@ -135,6 +137,17 @@ def test_budget_of_two_workers_is_for_any_run():
     run = record("multi", **{"limit": rows(1.0), "flare": rows(2.0), "flare, 2 threads": rows(2.0)})
     table = budget_table(run)
     assert len(table) == 6 and "flare, 2 threads against flare | at most 1.05 | 1 | met" in table[4]
+
+
+@pytest.mark.parametrize(("used", "verdict"), [(0.9, "met"), (1.1, "**not met**")])
+def test_budget_of_tls_is_nginx(used, verdict):
+    run = record(**{"flare, TLS": rows(used), "nginx, TLS": rows(1.0)})
+    run["workloads"] = {"TLS keep-alive": run["workloads"].pop("w")}
+    for found in run["rounds"].values():
+        found["TLS keep-alive"] = found.pop("w")
+    table = budget_table(run)
+    assert table[4].startswith("| TLS keep-alive, CPU a request against nginx")
+    assert table[4].endswith(f"| {verdict} |")
 
 
 def test_no_figures_make_no_budget_table():

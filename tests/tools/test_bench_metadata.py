@@ -90,10 +90,11 @@ def test_a_name_is_used_once(tree):
     ("wanted", "names"),
     [
         (["threads"], ["flare, 2 threads"]),
-        (["nginx"], ["nginx", "nginx, 2 workers"]),
-        (["bench/peers/nginx/"], ["nginx", "nginx, 2 workers"]),
+        (["nginx"], ["nginx", "nginx, 2 workers", "nginx, TLS"]),
+        (["bench/peers/nginx/"], ["nginx", "nginx, 2 workers", "nginx, TLS"]),
         (["hello"], ["flare"]),
-        (["NET/HTTP"], ["Go net/http", "Go net/http, GOMAXPROCS 2"]),
+        (["NET/HTTP"], ["Go net/http", "Go net/http, GOMAXPROCS 2", "Go net/http, TLS"]),
+        (["TLS"], ["flare, TLS", "Go net/http, TLS", "nginx, TLS"]),
         (["2 workers", "hello"], ["flare", "nginx, 2 workers"]),
     ],
 )
@@ -147,7 +148,10 @@ def test_a_server_that_ends_says_why():
 
 def test_workloads_say_what_is_sent_and_answered():
     found = {item.name: item for item in workload.load(BENCH, [])}
-    assert list(found) == ["plaintext", "pipelined x16", "64 KiB response", "16 KiB upload"]
+    assert list(found) == [
+        "plaintext", "pipelined x16", "64 KiB response", "16 KiB upload", "TLS keep-alive",
+        "TLS 64 KiB response", "TLS handshakes",
+    ]
     assert found["64 KiB response"].body == b"x" * 65536
     for item in found.values():
         assert item.fields["Content-Length"] == str(len(item.body))
@@ -159,7 +163,7 @@ def test_workloads_say_what_is_sent_and_answered():
 
 def test_workloads_are_picked_by_a_part_of_their_name():
     assert [item.name for item in workload.load(BENCH, ["KiB"])] == [
-        "64 KiB response", "16 KiB upload",
+        "64 KiB response", "16 KiB upload", "TLS 64 KiB response",
     ]
     with pytest.raises(ValueError, match="no workload has 'zzz'"):
         workload.load(BENCH, ["plain", "zzz"])

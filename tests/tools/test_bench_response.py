@@ -5,8 +5,9 @@ import threading
 
 import pytest
 from suite.gate import leniencies, wrong_answer, wrong_protocol
+from suite.metadata import Row
 from suite.response import Answer, difference, parse_answer
-from suite.workload import Workload
+from suite.workload import Workload, of_row
 
 PLAIN = Workload("w", "/", "plain.lua", b"Hello", {"Content-Type": "a/b", "Content-Length": "5"})
 GOOD = b"HTTP/1.1 200 OK\r\nDate: x\r\ncontent-type: a/b\r\nContent-Length: 5\r\n\r\nHello"
@@ -143,6 +144,28 @@ def test_a_server_that_parses_nothing_does_not_pass_for_one_that_does():
     with Peer(lambda octets: (GOOD * octets.count(b"\r\n\r\n"), b"")) as peer:
         assert wrong_answer(peer.port, PLAIN) is None
         assert wrong_protocol(peer.port, PLAIN) is not None
+
+
+def test_a_server_that_closes_is_asked_once_a_connection():
+    def once(octets: bytes) -> tuple[bytes, bytes]:
+        reply, rest = strict(octets)
+        return (reply if b"Connection: close\r\n" in octets else b"", rest)
+
+    closing = Workload("w", "/", "close.lua", b"Hello", PLAIN.fields, closes=True)
+    with Peer(once) as peer:
+        assert wrong_answer(peer.port, closing) is None
+
+
+def test_tls_has_rows_of_its_own():
+    secure = Workload("s", "/", "plain.lua", b"", tls=True)
+    for tls, own in [(True, [secure]), (False, [PLAIN])]:
+        assert of_row([PLAIN, secure], Row(None, "r", 1, [], tls=tls)) == own
+
+
+def test_who_does_not_speak_tls_gets_no_row():
+    secure = Workload("s", "/", "plain.lua", b"Hello", PLAIN.fields, tls=True)
+    with Peer(lambda octets: (b"what?", b"")) as peer:
+        assert wrong_answer(peer.port, secure) is not None
 
 
 def test_a_port_where_nobody_listens_keeps_a_server_out():

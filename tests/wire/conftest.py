@@ -21,6 +21,10 @@ START_TIMEOUT_S = 10
 STOP_TIMEOUT_S = 40
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "nightly: takes minutes")
+
+
 def built(name: str, folder: str = "servers") -> Path:
     """Builds tests/wire/FOLDER/NAME.mojo unless nothing has changed."""
     source = ROOT / "tests" / "wire" / folder / f"{name}.mojo"

@@ -1,9 +1,10 @@
 // The hello server of the benchmarks on Go's net/http.
-// Usage: server PORT; GOMAXPROCS is the number of threads that run Go code.
+// Usage: server PORT [CERTIFICATE KEY]; GOMAXPROCS is the number of threads that run Go code.
 package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"io"
 	"log"
 	"net/http"
@@ -23,8 +24,8 @@ func fixed(length string, body []byte) http.HandlerFunc {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		log.Fatal("usage: server PORT")
+	if len(os.Args) != 2 && len(os.Args) != 4 {
+		log.Fatal("usage: server PORT [CERTIFICATE KEY]")
 	}
 	done := fixed("2", []byte("OK"))
 	mux := http.NewServeMux()
@@ -34,5 +35,15 @@ func main() {
 		io.Copy(io.Discard, request.Body)
 		done(writer, request)
 	})
-	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[1], mux))
+	server := &http.Server{Addr: "127.0.0.1:" + os.Args[1], Handler: mux}
+	if len(os.Args) == 2 {
+		log.Fatal(server.ListenAndServe())
+	}
+	// HTTP/1.1 alone, and no tickets, so that every handshake is a full one.
+	server.TLSConfig = &tls.Config{
+		NextProtos:             []string{"http/1.1"},
+		SessionTicketsDisabled: true,
+	}
+	server.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
+	log.Fatal(server.ListenAndServeTLS(os.Args[2], os.Args[3]))
 }

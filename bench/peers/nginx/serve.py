@@ -1,6 +1,6 @@
 """Writes nginx's configuration into a folder, then becomes nginx.
 
-Usage: serve.py PORT WORKERS FOLDER
+Usage: serve.py PORT WORKERS FOLDER [CERTIFICATE KEY]
 """
 
 import os
@@ -23,12 +23,18 @@ http {{
   # The answers carry the same fields as everyone's.
   etag off; max_ranges 0; add_header Last-Modified "";
   server {{
-    listen 127.0.0.1:{port}{reuse};
+    listen 127.0.0.1:{port}{options};{tls}
     location = / {{ return 200 "Hello, World!"; }}
     location = /upload {{ client_max_body_size 1m; return 200 "OK"; }}
     location = /64k {{ root {folder}/html; }}
   }}
 }}
+"""
+
+# Nobody gives tickets, so that every handshake is a full one.
+TLS = """
+    ssl_certificate {certificate}; ssl_certificate_key {key};
+    ssl_protocols TLSv1.2 TLSv1.3; ssl_session_tickets off; ssl_session_cache off;
 """
 
 
@@ -40,8 +46,13 @@ def main() -> None:
     # Started by root, nginx would change to a user who may not read the folder.
     user = "user root;" if os.geteuid() == 0 else ""
     # A listener for each worker, as the others have, once there are two.
-    reuse = " reuseport" if workers > 1 else ""
-    text = CONFIGURATION.format(port=port, workers=workers, folder=folder, reuse=reuse)
+    options, tls = " reuseport" if workers > 1 else "", ""
+    if len(sys.argv) > 4:
+        options += " ssl"
+        tls = TLS.format(certificate=sys.argv[4], key=sys.argv[5])
+    text = CONFIGURATION.format(
+        port=port, workers=workers, folder=folder, options=options, tls=tls
+    )
     path = folder / "nginx.conf"
     path.write_text(user + text)
     os.execvp("nginx", ["nginx", "-p", str(folder), "-c", str(path)])

@@ -1,0 +1,3 @@
+-- A connection for each request.
+dofile("bench/load/plain.lua")
+wrk.headers["Connection"] = "close"
