@@ -365,6 +365,16 @@ def test_closed_hub_and_drain_end_streams(start):
     assert time.monotonic() - began < 3
 
 
+def test_events_published_before_the_drain_arrive(start):
+    server = start("stream_server", workers=2)
+    listeners = [Listener(server) for _ in range(20)]
+    publish(server, 500)
+    server.process.send_signal(signal.SIGTERM)
+    for listener in listeners:
+        assert listener.data + read_all(listener.sock) == events(500)
+    assert server.process.wait(5) == 0
+
+
 def test_thousand_subscribers_on_two_workers_get_all_events_in_order(start):
     """And one that does not read is cut off, without harm to the others."""
     server = start("stream_server", workers=2, buffer_max=20_000_000)

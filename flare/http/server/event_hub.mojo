@@ -218,6 +218,14 @@ struct _EventStream(BodySource):
     def is_endless(self) -> Bool:
         return True
 
+    def end_early(mut self, mut out: Buffer) -> Supply:
+        # What was published before the server stops is still sent.
+        try:
+            var supply = _take(self._shared, self._subscriber, out)
+            return supply if supply == Supply.MORE else Supply.END
+        except:
+            return Supply.END
+
     def patience_ms(self) -> Int:
         return self._shared[].heartbeat_ms
 
