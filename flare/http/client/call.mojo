@@ -94,6 +94,8 @@ struct Call(Movable):
     """When all of it has to be over."""
     var wants_stream: Bool
     """True if the content of a successful response goes to a sink."""
+    var has_left_origin: Bool
+    """True once a redirection has led to another origin."""
     var _max_redirects: Int
 
     def __init__(
@@ -133,6 +135,7 @@ struct Call(Movable):
         self.total = Deadline(total_ms)
         self.cookie = String()
         self.wants_stream = False
+        self.has_left_origin = False
         self._max_redirects = request.max_redirects
         if self._max_redirects == CLIENTS_OWN:
             self._max_redirects = config.max_redirects
@@ -239,15 +242,18 @@ struct Call(Movable):
         headers: HeaderMap,
         config: ClientConfig,
     ) raises ClientError:
-        write_request_head(
-            out,
-            RequestStart(
-                StringSpan(self.method), target, host, self.minor_version
-            ),
-            headers,
-            config.headers,
-            self._framing(),
+        var start = RequestStart(
+            StringSpan(self.method), target, host, self.minor_version
         )
+        if self.has_left_origin:
+            # The client's own credentials were for where the request began.
+            var defaults = config.headers.copy()
+            drop_credentials(defaults)
+            write_request_head(out, start, headers, defaults, self._framing())
+        else:
+            write_request_head(
+                out, start, headers, config.headers, self._framing()
+            )
 
     def _framing(self) -> RequestFraming:
         var asks = self.expects_continue
@@ -333,6 +339,7 @@ struct Call(Movable):
             )
         if not next.has_same_origin(self.url):
             drop_credentials(self.headers)
+            self.has_left_origin = True
         self.redirect_count += 1
         self.endpoint = Endpoint.of(next)
         self.proxy = config.proxy.choose(self.endpoint)

@@ -49,7 +49,9 @@ struct ClientConfig(Copyable, Movable):
     var retry_max_ms: Int
     """Longest wait before any repetition."""
     var headers: HeaderMap
-    """Fields of every request, unless a request has its own."""
+    """Fields of every request, unless a request has its own. Credentials among
+    them are dropped when a redirection leads to another origin; `auth` of a
+    client with a base URL also stays away from other absolute URLs."""
     var decodes_content: Bool
     """True to ask for compressed content, and decompress it."""
     var tls: TlsConfig
@@ -99,6 +101,18 @@ struct ClientConfig(Copyable, Movable):
             return "head_limits: a response needs some room; allow 1 or more"
         if self.max_redirects < 0 or self.max_retries < 0:
             return "max_redirects and max_retries must be 0 or more"
+        for name in [
+            StaticString("Host"),
+            StaticString("Content-Length"),
+            StaticString("Transfer-Encoding"),
+        ]:
+            if name in self.headers:
+                # RFC 9112 sections 3.2 and 6.3: twice they cut requests wrong.
+                return String(
+                    "headers: ",
+                    name,
+                    " differs between requests; leave it to the client",
+                )
         var smallest = min(self.max_response_size, self.max_decoded_size)
         if min(smallest, self.max_download_size) < 0:
             return "the sizes of content allowed must be 0 or more"

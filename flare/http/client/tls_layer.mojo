@@ -3,7 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.net.raw_socket import RawSocket
 from flare.sys.errno import EAGAIN, EINTR
-from flare.tls.error import TlsError
+from flare.tls.error import ProtocolViolation, TlsError
 from flare.tls.session import TlsSession
 
 comptime RECORD_LEN_MAX = 16_640
@@ -12,6 +12,14 @@ and the header."""
 
 comptime PLAINTEXT_LEN_MAX = 65_536
 """Most plaintext encrypted before it is sent, in bytes."""
+
+comptime ROUND_COUNT_MAX = 16
+"""Most reads without plaintext at once: key updates and tickets without end
+must not keep a caller from looking at the clock."""
+
+comptime UNSENT_LEN_MAX = 1 << 18
+"""Most octets that wait to be sent, in bytes: `send` leaves half at most, the
+rest is answers that a peer demands and does not read."""
 
 comptime TLS_FAILED = -(1 << 20)
 """What calls answer when TLS has failed; no errno is as large."""
@@ -131,7 +139,7 @@ struct TlsLayer(Movable):
             How many octets, 0 when the peer has said that nothing follows,
             `TLS_FAILED`, or a negative errno.
         """
-        while True:
+        for _ in range(ROUND_COUNT_MAX):
             try:
                 var count = self.session.read(self._input, self._output, room)
                 if count > 0 or self.session.is_peer_done():
@@ -141,9 +149,17 @@ struct TlsLayer(Movable):
                 self.failure = error^
                 return TLS_FAILED
             _ = self.flush(socket)
+            if len(self._output) > UNSENT_LEN_MAX:
+                self.failure = TlsError(
+                    materialize[ProtocolViolation](),
+                    "the peer",
+                    "it demands answers without end and reads none",
+                )
+                return TLS_FAILED
             var count = self._receive_records(socket)
             if count < 0:
                 return count
+        return -EAGAIN
 
     def _receive_records(mut self, mut socket: RawSocket) -> Int:
         self._input.reserve(RECORD_LEN_MAX)

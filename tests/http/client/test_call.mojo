@@ -241,6 +241,29 @@ def test_credentials_never_leave_their_origin() raises:
         assert_true("tok" not in _head(call))
 
 
+def test_the_clients_credentials_never_leave_their_origin() raises:
+    # RFC 9110 section 15.4: fields of the configuration are no exception.
+    var config = _config()
+    config.headers.set("Authorization", "Bearer tok")
+    config.headers.set("Cookie", "a=b")
+    config.headers.set("X-Own", "z")
+    for own in ["", "X-Request"]:
+        var call = _call("GET", "http://a/")
+        if own != "":
+            call.headers.set(own, "1")
+        call.follow(_redirect("/c", 302), config)
+        var within = Buffer()
+        call.write_head(within, config)
+        var head = String(StringSpan(unsafe_from_utf8=within.span()))
+        assert_true("Bearer tok" in head and "a=b" in head, head)
+        call.follow(_redirect("http://b/", 302), config)
+        var beyond = Buffer()
+        call.write_head(beyond, config)
+        head = String(StringSpan(unsafe_from_utf8=beyond.span()))
+        assert_true("tok" not in head and "a=b" not in head, head)
+        assert_true("X-Own: z\r\n" in head, head)
+
+
 def test_too_many_redirections() raises:
     var config = _config()
     config.max_redirects = 2

@@ -30,6 +30,11 @@ def test_problems_name_the_field() raises:
     config = ClientConfig()
     config.max_redirects = -1
     assert_true("max_redirects" in config.problem())
+    # RFC 9112 sections 3.2 and 6.3: the framing is the client's.
+    for name in ["host", "Content-Length", "transfer-encoding"]:
+        config = ClientConfig()
+        config.headers.set(name, "1")
+        assert_true(config.problem().startswith("headers: "), name)
     config = ClientConfig()
     config.max_decoded_size = -1
     assert_true("sizes" in config.problem())
