@@ -109,6 +109,9 @@ struct _Found(Movable):
         self.coding = ContentCoding.IDENTITY
         self.has_variants = False
 
+    def take_file(deinit self) -> File:
+        return self.file^
+
 
 struct FileServer(Handler):
     """Serves the files of a folder, to GET and HEAD.
@@ -296,14 +299,14 @@ struct FileServer(Handler):
         var media_type = file_type(found.name)
         response.headers.set("Content-Type", media_type)
         if set.verdict != RangeVerdict.PARTS:
-            var source = FileSource(_file_of(found^), ByteRange(0, size))
+            var source = FileSource(found^.take_file(), ByteRange(0, size))
             response.body = Body(source^, length=size)
             return response^
         response.status = 206
         if len(set.ranges) == 1:
             var part = set.ranges[0]
             response.headers.set("Content-Range", content_range(part, size))
-            var source = FileSource(_file_of(found^), part)
+            var source = FileSource(found^.take_file(), part)
             response.body = Body(source^, length=part.length)
             return response^
         var random = Array[UInt8, 16](fill=0)
@@ -314,7 +317,7 @@ struct FileServer(Handler):
         response.headers.set("Content-Type", layout.content_type())
         var length = layout.content_length()
         response.body = Body(
-            FileSource(_file_of(found^), layout), length=length
+            FileSource(found^.take_file(), layout), length=length
         )
         return response^
 
@@ -346,10 +349,6 @@ def _validators(found: _Found) raises -> Validators:
     if found.coding != ContentCoding.IDENTITY:
         text.write("-br" if found.coding == ContentCoding.BR else "-gz")
     return Validators(EntityTag(text^), modified_ns // _NS_A_SECOND, True)
-
-
-def _file_of(var found: _Found) -> File:
-    return found.file^
 
 
 def _join(folder: StringSpan, name: StringSpan) -> String:
