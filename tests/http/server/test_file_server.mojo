@@ -16,18 +16,18 @@ def _write(folder: String, name: StringSpan, text: StringSpan) raises:
 
 
 def _fill(folder: String) raises:
-    mkdir(folder + "/root")
-    mkdir(folder + "/root/sub")
-    mkdir(folder + "/root/empty")
+    mkdir(folder + "/files")
+    mkdir(folder + "/files/sub")
+    mkdir(folder + "/files/empty")
     _write(folder, "secret.txt", "secret")
-    _write(folder, "root/a.txt", "0123456789")
-    _write(folder, "root/none.bin", "")
-    _write(folder, "root/.env", "secret")
-    _write(folder, "root/sub/index.html", "<p>index")
-    _write(folder, "root/app.js", "plain")
-    _write(folder, "root/app.js.br", "as br")
-    _write(folder, "root/app.js.gz", "as gz")
-    symlink("../secret.txt", folder + "/root/link.txt")
+    _write(folder, "files/a.txt", "0123456789")
+    _write(folder, "files/none.bin", "")
+    _write(folder, "files/.env", "secret")
+    _write(folder, "files/sub/index.html", "<p>index")
+    _write(folder, "files/app.js", "plain")
+    _write(folder, "files/app.js.br", "as br")
+    _write(folder, "files/app.js.gz", "as gz")
+    symlink("../secret.txt", folder + "/files/link.txt")
 
 
 def _content(response: Response) raises -> String:
@@ -140,9 +140,9 @@ def test_finds() raises:
     ]
     with TemporaryDirectory() as folder:
         _fill(folder)
-        var up = folder + "/root/up"
+        var up = folder + "/files/up"
         symlink("..", up)
-        var server = FileServer(folder + "/root")
+        var server = FileServer(folder + "/files")
         for row in rows:
             var response = _serve(server, row)
             assert_equal(Int(response.status.code), row.status, row.rule)
@@ -157,7 +157,7 @@ def test_fields() raises:
         var config = FileServerConfig(
             prefix="/static", cache_control="max-age=60"
         )
-        var server = FileServer(folder + "/root", config^)
+        var server = FileServer(folder + "/files", config^)
         var request = OwnedRequest("GET", "/static/a.txt")
         var response = server.serve(request.view())
         assert_equal(response.headers["accept-ranges"], "bytes")
@@ -182,7 +182,7 @@ def test_fields() raises:
         var found = server.serve(part.view())
         assert_equal(Int(found.status.code), 206)
         assert_equal(found.headers["content-range"], "bytes 1-1/10")
-        _write(folder, "root/a.txt", "changed since")
+        _write(folder, "files/a.txt", "changed since")
         found = server.serve(part.view())
         assert_equal(Int(found.status.code), 200)
         assert_equal(_content(found), "changed since")
@@ -206,8 +206,8 @@ def test_several_ranges() raises:
         var text = String()
         for number in range(1_000):
             text.write(number % 10)
-        _write(folder, "root/long.txt", text)
-        var server = FileServer(folder + "/root")
+        _write(folder, "files/long.txt", text)
+        var server = FileServer(folder + "/files")
         var request = OwnedRequest("GET", "/long.txt")
         request.add_header("Range", "bytes=500-501,0-2,-1")
         var response = server.serve(request.view())
@@ -237,11 +237,11 @@ def test_several_ranges() raises:
 def test_links_fallback_and_lists() raises:
     with TemporaryDirectory() as folder:
         _fill(folder)
-        _write(folder, "root/<b> & 'c'.txt", "x")
+        _write(folder, "files/<b> & 'c'.txt", "x")
         var config = FileServerConfig(
             follows_links=True, serves_hidden=True, lists_folders=True
         )
-        var server = FileServer(folder + "/root", config^)
+        var server = FileServer(folder + "/files", config^)
         var link = _Row("", "GET", "/link.txt", "", "", 0, "")
         assert_equal(_content(_serve(server, link)), "secret")
         var hidden = _Row("", "GET", "/.env", "", "", 0, "")
@@ -251,7 +251,7 @@ def test_links_fallback_and_lists() raises:
         assert_true("&lt;b&gt; &amp; " in list)
         assert_false("<b>" in list)
         var fallback = FileServer(
-            folder + "/root",
+            folder + "/files",
             FileServerConfig(
                 fallback_file="a.txt", index_file="", serves_coded=False
             ),
@@ -266,12 +266,12 @@ def test_links_fallback_and_lists() raises:
 
 def test_a_file_that_is_cut_breaks_off() raises:
     with TemporaryDirectory() as folder:
-        mkdir(folder + "/root")
-        _write(folder, "root/a.txt", String("x") * 200_000)
-        var server = FileServer(folder + "/root")
+        mkdir(folder + "/files")
+        _write(folder, "files/a.txt", String("x") * 200_000)
+        var server = FileServer(folder + "/files")
         var request = OwnedRequest("GET", "/a.txt")
         var response = server.serve(request.view())
-        _write(folder, "root/a.txt", "short")
+        _write(folder, "files/a.txt", "short")
         var is_broken = False
         try:
             _ = _content(response)
