@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-from suite import commands, metadata  # noqa: E402
+from suite import clients, commands, metadata  # noqa: E402
 
 
 def parser() -> argparse.ArgumentParser:
@@ -51,6 +51,13 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--base", type=Path, metavar="TREE",
                      help="our servers built from another tree as well, to compare with")
     run.add_argument("--quick", action="store_true", help="two rounds of one second")
+    sub = add("clients", clients.run, "measure HTTP clients over the raw C server")
+    sub.add_argument("names", nargs="*", metavar="NAME")
+    sub.add_argument("--rounds", type=int, default=5, help="counted rounds (default 5)")
+    sub.add_argument("--seconds", type=int, default=3, help="length of a round (default 3)")
+    sub.add_argument("--workload", action="append", default=[], metavar="PART",
+                       help="only the workloads with this in their name; may be repeated")
+    sub.add_argument("--quick", action="store_true", help="two rounds of one second")
     compare = add("compare", commands.compare, "what changed between two result folders")
     compare.add_argument("old", type=Path)
     compare.add_argument("new", type=Path)

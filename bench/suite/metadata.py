@@ -42,7 +42,19 @@ class Row:
 
 
 def read_rows(text: str, key: str, here: Path, root: Path) -> list[Row]:
-    """Reads one metadata file.
+    """Reads one metadata file of a server.
+
+    Raises ValueError, naming the file's key, for anything that is wrong.
+    """
+    rows = read_entries(text, key, here, root, Row)
+    for row in rows:
+        if not 1 <= row.cores <= CORES_MAX:
+            raise ValueError(f"{key}: cores is {row.cores}; write 1 to {CORES_MAX}")
+    return rows
+
+
+def read_entries(text: str, key: str, here: Path, root: Path, kind: type) -> list:
+    """Reads one metadata file, whose rows are of a dataclass.
 
     Raises ValueError, naming the file's key, for anything that is wrong.
     """
@@ -58,11 +70,7 @@ def read_rows(text: str, key: str, here: Path, root: Path) -> list[Row]:
         raise ValueError(
             f"{key}: category is {program.category!r}; write one of {', '.join(CATEGORIES)}"
         )
-    rows = [_make(Row, entry, {"program": program}, key) for entry in entries]
-    for row in rows:
-        if not 1 <= row.cores <= CORES_MAX:
-            raise ValueError(f"{key}: cores is {row.cores}; write 1 to {CORES_MAX}")
-    return rows
+    return [_make(kind, entry, {"program": program}, key) for entry in entries]
 
 
 def _make(kind: type, table: dict, given: dict, key: str) -> "Program | Row":

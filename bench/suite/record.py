@@ -137,6 +137,8 @@ def publish(folders: list[Path], page_path: Path) -> None:
         ]
         if record["origin"]["tree"] == "dirty" or error_count(rounds):
             raise ValueError(f"{folder}: a dirty tree or a failed response is not published")
-        title = f"## A {record['origin']['run']}-core run\n\n" if len(folders) > 1 else ""
+        kind = record["origin"]["run"]
+        title = "## Clients\n\n" if kind == "client" else f"## A {kind}-core run\n\n"
+        title = title if len(folders) > 1 else ""
         parts.append(title + (folder / "summary.md").read_text())
     page_path.write_text(page + "\n".join(parts))

@@ -28,8 +28,9 @@ def _stable(rounds: list[dict]) -> str:
     return f"{cv:.1%}" if cv <= CV_MAX else f"**unstable**, {cv:.1%}"
 
 
-def _cells(*cells: object) -> str:
-    return "| " + " | ".join(map(str, cells)) + " |"
+def cells(*contents: object) -> str:
+    """Writes a line of a table."""
+    return "| " + " | ".join(map(str, contents)) + " |"
 
 
 def peer_tables(record: dict) -> list[str]:
@@ -40,7 +41,7 @@ def peer_tables(record: dict) -> list[str]:
         "MiB", "deviation",
     )
     for workload in record["workloads"]:
-        lines += [f"### {workload}", "", _cells(*columns), _cells(*["---"] * len(columns))]
+        lines += [f"### {workload}", "", cells(*columns), cells(*["---"] * len(columns))]
         base, disturbed = record["rounds"].get(limit, {}).get(workload), []
         for name, rounds in record["rounds"].items():
             rows = rounds.get(workload)
@@ -48,7 +49,7 @@ def peer_tables(record: dict) -> list[str]:
                 continue
             disturbed += [row["other_cpus"] for row in rows]
             cpu, against = spread(rows, "cpu_us"), ratio(rows, base)
-            lines.append(_cells(
+            lines.append(cells(
                 name, f"{cpu.median:.3f} ({cpu.low:.3f} to {cpu.high:.3f})",
                 "-" if against is None else f"{against:.3f}",
                 f"{spread(rows, 'rps').median:.0f}", _latency(rows, "p99_ms"),
@@ -65,12 +66,12 @@ def detail_tables(record: dict) -> str:
     """Writes the columns that users of benchmark suites know; latencies in ms."""
     lines = []
     for workload, about in record["workloads"].items():
-        lines += [f"### {workload}", "", _cells(*DETAIL_COLUMNS)]
-        lines.append(_cells(*["---"] * len(DETAIL_COLUMNS)))
+        lines += [f"### {workload}", "", cells(*DETAIL_COLUMNS)]
+        lines.append(cells(*["---"] * len(DETAIL_COLUMNS)))
         for name, rounds in record["rounds"].items():
             rows, server = rounds.get(workload), record["servers"][name]
             if rows:
-                lines.append(_cells(
+                lines.append(cells(
                     server["language"], server["framework"], server["category"], name,
                     about["response_len"], sum(row["requests"] for row in rows),
                     errors_text(rows), f"{spread(rows, 'rps').median:.0f}",

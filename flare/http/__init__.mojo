@@ -41,11 +41,9 @@ from flare.http.client.shortcuts import (
 )
 from flare.http.h1.limits import HeadLimits
 
-from flare.http.message.body_source import (
-    BodySource,
-    StreamWaker,
-    Supply,
-)
+from flare.http.message.body import Body
+from flare.http.message.body_source import BodySource, Conversation, Supply
+from flare.http.message.stream_waker import StreamWaker
 from flare.http.message.server_sent_event import ServerSentEvent
 from flare.http.server.event_hub import EventHub
 from flare.http.message.accept_encoding import AcceptEncoding
@@ -91,3 +89,74 @@ from flare.http.server.config import ServerConfig
 from flare.http.server.listeners import ListenerMode
 from flare.http.server.handles import ReloadHandle, ShutdownHandle, StatsHandle
 from flare.http.server.server import HttpServer
+
+from flare.http.extract.content import Form, Json
+from flare.http.extract.endpoint import Endpoint, Extracted
+from flare.http.extract.parameter import (
+    CookieParam,
+    CookieStr,
+    HeaderParam,
+    HeaderStr,
+    OptCookieStr,
+    OptHeaderStr,
+    OptQueryInt,
+    OptQueryStr,
+    PathInt,
+    PathParam,
+    PathStr,
+    Peer,
+    QueryBool,
+    QueryInt,
+    QueryParam,
+    QueryStr,
+)
+from flare.http.extract.text_value import FromText, FromTexts, TextError
+from flare.http.message.metric_source import MetricSource
+from flare.http.middleware.access_log import AccessLog
+from flare.http.middleware.basic_guard import (
+    BasicGuard,
+    KnownUsers,
+    PasswordCheck,
+)
+from flare.http.middleware.bearer_guard import (
+    BearerGuard,
+    KnownToken,
+    TokenCheck,
+)
+from flare.http.middleware.compress import Compress
+from flare.http.middleware.cors import Cors, CorsPolicy
+from flare.http.middleware.health import Health, Readiness, ReadySwitch
+from flare.http.middleware.log_line import LogFormat
+from flare.http.middleware.log_sink import (
+    LogSink,
+    StandardError,
+    StandardOutput,
+)
+from flare.http.middleware.measured import (
+    Measured,
+    MetricPair,
+    MetricsEndpoint,
+)
+from flare.http.middleware.metrics import Metrics
+from flare.http.middleware.principal import principal
+from flare.http.middleware.rate_limit import RateLimit, by_peer
+from flare.http.middleware.recover import ErrorHook, Recover
+from flare.http.middleware.request_id import RequestId, request_id
+from flare.http.middleware.security_headers import (
+    SecurityHeaders,
+    SecurityPolicy,
+)
+from flare.http.middleware.timing import Timing
+from flare.http.middleware.trusted_proxies import (
+    ForwardedField,
+    TrustedProxies,
+    forwarded_host,
+    forwarded_proto,
+)
+from flare.http.openapi.api_docs import add_api_docs
+from flare.http.openapi.document import ApiInfo, openapi_document
+from flare.http.routing.app import App, StateFunction
+from flare.http.routing.handler import Middleware
+from flare.http.routing.input import Input, InputError
+from flare.http.routing.operation import Operation
+from flare.http.routing.state import State, StateGuard

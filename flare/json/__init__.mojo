@@ -3,6 +3,8 @@
 from flare.json.error import JsonError, JsonErrorKind
 from flare.json.kind import JsonKind
 from flare.json.limits import JsonLimits
+from flare.json.struct_reader import JsonReadable, read_json
+from flare.json.struct_writer import JsonWritable, json_text, write_json
 from flare.json.value import JsonValue, parse
 from flare.json.view import JsonElements, JsonMember, JsonMembers, JsonView
 from flare.json.writer import JsonWriter, dumps

@@ -41,6 +41,14 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         """
         return self._document[].nodes.unsafe_get(self._index)
 
+    def path(self) -> String:
+        """Tells how to reach the value from the root.
+
+        Returns:
+            Such as `$["a"][0]`.
+        """
+        return self._document[].path(self._index)
+
     @always_inline
     def at(self, index: Int) -> Self:
         """Looks at another node, for code that walks a document.

@@ -77,3 +77,18 @@ struct SharedCounters(Movable):
         _ = Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
             self._word(index), Int64(amount)
         )
+
+    def take(self, index: Int) -> Int:
+        """Gives a number that nobody else gets, and counts it.
+
+        Args:
+            index: At least 0 and less than the count.
+
+        Returns:
+            The counter's value before it grew by 1.
+        """
+        return Int(
+            Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
+                self._word(index), 1
+            )
+        )

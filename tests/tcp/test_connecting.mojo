@@ -12,7 +12,13 @@ from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import monotonic_ns
 from flare.sys.deadline import Deadline
-from flare.tcp.connecting import connect_first, is_connected_to_itself
+from flare.sys.poll import POLL_WRITE, PollEntry, poll_descriptors
+from flare.tcp.connecting import (
+    STILL_RACING,
+    AddressRace,
+    connect_first,
+    is_connected_to_itself,
+)
 from flare.tcp.connection_race import ATTEMPT_DELAY_MS
 from flare.tcp.listener import TcpListener
 from std.testing import assert_equal, assert_false, assert_true
@@ -152,3 +158,39 @@ def test_connecting_to_oneself_is_noticed() raises:
     var pair = TcpPair()
     var socket = pair^.take_client()
     assert_false(is_connected_to_itself(socket))
+
+
+def _advanced(addresses: List[SocketAddr], timeout_ms: Int) raises -> Int:
+    """Runs a race as a reactor does; gives the winner."""
+    var race = AddressRace(addresses.copy(), Deadline(timeout_ms))
+    while True:
+        var winner = race.advance()
+        if winner != STILL_RACING:
+            return winner
+        var entries = List[PollEntry]()
+        for number in race.numbers():
+            entries.append(PollEntry(number, POLL_WRITE, 0))
+        _ = poll_descriptors(entries, race.wait_ms())
+
+
+def test_a_race_goes_on_without_waiting() raises:
+    var silent = SilentPort()
+    var refusing = RefusingPort()
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var good = listener.local_addr()
+    var bad = refusing.address()
+    assert_equal(_advanced([good], PATIENCE_MS), 0)
+    assert_equal(_advanced([bad, good], PATIENCE_MS), 1)
+    assert_equal(_advanced([silent.address(), bad, good], PATIENCE_MS), 2)
+    assert_equal(_advanced([bad, bad], PATIENCE_MS), -1)
+    assert_equal(_advanced([silent.address()], 50), -1)
+    # It never waits itself, whatever there is to wait for.
+    var race = AddressRace([silent.address()], Deadline(PATIENCE_MS))
+    var start = monotonic_ns()
+    assert_equal(race.advance(), STILL_RACING)
+    assert_true(monotonic_ns() - start < 1_000_000_000)
+    assert_true(race.wait_ms() > 1_000)
+    assert_equal(len(race.numbers()), 1)
+    _ = silent^
+    _ = refusing^
+    _ = listener^

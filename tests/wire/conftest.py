@@ -24,10 +24,15 @@ STOP_TIMEOUT_S = 40
 def built(name: str, folder: str = "servers") -> Path:
     """Builds tests/wire/FOLDER/NAME.mojo unless nothing has changed."""
     source = ROOT / "tests" / "wire" / folder / f"{name}.mojo"
+    return built_program(source, "flare", "tests/wire/servers")
+
+
+def built_program(source: Path, *folders: str) -> Path:
+    """Builds a program unless neither it nor a file of the folders changed."""
     digest = hashlib.sha256(source.read_bytes())
-    for path in mojo_sources("flare", "tests/wire/servers"):
+    for path in mojo_sources(*folders):
         digest.update(path.read_bytes())
-    binary = BUILD / "wire" / f"{name}-{digest.hexdigest()[:16]}"
+    binary = BUILD / "wire" / f"{source.stem}-{digest.hexdigest()[:16]}"
     if not binary.exists():
         result = build(source, binary)
         assert result.returncode == 0, result.stdout

@@ -33,11 +33,11 @@ class Connection:
     def body(self, head: str) -> bytes:
         """Reads the content that a head announces."""
         fields = dict(
-            line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line
+            line.lower().split(":", 1) for line in head.split("\r\n")[1:] if line
         )
         if "chunked" in fields.get("transfer-encoding", ""):
             return self._chunks()
-        return self.take(int(fields.get("content-length", 0)))
+        return self.take(int(fields.get("content-length", "0").strip()))
 
     def take(self, count: int) -> bytes:
         while len(self.buffer) < count:

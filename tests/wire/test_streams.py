@@ -3,12 +3,14 @@
 import selectors
 import signal
 import socket
+import ssl
+import threading
 import time
 
 import httpx
 import pytest
 from conftest import Client, read_all, shown, wait_until
-from https_client import trusting
+from https_client import HttpsClient, trusting
 
 GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
 LETTERS = b"abcdefghijklmnopqrstuvwxyz" * 4000
@@ -196,6 +198,104 @@ def test_streams_over_tls(start, certs):
             next(pieces)
             assert client.get("/counts").content.startswith(b"1 ")
         wait_until(lambda: client.get("/counts").content.startswith(b"0 "))
+
+
+UPGRADE = b"GET /echo HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n"
+
+
+def upgraded(client, early: bytes = b""):
+    client.send(UPGRADE + early)
+    response = client.response()
+    assert response.status == 101
+    assert response.fields["upgrade"] == "echo"
+    assert response.fields["connection"] == "upgrade"
+    return client
+
+
+def say(client, octets: bytes) -> None:
+    """Sends and hears at once; over TLS in turns, as Python's sockets want it."""
+    if isinstance(client, HttpsClient) and len(octets) > 50_000:
+        for start in range(0, len(octets), 50_000):
+            say(client, octets[start : start + 50_000])
+        return
+    sender = threading.Thread(target=client.sock.sendall, args=(octets,))
+    sender.start()
+    if isinstance(client, HttpsClient):
+        sender.join()
+    while len(client.buffer) < len(octets):
+        client._more()
+    sender.join()
+    assert client.buffer == octets
+    client.buffer = b""
+
+
+@pytest.fixture(params=["plain", "tls"])
+def talker(request, start, certs):
+    """A client of a conversation, and its server."""
+    if request.param == "plain":
+        server = start("stream_server")
+        return server, lambda: Client(server)
+    server = start("stream_server", **shown(certs))
+    return server, lambda: HttpsClient(server, trusting(certs))
+
+
+def test_conversation(talker):
+    """RFC 9110 section 7.8: what follows a 101 is the other protocol."""
+    server, connect = talker
+    with connect() as client:
+        upgraded(client, b"early")
+        while len(client.buffer) < 5:
+            client._more()
+        assert client.buffer == b"early"
+        client.buffer = b""
+        for size in (1, 1000, 70_000, 5_000_000):
+            say(client, LETTERS[1:1000] * (size // 999 + 1))
+        client.send(b"!end")
+        assert read_all(client.sock) == b"!end"
+
+
+def test_conversation_ends_with_the_server(talker):
+    server, connect = talker
+    with connect() as client:
+        upgraded(client)
+        say(client, b"hello")
+        server.process.send_signal(signal.SIGTERM)
+        assert read_all(client.sock) == b"bye"
+    assert server.process.wait(5) == 0
+
+
+def test_conversation_that_fails_or_is_left(talker):
+    server, connect = talker
+    with connect() as client:
+        upgraded(client)
+        client.send(b"?")
+        with pytest.raises((EOFError, ConnectionError, ssl.SSLError)):
+            client._more()
+    assert "a conversation failed: what?" in server.stderr()
+    with connect() as client:
+        upgraded(client)
+    with connect() as client:
+        client.send(b"GET /wrong HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert client.response().status == 500
+
+
+def test_conversation_does_not_read_what_nobody_takes(start):
+    server = start("stream_server", write_timeout_ms=60_000)
+    with Client(server) as client:
+        upgraded(client)
+        client.sock.setblocking(False)
+        sent, quiet_since = 0, time.monotonic()
+        while time.monotonic() - quiet_since < 0.3:
+            try:
+                sent += client.sock.send(LETTERS[1:])
+                quiet_since = time.monotonic()
+            except BlockingIOError:
+                time.sleep(0.01)
+        assert sent < 40_000_000
+        client.sock.settimeout(5)
+        received = 0
+        while received < sent:
+            received += len(client.sock.recv(1 << 20))
 
 
 class Listener:

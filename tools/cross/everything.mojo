@@ -57,6 +57,7 @@ from flare.runtime import (
 from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
 from flare.sys.signal import SIGHUP, SignalBell
 from flare.sys.thread import Task, Thread
+from tools.cross.applications import applications
 from std.os import Process
 from std.subprocess import run
 from flare.tcp import KeepAlive, Shutdown, TcpListener, TcpStream
@@ -319,6 +320,7 @@ def main() raises:
     codings()
     cookies()
     uploads()
+    applications()
     event_loop()
     encrypted()
     var router = Router()

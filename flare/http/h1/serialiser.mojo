@@ -16,6 +16,10 @@ comptime RESET_CONTENT = 205
 """A status whose content has a length, and that is 0 (RFC 9110 section 15.3.6)."""
 
 
+comptime SWITCHING_PROTOCOLS = 101
+"""A status behind which another protocol goes on (RFC 9110 section 15.2.2)."""
+
+
 struct DateLine(Movable):
     """The head of a 200 response with its Date, written once a second."""
 
@@ -117,9 +121,10 @@ def write_response_head(
         out.append(content_type)
         out.append_literal["\r\n"]()
     if unlikely(len(lines) > 0):
-        _append_lines(out, response.headers)
+        _append_lines(out, response.headers, status)
     if unlikely(not framing.keeps_alive):
-        out.append_literal["Connection: close\r\n"]()
+        if status != SWITCHING_PROTOCOLS:
+            out.append_literal["Connection: close\r\n"]()
     elif unlikely(framing.minor_version == 0):
         out.append_literal["Connection: keep-alive\r\n"]()
     if likely(response.status.allows_content()):
@@ -248,8 +253,8 @@ def _append_status_line(mut out: Buffer, status: Status):
 
 
 @no_inline
-def _append_lines(mut out: Buffer, headers: HeaderMap):
-    if not (
+def _append_lines(mut out: Buffer, headers: HeaderMap, status: Int):
+    if status == SWITCHING_PROTOCOLS or not (
         "content-length" in headers
         or "transfer-encoding" in headers
         or "connection" in headers

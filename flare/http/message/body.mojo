@@ -1,7 +1,8 @@
 """The content of a response."""
 
 from flare.bytes.lend import lend
-from flare.http.message.body_source import BodySource, BodyStream
+from flare.http.message.body_source import BodySource, Conversation
+from flare.http.message.body_stream import BodyStream
 from std.memory import ArcPointer
 
 
@@ -77,6 +78,23 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         self._octets = []
         self._stream = ArcPointer(BodyStream(source^, length))
 
+    @staticmethod
+    def conversing[C: Conversation](var conversation: C) -> Self:
+        """Takes a conversation, for a response with status 101.
+
+        Parameters:
+            C: The conversation's type.
+
+        Args:
+            conversation: Goes on where HTTP ends.
+
+        Returns:
+            The body.
+        """
+        var body = Self()
+        body._stream = ArcPointer(BodyStream.conversing(conversation^))
+        return body^
+
     @always_inline
     def is_stream(self) -> Bool:
         """Tells whether a source makes the content.
@@ -85,6 +103,14 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
             True if so; then nothing of it is in memory.
         """
         return self._stream.__bool__()
+
+    def listens(self) -> Bool:
+        """Tells whether this is a conversation.
+
+        Returns:
+            True if it takes what the client sends.
+        """
+        return self._stream.__bool__() and self._stream.value()[].listens()
 
     def stream(self) -> ArcPointer[BodyStream]:
         """Gives the source of a body that has one.

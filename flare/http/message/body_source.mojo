@@ -1,7 +1,7 @@
 """Content of a response that is made while it is sent."""
 
 from flare.bytes.buffer import Buffer
-from std.memory import Allocation, ArcPointer, Layout, alloc, dealloc
+from flare.http.message.stream_waker import StreamWaker
 
 
 struct Supply(Equatable, ImplicitlyCopyable):
@@ -37,87 +37,6 @@ struct Supply(Equatable, ImplicitlyCopyable):
             True if they are the same.
         """
         return self.number == other.number
-
-
-trait WakeTarget(Deinitable, Movable):
-    """What a waker rings at."""
-
-    def wake(self, token: UInt64):
-        """Sees to it that the source of a connection is asked again.
-
-        Args:
-            token: The connection's.
-        """
-        ...
-
-
-comptime _Erased = OpaquePointer[MutUntrackedOrigin]
-
-
-def _wake[T: WakeTarget](target: _Erased, token: UInt64):
-    # SAFETY: the pointer was made from a `T` by the struct that calls this.
-    target.unsafe_bitcast[T]()[].wake(token)
-
-
-def _drop[T: Deinitable & Movable](value: _Erased):
-    # SAFETY: the pointer was made from a `T` that is owned, and this is its end.
-    var typed = value.unsafe_bitcast[T]()
-    typed.unsafe_deinit_pointee()
-    dealloc(Allocation(unsafe_owned_ptr=typed, layout=Layout[T](count=1)))
-
-
-def _erase[T: Deinitable & Movable](var value: T) -> _Erased:
-    # SAFETY: the memory belongs to the caller, who gives it to `_drop`.
-    var typed = alloc(Layout[T](count=1)).unsafe_leak()
-    typed.unsafe_write(value^)
-    return typed.unsafe_bitcast[NoneType]()
-
-
-struct _AnyTarget(Movable):
-    """A wake target of any type."""
-
-    var _target: _Erased
-    var _wake: def(_Erased, UInt64) thin -> None
-    var _drop: def(_Erased) thin -> None
-
-    def __init__[T: WakeTarget](out self, var target: T):
-        self._target = _erase(target^)
-        self._wake = _wake[T]
-        self._drop = _drop[T]
-
-    def __deinit__(deinit self):
-        self._drop(self._target)
-
-    def wake(self, token: UInt64):
-        self._wake(self._target, token)
-
-
-struct StreamWaker(Copyable, Movable):
-    """Rings when a source that answered `Supply.LATER` has something.
-
-    `wake` may be called from any thread, any number of times, and after the
-    connection has ended. Copies ring for the same connection.
-    """
-
-    var _target: ArcPointer[_AnyTarget]
-    var _token: UInt64
-
-    def __init__[T: WakeTarget](out self, var target: T, token: UInt64):
-        """Makes a waker.
-
-        Parameters:
-            T: The target's type.
-
-        Args:
-            target: What is rung at; safe to be used by several threads.
-            token: The connection's.
-        """
-        self._target = ArcPointer(_AnyTarget(target^))
-        self._token = token
-
-    def wake(self):
-        """Has the source asked again, soon."""
-        self._target[].wake(self._token)
 
 
 trait BodySource(Deinitable, Movable):
@@ -166,6 +85,20 @@ trait BodySource(Deinitable, Movable):
         """
         return False
 
+    def end_early(mut self, mut out: Buffer) -> Supply:
+        """Ends an endless stream because the server stops.
+
+        Called in place of `fill` while the server drains.
+
+        Args:
+            out: Where to append last octets.
+
+        Returns:
+            END, or LATER to wait for the other side, up to
+            `ServerConfig.shutdown_timeout_ms`.
+        """
+        return Supply.END
+
     def patience_ms(self) -> Int:
         """Tells how long a source that answered `LATER` may be left alone.
 
@@ -187,109 +120,28 @@ trait BodySource(Deinitable, Movable):
         return False
 
 
-def _begin[T: BodySource](source: _Erased, var waker: StreamWaker):
-    # SAFETY: as for `_wake`.
-    source.unsafe_bitcast[T]()[].begin(waker^)
+trait Conversation(BodySource):
+    """A protocol that goes on where HTTP ends (RFC 9110 section 7.8).
 
+    A handler answers 101 (Switching Protocols) with one as the body. From then
+    on it gets all that the client sends, and makes all that the client gets;
+    when it ends, the connection does.
+    """
 
-def _fill[T: BodySource](source: _Erased, mut out: Buffer) raises -> Supply:
-    # SAFETY: as above.
-    return source.unsafe_bitcast[T]()[].fill(out)
+    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Supply:
+        """Takes octets from the client.
 
-
-def _is_endless[T: BodySource](source: _Erased) -> Bool:
-    # SAFETY: as above.
-    return source.unsafe_bitcast[T]()[].is_endless()
-
-
-def _patience_ms[T: BodySource](source: _Erased) -> Int:
-    # SAFETY: as above.
-    return source.unsafe_bitcast[T]()[].patience_ms()
-
-
-def _has_given_up[T: BodySource](source: _Erased) -> Bool:
-    # SAFETY: as above.
-    return source.unsafe_bitcast[T]()[].has_given_up()
-
-
-struct BodyStream(Movable):
-    """A source of any type, and how much it will make."""
-
-    var length: Optional[Int]
-    """Content in bytes, if that is known before."""
-    var _source: _Erased
-    var _begin: def(_Erased, var StreamWaker) thin -> None
-    var _fill: def(_Erased, mut Buffer) raises thin -> Supply
-    var _is_endless: def(_Erased) thin -> Bool
-    var _patience_ms: def(_Erased) thin -> Int
-    var _has_given_up: def(_Erased) thin -> Bool
-    var _drop: def(_Erased) thin -> None
-
-    def __init__[T: BodySource](out self, var source: T, length: Optional[Int]):
-        """Takes a source.
-
-        Parameters:
-            T: Its type.
+        Called while nothing waits to be sent, so a client that does not read
+        is not read either.
 
         Args:
-            source: Makes the content.
-            length: How much that will be in bytes, if it is known.
-        """
-        self.length = length
-        self._source = _erase(source^)
-        self._begin = _begin[T]
-        self._fill = _fill[T]
-        self._is_endless = _is_endless[T]
-        self._patience_ms = _patience_ms[T]
-        self._has_given_up = _has_given_up[T]
-        self._drop = _drop[T]
-
-    def __deinit__(deinit self):
-        """Destroys the source."""
-        self._drop(self._source)
-
-    def begin(mut self, var waker: StreamWaker):
-        """Hands the waker on.
-
-        Args:
-            waker: Rings for the connection.
-        """
-        self._begin(self._source, waker^)
-
-    def fill(mut self, mut out: Buffer) raises -> Supply:
-        """Appends the next piece.
-
-        Args:
-            out: Where to append.
+            input: What has come; to be emptied.
+            out: Where to append what goes to the client.
 
         Returns:
-            What follows.
+            MORE to be asked by `fill`, LATER to wait, END to close.
 
         Raises:
-            Error: If the source cannot go on.
+            Error: The server logs it and breaks the connection off.
         """
-        return self._fill(self._source, out)
-
-    def is_endless(self) -> Bool:
-        """Tells whether the stream goes on until the client leaves.
-
-        Returns:
-            What the source says.
-        """
-        return self._is_endless(self._source)
-
-    def patience_ms(self) -> Int:
-        """Tells how long the source may be left alone.
-
-        Returns:
-            What the source says.
-        """
-        return self._patience_ms(self._source)
-
-    def has_given_up(self) -> Bool:
-        """Tells whether the stream is to be broken off.
-
-        Returns:
-            What the source says.
-        """
-        return self._has_given_up(self._source)
+        ...

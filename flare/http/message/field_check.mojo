@@ -2,6 +2,18 @@
 
 from flare.bytes.octet_class import TCHAR
 from flare.http.message.header_error import HeaderError
+from std.builtin.globals import global_constant
+
+
+def _tchar_table() -> Array[Bool, 256]:
+    var table = Array[Bool, 256](fill=False)
+    for octet in range(256):
+        table[octet] = TCHAR.contains(UInt8(octet))
+    return table^
+
+
+comptime _IS_TCHAR = _tchar_table()
+comptime _LANES = 16
 
 
 def check_field(name: StringSpan, value: StringSpan) raises HeaderError:
@@ -21,11 +33,25 @@ def check_field(name: StringSpan, value: StringSpan) raises HeaderError:
         raise HeaderError("field name", name, 0)
     var offset = 0
     for octet in name.as_bytes():
-        if not materialize[TCHAR]().contains(octet):
+        # SAFETY: an octet is below 256.
+        if not global_constant[_IS_TCHAR]().unsafe_get(Int(octet)):
             raise HeaderError("field name", name, offset)
         offset += 1
-    offset = 0
-    for octet in value.as_bytes():
+    offset = _plain_len(value.as_bytes())
+    for octet in value.as_bytes()[offset:]:
         if (octet < 32 and octet != 9) or octet == 127:
             raise HeaderError("field value", value, offset)
         offset += 1
+
+
+@always_inline
+def _plain_len(octets: Span[UInt8, _]) -> Int:
+    """Skips whole blocks that hold neither a control octet nor HTAB."""
+    # SAFETY: a block is loaded only where all of it lies within the span.
+    var offset = 0
+    while offset + _LANES <= len(octets):
+        var block = octets.unsafe_ptr().unsafe_load[width=_LANES](offset)
+        if (block.lt(32) | block.eq(127)).reduce_or():
+            break
+        offset += _LANES
+    return offset

@@ -9,6 +9,10 @@ from flare.http.message.header_error import HeaderError
 comptime HEADER_BLOCK_LEN_MAX = 65_535
 """Longest header block in bytes: offsets in a `FieldLine` have 16 bits."""
 
+# Room that the first line brings along: enough for a handful of them.
+comptime _FIRST_OCTET_COUNT = 240
+comptime _FIRST_LINE_COUNT = 8
+
 comptime _CONTENT_TYPE_NAME = StaticString("Content-Type")
 
 
@@ -205,6 +209,10 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         var name_len = name.byte_length()
         if start + name_len + len(text) + 4 > HEADER_BLOCK_LEN_MAX:
             raise HeaderError("header block", name, 0)
+        # Few responses have just one line, and none of ours grows line by line.
+        if len(self._lines) == 0:
+            self._octets.reserve(_FIRST_OCTET_COUNT)
+            self._lines.reserve(_FIRST_LINE_COUNT)
         self._octets.extend(name.as_bytes())
         self._octets.extend(": ".as_bytes())
         self._octets.extend(text)

@@ -1,6 +1,7 @@
 """What a router captured from a request's path."""
 
 from flare.bytes.lend import lend_text
+from flare.http.message.request_notes import RequestNotes
 
 comptime PATH_PARAM_COUNT_MAX = 32
 """Most parameters that one request can carry.
@@ -43,11 +44,14 @@ struct PathParams(Movable, Sized):
     Nothing is allocated for a value without percent-encoding.
     """
 
+    var notes: RequestNotes
+    """What outer handlers lend to inner ones; they drop it themselves."""
     var _params: List[PathParam]
     var _decoded: List[String]
 
     def __init__(out self):
         """Makes empty storage of its full size."""
+        self.notes = RequestNotes()
         self._params = List[PathParam](capacity=PATH_PARAM_COUNT_MAX)
         self._decoded = List[String](capacity=PATH_PARAM_COUNT_MAX)
 

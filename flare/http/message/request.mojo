@@ -7,6 +7,7 @@ from flare.http.message.fields import Fields
 from flare.http.message.form import FormData, find_query_value
 from flare.http.message.method import Method
 from flare.http.message.path_params import PathParams
+from flare.http.message.request_notes import RequestNotes
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.message.version import Version
 from flare.json.value import JsonValue, parse
@@ -277,6 +278,45 @@ struct Request[o: ImmOrigin](Movable):
             return StringSpan(unsafe_from_utf8=self.body[0:0])
         var value = params.at(index).value
         return lend_text[Self.o](value.unsafe_ptr(), value.byte_length())
+
+    def with_peer(self, peer: SocketAddr) -> Self:
+        """Lends the same request with another peer, for middleware.
+
+        Args:
+            peer: Where the request is said to come from.
+
+        Returns:
+            A view of the same octets.
+        """
+        var line = RequestLine[Self.o](
+            method=self.method,
+            method_name=self.method_name,
+            url=self.url,
+            path=self.path,
+            query=self.query,
+            authority=self._authority,
+            version=self.version,
+        )
+        return Self(
+            line,
+            self.headers,
+            self.body,
+            self.trailers,
+            peer=peer,
+            params=self._params,
+            cancel=self._cancel,
+            tls=self._tls,
+        )
+
+    @always_inline
+    def notes(self) -> Pointer[RequestNotes, MutUntrackedOrigin]:
+        """Gives what outer handlers lend to inner ones, for middleware.
+
+        Returns:
+            Storage that lives at least as long as this request.
+        """
+        # SAFETY: handed on with the promise made to the initializer.
+        return Pointer(to=self._params[].notes)
 
     def route_params(self) -> Pointer[PathParams, MutUntrackedOrigin]:
         """Gives the storage for path parameters, for routers alone.

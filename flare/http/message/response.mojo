@@ -8,6 +8,7 @@ from flare.http.message.header_error import HeaderError
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status
 from flare.json.error import JsonError
+from flare.json.struct_writer import json_text
 from flare.json.value import JsonValue
 from flare.json.writer import dumps
 
@@ -157,6 +158,30 @@ def ok_json(value: JsonValue) raises JsonError -> Response:
         JsonError: If the value cannot be written.
     """
     return ok_json(dumps(value))
+
+
+def ok_json[T: AnyType](value: T) raises JsonError -> Response:
+    """Makes a 200 response of a value of any type, written as JSON.
+
+    Parameters:
+        T: Its type: a plain struct, a list, a number and so on; see
+            `flare.json.write_json`. A `String` is taken for JSON text.
+
+    Args:
+        value: What to write.
+
+    Returns:
+        The response.
+
+    Raises:
+        JsonError: If a number is infinite or none, or a text is not UTF-8.
+    """
+    comptime if T == String:
+        return Response(
+            200, Body(rebind[String](value)), content_type=APPLICATION_JSON
+        )
+    else:
+        return ok_json(json_text(value))
 
 
 def ok_html(var text: String) -> Response:

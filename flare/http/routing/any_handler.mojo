@@ -2,17 +2,20 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.routing.app import StateFunction, StateHandler
 from flare.http.routing.handler import (
     FnHandler,
     Handler,
     HandlerFunction,
     QuietHandlerFunction,
 )
+from flare.http.routing.operation import Operation
 from std.memory import Allocation, Layout, OpaquePointer, alloc, dealloc
 
 comptime _Erased = OpaquePointer[MutUntrackedOrigin]
 comptime _Serve = def[o: ImmOrigin](_Erased, Request[o]) raises thin -> Response
 comptime _Limit = def[o: ImmOrigin](_Erased, Request[o]) thin -> Int
+comptime _Describe = def(_Erased, mut Operation) thin -> None
 comptime _Blocks = def[o: ImmOrigin](_Erased, Request[o]) thin -> Bool
 
 
@@ -35,6 +38,11 @@ def _may_block[
 ](handler: _Erased, req: Request[o]) -> Bool:
     # SAFETY: `AnyHandler` made the pointer from an H of its own.
     return handler.unsafe_bitcast[H]()[].may_block(req)
+
+
+def _describe[H: Handler](handler: _Erased, mut operation: Operation):
+    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+    handler.unsafe_bitcast[H]()[].describe(operation)
 
 
 def _drop[H: Handler](handler: _Erased):
@@ -62,6 +70,7 @@ struct AnyHandler(Handler):
     var _call: _Serve
     var _limit: _Limit
     var _blocks: _Blocks
+    var _tell: _Describe
     var _release: def(_Erased) thin -> None
 
     @implicit
@@ -81,6 +90,7 @@ struct AnyHandler(Handler):
         self._call = _serve[H, ...]
         self._limit = _max_body_size[H, ...]
         self._blocks = _may_block[H, ...]
+        self._tell = _describe[H]
         self._release = _drop[H]
 
     @implicit
@@ -100,6 +110,18 @@ struct AnyHandler(Handler):
             function: `def f(req: Request) -> Response`.
         """
         self = Self(_QuietFnHandler(function))
+
+    @implicit
+    def __init__[T: Movable & Deinitable](out self, function: StateFunction[T]):
+        """Takes a plain function that is given a state.
+
+        Parameters:
+            T: The state's type.
+
+        Args:
+            function: `def f(req: Request, state: State[T]) raises -> Response`.
+        """
+        self = Self(StateHandler(function))
 
     def __deinit__(deinit self):
         """Releases the handler."""
@@ -141,3 +163,11 @@ struct AnyHandler(Handler):
             Its answer.
         """
         return self._blocks(self._handler, req)
+
+    def describe(self, mut operation: Operation):
+        """Lets the handler say what it takes and gives.
+
+        Args:
+            operation: What is known of the route.
+        """
+        self._tell(self._handler, operation)

@@ -2,6 +2,8 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.routing.operation import Operation
+from std.reflection import reflect
 
 comptime HandlerFunction = def[o: ImmOrigin](Request[o]) raises thin -> Response
 """A plain function as a handler: `def f(req: Request) raises -> Response`.
@@ -48,9 +50,13 @@ trait Handler(Deinitable, Movable):
             req: The request, still without content and path parameters.
 
         Returns:
-            Bytes, or `DEFAULT_BODY_LIMIT` for the server's own limit.
+            Bytes, or `DEFAULT_BODY_LIMIT` for the server's own limit. A
+            `Middleware` asks its inner handler.
         """
-        return DEFAULT_BODY_LIMIT
+        comptime if conforms_to(Self, HoldsHandler):
+            return self.inner().max_body_size(req)
+        else:
+            return DEFAULT_BODY_LIMIT
 
     def may_block(self, req: Request) -> Bool:
         """Tells whether the handler may take long for a request.
@@ -63,9 +69,66 @@ trait Handler(Deinitable, Movable):
             req: The request, without path parameters.
 
         Returns:
-            True, unless the handler knows better.
+            True, unless the handler knows better. A `Middleware` asks its
+            inner handler.
         """
-        return True
+        comptime if conforms_to(Self, HoldsHandler):
+            return self.inner().may_block(req)
+        else:
+            return True
+
+    def describe(self, mut operation: Operation):
+        """Says what the handler takes and gives, for documents.
+
+        Args:
+            operation: What is known of the route. A `Middleware` lets its
+                inner handler speak; others leave it as it is.
+        """
+        comptime if conforms_to(Self, HoldsHandler):
+            self.inner().describe(operation)
+
+
+trait HoldsHandler:
+    """Has a field `handler`, which is another handler."""
+
+    comptime Inner: Handler
+    """The inner handler's type."""
+
+    def inner(ref self) -> ref[self] Self.Inner:
+        """Lends the inner handler.
+
+        Returns:
+            The field `handler`.
+        """
+        comptime INDEX = _index_of_handler[Self]()
+        comptime assert (
+            INDEX >= 0
+        ), "a Middleware keeps the inner handler in a field named 'handler'"
+        # SAFETY: the field is part of `self`, and is of the type that `Inner`
+        # says.
+        ref field = reflect[Self].field_ref[INDEX](self)
+        return (
+            Pointer(to=field)
+            .unsafe_bitcast[Self.Inner]()
+            .unsafe_origin_cast[origin_of(self)]()[]
+        )
+
+
+def _index_of_handler[T: AnyType]() -> Int:
+    comptime for index in range(reflect[T].field_count()):
+        comptime if reflect[T].field_names()[index] == "handler":
+            return index
+    return -1
+
+
+comptime Middleware = Handler & HoldsHandler
+"""A handler around another one, which does something before or after it.
+
+A stack of them is a nested struct, `AccessLog(Cors(router^))`, known as a whole
+to the compiler: no call goes through a pointer. A middleware keeps the inner
+handler in a field `handler`, says `comptime Inner = Self.H`, and writes
+`serve`; what else a server asks a handler goes through to the inner one.
+"""
 
 
 @fieldwise_init

@@ -1,6 +1,9 @@
 """One route of a router."""
 
+from flare.http.message.method_registry import method_name
 from flare.http.routing.any_handler import AnyHandler
+from flare.http.routing.operation import Operation
+from flare.http.routing.route_tree import ANY_METHOD
 
 
 struct Route(Movable):
@@ -44,6 +47,19 @@ struct Route(Movable):
         self.handler = handler^
         self.max_body_size = max_body_size
         self.may_block = may_block
+
+    def operation(self) -> Operation:
+        """Tells what the route takes.
+
+        Returns:
+            Method and pattern, with what the handler says of itself.
+        """
+        var method = String("*")
+        if self.method != ANY_METHOD:
+            method = String(method_name(Int(self.method)))
+        var operation = Operation(method^, self.pattern)
+        self.handler.describe(operation)
+        return operation^
 
     def take_handler(deinit self) -> AnyHandler:
         """Takes the handler out.

@@ -12,6 +12,7 @@ from flare.http.routing.allow import with_allow
 from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.capturing import capture
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
+from flare.http.routing.operation import Operation
 from flare.http.routing.pattern import RouteError, param_names
 from flare.http.routing.route import Route
 from flare.http.routing.route_tree import ANY_METHOD, RouteMatch, RouteTree
@@ -63,9 +64,7 @@ struct Router(Handler):
                 malformed, or another pattern matches the same paths.
         """
         if method == Method.OTHER:
-            raise RouteError(
-                String("'", pattern, "': the method is not registered")
-            )
+            raise RouteError(String("'", pattern, "': unregistered method"))
         self._add(method.number, pattern, handler^, max_body_size, may_block)
 
     def get(
@@ -308,6 +307,17 @@ struct Router(Handler):
         self._routes.append(
             Route(method, pattern, names^, handler^, max_body_size, may_block)
         )
+
+    def operations(self) -> List[Operation]:
+        """Tells what the routes take, for documents.
+
+        Returns:
+            One operation a route, in the order of registration.
+        """
+        var operations = List[Operation]()
+        for index in range(len(self._routes)):
+            operations.append(self._routes[index].operation())
+        return operations^
 
     def serve(self, req: Request) raises -> Response:
         """Lets the route of a request answer it.

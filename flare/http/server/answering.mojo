@@ -4,6 +4,7 @@ from flare.http.h1.exchange import Exchange
 from flare.http.h1.protocol_error import RemoteProtocolError
 from flare.http.h1.serialiser import (
     ResponseFraming,
+    SWITCHING_PROTOCOLS,
     asks_for_close,
     ends_with_close,
     is_chunked,
@@ -17,7 +18,7 @@ from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
 from flare.http.server.connection import Connection
 from flare.http.server.error_log import log_handler_error
 from flare.http.server.sending import COPIED_BODY_LEN_MAX, flush_with_body
-from flare.http.server.streaming import start_stream
+from flare.http.server.streaming import hear, start_stream
 from flare.http.server.worker_state import WorkerState
 from std.sys.intrinsics import likely, unlikely
 
@@ -100,6 +101,16 @@ def conclude(
     )
     exchange.finish()
     var framing = ResponseFraming(is_head, keeps_alive, minor_version)
+    if unlikely(response.status == SWITCHING_PROTOCOLS):
+        connection.lingers = True
+        write_response_head(state.out, response, framing, state.date)
+        var is_sound = start_stream(
+            connection, state, response.body.stream(), False
+        )
+        # What came behind the request is the conversation's.
+        if is_sound and len(exchange.input) > 0:
+            is_sound = hear(connection, state, exchange.input)
+        return Answer(False, not is_sound)
     var is_sound = append_response(connection, state, response^, framing)
     return Answer(keeps_alive, not is_sound)
 
@@ -145,7 +156,10 @@ def call_handler[
         var code = response.status.code
         if unlikely(code < 200 or code > 599):
             # 1xx is no final response, and others are none at all.
-            raise Error("a handler answered with status ", code)
+            if not response.body.listens() or code != SWITCHING_PROTOCOLS:
+                raise Error("a handler answered with status ", code)
+        elif unlikely(response.body.listens()):
+            raise Error("a conversation needs status 101, not ", code)
         return response^
     except error:
         if logs_errors:

@@ -4,7 +4,7 @@ from flare.bytes.buffer import Buffer
 from flare.http.h1.exchange import Exchange
 from flare.http.message.cancel import CancelFlag
 from flare.http.message.body import Body
-from flare.http.message.body_source import BodyStream
+from flare.http.message.body_stream import BodyStream
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.server.tls_link import TlsLink
 from flare.net.raw_socket import RawSocket

@@ -24,6 +24,7 @@ from flare.http.server.connection import (
     PHASE_SOURCE,
     PHASE_WRITE,
 )
+from flare.http.server.conversing import converse
 from flare.http.server.fate import Fate
 from flare.http.server.receiving import TLS_BROKEN, receive
 from flare.http.server.sending import deliver, flush
@@ -66,8 +67,7 @@ def drive[
         What is to happen to it.
     """
     if unlikely(connection.tail.__bool__()):
-        connection.has_unread = True
-        return await_tail(connection, state)
+        return converse(connection, scratch, state, is_closed)
     connection.has_unread = False
     if unlikely(connection.exchange.__bool__()):
         return _drive_partial(connection, state, handler, is_closed)

@@ -1,7 +1,7 @@
 """What a server writes to standard error."""
 
-from flare.bytes.escape import write_escaped
 from flare.http.message.request import Request
+from flare.http.routing.failure_line import failure_line
 from std.sys import stderr
 
 
@@ -14,14 +14,7 @@ def log_handler_error(req: Request, error: Error):
         req: The request.
         error: What was raised.
     """
-    var line = String("flare: handler failed: ")
-    write_escaped(String(error).as_bytes(), line)
-    line.write(" [")
-    write_escaped(req.method_name.as_bytes(), line)
-    line.write(" ")
-    write_escaped(req.url.as_bytes(), line)
-    line.write(" ", req.version, ", from ", req.peer, "]")
-    print(line, file=stderr)
+    print(failure_line(req, error), file=stderr)
 
 
 def log_server_error(what: StringSpan):

@@ -1,5 +1,6 @@
 """What reaches a server from other threads, from handlers and workers."""
 
+from flare.http.message.metric_source import MetricSource
 from flare.runtime.stats_board import StatsBoard, WorkerStats
 from flare.runtime.waker import Waker
 from flare.runtime.worker_count import WORKER_COUNT_MAX
@@ -42,7 +43,7 @@ struct ReloadHandle(Copyable, Movable):
 
 
 @fieldwise_init
-struct StatsHandle(Copyable, Movable):
+struct StatsHandle(Copyable, MetricSource):
     """Reads a server's figures, from any thread and any worker process."""
 
     var _board: ArcPointer[StatsBoard]
@@ -70,3 +71,20 @@ struct StatsHandle(Copyable, Movable):
         if index < 0 or index >= WORKER_COUNT_MAX:
             raise Error("there is no worker ", index, "; workers are 0 to 255")
         return self._board[].worker(index)
+
+    def write_metrics(self, mut text: String):
+        """Writes the sums for Prometheus.
+
+        Args:
+            text: Where to.
+        """
+        var total = self.total()
+        text.write("# HELP http_connections_total Connections accepted.\n")
+        text.write("# TYPE http_connections_total counter\n")
+        text.write("http_connections_total ", total.connections, "\n")
+        text.write("# HELP http_connections_open Connections open now.\n")
+        text.write("# TYPE http_connections_open gauge\n")
+        text.write("http_connections_open ", total.open_connections, "\n")
+        text.write("# HELP worker_restarts_total Crashed workers replaced.\n")
+        text.write("# TYPE worker_restarts_total counter\n")
+        text.write("worker_restarts_total ", total.restarts, "\n")

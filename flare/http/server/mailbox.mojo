@@ -1,6 +1,6 @@
 """Where any thread says that a source of content has something."""
 
-from flare.http.message.body_source import StreamWaker, WakeTarget
+from flare.http.message.stream_waker import StreamWaker, WakeTarget
 from flare.runtime.waker import Waker
 from flare.sys.errno import OsError
 from flare.sys.monitor import Monitor

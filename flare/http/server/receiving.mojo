@@ -87,7 +87,7 @@ def _receive_sealed(
             link.rest.append(state.sealed_in.span())
             state.sealed_in.clear()
             return count
-        if connection.tail:
+        if len(link.unsent) > 0:
             return count if count > 0 else -EAGAIN
     may_have_more = True
     return count if count > 0 else -EINTR
@@ -115,7 +115,10 @@ def _open(
     var count = link.open(state.sealed_in, state.sealed_out, room)
     if len(state.sealed_out) > 0:
         _send_answer(connection, state)
-    if connection.phase == PHASE_HANDSHAKE:
+    if (
+        connection.phase == PHASE_HANDSHAKE
+        and connection.tls.value()[].is_established()
+    ):
         _leave_handshake(connection, state)
     return count
 
@@ -128,17 +131,16 @@ def _send_answer(mut connection: Connection, mut state: WorkerState):
     if count >= 0 and count < len(state.sealed_out):
         state.sealed_out.consume(count)
         connection.tls.value()[].unsent.append(state.sealed_out.span())
-        connection.tail = OwnedPointer(Tail())
+        if not connection.tail:
+            connection.tail = OwnedPointer(Tail())
         connection.has_unread = True
     # If the connection is broken, the next read says so.
     state.sealed_out.clear()
 
 
 def _leave_handshake(mut connection: Connection, mut state: WorkerState):
-    """Begins to wait for a request once the handshake is complete."""
+    """Begins to wait for a request when the handshake is complete."""
     ref link = connection.tls.value()[]
-    if not link.is_established():
-        return
     # SAFETY: the facts live with the connection, and are behind a counted
     # pointer, so they stay where they are.
     connection.tls_peer = (

@@ -2,9 +2,11 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.h1.serialiser import append_chunk
-from flare.http.message.body_source import BodyStream, Supply
+from flare.http.message.body_source import Supply
+from flare.http.message.body_stream import BodyStream
 from flare.http.server.connection import (
     Connection,
+    PHASE_HANDSHAKE,
     PHASE_SOURCE,
     PHASE_WRITE,
     Tail,
@@ -65,7 +67,7 @@ def send_tail(mut connection: Connection, mut state: WorkerState) -> Bool:
     for _ in range(_PIECE_COUNT_MAX):
         if not _send_what_is_here(connection, state):
             return False
-        if not _is_taken(connection):
+        if not is_taken(connection):
             return True
         ref tail = connection.tail.value()[]
         if not tail.stream:
@@ -94,10 +96,15 @@ def await_tail(mut connection: Connection, mut state: WorkerState) -> Fate:
     Returns:
         What is to happen to it.
     """
+    if connection.phase == PHASE_HANDSHAKE:
+        # A part of it; its deadline holds.
+        return Fate.WAITS
     ref tail = connection.tail.value()[]
-    if tail.waits_for_source and _is_taken(connection):
+    if tail.waits_for_source and is_taken(connection):
         if connection.peer_has_ended:
             return Fate.CLOSES
+        if connection.has_unread and tail.stream.value()[].listens():
+            return Fate.GIVES_WAY
         connection.phase = PHASE_SOURCE
         connection.deadline_ms = state.now_ms + max(
             1, tail.stream.value()[].patience_ms()
@@ -126,8 +133,49 @@ def on_wake(connection: Connection) -> Fate:
     return Fate.GIVES_WAY
 
 
-def _is_taken(connection: Connection) -> Bool:
-    """Tells whether the client has taken all that is here of the tail."""
+def hear(
+    mut connection: Connection, mut state: WorkerState, mut input: Buffer
+) -> Bool:
+    """Hands octets from the client to a conversation, and sends its answer.
+
+    Args:
+        connection: Has a conversation in its tail, or one that has ended.
+        state: The worker's state.
+        input: The octets; empty afterwards.
+
+    Returns:
+        False if the connection is broken.
+    """
+    if not connection.tail or not connection.tail.value()[].stream:
+        input.clear()
+        return True
+    ref tail = connection.tail.value()[]
+    var supply: Supply
+    state.piece.clear()
+    try:
+        supply = tail.stream.value()[].receive(input, state.piece)
+    except error:
+        log_server_error(String("a conversation failed: ", error))
+        return False
+    input.clear()
+    tail.octets.append(state.piece.span())
+    if supply == Supply.END:
+        _finish(tail)
+    tail.waits_for_source = supply == Supply.LATER
+    if not tail.waits_for_source:
+        return send_tail(connection, state)
+    return _send_what_is_here(connection, state)
+
+
+def is_taken(connection: Connection) -> Bool:
+    """Tells whether the client has taken all that is here of the tail.
+
+    Args:
+        connection: Has a tail.
+
+    Returns:
+        True if nothing waits but for what a source will make.
+    """
     if connection.tls and len(connection.tls.value()[].unsent) > 0:
         return False
     return connection.tail.value()[].is_empty()
@@ -154,16 +202,16 @@ def _fill(mut tail: Tail, mut state: WorkerState) -> Bool:
     """Has the source make a piece; False if it cannot."""
     var stream = tail.stream.value()
     tail.waits_for_source = False
-    if state.is_draining and stream[].is_endless():
-        _finish(tail)
-        return True
     var supply: Supply
     state.piece.clear()
-    try:
-        supply = stream[].fill(state.piece)
-    except error:
-        log_server_error(String("a stream failed: ", error))
-        return False
+    if state.is_draining and stream[].is_endless():
+        supply = stream[].end_early(state.piece)
+    else:
+        try:
+            supply = stream[].fill(state.piece)
+        except error:
+            log_server_error(String("a stream failed: ", error))
+            return False
     if stream[].length:
         tail.missing_len -= len(state.piece)
         if tail.missing_len < 0 or (

@@ -201,7 +201,9 @@ struct Worker[H: Handler](Movable):
             return
         if unlikely(connection.tail.__bool__() and event.is_writable):
             fate = resume(connection, self._state, self._handler[])
-        if likely(fate == Fate.WAITS and event.is_readable):
+        if likely(
+            event.is_readable and (fate == Fate.WAITS or fate == Fate.GIVES_WAY)
+        ):
             if unlikely(connection.phase == PHASE_LINGER):
                 fate = discard(connection, self._scratch)
             else:

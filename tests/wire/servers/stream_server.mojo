@@ -7,7 +7,9 @@ Further arguments are those of `tls_options`.
 
 from flare.bytes.buffer import Buffer
 from flare.http import (
+    Body,
     BodySource,
+    Conversation,
     EventHub,
     Handler,
     Request,
@@ -107,6 +109,31 @@ struct Silence(BodySource):
 
 
 @fieldwise_init
+struct Echo(Conversation):
+    """Says what it hears; `!` ends it, `?` is an error."""
+
+    var counts: ArcPointer[Counts]
+
+    def fill(mut self, mut out: Buffer) raises -> Supply:
+        return Supply.LATER
+
+    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Supply:
+        var first = input.span()[0]
+        out.append(input.span())
+        input.clear()
+        if first == UInt8(ord("?")):
+            raise Error("what?")
+        return Supply.END if first == UInt8(ord("!")) else Supply.LATER
+
+    def is_endless(self) -> Bool:
+        return True
+
+    def end_early(mut self, mut out: Buffer) -> Supply:
+        out.write_string("bye")
+        return Supply.END
+
+
+@fieldwise_init
 struct Streams(Handler):
     """Makes streams of every kind."""
 
@@ -118,6 +145,14 @@ struct Streams(Handler):
             return self.pieces(req)
         if req.path == "/silence":
             return ok_stream(Silence(self.counts.copy()))
+        if req.path == "/echo" or req.path == "/wrong":
+            var response = Response(
+                101 if req.path == "/echo" else 200,
+                Body.conversing(Echo(self.counts.copy())),
+            )
+            response.headers.set("Upgrade", "echo")
+            response.headers.set("Connection", "upgrade")
+            return response^
         if req.path == "/events":
             return self.hub.subscribe(req)
         if req.path == "/publish":

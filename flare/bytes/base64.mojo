@@ -1,0 +1,76 @@
+"""Base64 (RFC 4648 section 4), with padding."""
+
+comptime _DIGITS = StaticString(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+)
+comptime _PAD: UInt8 = 61
+
+
+def base64_encode(octets: Span[UInt8, _]) -> String:
+    """Encodes octets.
+
+    Args:
+        octets: Any octets.
+
+    Returns:
+        Four digits for each three octets, padded with `=`.
+    """
+    var text = List[UInt8](capacity=(len(octets) + 2) // 3 * 4)
+    for start in range(0, len(octets), 3):
+        var count = min(3, len(octets) - start)
+        var group = UInt32(0)
+        for place in range(3):
+            var octet = octets[start + place] if place < count else UInt8(0)
+            group = group << 8 | UInt32(octet)
+        for place in range(4):
+            var digit = Int((group >> UInt32(18 - 6 * place)) & 63)
+            text.append(_DIGITS.as_bytes()[digit] if place <= count else _PAD)
+    return String(unsafe_from_utf8=text)
+
+
+def base64_decode(text: Span[UInt8, _]) -> Optional[List[UInt8]]:
+    """Decodes a text, strictly.
+
+    Args:
+        text: The digits with their padding, and nothing else.
+
+    Returns:
+        The octets, or nothing if the text is not what `base64_encode` writes:
+        also for padding that is missing and for unused bits that are set.
+    """
+    if len(text) % 4 != 0:
+        return None
+    var octets = List[UInt8](capacity=len(text) // 4 * 3)
+    for start in range(0, len(text), 4):
+        var pad_count = 0
+        var group = UInt32(0)
+        for place in range(4):
+            var digit = _digit_value(text[start + place])
+            if digit < 0:
+                var may_pad = start + 4 == len(text) and place >= 2
+                if not may_pad or text[start + place] != _PAD:
+                    return None
+                pad_count += 1
+                digit = 0
+            elif pad_count > 0:
+                return None
+            group = group << 6 | UInt32(digit)
+        for place in range(3):
+            var octet = UInt8((group >> UInt32(16 - 8 * place)) & 0xFF)
+            if place < 3 - pad_count:
+                octets.append(octet)
+            elif octet != 0:
+                return None
+    return octets^
+
+
+def _digit_value(octet: UInt8) -> Int:
+    if octet >= 65 and octet <= 90:
+        return Int(octet) - 65
+    if octet >= 97 and octet <= 122:
+        return Int(octet) - 71
+    if octet >= 48 and octet <= 57:
+        return Int(octet) + 4
+    if octet == 43:
+        return 62
+    return 63 if octet == 47 else -1

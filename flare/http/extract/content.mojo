@@ -1,0 +1,179 @@
+"""Inputs from the content of a request."""
+
+from flare.bytes.escape import write_escaped
+from flare.http.extract.text_value import read_texts
+from flare.http.message.form import FormData
+from flare.http.message.media_type import MediaType
+from flare.http.message.request import Request
+from flare.http.routing.input import Input, InputError
+from flare.http.routing.operation import Operation
+from flare.json.error import JsonError
+from flare.json.fieldwise import FieldSource, make_fieldwise
+from flare.json.struct_reader import read_json
+from flare.json.value import JsonValue, parse
+from std.reflection import reflect
+
+comptime _FORM = StaticString("application/x-www-form-urlencoded")
+comptime _JSON = StaticString("application/json")
+
+
+struct Json[T: Movable & Deinitable](Input):
+    """Content in JSON, read into a plain struct.
+
+    Parameters:
+        T: What it is read into; see `read_json`.
+    """
+
+    var value: Self.T
+    """What was read."""
+
+    def __init__(out self, var value: Self.T):
+        """Makes an input, for tests of an endpoint.
+
+        Args:
+            value: What was read.
+        """
+        self.value = value^
+
+    @staticmethod
+    def extract(req: Request) raises InputError -> Self:
+        """Reads the content.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The input.
+
+        Raises:
+            InputError: 415 if it is not said to be JSON, 400 if it is not
+                JSON, 422 if it does not fit; the name is the member's path.
+        """
+        var essence = _essence(req)
+        if essence != _JSON and not essence.endswith("+json"):
+            raise _wrong_type(_JSON)
+        var value = _parse(req)
+        try:
+            return Self(read_json[Self.T](value.view()))
+        except error:
+            raise InputError(
+                422,
+                "body",
+                _dotted(error.path),
+                String("found ", error.found, ", expected ", error.expected),
+            )
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        """Says what is taken.
+
+        Args:
+            operation: What is known of the route.
+        """
+        operation.takes[Self.T](String(_JSON))
+
+
+struct Form[T: Movable & Deinitable](Input):
+    """A form (`application/x-www-form-urlencoded`), read into a plain struct.
+
+    Each field of the struct is read from the form's fields of its name, as
+    `read_texts` does; form fields without one are left out of account.
+
+    Parameters:
+        T: What it is read into.
+    """
+
+    var value: Self.T
+    """What was read."""
+
+    def __init__(out self, var value: Self.T):
+        """Makes an input, for tests of an endpoint.
+
+        Args:
+            value: What was read.
+        """
+        self.value = value^
+
+    @staticmethod
+    def extract(req: Request) raises InputError -> Self:
+        """Reads the content.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The input.
+
+        Raises:
+            InputError: 415 if it is not said to be such a form, 400 if it has
+                too many fields, 422 if a field is missing or bad.
+        """
+        if _essence(req) != _FORM:
+            raise _wrong_type(_FORM)
+        var form: FormData
+        try:
+            form = req.form()
+        except error:
+            raise InputError(400, "body", String(), String(error))
+        var source = _FormFields(form^)
+        return Self(make_fieldwise[Self.T](source))
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        """Says what is taken.
+
+        Args:
+            operation: What is known of the route.
+        """
+        operation.takes[Self.T](String(_FORM))
+
+
+struct _FormFields(FieldSource):
+    """A form whose fields are those of a struct."""
+
+    comptime FieldError = InputError
+    var form: FormData
+
+    def __init__(out self, var form: FormData):
+        self.form = form^
+
+    def field[
+        T: AnyType, index: Int, F: Movable & Deinitable
+    ](mut self) raises InputError -> F:
+        comptime NAME = reflect[T].field_names()[index]
+        var name = materialize[NAME]()
+        try:
+            return read_texts[F](self.form.get_all(name))
+        except error:
+            raise InputError(422, "body", String(name), String(error.reason))
+
+
+def _essence(req: Request) -> String:
+    """Reads type and subtype of the content; empty if there is none."""
+    var value = req.headers.get("content-type")
+    if not value:
+        return String()
+    try:
+        return MediaType.parse(value.value()).essence
+    except:
+        return String()
+
+
+def _wrong_type(wanted: StaticString) -> InputError:
+    return InputError(
+        415, "body", String(), String("send it with Content-Type: ", wanted)
+    )
+
+
+def _parse(req: Request) raises InputError -> JsonValue:
+    try:
+        return parse(req.body)
+    except error:
+        raise InputError(400, "body", String(), String(error))
+
+
+def _dotted(path: String) -> String:
+    """Writes a path as people do: `items[2].price` for
+    `$["items"][2]["price"]`."""
+    var text = path.removeprefix("$").replace('["', ".").replace('"]', "")
+    return String(text.removeprefix("."))

@@ -1,0 +1,350 @@
+"""Inputs from the head of a request."""
+
+from flare.http.extract.text_value import (
+    may_be_absent,
+    read_text,
+    read_texts,
+)
+from flare.http.message.request import Request
+from flare.http.routing.input import Input, InputError
+from flare.http.routing.operation import Operation, ParameterDescription
+from flare.json.error import JsonError
+from flare.json.schema import write_parameter_schema
+from flare.json.writer import JsonWriter
+from flare.net.socket_addr import SocketAddr
+
+
+struct PathParam[T: Movable & Deinitable, name: StaticString](Input):
+    """A parameter of the route's pattern.
+
+    Parameters:
+        T: What it is read as; see `read_text`.
+        name: Its name in the pattern.
+    """
+
+    var value: Self.T
+    """The parameter."""
+
+    def __init__(out self, var value: Self.T):
+        """Makes an input, for tests of an endpoint.
+
+        Args:
+            value: The parameter.
+        """
+        self.value = value^
+
+    @staticmethod
+    def extract(req: Request) raises InputError -> Self:
+        """Reads the parameter.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The input.
+
+        Raises:
+            InputError: 400 if it is bad, 500 if the pattern has none of this
+                name.
+        """
+        ref params = req.route_params()[]
+        if params.find(Self.name) < 0:
+            raise InputError(
+                500, "path", String(Self.name), "is not in the route's pattern"
+            )
+        try:
+            return Self(read_text[Self.T](req.param(Self.name)))
+        except error:
+            raise InputError(
+                400, "path", String(Self.name), String(error.reason)
+            )
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        """Says what is taken.
+
+        Args:
+            operation: What is known of the route.
+        """
+        _describe[Self.T](operation, "path", Self.name)
+
+
+struct QueryParam[T: Movable & Deinitable, name: StaticString](Input):
+    """A parameter of the query.
+
+    Parameters:
+        T: What it is read as; see `read_texts`.
+        name: Its name.
+    """
+
+    var value: Self.T
+    """The parameter."""
+
+    def __init__(out self, var value: Self.T):
+        """Makes an input, for tests of an endpoint.
+
+        Args:
+            value: The parameter.
+        """
+        self.value = value^
+
+    @staticmethod
+    def extract(req: Request) raises InputError -> Self:
+        """Reads the parameter.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The input.
+
+        Raises:
+            InputError: 400 if it is missing or bad.
+        """
+        var texts: List[String]
+        try:
+            texts = req.query_params().get_all(Self.name)
+        except error:
+            raise InputError(400, "query", String(), String(error))
+        return Self(_read[Self.T](texts, "query", Self.name))
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        """Says what is taken.
+
+        Args:
+            operation: What is known of the route.
+        """
+        _describe[Self.T](operation, "query", Self.name)
+
+
+struct HeaderParam[T: Movable & Deinitable, name: StaticString](Input):
+    """A header field.
+
+    Parameters:
+        T: What it is read as; see `read_texts`.
+        name: Its name, in any case.
+    """
+
+    var value: Self.T
+    """The field's value."""
+
+    def __init__(out self, var value: Self.T):
+        """Makes an input, for tests of an endpoint.
+
+        Args:
+            value: The field's value.
+        """
+        self.value = value^
+
+    @staticmethod
+    def extract(req: Request) raises InputError -> Self:
+        """Reads the field.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The input.
+
+        Raises:
+            InputError: 400 if it is missing or bad.
+        """
+        var texts = List[String]()
+        for value in req.headers.get_all(Self.name):
+            texts.append(String(value))
+        return Self(_read[Self.T](texts, "header", Self.name))
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        """Says what is taken.
+
+        Args:
+            operation: What is known of the route.
+        """
+        _describe[Self.T](operation, "header", Self.name)
+
+
+struct CookieParam[T: Movable & Deinitable, name: StaticString](Input):
+    """A cookie.
+
+    Parameters:
+        T: What it is read as; see `read_texts`.
+        name: Its name.
+    """
+
+    var value: Self.T
+    """The cookie's value."""
+
+    def __init__(out self, var value: Self.T):
+        """Makes an input, for tests of an endpoint.
+
+        Args:
+            value: The cookie's value.
+        """
+        self.value = value^
+
+    @staticmethod
+    def extract(req: Request) raises InputError -> Self:
+        """Reads the cookie.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The input.
+
+        Raises:
+            InputError: 400 if it is missing or bad.
+        """
+        var texts = List[String]()
+        for cookie in req.cookies():
+            if cookie.name == Self.name:
+                texts.append(cookie.value)
+        return Self(_read[Self.T](texts, "cookie", Self.name))
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        """Says what is taken.
+
+        Args:
+            operation: What is known of the route.
+        """
+        _describe[Self.T](operation, "cookie", Self.name)
+
+
+struct Peer(Input):
+    """Where the request came from."""
+
+    var address: SocketAddr
+    """The address; behind a `TrustedProxies` that of the client."""
+
+    def __init__(out self, address: SocketAddr):
+        """Makes an input, for tests of an endpoint.
+
+        Args:
+            address: The address.
+        """
+        self.address = address
+
+    @staticmethod
+    def extract(req: Request) raises InputError -> Self:
+        """Takes the address.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The input.
+
+        Raises:
+            InputError: Never.
+        """
+        return Self(req.peer)
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        """Says nothing, since the client does not send it.
+
+        Args:
+            operation: What is known of the route.
+        """
+        _ = operation
+
+
+def _read[
+    T: Movable & Deinitable
+](
+    texts: List[String], place: StaticString, name: StaticString
+) raises InputError -> T:
+    try:
+        return read_texts[T](texts)
+    except error:
+        raise InputError(400, place, String(name), String(error.reason))
+
+
+def _describe[
+    T: AnyType
+](mut operation: Operation, place: StaticString, name: StaticString):
+    operation.parameters.append(
+        ParameterDescription(
+            place, String(name), not may_be_absent[T](), _schema[T]()
+        )
+    )
+
+
+def _schema[T: AnyType]() -> String:
+    try:
+        var writer = JsonWriter()
+        write_parameter_schema[T](writer)
+        return writer^.finish()
+    except:
+        return "{}"
+
+
+comptime PathInt[name: StaticString] = PathParam[Int, name]
+"""An integer of the route's pattern.
+
+Parameters:
+    name: Its name.
+"""
+comptime PathStr[name: StaticString] = PathParam[String, name]
+"""Text of the route's pattern.
+
+Parameters:
+    name: Its name.
+"""
+comptime QueryInt[name: StaticString] = QueryParam[Int, name]
+"""An integer of the query.
+
+Parameters:
+    name: Its name.
+"""
+comptime QueryStr[name: StaticString] = QueryParam[String, name]
+"""Text of the query.
+
+Parameters:
+    name: Its name.
+"""
+comptime QueryBool[name: StaticString] = QueryParam[Bool, name]
+"""A yes or no of the query.
+
+Parameters:
+    name: Its name.
+"""
+comptime OptQueryInt[name: StaticString] = QueryParam[Optional[Int], name]
+"""An integer of the query that may be left out.
+
+Parameters:
+    name: Its name.
+"""
+comptime OptQueryStr[name: StaticString] = QueryParam[Optional[String], name]
+"""Text of the query that may be left out.
+
+Parameters:
+    name: Its name.
+"""
+comptime HeaderStr[name: StaticString] = HeaderParam[String, name]
+"""A header field.
+
+Parameters:
+    name: Its name.
+"""
+comptime OptHeaderStr[name: StaticString] = HeaderParam[Optional[String], name]
+"""A header field that may be missing.
+
+Parameters:
+    name: Its name.
+"""
+comptime CookieStr[name: StaticString] = CookieParam[String, name]
+"""A cookie.
+
+Parameters:
+    name: Its name.
+"""
+comptime OptCookieStr[name: StaticString] = CookieParam[Optional[String], name]
+"""A cookie that may be missing.
+
+Parameters:
+    name: Its name.
+"""

@@ -1,0 +1,233 @@
+"""Values of parameters, which are text."""
+
+from flare.json.error import JsonError
+from flare.json.value import parse
+from std.reflection import reflect
+
+
+@fieldwise_init
+struct TextError(Copyable, Movable, Writable):
+    """A text is not what it should be."""
+
+    var reason: StaticString
+    """What is allowed."""
+    var is_missing: Bool
+    """True if there is no text at all."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the reason.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.reason)
+
+
+comptime _MISSING = StaticString("is missing")
+
+
+trait FromText(Deinitable, Movable):
+    """Is read from a parameter's text; for types of one's own."""
+
+    @staticmethod
+    def from_text(text: StringSpan) raises TextError -> Self:
+        """Reads a text.
+
+        Args:
+            text: The text, decoded.
+
+        Returns:
+            The value.
+
+        Raises:
+            TextError: If it is none.
+        """
+        ...
+
+
+trait FromTexts(Deinitable, Movable):
+    """Is read from all texts of one name; `Optional` and `List` are."""
+
+    @staticmethod
+    def from_texts(texts: List[String]) raises TextError -> Self:
+        """Reads texts.
+
+        Args:
+            texts: The texts of one name; there may be none.
+
+        Returns:
+            The value.
+
+        Raises:
+            TextError: If they are not what they should be.
+        """
+        ...
+
+
+def read_texts[
+    T: Movable & Deinitable
+](texts: List[String]) raises TextError -> T:
+    """Reads the value of a parameter.
+
+    Parameters:
+        T: Its type: `Optional` for one that may be left out, `List` for one
+            that may be repeated, or as for `read_text`.
+
+    Args:
+        texts: All texts of its name.
+
+    Returns:
+        The value; of several texts the first one's.
+
+    Raises:
+        TextError: If there is none, or it is bad.
+    """
+    comptime if conforms_to(T, FromTexts):
+        return T.from_texts(texts)
+    else:
+        if len(texts) == 0:
+            raise TextError(_MISSING, True)
+        return read_text[T](texts[0])
+
+
+def may_be_absent[T: AnyType]() -> Bool:
+    """Tells whether a parameter may be left out.
+
+    Parameters:
+        T: Its type.
+
+    Returns:
+        True for an `Optional` and a `List`.
+    """
+    return conforms_to(T, FromTexts)
+
+
+def read_text[T: Movable & Deinitable](text: StringSpan) raises TextError -> T:
+    """Reads a value.
+
+    Parameters:
+        T: `Int`, `Float64`, `Bool`, `String`, or what is `FromText`.
+
+    Args:
+        text: The text, decoded.
+
+    Returns:
+        The value.
+
+    Raises:
+        TextError: If the text is no such value.
+    """
+    comptime if conforms_to(T, FromText):
+        return T.from_text(text)
+    elif T == String:
+        return rebind_var[T](String(text))
+    elif T == Int:
+        return rebind_var[T](parse_int(text))
+    elif T == Float64:
+        return rebind_var[T](_parse_float(text))
+    elif T == Bool:
+        return rebind_var[T](_parse_bool(text))
+    else:
+        comptime assert False, (
+            "a parameter is Int, Float64, Bool, String, FromText, or an"
+            " Optional or List of one"
+        )
+
+
+def parse_int(text: StringSpan) raises TextError -> Int:
+    """Reads an integer: digits, with a sign before negative ones.
+
+    Args:
+        text: The text.
+
+    Returns:
+        The integer.
+
+    Raises:
+        TextError: If it is none, or does not fit 64 bits.
+    """
+    comptime RULE = StaticString("is no integer of 64 bits; write it as -12")
+    var octets = text.as_bytes()
+    var start = 1 if len(octets) > 0 and octets[0] == 45 else 0
+    # Nineteen digits may overflow, and always do so below zero: the sum is kept
+    # negative, where there is room for one more.
+    if len(octets) == start or len(octets) - start > 19:
+        raise TextError(RULE, False)
+    var number = 0
+    for octet in octets[start:]:
+        if octet < 48 or octet > 57:
+            raise TextError(RULE, False)
+        var digit = Int(octet) - 48
+        if number < (Int.MIN + digit) // 10 + (
+            1 if (Int.MIN + digit) % 10 != 0 else 0
+        ):
+            raise TextError(RULE, False)
+        number = number * 10 - digit
+    if start == 1:
+        return number
+    if number == Int.MIN:
+        raise TextError(RULE, False)
+    return -number
+
+
+def _parse_float(text: StringSpan) raises TextError -> Float64:
+    """Reads a number as JSON writes it."""
+    try:
+        return parse(text).float_value()
+    except:
+        raise TextError("is no number; write it as -1.5e3", False)
+
+
+def _parse_bool(text: StringSpan) raises TextError -> Bool:
+    if text == "true" or text == "1":
+        return True
+    if text == "false" or text == "0":
+        return False
+    raise TextError("is neither 'true' nor 'false'", False)
+
+
+__extension Optional(FromTexts):
+    @staticmethod
+    def from_texts(texts: List[String]) raises TextError -> Self:
+        """Reads the first text, if there is one.
+
+        Args:
+            texts: The texts of one name.
+
+        Returns:
+            The value, or nothing.
+
+        Raises:
+            TextError: If the text is bad.
+        """
+        comptime assert conforms_to(Self.T, Movable & Deinitable)
+        if len(texts) == 0:
+            return Self(None)
+        return Self(read_text[Self.T](texts[0]))
+
+
+__extension List(FromTexts):
+    @staticmethod
+    def from_texts(texts: List[String]) raises TextError -> Self:
+        """Reads all texts.
+
+        Args:
+            texts: The texts of one name.
+
+        Returns:
+            The values in order.
+
+        Raises:
+            TextError: If a text is bad.
+        """
+        comptime assert conforms_to(Self.T, Movable & Deinitable)
+        return rebind_var[Self](_read_list[Self.T](texts))
+
+
+def _read_list[
+    T: Movable & Deinitable
+](texts: List[String]) raises TextError -> List[T]:
+    var values = List[T](capacity=len(texts))
+    for ref text in texts:
+        values.append(read_text[T](text))
+    return values^

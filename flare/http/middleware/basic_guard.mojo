@@ -1,0 +1,181 @@
+"""Letting in who knows a user name and its password."""
+
+from flare.bytes.constant_time import equals_in_constant_time
+from flare.http.message.authorization import BasicCredentials, parse_basic
+from flare.http.message.field_check import check_field
+from flare.http.message.request import Request
+from flare.http.message.request_notes import NoteLoan
+from flare.http.message.response import Response, unauthorized
+from flare.http.middleware.principal import Principal
+from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.operation import Operation
+
+
+trait PasswordCheck(Deinitable, Movable):
+    """Knows the passwords of users; asked by several threads at once."""
+
+    def allows(self, credentials: BasicCredentials) raises -> Bool:
+        """Tells whether a user may enter.
+
+        Args:
+            credentials: What the client sent.
+
+        Returns:
+            True if so. Take the same time for unknown users.
+
+        Raises:
+            Error: If it cannot be found out; the server answers 500.
+        """
+        ...
+
+
+struct KnownUsers(PasswordCheck):
+    """A fixed list of users with their passwords, for few and internal ones.
+
+    Passwords lie in memory as they are. For people's own passwords write a
+    `PasswordCheck` over a slow hash.
+    """
+
+    var _users: List[BasicCredentials]
+
+    def __init__(out self):
+        """Makes a list without users, which lets nobody in."""
+        self._users = []
+
+    def __init__(out self, var user: String, var password: String):
+        """Makes a list of one user.
+
+        Args:
+            user: The user's name.
+            password: The user's password.
+        """
+        self._users = [BasicCredentials(user^, password^)]
+
+    def add(mut self, var user: String, var password: String):
+        """Adds a user.
+
+        Args:
+            user: The user's name.
+            password: The user's password.
+        """
+        self._users.append(BasicCredentials(user^, password^))
+
+    def allows(self, credentials: BasicCredentials) raises -> Bool:
+        """Looks the user up; all users are looked at, always.
+
+        Args:
+            credentials: What the client sent.
+
+        Returns:
+            True if name and password are those of a user.
+
+        Raises:
+            Error: Never.
+        """
+        var is_known = False
+        for ref known in self._users:
+            var same_user = equals_in_constant_time(
+                known.user.as_bytes(), credentials.user.as_bytes()
+            )
+            var same_password = equals_in_constant_time(
+                known.password.as_bytes(), credentials.password.as_bytes()
+            )
+            is_known = is_known or (same_user and same_password)
+        return is_known
+
+
+struct BasicGuard[H: Handler, C: PasswordCheck](Middleware):
+    """Answers 401 to requests without the credentials of a user (RFC 7617).
+
+        router.get("/admin", BasicGuard(Admin(), KnownUsers("ann", "secret")))
+
+    The password travels as good as open: serve such a route by TLS alone.
+    Inner handlers find the user by `principal(req)`.
+
+    Parameters:
+        H: The inner handler's type.
+        C: The type of what knows the users.
+    """
+
+    comptime Inner = Self.H
+    """The inner handler's type."""
+    var handler: Self.H
+    """What answers those who may enter."""
+    var check: Self.C
+    """Knows who may."""
+    var _challenge: String
+
+    def __init__(
+        out self,
+        var handler: Self.H,
+        var check: Self.C,
+        realm: StringSpan = "restricted",
+    ) raises:
+        """Wraps a handler.
+
+        Args:
+            handler: What answers those who may enter.
+            check: Knows who may.
+            realm: What is guarded; browsers show it.
+
+        Raises:
+            Error: If the realm cannot stand between quotes in a field.
+        """
+        self.handler = handler^
+        self.check = check^
+        self._challenge = challenge("Basic", realm) + ', charset="UTF-8"'
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the inner handler answer those who may enter.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response, or 401.
+
+        Raises:
+            Error: What the inner handler or the check raises.
+        """
+        var index = req.headers.find("authorization")
+        if index >= 0:
+            var sent = parse_basic(req.headers.value_bytes(index))
+            if sent and self.check.allows(sent.value()):
+                var note = Principal(sent.value().user)
+                var loan = NoteLoan(req.notes(), note)
+                var response = self.handler.serve(req)
+                loan^.end()
+                return response^
+        var refusal = unauthorized()
+        refusal.headers.set("WWW-Authenticate", self._challenge)
+        return refusal^
+
+    def describe(self, mut operation: Operation):
+        """Says what the inner handler takes, and that it is guarded.
+
+        Args:
+            operation: What is known of the route.
+        """
+        self.handler.describe(operation)
+        operation.guards.append("basic")
+
+
+def challenge(scheme: StringSpan, realm: StringSpan) raises -> String:
+    """Writes the start of a WWW-Authenticate field (RFC 9110 section 11.6.1).
+
+    Args:
+        scheme: The scheme.
+        realm: What is guarded.
+
+    Returns:
+        Such as `Basic realm="restricted"`.
+
+    Raises:
+        Error: If the realm cannot stand between quotes in a field.
+    """
+    check_field("WWW-Authenticate", realm)
+    if '"' in realm or "\\" in realm:
+        raise Error(
+            "realm '", realm, "': write it without quotes and backslashes"
+        )
+    return String(scheme, ' realm="', realm, '"')

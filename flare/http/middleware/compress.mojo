@@ -1,0 +1,160 @@
+"""Sending content in fewer octets."""
+
+from flare.bytes.ascii import ascii_lower, equals_ignore_case
+from flare.compress.content_coding import ContentCoding, can_encode
+from flare.compress.encoder import compress
+from flare.http.message.accept_encoding import AcceptEncoding
+from flare.http.message.body import Body
+from flare.http.message.list_elements import ListElements
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+from flare.http.message.vary import add_vary
+from flare.http.routing.handler import Handler, Middleware
+
+comptime COMPRESSED_LEN_MIN = 1_024
+"""Shortest content that is compressed by default, in bytes.
+
+Shorter content fits into one packet either way.
+"""
+
+
+struct Compress[H: Handler](Middleware):
+    """Compresses content for clients that take it (RFC 9110 section 12.5.3).
+
+    Brotli where its library is there, else gzip. Content stays as it is if it
+    is short, coded already, a part (206), of a type that does not shrink
+    (images, archives), or marked `no-transform`. Vary tells caches about it,
+    and a strong ETag becomes a weak one, since the octets are others (RFC 9110
+    section 8.8.1).
+
+    A page that holds a secret and repeats what the request says tells by its
+    compressed length about the secret (BREACH): leave such routes out.
+
+    Parameters:
+        H: The inner handler's type.
+    """
+
+    comptime Inner = Self.H
+    """The inner handler's type."""
+    var handler: Self.H
+    """What answers."""
+    var content_len_min: Int
+    """Shortest content that is compressed, in bytes."""
+    var _offered: List[ContentCoding]
+
+    def __init__(
+        out self,
+        var handler: Self.H,
+        *,
+        content_len_min: Int = COMPRESSED_LEN_MIN,
+    ):
+        """Wraps a handler.
+
+        Args:
+            handler: What answers.
+            content_len_min: Shortest content that is compressed, in bytes.
+        """
+        self.handler = handler^
+        self.content_len_min = content_len_min
+        self._offered = []
+        if can_encode(ContentCoding.BR):
+            self._offered.append(ContentCoding.BR)
+        if can_encode(ContentCoding.GZIP):
+            self._offered.append(ContentCoding.GZIP)
+        self._offered.append(ContentCoding.IDENTITY)
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the inner handler answer, and compresses its content.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the inner handler raises.
+        """
+        var response = self.handler.serve(req)
+        if not self._is_fit(response):
+            return response^
+        add_vary(response.headers, "Accept-Encoding")
+        var coding = self._choose(req)
+        var format = coding.format()
+        if not format:
+            return response^
+        var octets = compress(response.body.as_bytes(), format.value())
+        if len(octets) >= len(response.body):
+            return response^
+        response.body = Body(octets^)
+        response.headers.set("Content-Encoding", coding.name())
+        # Ranges of it are not offered: the next one might be coded otherwise.
+        _ = response.headers.remove("Accept-Ranges")
+        var tag = response.headers.get("etag")
+        if tag and not tag.value().startswith("W/"):
+            var weak = "W/" + String(tag.value())
+            response.headers.set("ETag", weak)
+        return response^
+
+    def _choose(self, req: Request) -> ContentCoding:
+        var value = String()
+        for line in req.headers.get_all("accept-encoding"):
+            if value.byte_length() > 0:
+                value.write(", ")
+            value.write(line)
+        var chosen = AcceptEncoding(value).choose(self._offered)
+        return chosen.or_else(ContentCoding.IDENTITY)
+
+    def _is_fit(self, response: Response) -> Bool:
+        if len(response.body) < max(self.content_len_min, 1):
+            return False
+        if not response.status.allows_content() or response.status == 206:
+            return False
+        if "content-encoding" in response.headers:
+            return False
+        if "content-range" in response.headers:
+            return False
+        var control = response.headers.find("cache-control")
+        while control >= 0:
+            var value = response.headers.value(control)
+            for element in ListElements(value.as_bytes()):
+                if equals_ignore_case(element, "no-transform".as_bytes()):
+                    return False
+            control = response.headers.find("cache-control", control + 1)
+        return shrinks(response.headers.content_type().as_bytes())
+
+
+def shrinks(content_type: Span[UInt8, _]) -> Bool:
+    """Tells whether content of a type is worth compressing.
+
+    Args:
+        content_type: A media type, with or without parameters.
+
+    Returns:
+        True for text, for what is written as JSON or XML, and for a few others.
+    """
+    var essence = String()
+    for octet in content_type:
+        if octet == 59 or octet == 32:
+            break
+        essence += chr(Int(ascii_lower(octet)))
+    if essence.startswith("text/"):
+        return essence != "text/event-stream"
+    if essence.endswith("+json") or essence.endswith("+xml"):
+        return True
+    for known in [
+        "application/json",
+        "application/javascript",
+        "application/xml",
+        "application/wasm",
+        "application/x-ndjson",
+        "application/manifest+json",
+        "application/vnd.ms-fontobject",
+        "font/ttf",
+        "font/otf",
+        "image/bmp",
+        "image/x-icon",
+    ]:
+        if essence == known:
+            return True
+    return False

@@ -1,0 +1,203 @@
+"""Cross-origin requests of browsers."""
+
+from flare.http.message.header_error import HeaderError
+from flare.http.message.method import Method
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+from flare.http.message.vary import add_vary
+from flare.http.routing.handler import Handler, Middleware
+
+
+struct CorsPolicy(Copyable, Movable):
+    """Which pages of other origins may call, and what they may see.
+
+    Source: Fetch Standard section 3.3. The defaults let no other origin in.
+    """
+
+    var origins: List[String]
+    """Origins as browsers send them, such as `https://app.example.com`, or `*`
+    alone for every one."""
+    var methods: String
+    """Methods allowed beside GET, HEAD and POST with simple content."""
+    var headers: String
+    """Request fields allowed beside the simple ones; empty allows those that
+    a preflight asks for."""
+    var exposed: String
+    """Response fields that scripts may read beside the simple ones."""
+    var credentials: Bool
+    """Whether cookies and Authorization may come along."""
+    var max_age_s: Int
+    """How long a browser keeps the answer to a preflight, in seconds."""
+
+    def __init__(
+        out self,
+        var origins: List[String] = [],
+        *,
+        var methods: String = "GET, HEAD, POST, PUT, PATCH, DELETE",
+        var headers: String = "",
+        var exposed: String = "",
+        credentials: Bool = False,
+        max_age_s: Int = 600,
+    ):
+        """Makes a policy.
+
+        Args:
+            origins: Origins, or `*` alone.
+            methods: Methods, parted by commas.
+            headers: Request fields, parted by commas; empty for any.
+            exposed: Response fields, parted by commas.
+            credentials: Whether cookies and Authorization may come along.
+            max_age_s: How long a preflight's answer is kept, in seconds.
+        """
+        self.origins = origins^
+        self.methods = methods^
+        self.headers = headers^
+        self.exposed = exposed^
+        self.credentials = credentials
+        self.max_age_s = max_age_s
+
+    def check(self) raises:
+        """Checks that browsers can use the policy.
+
+        Raises:
+            Error: If it contradicts itself, or an origin is none.
+        """
+        if len(self.origins) == 0:
+            raise Error("CORS: 'origins' is empty; name the origins, or '*'")
+        for origin in self.origins:
+            if origin == "*":
+                if len(self.origins) > 1:
+                    raise Error("CORS: '*' stands alone among 'origins'")
+                if self.credentials:
+                    raise Error(
+                        "CORS: browsers refuse 'credentials' with origin '*';"
+                        " name the origins"
+                    )
+            elif origin != "null" and (
+                "://" not in origin or origin.endswith("/")
+            ):
+                raise Error(
+                    "CORS: '",
+                    origin,
+                    "' is no origin; write scheme, host and port alone, such",
+                    " as https://app.example.com",
+                )
+
+
+struct Cors[H: Handler](Middleware):
+    """Lets pages of other origins call the inner handler from scripts.
+
+    Preflights (OPTIONS with Access-Control-Request-Method) are answered here.
+    An origin that is not let in gets no such fields, which makes its browser
+    keep the response from the page; the request itself is still handled.
+
+        Cors(router^, CorsPolicy(["https://app.example.com"]))
+
+    Parameters:
+        H: The inner handler's type.
+    """
+
+    comptime Inner = Self.H
+    """The inner handler's type."""
+    var handler: Self.H
+    """What answers."""
+    var policy: CorsPolicy
+    """Who may call."""
+    var _is_open: Bool
+
+    def __init__(
+        out self,
+        var handler: Self.H,
+        var policy: CorsPolicy = CorsPolicy(["*"]),
+    ) raises:
+        """Wraps a handler.
+
+        Args:
+            handler: What answers.
+            policy: Who may call; by default every origin, without credentials.
+
+        Raises:
+            Error: If the policy contradicts itself.
+        """
+        policy.check()
+        self._is_open = policy.origins[0] == "*"
+        self.handler = handler^
+        self.policy = policy^
+
+    def serve(self, req: Request) raises -> Response:
+        """Answers a preflight, or lets the inner handler answer.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the inner handler raises.
+        """
+        var origin = req.headers.get("origin")
+        if (
+            origin
+            and req.method == Method.OPTIONS
+            and "access-control-request-method" in req.headers
+        ):
+            return self._preflight(req, origin.value())
+        var response = self.handler.serve(req)
+        if self._is_open:
+            if origin:
+                response.headers.append("Access-Control-Allow-Origin", "*")
+                self._expose(response)
+            return response^
+        # Also without an origin: a cache must not give this to one.
+        add_vary(response.headers, "Origin")
+        if origin and self._lets_in(origin.value()):
+            response.headers.set("Access-Control-Allow-Origin", origin.value())
+            if self.policy.credentials:
+                response.headers.set("Access-Control-Allow-Credentials", "true")
+            self._expose(response)
+        return response^
+
+    def _expose(self, mut response: Response) raises HeaderError:
+        if self.policy.exposed.byte_length() > 0:
+            response.headers.set(
+                "Access-Control-Expose-Headers", self.policy.exposed
+            )
+
+    def _lets_in(self, origin: StringSpan) -> Bool:
+        for ref known in self.policy.origins:
+            if known == origin:
+                return True
+        return False
+
+    @no_inline
+    def _preflight(
+        self, req: Request, origin: StringSpan
+    ) raises HeaderError -> Response:
+        """Answers what a browser asks before the request proper."""
+        var response = Response(204)
+        ref headers = response.headers
+        headers.set(
+            "Vary",
+            (
+                "Origin, Access-Control-Request-Method,"
+                " Access-Control-Request-Headers"
+            ),
+        )
+        if not self._is_open and not self._lets_in(origin):
+            response.status = 403
+            return response^
+        headers.set(
+            "Access-Control-Allow-Origin",
+            StringSpan("*") if self._is_open else origin,
+        )
+        headers.set("Access-Control-Allow-Methods", self.policy.methods)
+        var wanted = req.headers.get("access-control-request-headers")
+        if self.policy.headers.byte_length() > 0:
+            headers.set("Access-Control-Allow-Headers", self.policy.headers)
+        elif wanted:
+            headers.set("Access-Control-Allow-Headers", wanted.value())
+        if self.policy.credentials:
+            headers.set("Access-Control-Allow-Credentials", "true")
+        headers.set("Access-Control-Max-Age", String(self.policy.max_age_s))
+        return response^

@@ -1,0 +1,152 @@
+"""Endpoints that tell whether a program lives, and whether it can serve."""
+
+from flare.http.message.request import Request
+from flare.http.message.response import APPLICATION_JSON, Response
+from flare.http.routing.handler import Handler
+from flare.json.writer import JsonWriter
+from std.atomic import Atomic, Ordering
+from std.memory import ArcPointer
+
+comptime HealthCheck = def() raises thin -> None
+"""Finds out whether a part works; raises with the reason if not."""
+
+
+@fieldwise_init
+struct Health(Handler):
+    """Answers 200 as long as the program answers at all (liveness)."""
+
+    def serve(self, req: Request) raises -> Response:
+        """Says that the program lives.
+
+        Args:
+            req: The request.
+
+        Returns:
+            A 200 that no cache keeps.
+
+        Raises:
+            Error: Never.
+        """
+        return _report(200, '{"status":"ok"}')
+
+    def may_block(self, req: Request) -> Bool:
+        """Says that this takes no time.
+
+        Args:
+            req: The request.
+
+        Returns:
+            False.
+        """
+        return False
+
+
+struct ReadySwitch(ImplicitlyCopyable, Movable):
+    """Says by hand whether requests may come; copies are the same switch."""
+
+    var _value: ArcPointer[Atomic[Int64]]
+
+    def __init__(out self, is_ready: Bool = True):
+        """Makes a switch.
+
+        Args:
+            is_ready: Its first position.
+        """
+        self._value = ArcPointer(Atomic(Int64(1 if is_ready else 0)))
+
+    def set(self, is_ready: Bool):
+        """Turns the switch, from any thread.
+
+        Args:
+            is_ready: Whether requests may come.
+        """
+        self._value[].store[ordering=Ordering.RELEASE](
+            Int64(1 if is_ready else 0)
+        )
+
+    def is_ready(self) -> Bool:
+        """Reads the switch.
+
+        Returns:
+            Whether requests may come.
+        """
+        return self._value[].load[ordering=Ordering.ACQUIRE]() == 1
+
+
+@fieldwise_init
+struct _NamedCheck(Copyable, Movable):
+    var name: String
+    var check: HealthCheck
+
+
+struct Readiness(Handler):
+    """Answers 200 if the program can serve requests, else 503 (readiness).
+
+        var ready = Readiness(switch)
+        ready.add("database", ping_database)
+        router.get("/ready", ready^)
+
+    All checks run for each request, one after the other, on the worker or, with
+    `ServerConfig.handler_threads`, on a thread of its own.
+    """
+
+    var switch: ReadySwitch
+    """Turned off, it makes the answer 503 whatever the checks say."""
+    var _checks: List[_NamedCheck]
+
+    def __init__(out self, switch: ReadySwitch = ReadySwitch()):
+        """Makes an endpoint without checks.
+
+        Args:
+            switch: Says by hand whether requests may come.
+        """
+        self.switch = switch
+        self._checks = []
+
+    def add(mut self, var name: String, check: HealthCheck):
+        """Adds a check.
+
+        Args:
+            name: What is checked; it stands in the answer.
+            check: Raises if it does not work; the reason is not told.
+        """
+        self._checks.append(_NamedCheck(name^, check))
+
+    def serve(self, req: Request) raises -> Response:
+        """Runs the checks.
+
+        Args:
+            req: The request.
+
+        Returns:
+            200 or 503, with a JSON object that names each check's outcome.
+
+        Raises:
+            Error: Never.
+        """
+        var is_ready = self.switch.is_ready()
+        var writer = JsonWriter()
+        writer.begin_object()
+        writer.key("switch")
+        writer.value("ok" if is_ready else "off")
+        for ref named in self._checks:
+            var works = _works(named.check)
+            writer.key(named.name)
+            writer.value("ok" if works else "failed")
+            is_ready = is_ready and works
+        writer.end_object()
+        return _report(200 if is_ready else 503, writer^.finish())
+
+
+def _works(check: HealthCheck) -> Bool:
+    try:
+        check()
+        return True
+    except:
+        return False
+
+
+def _report(status: Int, var text: String) raises -> Response:
+    var response = Response(status, text^, content_type=APPLICATION_JSON)
+    response.headers.set("Cache-Control", "no-store")
+    return response^

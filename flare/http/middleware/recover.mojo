@@ -1,0 +1,88 @@
+"""Answering for handlers that raise."""
+
+from flare.http.message.request import Request
+from flare.http.message.response import Response, internal_error
+from flare.http.routing.failure_line import failure_line
+from flare.http.routing.handler import Handler, Middleware
+from std.sys import stderr
+
+comptime ErrorHook = def[o: ImmOrigin](Request[o], Error) thin -> Response
+"""Told of what a handler raised; gives the response in its place.
+
+`def on_error(req: Request, error: Error) -> Response`. It is called by several
+threads at once.
+"""
+
+
+def log_and_hide(req: Request, error: Error) -> Response:
+    """Writes an error to standard error, and answers with a plain 500.
+
+    Args:
+        req: The request.
+        error: What the handler raised.
+
+    Returns:
+        A 500 that says nothing of it.
+    """
+    print(failure_line(req, error), file=stderr)
+    return internal_error()
+
+
+struct Recover[H: Handler](Middleware):
+    """Turns what the inner handler raises into a response.
+
+    A server does so by itself, but outside of all middleware. Within a stack
+    this lets what stands around it (an access log, CORS) see the 500 as a
+    response, and lets a hook choose what it says:
+
+        def on_error(req: Request, error: Error) -> Response:
+            return Response(500, "we are sorry")
+
+        server.serve(AccessLog(Recover(router^, on_error)))
+
+    Parameters:
+        H: The inner handler's type.
+    """
+
+    comptime Inner = Self.H
+    """The inner handler's type."""
+    var handler: Self.H
+    """What answers."""
+    var hook: ErrorHook
+    """What answers instead when it raises."""
+
+    def __init__(out self, var handler: Self.H):
+        """Wraps a handler; errors are logged, and answered with a plain 500.
+
+        Args:
+            handler: What answers.
+        """
+        self.handler = handler^
+        self.hook = log_and_hide
+
+    def __init__(out self, var handler: Self.H, hook: ErrorHook):
+        """Wraps a handler.
+
+        Args:
+            handler: What answers.
+            hook: What answers instead when it raises.
+        """
+        self.handler = handler^
+        self.hook = hook
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the inner handler answer, or the hook.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: Never.
+        """
+        try:
+            return self.handler.serve(req)
+        except error:
+            return self.hook(req, error)

@@ -1,0 +1,130 @@
+"""Fields that make browsers more careful."""
+
+from flare.http.message.field_check import check_field
+from flare.http.message.header_error import HeaderError
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+from flare.http.routing.handler import Handler, Middleware
+
+
+@fieldwise_init
+struct _Field(Copyable, Movable):
+    var name: StaticString
+    var value: String
+
+
+struct SecurityPolicy(Copyable, Movable):
+    """What the fields say; an empty text leaves a field out."""
+
+    var content_security_policy: String
+    """Content-Security-Policy (CSP Level 3): what a page may load. The default
+    fits an API and pages whose every part comes from the server itself."""
+    var referrer_policy: String
+    """Referrer-Policy: what other sites learn of the page's URL."""
+    var frame_options: String
+    """X-Frame-Options (RFC 7034), for browsers without `frame-ancestors`."""
+    var permissions_policy: String
+    """Permissions-Policy: which devices a page may ask for."""
+    var opener_policy: String
+    """Cross-Origin-Opener-Policy: who shares a page's group of windows."""
+    var transport_max_age_s: Int
+    """Strict-Transport-Security (RFC 6797): for how many seconds browsers use
+    HTTPS alone. 0 leaves it out; set it where the site is served by TLS for
+    good, since browsers cannot be told otherwise later."""
+
+    def __init__(
+        out self,
+        *,
+        var content_security_policy: String = (
+            "default-src 'self'; base-uri 'self'; object-src 'none';"
+            " frame-ancestors 'none'"
+        ),
+        var referrer_policy: String = "strict-origin-when-cross-origin",
+        var frame_options: String = "DENY",
+        var permissions_policy: String = "",
+        var opener_policy: String = "same-origin",
+        transport_max_age_s: Int = 0,
+    ):
+        """Makes a policy.
+
+        Args:
+            content_security_policy: What a page may load.
+            referrer_policy: What other sites learn of the page's URL.
+            frame_options: Whether others may frame the page.
+            permissions_policy: Which devices a page may ask for.
+            opener_policy: Who shares a page's group of windows.
+            transport_max_age_s: For how many seconds browsers use HTTPS alone.
+        """
+        self.content_security_policy = content_security_policy^
+        self.referrer_policy = referrer_policy^
+        self.frame_options = frame_options^
+        self.permissions_policy = permissions_policy^
+        self.opener_policy = opener_policy^
+        self.transport_max_age_s = transport_max_age_s
+
+
+struct SecurityHeaders[H: Handler](Middleware):
+    """Sets fields that keep browsers from what pages rarely need.
+
+    X-Content-Type-Options is always set. A field that the inner handler has
+    set stays as it is.
+
+    Parameters:
+        H: The inner handler's type.
+    """
+
+    comptime Inner = Self.H
+    """The inner handler's type."""
+    var handler: Self.H
+    """What answers."""
+    var _fields: List[_Field]
+
+    def __init__(
+        out self,
+        var handler: Self.H,
+        policy: SecurityPolicy = SecurityPolicy(),
+    ) raises HeaderError:
+        """Wraps a handler.
+
+        Args:
+            handler: What answers.
+            policy: What the fields say.
+
+        Raises:
+            HeaderError: If a text cannot stand in a field.
+        """
+        self.handler = handler^
+        self._fields = [_Field("X-Content-Type-Options", "nosniff")]
+        self._add("Content-Security-Policy", policy.content_security_policy)
+        self._add("Referrer-Policy", policy.referrer_policy)
+        self._add("X-Frame-Options", policy.frame_options)
+        self._add("Permissions-Policy", policy.permissions_policy)
+        self._add("Cross-Origin-Opener-Policy", policy.opener_policy)
+        if policy.transport_max_age_s > 0:
+            self._add(
+                "Strict-Transport-Security",
+                String("max-age=", policy.transport_max_age_s),
+            )
+
+    def _add(mut self, name: StaticString, value: String) raises HeaderError:
+        if value.byte_length() > 0:
+            check_field(name, value)
+            self._fields.append(_Field(name, value))
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the inner handler answer, and adds what it has not set.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response, with the fields.
+
+        Raises:
+            Error: What the inner handler raises.
+        """
+        var response = self.handler.serve(req)
+        for ref field in self._fields:
+            if field.name not in response.headers:
+                response.headers.append(field.name, field.value)
+        return response^

@@ -1,0 +1,110 @@
+"""A page that shows an API, with nothing from elsewhere and no script."""
+
+from flare.http.openapi.document import ApiInfo, template
+from flare.http.routing.operation import Operation
+
+comptime _STYLE = StaticString(
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;"
+    "padding:0 1rem}code,pre{font:14px/1.4 ui-monospace,monospace}"
+    "section{border-top:1px solid #ccc;padding:.5rem 0}"
+    "h2{font-size:1rem;margin:.5rem 0}h2 b{display:inline-block;min-width:4rem}"
+    "table{border-collapse:collapse}td,th{padding:.1rem .8rem .1rem 0;"
+    "text-align:left;vertical-align:top}pre{overflow:auto;margin:.2rem 0}"
+    "@media(prefers-color-scheme:dark){body{background:#111;color:#ddd}"
+    "a{color:#8bf}section{border-color:#444}}"
+)
+
+
+def openapi_page(
+    operations: List[Operation], info: ApiInfo, document_path: StringSpan
+) raises -> String:
+    """Writes a page about an API.
+
+    Args:
+        operations: What `Router.operations` gives.
+        info: What is said of the whole API.
+        document_path: Where the OpenAPI document is.
+
+    Returns:
+        HTML; the same for the same routes.
+
+    Raises:
+        Error: If a pattern is malformed.
+    """
+    var page = String("<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n")
+    page.write('<meta name=viewport content="width=device-width">\n<title>')
+    _escape(info.title, page)
+    page.write("</title>\n<style>", _STYLE, "</style>\n<h1>")
+    _escape(info.title, page)
+    page.write(" <small>")
+    _escape(info.version, page)
+    page.write('</small></h1>\n<p><a href="')
+    _escape(document_path, page)
+    page.write('">OpenAPI document</a>\n')
+    for ref operation in operations:
+        _write_operation(operation, page)
+    page.write("</html>\n")
+    return page^
+
+
+def _write_operation(operation: Operation, mut page: String) raises:
+    page.write("<section>\n<h2><b>")
+    _escape("any" if operation.method == "*" else operation.method, page)
+    page.write("</b> <code>")
+    _escape(template(operation.pattern), page)
+    page.write("</code>")
+    if operation.id.byte_length() > 0:
+        page.write(" ")
+        _escape(operation.id, page)
+    page.write("</h2>\n")
+    if operation.summary.byte_length() > 0:
+        page.write("<p>")
+        _escape(operation.summary, page)
+        page.write("\n")
+    for guard in operation.guards:
+        page.write("<p>Needs credentials: ", guard, "\n")
+    if len(operation.parameters) > 0:
+        page.write("<table>\n")
+        for ref parameter in operation.parameters:
+            page.write("<tr><td><code>")
+            _escape(parameter.name, page)
+            page.write("</code><td>", parameter.place, "<td>")
+            page.write("required" if parameter.is_required else "optional")
+            page.write("<td><code>")
+            _escape(parameter.schema, page)
+            page.write("</code>\n")
+        page.write("</table>\n")
+    for ref content in operation.contents:
+        page.write("<p>")
+        if content.status == 0:
+            page.write("Takes ")
+        else:
+            page.write("Gives ", content.status, " ")
+        _escape(content.media_type, page)
+        page.write("<pre>")
+        _escape(content.schema, page)
+        page.write("</pre>\n")
+    page.write("</section>\n")
+
+
+def _escape(text: StringSpan, mut page: String):
+    """Writes text so that HTML takes it for text, also within quotes."""
+    var start = 0
+    var octets = text.as_bytes()
+    for index in range(len(octets)):
+        var octet = octets[index]
+        var name = StaticString("")
+        if octet == 38:
+            name = "&amp;"
+        elif octet == 60:
+            name = "&lt;"
+        elif octet == 62:
+            name = "&gt;"
+        elif octet == 34:
+            name = "&quot;"
+        elif octet == 39:
+            name = "&#39;"
+        if name.byte_length() > 0:
+            page.write(StringSpan(unsafe_from_utf8=octets[start:index]), name)
+            start = index + 1
+    page.write(StringSpan(unsafe_from_utf8=octets[start:]))

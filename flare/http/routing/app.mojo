@@ -1,0 +1,111 @@
+"""An application: a handler with the state that it needs."""
+
+from flare.http.message.request import Request
+from flare.http.message.request_notes import NoteLoan
+from flare.http.message.response import Response
+from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.state import State
+from flare.sys.errno import OsError
+
+
+struct App[T: Movable & Deinitable, H: Handler](Middleware):
+    """Gives a state to a handler and to all handlers inside it.
+
+        var app = App(state=Counters(hits=0), handler=router^)
+        server.serve(app^, num_workers=4)
+
+    Handlers get it as `State[Counters].of(req)`, as a second parameter
+    (`def count(req: Request, state: State[Counters]) raises -> Response`), or
+    as a field (`flare/http/extract`). Apps nest: each type of state is found by
+    itself.
+
+    Parameters:
+        T: The state's type.
+        H: The handler's type.
+    """
+
+    comptime Inner = Self.H
+    """The handler's type."""
+    var state: State[Self.T]
+    """What the handlers share."""
+    var handler: Self.H
+    """What answers."""
+
+    def __init__(
+        out self, *, var state: Self.T, var handler: Self.H
+    ) raises OsError:
+        """Makes an application.
+
+        Args:
+            state: The value that handlers share.
+            handler: A router, or any other handler.
+
+        Raises:
+            OsError: If the system has no more locks.
+        """
+        self.state = State(state^)
+        self.handler = handler^
+
+    def __init__(out self, *, shared: State[Self.T], var handler: Self.H):
+        """Makes an application of a state that others hold, too.
+
+        Args:
+            shared: The state.
+            handler: A router, or any other handler.
+        """
+        self.state = shared
+        self.handler = handler^
+
+    @always_inline
+    def serve(self, req: Request) raises -> Response:
+        """Lends the state to the handler, and calls it.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The handler's response.
+
+        Raises:
+            Error: What the handler raises.
+        """
+        var loan = NoteLoan(req.notes(), self.state)
+        var response = self.handler.serve(req)
+        loan^.end()
+        return response^
+
+
+comptime StateFunction[T: Movable & Deinitable] = def[o: ImmOrigin](
+    Request[o], State[T]
+) raises thin -> Response
+"""A plain function that is given a state beside the request.
+
+Parameters:
+    T: The state's type.
+"""
+
+
+@fieldwise_init
+struct StateHandler[T: Movable & Deinitable](Handler, ImplicitlyCopyable):
+    """A plain function with a state as a handler.
+
+    Parameters:
+        T: The state's type.
+    """
+
+    var function: StateFunction[Self.T]
+    """What is called."""
+
+    def serve(self, req: Request) raises -> Response:
+        """Calls the function.
+
+        Args:
+            req: The request.
+
+        Returns:
+            What the function returns.
+
+        Raises:
+            Error: What the function raises, or that there is no such state.
+        """
+        return self.function(req, State[Self.T].of(req))

@@ -1,0 +1,69 @@
+"""Reading for a protocol that goes on where HTTP ended."""
+
+from flare.http.h1.exchange import Exchange
+from flare.http.server.connection import Connection
+from flare.http.server.fate import Fate
+from flare.http.server.receiving import receive
+from flare.http.server.streaming import await_tail, hear, is_taken
+from flare.http.server.worker_state import WorkerState
+from flare.sys.errno import EAGAIN, EINTR
+
+comptime _READ_COUNT_MAX = 16
+# Reads of one round, so that others have their turn.
+
+
+@no_inline
+def converse(
+    mut connection: Connection,
+    mut scratch: Exchange,
+    mut state: WorkerState,
+    is_closed: Bool,
+) -> Fate:
+    """Drives a connection with a tail that is readable.
+
+    Only a conversation reads on while it has something to say, and only when
+    the client has taken what it was sent. Anything else is read when the tail
+    has gone.
+
+    Args:
+        connection: Has a tail.
+        scratch: The worker's own exchange, idle; idle again afterwards.
+        state: The worker's state.
+        is_closed: True if the end of the stream may stand behind the octets.
+
+    Returns:
+        What is to happen to it.
+    """
+    connection.has_unread = True
+    if not _listens(connection):
+        return await_tail(connection, state)
+    var may_have_more = is_closed or connection.tls.__bool__()
+    for _ in range(_READ_COUNT_MAX):
+        if not is_taken(connection):
+            return await_tail(connection, state)
+        var room = scratch.input.room()
+        var room_len = len(room)
+        var count = receive(connection, state, room, may_have_more)
+        if count == -EINTR:
+            continue
+        if count == -EAGAIN:
+            connection.has_unread = False
+            return await_tail(connection, state)
+        if count <= 0:
+            return Fate.CLOSES
+        scratch.input.commit(count)
+        if not hear(connection, state, scratch.input):
+            return Fate.CLOSES
+        if not connection.tail:
+            return Fate.ENDS
+        if not _listens(connection):
+            return await_tail(connection, state)
+        if count < room_len and not may_have_more and is_taken(connection):
+            connection.has_unread = False
+            return await_tail(connection, state)
+    return Fate.GIVES_WAY
+
+
+def _listens(connection: Connection) -> Bool:
+    ref tail = connection.tail.value()[]
+    return tail.stream.__bool__() and tail.stream.value()[].listens()

@@ -1,0 +1,256 @@
+"""Requests to a handler without a socket."""
+
+from flare.bytes.ascii import equals_ignore_case
+from flare.http.client.client_request import ClientRequest
+from flare.http.client.client_response import ClientResponse
+from flare.http.client.request_body import RequestBody
+from flare.http.client.request_url import request_url
+from flare.http.message.cookie_jar import CookieJar
+from flare.http.message.owned_request import OwnedRequest
+from flare.http.message.response import Response, internal_error
+from flare.http.message.url import Url
+from flare.http.routing.any_handler import AnyHandler
+from flare.http.routing.handler import DEFAULT_BODY_LIMIT
+from flare.testing.whole_body import whole_body
+from flare.net.socket_addr import SocketAddr
+from flare.sys.clock import unix_seconds
+
+comptime _BASE = StaticString("http://testserver")
+
+
+struct TestClient(Movable):
+    """Sends requests to a handler, as `HttpClient` does to a server.
+
+        var client = TestClient(router^)
+        assert_equal(client.get("/users/7").text(), "user 7")
+
+    Cookies are kept and sent back. Redirections are not followed, content is
+    given as the handler made it, coded or not, and a body limit of the handler
+    is held to (413). Content from a source is read to its end, an endless one until
+    it has nothing more. There is one type of client for all handlers, so that
+    programs of many tests compile soon.
+    """
+
+    var handler: AnyHandler
+    """What answers."""
+    var cookies: CookieJar
+    """The cookies that responses have set."""
+    var peer: SocketAddr
+    """Where requests come from; the loopback, unless it is changed."""
+    var hides_errors: Bool
+    """True to answer 500 where the handler raises, as a server does. By default
+    the error is raised to the test."""
+    var _base: Url
+
+    def __init__(out self, var handler: AnyHandler) raises:
+        """Makes a client of a handler.
+
+        Args:
+            handler: What answers: any handler, or a plain function.
+
+        Raises:
+            Error: Never.
+        """
+        self.handler = handler^
+        self.cookies = CookieJar()
+        self.peer = SocketAddr.localhost(40_000)
+        self.hides_errors = False
+        self._base = Url.parse(_BASE)
+
+    def get(mut self, url: StringSpan) raises -> ClientResponse:
+        """Fetches a resource.
+
+        Args:
+            url: Its path, or an absolute URL.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the handler raises, or that the URL is none.
+        """
+        return self.send(ClientRequest("GET", String(url)))
+
+    def head(mut self, url: StringSpan) raises -> ClientResponse:
+        """Fetches what is said of a resource, without its content.
+
+        Args:
+            url: Its path, or an absolute URL.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the handler raises, or that the URL is none.
+        """
+        return self.send(ClientRequest("HEAD", String(url)))
+
+    def options(mut self, url: StringSpan) raises -> ClientResponse:
+        """Asks what a resource allows.
+
+        Args:
+            url: Its path, or an absolute URL.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the handler raises, or that the URL is none.
+        """
+        return self.send(ClientRequest("OPTIONS", String(url)))
+
+    def delete(
+        mut self, url: StringSpan, var body: RequestBody = RequestBody()
+    ) raises -> ClientResponse:
+        """Removes a resource.
+
+        Args:
+            url: Its path, or an absolute URL.
+            body: The content: text is sent as JSON, octets as octets, a form
+                as a form.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the handler raises, or that the URL is none.
+        """
+        return self.send(ClientRequest("DELETE", String(url), body^))
+
+    def post(
+        mut self, url: StringSpan, var body: RequestBody = RequestBody()
+    ) raises -> ClientResponse:
+        """Lets a resource process content.
+
+        Args:
+            url: Its path, or an absolute URL.
+            body: The content: text is sent as JSON, octets as octets, a form
+                as a form.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the handler raises, or that the URL is none.
+        """
+        return self.send(ClientRequest("POST", String(url), body^))
+
+    def put(
+        mut self, url: StringSpan, var body: RequestBody = RequestBody()
+    ) raises -> ClientResponse:
+        """Replaces a resource.
+
+        Args:
+            url: Its path, or an absolute URL.
+            body: The content: text is sent as JSON, octets as octets, a form
+                as a form.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the handler raises, or that the URL is none.
+        """
+        return self.send(ClientRequest("PUT", String(url), body^))
+
+    def patch(
+        mut self, url: StringSpan, var body: RequestBody = RequestBody()
+    ) raises -> ClientResponse:
+        """Changes a part of a resource.
+
+        Args:
+            url: Its path, or an absolute URL.
+            body: The content: text is sent as JSON, octets as octets, a form
+                as a form.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the handler raises, or that the URL is none.
+        """
+        return self.send(ClientRequest("PATCH", String(url), body^))
+
+    def send(mut self, var request: ClientRequest) raises -> ClientResponse:
+        """Sends a request.
+
+        Args:
+            request: The request.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the handler raises, or that the URL is none.
+        """
+        var url = request_url(self._base.copy(), request)
+        var owned = self._owned(request, url)
+        var response = self._answer(owned)
+        var code = response.status.code
+        if code < 200 or code > 599:
+            raise Error("a handler answered with status ", code)
+        for index in range(len(response.headers)):
+            if equals_ignore_case(
+                response.headers.name(index).as_bytes(), "set-cookie".as_bytes()
+            ):
+                _ = self.cookies.store(
+                    url, response.headers.value(index), unix_seconds()
+                )
+        var received = ClientResponse(url^)
+        received.status = response.status
+        received.reason = String(response.reason())
+        received.headers = response.headers.copy()
+        if request.method != "HEAD" and response.status.allows_content():
+            received.body = whole_body(response.body)
+        return received^
+
+    def _owned(
+        mut self, request: ClientRequest, url: Url
+    ) raises -> OwnedRequest:
+        """Makes what the handler gets, with the fields that a client adds."""
+        var owned = OwnedRequest(request.method, url.request_target())
+        owned.peer = self.peer
+        owned.body.extend(request.body.content.as_bytes())
+        for index in range(len(request.headers)):
+            owned.add_header(
+                request.headers.name(index), request.headers.value(index)
+            )
+        _add_missing(owned, request, "Host", url.host())
+        _add_missing(
+            owned, request, "Authorization", request.auth.field_value()
+        )
+        _add_missing(
+            owned,
+            request,
+            "Cookie",
+            self.cookies.header_for(url, unix_seconds()),
+        )
+        if request.body.is_given:
+            _add_missing(
+                owned, request, "Content-Type", request.body.content_type
+            )
+            owned.add_header(
+                "Content-Length", String(len(request.body.content))
+            )
+        return owned^
+
+    def _answer(self, owned: OwnedRequest) raises -> Response:
+        var limit = self.handler.max_body_size(owned.view())
+        if limit != DEFAULT_BODY_LIMIT and len(owned.body) > limit:
+            return Response(413)
+        try:
+            return self.handler.serve(owned.view())
+        except error:
+            if not self.hides_errors:
+                raise error^
+            return internal_error()
+
+
+def _add_missing(
+    mut owned: OwnedRequest,
+    request: ClientRequest,
+    name: StringSpan,
+    value: StringSpan,
+) raises:
+    if value.byte_length() > 0 and name not in request.headers:
+        owned.add_header(name, value)

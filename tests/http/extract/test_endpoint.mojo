@@ -1,0 +1,361 @@
+"""Endpoints: inputs of each kind, and what is said of bad ones."""
+
+from flare.http.client.client_request import ClientRequest
+from flare.http.client.client_response import ClientResponse
+from flare.http.client.request_body import RequestBody
+from flare.http.extract.content import Form, Json
+from flare.http.extract.endpoint import Endpoint, Extracted
+from flare.http.extract.parameter import (
+    CookieStr,
+    HeaderStr,
+    OptCookieStr,
+    OptHeaderStr,
+    OptQueryInt,
+    OptQueryStr,
+    PathInt,
+    PathStr,
+    Peer,
+    QueryBool,
+    QueryParam,
+    QueryStr,
+)
+from flare.http.extract.text_value import FromText, TextError, parse_int
+from flare.http.message.body import Body
+from flare.http.message.cookie import Cookie
+from flare.http.message.response import Response, ok, ok_json
+from flare.http.routing.app import App
+from flare.http.routing.router import Router
+from flare.http.routing.state import State
+from flare.net.socket_addr import SocketAddr
+from flare.testing.test_client import TestClient
+from std.testing import assert_equal, assert_raises, assert_true
+
+
+@fieldwise_init
+struct _Hits(Copyable, Movable):
+    var count: Int
+
+
+@fieldwise_init
+struct _Hex(Copyable, FromText):
+    """A type of one's own as a parameter."""
+
+    var number: Int
+
+    @staticmethod
+    def from_text(text: StringSpan) raises TextError -> Self:
+        try:
+            return Self(atol(text, 16))
+        except:
+            raise TextError("is not hex", False)
+
+
+@fieldwise_init
+struct _Show(Endpoint):
+    var id: PathInt["id"]
+    var kind: PathStr["kind"]
+    var q: QueryStr["q"]
+    var full: QueryBool["full"]
+    var page: OptQueryInt["page"]
+    var note: OptQueryStr["note"]
+    var tags: QueryParam[List[String], "tag"]
+    var color: QueryParam[Optional[_Hex], "color"]
+    var weight: QueryParam[Optional[Float64], "weight"]
+    var peer: Peer
+    var hits: State[_Hits]
+
+    def serve(self) raises -> Response:
+        self.hits.lock()[].count += 1
+        var text = String(self.id.value, " ", self.kind.value, " ")
+        text.write(self.q.value, " ", self.full.value, " ")
+        text.write(self.page.value.or_else(-1), " ")
+        text.write(self.note.value.or_else("-"), " ", len(self.tags.value))
+        if self.color.value:
+            text.write(" color ", self.color.value.value().number)
+        if self.weight.value:
+            text.write(" weight ", self.weight.value.value())
+        return ok(String(text, " ", self.peer.address))
+
+
+@fieldwise_init
+struct _Fields(Endpoint):
+    var agent: HeaderStr["user-agent"]
+    var trace: OptHeaderStr["X-Trace"]
+    var session: CookieStr["session"]
+    var theme: OptCookieStr["theme"]
+
+    def serve(self) raises -> Response:
+        return ok(
+            String(
+                self.agent.value,
+                " ",
+                self.trace.value.or_else("-"),
+                " ",
+                self.session.value,
+                " ",
+                self.theme.value.or_else("-"),
+            )
+        )
+
+
+@fieldwise_init
+struct _Item(Copyable, Movable):
+    var name: String
+    var price: Float64
+    var tags: Optional[List[String]]
+
+
+@fieldwise_init
+struct _Add(Endpoint):
+    var item: Json[_Item]
+
+    def serve(self) raises -> Response:
+        return ok_json(self.item.value)
+
+
+@fieldwise_init
+struct _Login(Copyable, Movable):
+    var user: String
+    var age: Optional[Int]
+    var roles: List[String]
+
+
+@fieldwise_init
+struct _LogIn(Endpoint):
+    var form: Form[_Login]
+
+    def serve(self) raises -> Response:
+        return ok_json(self.form.value)
+
+
+@fieldwise_init
+struct _Broken(Endpoint):
+    var other: PathInt["nope"]
+
+    def serve(self) raises -> Response:
+        return ok()
+
+
+def _client() raises -> TestClient:
+    var router = Router()
+    router.get("/show/:kind/:id", Extracted[_Show]())
+    router.get("/fields", Extracted[_Fields]())
+    router.post("/items", Extracted[_Add]())
+    router.post("/login", Extracted[_LogIn]())
+    router.get("/broken/:id", Extracted[_Broken]())
+    var client = TestClient(App(state=_Hits(0), handler=router^))
+    client.peer = SocketAddr.parse("1.2.3.4:5")
+    return client^
+
+
+def _problem(response: ClientResponse) raises -> String:
+    """Gives status, place, name and detail of a problem."""
+    assert_equal(response.headers["content-type"], "application/problem+json")
+    var problem = response.json()
+    assert_equal(problem["status"].int_value(), response.status.code)
+    return String(
+        response.status,
+        " ",
+        problem["in"].string_value(),
+        " ",
+        problem["name"].string_value(),
+        " ",
+        problem["detail"].string_value(),
+    )
+
+
+def test_parameters() raises:
+    var client = _client()
+    assert_equal(
+        client.get("/show/a%20b/-7?q=x+y&full=true").text(),
+        "-7 a b x y True -1 - 0 1.2.3.4:5",
+    )
+    assert_equal(
+        client.get(
+            "/show/k/7?q=&full=0&page=3&note=n&tag=a&tag=b&color=ff&weight=1e1"
+        ).text(),
+        "7 k  False 3 n 2 color 255 weight 10.0 1.2.3.4:5",
+    )
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var target: StaticString
+    var problem: StaticString
+
+
+def test_bad_parameters_are_named() raises:
+    comptime NO_INT = StaticString(" is no integer of 64 bits; write it as -12")
+    var rows: List[_Row] = [
+        _Row(
+            "/show/k/x?q=a&full=1",
+            "400 path id is no integer of 64 bits; write it as -12",
+        ),
+        _Row("/show/k/7?full=1", "400 query q is missing"),
+        _Row("/show/k/7?q=a", "400 query full is missing"),
+        _Row(
+            "/show/k/7?q=a&full=yes",
+            "400 query full is neither 'true' nor 'false'",
+        ),
+        _Row(
+            "/show/k/7?q=a&full=1&page=",
+            "400 query page is no integer of 64 bits; write it as -12",
+        ),
+        _Row("/show/k/7?q=a&full=1&color=g", "400 query color is not hex"),
+        _Row(
+            "/show/k/7?q=a&full=1&weight=nan",
+            "400 query weight is no number; write it as -1.5e3",
+        ),
+    ]
+    var client = _client()
+    for row in rows:
+        assert_equal(_problem(client.get(row.target)), row.problem, row.target)
+
+
+def test_fields_and_cookies() raises:
+    var client = _client()
+    assert_equal(
+        _problem(client.get("/fields")), "400 header user-agent is missing"
+    )
+    var request = ClientRequest("GET", "/fields")
+    request.set_header("User-Agent", "me")
+    assert_equal(
+        _problem(client.send(request.copy())), "400 cookie session is missing"
+    )
+    request.set_header("Cookie", "theme=dark; session=abc")
+    assert_equal(client.send(request.copy()).text(), "me - abc dark")
+    request.set_header("X-Trace", "t")
+    request.set_header("Cookie", "session=abc")
+    assert_equal(client.send(request^).text(), "me t abc -")
+
+
+def test_json_content() raises:
+    var client = _client()
+    assert_equal(
+        client.post("/items", '{"name":"tea","price":2,"x":0}').text(),
+        '{"name":"tea","price":2.0,"tags":null}',
+    )
+    var rows: List[_Row] = [
+        _Row(
+            '{"name":"tea"}', "422 body price found nothing, expected a value"
+        ),
+        _Row(
+            '{"name":"tea","price":"2"}',
+            "422 body price found a string, expected a float",
+        ),
+        _Row(
+            '{"name":"tea","price":2,"tags":["a",1]}',
+            "422 body tags[1] found an integer, expected a string",
+        ),
+        _Row("[]", "422 body  found an array, expected an object"),
+    ]
+    for row in rows:
+        assert_equal(
+            _problem(client.post("/items", String(row.target))),
+            row.problem,
+            row.target,
+        )
+    var cut = client.post("/items", '{"name":')
+    assert_equal(cut.status.code, 400)
+    assert_true("byte 8" in cut.text(), cut.text())
+
+
+def test_media_types() raises:
+    comptime TEXT = StaticString('{"name":"tea","price":2}')
+    var client = _client()
+    for media_type in [
+        "application/json; charset=utf-8",
+        "Application/JSON",
+        "application/vnd.tea+json",
+    ]:
+        var body = RequestBody(Body(String(TEXT)), String(media_type))
+        assert_equal(client.post("/items", body^).status.code, 200, media_type)
+    for media_type in ["text/plain", "application/jsonx", "json", ""]:
+        var body = RequestBody(Body(String(TEXT)), String(media_type))
+        var response = client.post("/items", body^)
+        assert_equal(
+            _problem(response),
+            "415 body  send it with Content-Type: application/json",
+            media_type,
+        )
+
+
+def _form(text: StringSpan) -> RequestBody:
+    return RequestBody(Body(String(text)), "application/x-www-form-urlencoded")
+
+
+def test_form_content() raises:
+    var client = _client()
+    assert_equal(
+        client.post("/login", _form("user=ann+b&roles=a&roles=b&x=1")).text(),
+        '{"user":"ann b","age":null,"roles":["a","b"]}',
+    )
+    assert_equal(
+        client.post("/login", _form("user=ann&age=7")).text(),
+        '{"user":"ann","age":7,"roles":[]}',
+    )
+    assert_equal(
+        _problem(client.post("/login", _form("age=7"))),
+        "422 body user is missing",
+    )
+    assert_equal(
+        _problem(client.post("/login", _form("user=a&age=x"))),
+        "422 body age is no integer of 64 bits; write it as -12",
+    )
+    assert_equal(client.post("/login", '{"user":"a"}').status.code, 415)
+    assert_equal(client.post("/login", _form("a&" * 1_001)).status.code, 400)
+
+
+def test_errors_of_ours_are_not_told() raises:
+    var client = _client()
+    with assert_raises(contains="path 'nope': is not in the route's pattern"):
+        _ = client.get("/broken/7")
+    var router = Router()
+    router.get("/show/:kind/:id", Extracted[_Show]())
+    var bare = TestClient(router^)
+    with assert_raises(contains="_Hits"):
+        _ = bare.get("/show/k/7?q=a&full=1")
+
+
+def test_an_endpoint_is_a_struct_in_tests() raises:
+    var endpoint = _Add(Json(_Item("tea", 1, None)))
+    assert_equal(
+        endpoint.serve().text(), '{"name":"tea","price":1.0,"tags":null}'
+    )
+
+
+@fieldwise_init
+struct _Number(Copyable, Movable):
+    var text: StaticString
+    var number: Optional[Int]
+
+
+def test_integers() raises:
+    var rows: List[_Number] = [
+        _Number("0", 0),
+        _Number("-0", 0),
+        _Number("007", 7),
+        _Number("9223372036854775807", Int.MAX),
+        _Number("-9223372036854775808", Int.MIN),
+        _Number("9223372036854775808", None),
+        _Number("-9223372036854775809", None),
+        _Number("9999999999999999999", None),
+        _Number("10000000000000000000", None),
+        _Number("", None),
+        _Number("-", None),
+        _Number("+1", None),
+        _Number("1_000", None),
+        _Number(" 1", None),
+        _Number("1.0", None),
+        _Number("0x1", None),
+        _Number("--1", None),
+    ]
+    for row in rows:
+        var read: Optional[Int] = None
+        try:
+            read = parse_int(row.text)
+        except:
+            assert_true(not row.number, row.text)
+            continue
+        assert_true(Bool(row.number), row.text)
+        assert_equal(read.value(), row.number.value(), row.text)

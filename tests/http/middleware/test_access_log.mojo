@@ -1,0 +1,126 @@
+"""Access logs: both formats, hostile requests, errors."""
+
+from flare.http.client.client_request import ClientRequest
+from flare.http.message.owned_request import OwnedRequest
+from flare.http.message.request import Request
+from flare.http.message.response import Response, ok
+from flare.http.middleware.access_log import AccessLog
+from flare.http.middleware.log_line import (
+    LogEntry,
+    LogFormat,
+    json_line,
+    text_line,
+)
+from flare.http.middleware.log_sink import LogSink
+from flare.http.middleware.request_id import RequestId
+from flare.http.routing.handler import FnHandler
+from flare.http.routing.router import Router
+from flare.http.routing.state import State
+from flare.json.value import parse
+from flare.net.socket_addr import SocketAddr
+from flare.testing.test_client import TestClient
+from std.testing import assert_equal, assert_raises, assert_true
+
+
+@fieldwise_init
+struct _Kept(LogSink):
+    var lines: State[List[String]]
+
+    def write_line(self, line: StringSpan):
+        self.lines.lock()[].append(String(line))
+
+
+def _hello(req: Request) raises -> Response:
+    return ok("hello")
+
+
+def _fail(req: Request) raises -> Response:
+    raise Error("no")
+
+
+def _router() raises -> Router:
+    var router = Router()
+    router.get("/hello", _hello)
+    router.get("/fail", _fail)
+    return router^
+
+
+def _entry(id: StringSpan) -> LogEntry:
+    return LogEntry(784_111_777_007, 12_045, 200, 5, String(id))
+
+
+def test_text_line() raises:
+    var owned = OwnedRequest("GET", "/hello?x=1")
+    owned.peer = SocketAddr.parse("[2001:db8::1]:4000")
+    assert_equal(
+        text_line(owned.view(), _entry("abc")),
+        (
+            "1994-11-06T08:49:37.007Z [2001:db8::1]:4000 GET /hello?x=1"
+            " HTTP/1.1 200 5 12.045ms abc\n"
+        ),
+    )
+    assert_true(text_line(owned.view(), _entry("")).endswith("12.045ms -\n"))
+
+
+def test_json_line() raises:
+    var owned = OwnedRequest("GET", "/hello")
+    owned.add_header("User-Agent", 'a "quoted" one')
+    owned.add_header("Referer", "http://else/")
+    var line = json_line(owned.view(), _entry("abc"))
+    assert_true(line.endswith("}\n"))
+    var data = parse(line)
+    assert_equal(data["time"].string_value(), "1994-11-06T08:49:37.007Z")
+    assert_equal(data["peer"].string_value(), "127.0.0.1:0")
+    assert_equal(data["method"].string_value(), "GET")
+    assert_equal(data["target"].string_value(), "/hello")
+    assert_equal(data["version"].string_value(), "HTTP/1.1")
+    assert_equal(data["status"].int_value(), 200)
+    assert_equal(data["bytes"].int_value(), 5)
+    assert_equal(data["elapsed_us"].int_value(), 12_045)
+    assert_equal(data["request_id"].string_value(), "abc")
+    assert_equal(data["user_agent"].string_value(), 'a "quoted" one')
+    assert_equal(data["referer"].string_value(), "http://else/")
+    var bare = OwnedRequest("GET", "/")
+    assert_true(
+        not parse(json_line(bare.view(), _entry(""))).contains("referer")
+    )
+
+
+def test_no_request_forges_a_line() raises:
+    var owned = OwnedRequest("GET\n", "/a\nb\x1b[31m")
+    owned.add_header("User-Agent", "tab\there")
+    for line in [
+        text_line(owned.view(), _entry("x\ny")),
+        json_line(owned.view(), _entry("x\ny")),
+    ]:
+        var ends = 0
+        for octet in line.as_bytes():
+            if octet < 32:
+                ends += 1
+        assert_equal(ends, 1, line)
+
+
+def test_every_request_has_a_line() raises:
+    var lines = State(List[String]())
+    var client = TestClient(AccessLog(RequestId(_router()), sink=_Kept(lines)))
+    _ = client.get("/hello")
+    _ = client.get("/nope")
+    with assert_raises(contains="no"):
+        _ = client.get("/fail")
+    var kept = lines.snapshot()
+    assert_equal(len(kept), 3)
+    assert_true(" GET /hello HTTP/1.1 200 5 " in kept[0], kept[0])
+    assert_true(" - \n" not in kept[0], kept[0])
+    assert_true(" GET /nope HTTP/1.1 404 " in kept[1], kept[1])
+    assert_true(" GET /fail HTTP/1.1 500 0 " in kept[2], kept[2])
+
+
+def test_json_through_the_middleware() raises:
+    var lines = State(List[String]())
+    var client = TestClient(
+        AccessLog(FnHandler(_hello), LogFormat.JSON, sink=_Kept(lines))
+    )
+    _ = client.get("/x")
+    var data = parse(lines.snapshot()[0])
+    assert_equal(data["target"].string_value(), "/x")
+    assert_equal(data["status"].int_value(), 200)

@@ -1,0 +1,192 @@
+"""Compression of responses: what, for whom, and what else changes."""
+
+from flare.compress.content_coding import ContentCoding, can_encode
+from flare.compress.decoder import decompress
+from flare.compress.format import Format
+from flare.http.client.client_request import ClientRequest
+from flare.http.client.client_response import ClientResponse
+from flare.http.message.body import Body
+from flare.http.message.request import Request
+from flare.http.message.response import Response, ok
+from flare.http.middleware.compress import Compress, shrinks
+from flare.http.routing.handler import FnHandler
+from flare.testing.test_client import TestClient
+from std.testing import assert_equal, assert_true
+
+comptime TEXT = StaticString("all work and no play ")
+
+
+def _content(req: Request) raises -> Response:
+    """Makes what the query asks for."""
+    var count = Int(req.query_param("len")) // TEXT.byte_length() + 1
+    var response = Response(
+        Int(req.query_param("status")), Body(String(TEXT) * count)
+    )
+    for name in ["Content-Type", "Content-Encoding", "Cache-Control", "ETag"]:
+        var value = req.query_param(name)
+        if value.byte_length() > 0:
+            response.headers.set(name, value)
+    response.headers.set("Accept-Ranges", "bytes")
+    return response^
+
+
+def _client() raises -> TestClient:
+    return TestClient(Compress(FnHandler(_content)))
+
+
+def _ask(
+    mut client: TestClient, query: StringSpan, accepted: StringSpan
+) raises -> ClientResponse:
+    var request = ClientRequest("GET", String("/?", query))
+    if accepted.byte_length() > 0:
+        request.set_header("Accept-Encoding", accepted)
+    return client.send(request^)
+
+
+def _coding(response: ClientResponse) -> String:
+    var value = response.headers.get("content-encoding")
+    return String(value.value()) if value else String("-")
+
+
+def test_gzip_and_br() raises:
+    var client = _client()
+    var query = "status=200&len=3000&Content-Type=text/plain"
+    for coding in [ContentCoding.GZIP, ContentCoding.BR]:
+        if not can_encode(coding):
+            print("skipped:", coding, "has no library here")
+            continue
+        var response = _ask(client, query, coding.name())
+        assert_equal(_coding(response), coding.name())
+        assert_true(len(response.body) < 300)
+        var octets = decompress(
+            response.body.as_bytes(), coding.format().value(), 10_000
+        )
+        assert_true(len(octets) >= 3_000)
+        assert_true(String(from_utf8=octets).startswith(TEXT))
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var rule: StaticString
+    var query: StaticString
+    var accepted: StaticString
+    var coding: StaticString
+    var varies: Bool
+
+
+def test_what_is_compressed() raises:
+    var rows: List[_Row] = [
+        _Row(
+            "no field",
+            "status=200&len=3000&Content-Type=text/css",
+            "",
+            "-",
+            True,
+        ),
+        _Row(
+            "not accepted",
+            "status=200&len=3000&Content-Type=text/css",
+            "gzip;q=0",
+            "-",
+            True,
+        ),
+        _Row(
+            "identity wanted more",
+            "status=200&len=3000&Content-Type=text/css",
+            "gzip;q=0.5, identity;q=1",
+            "-",
+            True,
+        ),
+        _Row(
+            "json",
+            "status=200&len=3000&Content-Type=application/json",
+            "gzip",
+            "gzip",
+            True,
+        ),
+        _Row(
+            "parameters",
+            "status=200&len=3000&Content-Type=TEXT/html;a=b",
+            "gzip",
+            "gzip",
+            True,
+        ),
+        _Row(
+            "error pages, too",
+            "status=404&len=3000&Content-Type=text/html",
+            "gzip",
+            "gzip",
+            True,
+        ),
+        _Row(
+            "short",
+            "status=200&len=900&Content-Type=text/css",
+            "gzip",
+            "-",
+            False,
+        ),
+        _Row(
+            "image",
+            "status=200&len=3000&Content-Type=image/png",
+            "gzip",
+            "-",
+            False,
+        ),
+        _Row("no type", "status=200&len=3000", "gzip", "-", False),
+        _Row(
+            "coded already",
+            "status=200&len=3000&Content-Type=text/css&Content-Encoding=zstd",
+            "gzip",
+            "zstd",
+            False,
+        ),
+        _Row(
+            "9110-15.3.7 a part",
+            "status=206&len=3000&Content-Type=text/css",
+            "gzip",
+            "-",
+            False,
+        ),
+        _Row(
+            "9111-5.2.2.6 no-transform",
+            "status=200&len=3000&Content-Type=text/css"
+            "&Cache-Control=private,+No-Transform",
+            "gzip",
+            "-",
+            False,
+        ),
+        _Row(
+            "event streams are flushed",
+            "status=200&len=3000&Content-Type=text/event-stream",
+            "gzip",
+            "-",
+            False,
+        ),
+    ]
+    var client = _client()
+    for row in rows:
+        var response = _ask(client, row.query, row.accepted)
+        assert_equal(_coding(response), row.coding, row.rule)
+        assert_equal("vary" in response.headers, row.varies, row.rule)
+        if row.varies:
+            assert_equal(response.headers["vary"], "Accept-Encoding", row.rule)
+
+
+def test_tag_and_ranges() raises:
+    var client = _client()
+    var query = String('status=200&len=3000&Content-Type=text/css&ETag="a"')
+    var coded = _ask(client, query, "gzip")
+    assert_equal(coded.headers["etag"], 'W/"a"')
+    assert_true("accept-ranges" not in coded.headers)
+    var plain = _ask(client, query, "")
+    assert_equal(plain.headers["etag"], '"a"')
+    assert_equal(plain.headers["accept-ranges"], "bytes")
+    query = 'status=200&len=3000&Content-Type=text/css&ETag=W/"a"'
+    assert_equal(_ask(client, query, "gzip").headers["etag"], 'W/"a"')
+
+
+def test_types() raises:
+    for name in ["text/css", "application/problem+json", "image/svg+xml"]:
+        assert_true(shrinks(name.as_bytes()), name)
+    for name in ["", "image/jpeg", "application/zip", "video/mp4", "textual/x"]:
+        assert_true(not shrinks(name.as_bytes()), name)

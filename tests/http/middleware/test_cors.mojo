@@ -1,0 +1,153 @@
+"""CORS (Fetch Standard section 3.3): preflights, origins, contradictions."""
+
+from flare.http.client.client_request import ClientRequest
+from flare.http.client.client_response import ClientResponse
+from flare.http.message.request import Request
+from flare.http.message.response import Response, ok
+from flare.http.middleware.cors import Cors, CorsPolicy
+from flare.http.routing.handler import FnHandler
+from flare.testing.test_client import TestClient
+from std.testing import assert_equal, assert_raises, assert_true
+
+comptime APP = StaticString("https://app.example.com")
+
+
+def _hello(req: Request) raises -> Response:
+    var response = ok("hello")
+    response.headers.set("Vary", "Accept")
+    return response^
+
+
+def _policy() -> CorsPolicy:
+    return CorsPolicy(
+        [String(APP), "null"],
+        methods="GET, PUT",
+        exposed="X-Total",
+        credentials=True,
+        max_age_s=60,
+    )
+
+
+def _ask(
+    mut client: TestClient,
+    method: StringSpan,
+    origin: StringSpan,
+    wanted: StringSpan = "",
+    fields: StringSpan = "",
+) raises -> ClientResponse:
+    var request = ClientRequest(String(method), "/")
+    if origin.byte_length() > 0:
+        request.set_header("Origin", origin)
+    if wanted.byte_length() > 0:
+        request.set_header("Access-Control-Request-Method", wanted)
+    if fields.byte_length() > 0:
+        request.set_header("Access-Control-Request-Headers", fields)
+    return client.send(request^)
+
+
+def _field(response: ClientResponse, name: StringSpan) -> String:
+    var value = response.headers.get(name)
+    return String(value.value()) if value else String("-")
+
+
+def test_any_origin() raises:
+    var client = TestClient(Cors(FnHandler(_hello)))
+    var bare = _ask(client, "GET", "")
+    assert_equal(_field(bare, "access-control-allow-origin"), "-")
+    var response = _ask(client, "GET", "https://a.example")
+    assert_equal(_field(response, "access-control-allow-origin"), "*")
+    assert_equal(_field(response, "access-control-allow-credentials"), "-")
+    assert_equal(response.text(), "hello")
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var rule: StaticString
+    var origin: StaticString
+    var allowed: StaticString
+
+
+def test_origins_are_compared_whole() raises:
+    var rows: List[_Row] = [
+        _Row("listed", APP, APP),
+        _Row("null, if it is listed", "null", "null"),
+        _Row("another", "https://evil.example", "-"),
+        _Row("longer", "https://app.example.com.evil.example", "-"),
+        _Row("shorter", "https://app.example.co", "-"),
+        _Row("other scheme", "http://app.example.com", "-"),
+        _Row("other port", "https://app.example.com:8443", "-"),
+        _Row("other case: browsers send lower", "https://APP.example.com", "-"),
+        _Row("star is no origin", "*", "-"),
+    ]
+    var client = TestClient(Cors(FnHandler(_hello), _policy()))
+    for row in rows:
+        var response = _ask(client, "GET", row.origin)
+        assert_equal(
+            _field(response, "access-control-allow-origin"),
+            row.allowed,
+            row.rule,
+        )
+        var is_allowed = row.allowed != "-"
+        assert_equal(
+            _field(response, "access-control-allow-credentials"),
+            "true" if is_allowed else "-",
+            row.rule,
+        )
+        assert_equal(
+            _field(response, "access-control-expose-headers"),
+            "X-Total" if is_allowed else "-",
+            row.rule,
+        )
+        assert_equal(response.text(), "hello", row.rule)
+        var vary = String()
+        for index in range(len(response.headers)):
+            if response.headers.name(index) == "Vary":
+                vary.write(response.headers.value(index), ";")
+        assert_equal(vary, "Accept;Origin;", row.rule)
+
+
+def test_vary_without_an_origin() raises:
+    var client = TestClient(Cors(FnHandler(_hello), _policy()))
+    var response = _ask(client, "GET", "")
+    assert_true("Origin" in String(response.headers))
+
+
+def test_preflight() raises:
+    var client = TestClient(Cors(FnHandler(_hello), _policy()))
+    var response = _ask(client, "OPTIONS", APP, "PUT", "x-token")
+    assert_equal(response.status.code, 204)
+    assert_equal(_field(response, "access-control-allow-origin"), APP)
+    assert_equal(_field(response, "access-control-allow-methods"), "GET, PUT")
+    assert_equal(_field(response, "access-control-allow-headers"), "x-token")
+    assert_equal(_field(response, "access-control-allow-credentials"), "true")
+    assert_equal(_field(response, "access-control-max-age"), "60")
+    assert_true("Access-Control-Request-Method" in _field(response, "vary"))
+    var refused = _ask(client, "OPTIONS", "https://evil.example", "PUT")
+    assert_equal(refused.status.code, 403)
+    assert_equal(_field(refused, "access-control-allow-origin"), "-")
+
+
+def test_preflight_of_any_origin() raises:
+    var policy = CorsPolicy(["*"], headers="X-A, X-B")
+    var client = TestClient(Cors(FnHandler(_hello), policy^))
+    var response = _ask(client, "OPTIONS", "https://a.example", "PUT", "x-c")
+    assert_equal(_field(response, "access-control-allow-origin"), "*")
+    assert_equal(_field(response, "access-control-allow-headers"), "X-A, X-B")
+
+
+def test_options_that_are_no_preflight_go_through() raises:
+    var client = TestClient(Cors(FnHandler(_hello)))
+    assert_equal(_ask(client, "OPTIONS", APP).text(), "hello")
+    assert_equal(_ask(client, "OPTIONS", "", "PUT").text(), "hello")
+
+
+def test_contradictions_are_refused() raises:
+    with assert_raises(contains="'origins' is empty"):
+        _ = Cors(FnHandler(_hello), CorsPolicy())
+    with assert_raises(contains="stands alone"):
+        _ = Cors(FnHandler(_hello), CorsPolicy(["*", String(APP)]))
+    with assert_raises(contains="'credentials' with origin '*'"):
+        _ = Cors(FnHandler(_hello), CorsPolicy(["*"], credentials=True))
+    for origin in ["app.example.com", "https://app.example.com/"]:
+        with assert_raises(contains="is no origin"):
+            _ = Cors(FnHandler(_hello), CorsPolicy([String(origin)]))

@@ -1,0 +1,121 @@
+"""Basic (RFC 7617) and bearer (RFC 6750) guards."""
+
+from flare.http.client.auth import BasicAuth, BearerAuth
+from flare.http.client.client_request import ClientRequest
+from flare.http.message.request import Request
+from flare.http.message.response import Response, ok
+from flare.http.middleware.basic_guard import BasicGuard, KnownUsers
+from flare.http.middleware.bearer_guard import BearerGuard, KnownToken
+from flare.http.middleware.principal import principal
+from flare.http.routing.handler import FnHandler
+from flare.testing.test_client import TestClient
+from std.testing import assert_equal, assert_raises, assert_true
+
+
+def _who(req: Request) raises -> Response:
+    return ok(principal(req))
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var rule: StaticString
+    var field: StaticString
+    var status: Int
+    var told: StaticString
+
+
+def _check(mut client: TestClient, rows: List[_Row]) raises:
+    for row in rows:
+        var request = ClientRequest("GET", "/")
+        if row.field.byte_length() > 0:
+            request.set_header("Authorization", row.field)
+        var response = client.send(request^)
+        assert_equal(response.status.code, row.status, row.rule)
+        if row.status == 200:
+            assert_equal(response.text(), row.told, row.rule)
+        else:
+            assert_equal(
+                response.headers["www-authenticate"], row.told, row.rule
+            )
+
+
+def test_basic() raises:
+    comptime ASKS = StaticString('Basic realm="the attic", charset="UTF-8"')
+    var users = KnownUsers("ann", "secret")
+    users.add("bob", "pass:word")
+    users.add("zoë", "ü")
+    var client = TestClient(BasicGuard(FnHandler(_who), users^, "the attic"))
+    _check(
+        client,
+        [
+            _Row("nothing sent", "", 401, ASKS),
+            _Row("ann:secret", "Basic YW5uOnNlY3JldA==", 200, "ann"),
+            _Row("scheme in any case", "bAsIc YW5uOnNlY3JldA==", 200, "ann"),
+            _Row("a colon in it", "Basic Ym9iOnBhc3M6d29yZA==", 200, "bob"),
+            _Row("7617-2.1 UTF-8", "Basic em/DqzrDvA==", 200, "zoë"),
+            _Row("ann:secre", "Basic YW5uOnNlY3Jl", 401, ASKS),
+            _Row("ann:secrett", "Basic YW5uOnNlY3JldHQ=", 401, ASKS),
+            _Row("ann: (empty)", "Basic YW5uOg==", 401, ASKS),
+            _Row("bob with ann's", "Basic Ym9iOnNlY3JldA==", 401, ASKS),
+            _Row("no colon", "Basic YW5u", 401, ASKS),
+            _Row("no base64", "Basic %%%", 401, ASKS),
+            _Row("no padding", "Basic YW5uOnNlY3JldA", 401, ASKS),
+            _Row("nothing behind", "Basic", 401, ASKS),
+            _Row("another scheme", "Bearer YW5uOnNlY3JldA==", 401, ASKS),
+            _Row("scheme run on", "BasicYW5uOnNlY3JldA==", 401, ASKS),
+        ],
+    )
+
+
+def test_basic_with_the_client() raises:
+    var client = TestClient(
+        BasicGuard(FnHandler(_who), KnownUsers("ann", "secret"))
+    )
+    var request = ClientRequest("GET", "/")
+    request.auth = BasicAuth("ann", "secret")
+    assert_equal(client.send(request^).text(), "ann")
+
+
+def test_bearer() raises:
+    comptime ASKS = StaticString('Bearer realm="restricted"')
+    comptime BAD = StaticString(
+        'Bearer realm="restricted", error="invalid_token"'
+    )
+    comptime MALFORMED = StaticString(
+        'Bearer realm="restricted", error="invalid_request"'
+    )
+    var client = TestClient(
+        BearerGuard(FnHandler(_who), KnownToken("tok.en-1==", "ci"))
+    )
+    _check(
+        client,
+        [
+            _Row("6750-3.1 nothing sent, no code", "", 401, ASKS),
+            _Row("another scheme", "Basic YW5uOng=", 401, ASKS),
+            _Row("good", "Bearer tok.en-1==", 200, "ci"),
+            _Row("scheme in any case", "bearer tok.en-1==", 200, "ci"),
+            _Row("wrong", "Bearer tok.en-2==", 401, BAD),
+            _Row("too short", "Bearer tok.en-1=", 401, BAD),
+            _Row("empty", "Bearer", 400, MALFORMED),
+            _Row("two words", "Bearer tok en", 400, MALFORMED),
+            _Row("token68 has no comma", "Bearer a,b", 400, MALFORMED),
+            _Row("= at the end alone", "Bearer a=b", 400, MALFORMED),
+        ],
+    )
+    var request = ClientRequest("GET", "/")
+    request.auth = BearerAuth("tok.en-1==")
+    assert_equal(client.send(request^).text(), "ci")
+
+
+def test_realm_between_quotes() raises:
+    for realm in ['a"b', "a\\b"]:
+        with assert_raises(contains="without quotes"):
+            _ = BasicGuard(FnHandler(_who), KnownUsers(), realm)
+    with assert_raises(contains="octet 10"):
+        _ = BearerGuard(FnHandler(_who), KnownToken("a", "b"), "a\nb")
+
+
+def test_nobody_is_known_without_a_guard() raises:
+    var client = TestClient(_who)
+    with assert_raises(contains="BasicGuard"):
+        _ = client.get("/")

@@ -1,0 +1,120 @@
+"""Metrics: counts, times, in flight; summed over threads and processes."""
+
+from flare.http.message.method import Method
+from flare.http.message.metric_source import MetricSource
+from flare.http.message.request import Request
+from flare.http.message.response import Response, ok
+from flare.http.middleware.measured import (
+    Measured,
+    MetricPair,
+    MetricsEndpoint,
+)
+from flare.http.middleware.metrics import Metrics
+from flare.http.routing.router import Router
+from flare.sys.thread import Task, Thread
+from flare.testing.test_client import TestClient
+from std.testing import assert_equal, assert_raises, assert_true
+
+
+def _hello(req: Request) raises -> Response:
+    return ok("hello")
+
+
+def _fail(req: Request) raises -> Response:
+    raise Error("no")
+
+
+def _text(metrics: Metrics) -> String:
+    var text = String()
+    metrics.write_metrics(text)
+    return text^
+
+
+def test_histogram() raises:
+    var metrics = Metrics()
+    for elapsed_us in [0, 100, 101, 5_000, 9_999_999, 10_000_001]:
+        metrics.begin()
+        metrics.end(Method.GET, 200, elapsed_us)
+    var text = _text(metrics)
+    for line in [
+        'http_requests_total{method="GET",status="200"} 6\n',
+        'http_request_duration_seconds_bucket{le="0.0001"} 2\n',
+        'http_request_duration_seconds_bucket{le="0.00025"} 3\n',
+        'http_request_duration_seconds_bucket{le="0.005"} 4\n',
+        'http_request_duration_seconds_bucket{le="5"} 4\n',
+        'http_request_duration_seconds_bucket{le="10"} 5\n',
+        'http_request_duration_seconds_bucket{le="+Inf"} 6\n',
+        "http_request_duration_seconds_sum 20.005201\n",
+        "http_request_duration_seconds_count 6\n",
+        "http_requests_in_flight 0\n",
+    ]:
+        assert_true(line in text, line)
+
+
+def test_methods_and_statuses() raises:
+    var metrics = Metrics()
+    metrics.begin()
+    metrics.begin()
+    metrics.end(Method.PATCH, 599, 1)
+    metrics.begin()
+    metrics.end(Method.OTHER, 100, 1)
+    var text = _text(metrics)
+    assert_true('{method="PATCH",status="599"} 1\n' in text, text)
+    assert_true('{method="other",status="100"} 1\n' in text, text)
+    assert_true("http_requests_in_flight 1\n" in text, text)
+
+
+@fieldwise_init
+struct _More(MetricSource):
+    def write_metrics(self, mut text: String):
+        text.write("more 1\n")
+
+
+def test_middleware_and_endpoint() raises:
+    var metrics = Metrics()
+    var router = Router()
+    router.get("/hello", _hello)
+    router.get("/fail", _fail)
+    router.get("/metrics", MetricsEndpoint(MetricPair(metrics, _More())))
+    var client = TestClient(Measured(router^, metrics))
+    _ = client.get("/hello")
+    _ = client.get("/hello")
+    _ = client.post("/hello")
+    with assert_raises(contains="no"):
+        _ = client.get("/fail")
+    var response = client.get("/metrics")
+    assert_equal(
+        response.headers["content-type"],
+        "text/plain; version=0.0.4; charset=utf-8",
+    )
+    var text = response.text()
+    for line in [
+        '{method="GET",status="200"} 2\n',
+        '{method="POST",status="405"} 1\n',
+        '{method="GET",status="500"} 1\n',
+        "http_requests_in_flight 1\n",
+        "more 1\n",
+    ]:
+        assert_true(line in text, line)
+
+
+@fieldwise_init
+struct _Asker(Task):
+    var metrics: Metrics
+
+    def run(mut self) raises:
+        for _ in range(5_000):
+            self.metrics.begin()
+            self.metrics.end(Method.GET, 204, 7)
+
+
+def test_threads_lose_no_count() raises:
+    var metrics = Metrics()
+    var threads = List[Thread]()
+    for _ in range(4):
+        threads.append(Thread(_Asker(metrics)))
+    while len(threads) > 0:
+        threads.pop().join()
+    var text = _text(metrics)
+    assert_true('{method="GET",status="204"} 20000\n' in text, text)
+    assert_true("http_requests_in_flight 0\n" in text, text)

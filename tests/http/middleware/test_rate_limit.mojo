@@ -1,0 +1,129 @@
+"""Rate limits: the buckets by a clock of ours, and the middleware."""
+
+from flare.http.message.request import Request
+from flare.http.message.response import Response, ok
+from flare.http.middleware.rate_limit import RateLimit
+from flare.http.middleware.token_buckets import TokenBuckets
+from flare.http.routing.handler import FnHandler
+from flare.net.socket_addr import SocketAddr
+from flare.testing.test_client import TestClient
+from std.testing import assert_equal, assert_raises, assert_true
+
+comptime MS = 1_000_000
+
+
+def _hello(req: Request) raises -> Response:
+    return ok("hello")
+
+
+@fieldwise_init
+struct _Step(Copyable, Movable):
+    var at_ms: Int
+    var is_allowed: Bool
+    var remaining: Int
+    var wait_ms: Int
+
+
+def test_burst_then_rate() raises:
+    # 10 a second, 3 at once.
+    var buckets = TokenBuckets(10, 3)
+    var steps: List[_Step] = [
+        _Step(1_000, True, 2, 0),
+        _Step(1_000, True, 1, 0),
+        _Step(1_000, True, 0, 0),
+        _Step(1_000, False, 0, 100),
+        _Step(1_050, False, 0, 50),
+        _Step(1_100, True, 0, 0),
+        _Step(1_150, False, 0, 50),
+        _Step(1_300, True, 1, 0),
+        _Step(9_000, True, 2, 0),
+    ]
+    for step in steps:
+        var verdict = buckets.take("a", step.at_ms * MS)
+        assert_equal(verdict.is_allowed, step.is_allowed, String(step.at_ms))
+        assert_equal(verdict.remaining, step.remaining, String(step.at_ms))
+        assert_equal(verdict.wait_ns, step.wait_ms * MS, String(step.at_ms))
+
+
+def test_a_refused_request_costs_nothing() raises:
+    var buckets = TokenBuckets(1, 1)
+    assert_true(buckets.take("a", 0).is_allowed)
+    for at_ms in range(0, 1_000, 10):
+        assert_true(not buckets.take("a", at_ms * MS).is_allowed)
+    assert_true(buckets.take("a", 1_000 * MS).is_allowed)
+
+
+def test_keys_are_apart() raises:
+    var buckets = TokenBuckets(1, 1)
+    assert_true(buckets.take("a", 0).is_allowed)
+    assert_true(buckets.take("b", 0).is_allowed)
+    assert_true(not buckets.take("a", 0).is_allowed)
+
+
+def test_memory_is_bounded() raises:
+    var buckets = TokenBuckets(1, 5, key_count_max=100)
+    for number in range(10_000):
+        _ = buckets.take(String(number), number * MS)
+        assert_true(len(buckets) <= 101, String(len(buckets)))
+
+
+def test_a_bucket_in_use_outlives_turns() raises:
+    # 'a' is refused again and again while others come and go.
+    var buckets = TokenBuckets(0.001, 1, key_count_max=1_000_000)
+    assert_true(buckets.take("a", 0).is_allowed)
+    for second in range(999):
+        assert_true(
+            not buckets.take("a", second * 1_000 * MS).is_allowed,
+            String(second),
+        )
+
+
+def test_long_run_is_the_rate() raises:
+    var buckets = TokenBuckets(50, 10)
+    var count = 0
+    for at_ms in range(20_000):
+        if buckets.take("a", at_ms * MS).is_allowed:
+            count += 1
+    assert_true(count >= 1_000 and count <= 1_011, String(count))
+
+
+def test_ranges() raises:
+    with assert_raises(contains="'rate' is 0"):
+        _ = TokenBuckets(0, 1)
+    with assert_raises(contains="'burst' is 0"):
+        _ = TokenBuckets(1, 0)
+    with assert_raises(contains="'key_count_max' is 1"):
+        _ = TokenBuckets(1, 1, 1)
+
+
+def _by_user(req: Request) -> String:
+    return req.query_param("user")
+
+
+def test_middleware_by_address() raises:
+    var client = TestClient(RateLimit(FnHandler(_hello), rate=0.01, burst=2))
+    assert_equal(client.get("/").status.code, 200)
+    assert_equal(client.get("/").status.code, 200)
+    var refused = client.get("/")
+    assert_equal(refused.status.code, 429)
+    assert_equal(refused.headers["retry-after"], "100")
+    client.peer = SocketAddr.parse("127.0.0.2:1")
+    assert_equal(client.get("/").status.code, 200)
+    # One IPv6 client has 64 bits to itself.
+    client.peer = SocketAddr.parse("[2001:db8::1]:1")
+    assert_equal(client.get("/").status.code, 200)
+    client.peer = SocketAddr.parse("[2001:db8::ffff:2]:9")
+    assert_equal(client.get("/").status.code, 200)
+    client.peer = SocketAddr.parse("[2001:db8::3:4]:9")
+    assert_equal(client.get("/").status.code, 429)
+    client.peer = SocketAddr.parse("[2001:db8:0:1::1]:9")
+    assert_equal(client.get("/").status.code, 200)
+
+
+def test_middleware_by_a_key_of_ones_own() raises:
+    var client = TestClient(
+        RateLimit(FnHandler(_hello), rate=0.01, burst=1, key=_by_user)
+    )
+    assert_equal(client.get("/?user=a").status.code, 200)
+    assert_equal(client.get("/?user=b").status.code, 200)
+    assert_equal(client.get("/?user=a").status.code, 429)

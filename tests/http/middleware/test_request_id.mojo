@@ -1,0 +1,61 @@
+"""Request ids: made, taken over, told to handlers."""
+
+from flare.http.client.client_request import ClientRequest
+from flare.http.message.request import Request
+from flare.http.message.response import Response, ok
+from flare.http.middleware.request_id import RequestId, request_id
+from flare.http.routing.handler import FnHandler
+from flare.testing.test_client import TestClient
+from std.testing import assert_equal, assert_true
+
+
+def _tell(req: Request) raises -> Response:
+    return ok(request_id(req))
+
+
+def test_own_ids_are_distinct_and_told() raises:
+    var client = TestClient(RequestId(FnHandler(_tell)))
+    var seen = Dict[String, Int]()
+    for number in range(200):
+        var response = client.get("/")
+        var id = String(response.headers["x-request-id"])
+        assert_equal(id, response.text())
+        assert_equal(id.byte_length(), 32)
+        assert_true(id not in seen, id)
+        seen[id] = number
+    var other = TestClient(RequestId(FnHandler(_tell)))
+    assert_true(other.get("/").text() not in seen)
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var rule: StaticString
+    var sent: String
+    var is_kept: Bool
+
+
+def test_ids_of_clients() raises:
+    var rows: List[_Row] = [
+        _Row("a token", "abc-1.2_3~", True),
+        _Row("longest", "x" * 128, True),
+        _Row("too long", "x" * 129, False),
+        _Row("no space", "a b", False),
+        _Row("no quote", 'a"b', False),
+        _Row("no markup", "<script>", False),
+    ]
+    var keeping = TestClient(RequestId(FnHandler(_tell)))
+    var strict = TestClient(RequestId(FnHandler(_tell), takes_over=False))
+    for row in rows:
+        var request = ClientRequest("GET", "/")
+        request.set_header("X-Request-Id", row.sent)
+        assert_equal(
+            keeping.send(request.copy()).text() == row.sent,
+            row.is_kept,
+            row.rule,
+        )
+        assert_true(strict.send(request^).text() != row.sent, row.rule)
+
+
+def test_without_the_middleware_there_is_no_id() raises:
+    var client = TestClient(_tell)
+    assert_equal(client.get("/").text(), "")

@@ -1,0 +1,165 @@
+"""OpenAPI documents and the page about them."""
+
+from flare.http.extract.content import Json
+from flare.http.extract.endpoint import Endpoint, Extracted
+from flare.http.extract.parameter import OptQueryInt, PathInt, QueryParam
+from flare.http.message.request import Request
+from flare.http.message.response import Response, ok
+from flare.http.middleware.basic_guard import BasicGuard, KnownUsers
+from flare.http.openapi.api_docs import add_api_docs
+from flare.http.openapi.document import ApiInfo, openapi_document, template
+from flare.http.openapi.page import openapi_page
+from flare.http.routing.handler import FnHandler
+from flare.http.routing.operation import Operation
+from flare.http.routing.router import Router
+from flare.json.value import parse
+from flare.testing.test_client import TestClient
+from std.testing import assert_equal, assert_true
+
+
+@fieldwise_init
+struct _Item(Copyable, Movable):
+    var name: String
+
+
+@fieldwise_init
+struct _Show(Endpoint):
+    var id: PathInt["id"]
+    var page: OptQueryInt["page"]
+    var tags: QueryParam[List[String], "tag"]
+
+    def serve(self) raises -> Response:
+        return ok()
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        operation.id = "show"
+        operation.summary = "Shows <one>"
+        operation.gives[_Item]()
+        operation.gives[List[Int]](206)
+
+
+@fieldwise_init
+struct _Add(Endpoint):
+    var item: Json[_Item]
+
+    def serve(self) raises -> Response:
+        return ok()
+
+
+def _hello(req: Request) raises -> Response:
+    return ok("hello")
+
+
+def _router() raises -> Router:
+    var inner = Router()
+    inner.get("/:id", Extracted[_Show]())
+    inner.post("/", Extracted[_Add]())
+    inner.put("/", Extracted[_Add]())
+    var router = Router()
+    router.get("/", _hello)
+    router.mount("/items", inner^)
+    router.all("/any/*rest", _hello)
+    router.get("/private", BasicGuard(FnHandler(_hello), KnownUsers("a", "b")))
+    return router^
+
+
+def test_templates() raises:
+    assert_equal(template("/"), "/")
+    assert_equal(template("/a/:b/*c"), "/a/{b}/{c}")
+    assert_equal(template("/a/"), "/a/")
+
+
+def test_document() raises:
+    var router = _router()
+    var text = openapi_document(router.operations(), ApiInfo("T", "2.0"))
+    # Deterministic.
+    assert_equal(
+        text, openapi_document(_router().operations(), ApiInfo("T", "2.0"))
+    )
+    var api = parse(text)
+    assert_equal(api["openapi"].string_value(), "3.1.0")
+    assert_equal(api["info"]["version"].string_value(), "2.0")
+    var names = String()
+    for path in api["paths"].members():
+        names.write(path.name, " ")
+    assert_equal(names, "/ /items/{id} /items /any/{rest} /private ")
+    var show = api["paths"]["/items/{id}"]["get"]
+    assert_equal(show["operationId"].string_value(), "show")
+    assert_equal(show["summary"].string_value(), "Shows <one>")
+    var parameters = String()
+    for parameter in show["parameters"].elements():
+        parameters.write(parameter["name"].string_value(), " ")
+        parameters.write(parameter["in"].string_value(), " ")
+        parameters.write(parameter["required"].bool_value(), " ")
+        parameters.write(parameter["schema"]["type"].string_value(), "; ")
+    assert_equal(
+        parameters,
+        (
+            "id path True integer; page query False integer;"
+            " tag query False array; "
+        ),
+    )
+    assert_true(show["responses"].contains("206"))
+    assert_true(show["responses"].contains("400"))
+    var given = show["responses"]["200"]["content"]["application/json"]
+    assert_true(given["schema"]["properties"].contains("name"))
+
+
+def test_content_and_ids() raises:
+    var text = openapi_document(_router().operations(), ApiInfo("T", "1"))
+    var items = parse(text)
+    var post = items["paths"]["/items"]["post"]
+    assert_equal(post["operationId"].string_value(), "_Add")
+    var put = items["paths"]["/items"]["put"]
+    assert_equal(put["operationId"].string_value(), "_Add_2")
+    var taken = post["requestBody"]["content"]["application/json"]["schema"]
+    assert_equal(taken["required"][0].string_value(), "name")
+    for status in ["200", "400", "415", "422"]:
+        assert_true(post["responses"].contains(status), status)
+
+
+def test_plain_functions_and_guards() raises:
+    var text = openapi_document(_router().operations(), ApiInfo("T", "1"))
+    var api = parse(text)
+    var every = api["paths"]["/any/{rest}"]
+    for method in ["get", "post", "put", "patch", "delete"]:
+        assert_equal(
+            every[method]["parameters"][0]["name"].string_value(), "rest"
+        )
+    var guarded = api["paths"]["/private"]["get"]
+    assert_true(guarded["security"][0].contains("basic"))
+    assert_true(guarded["responses"].contains("401"))
+    var schemes = api["components"]["securitySchemes"]
+    assert_equal(schemes["basic"]["scheme"].string_value(), "basic")
+    assert_true(not schemes.contains("bearer"))
+
+
+def test_page_and_routes() raises:
+    var router = _router()
+    add_api_docs(router, ApiInfo("<script>", "1"))
+    var client = TestClient(router^)
+    var document = client.get("/openapi.json")
+    assert_equal(document.headers["content-type"], "application/json")
+    assert_true(not document.json()["paths"].contains("/docs"))
+    var page = client.get("/docs")
+    assert_true("html" in page.headers["content-type"])
+    assert_true("default-src 'none'" in String(page.headers))
+    var text = page.text()
+    assert_true("<script" not in text, text)
+    assert_true("&lt;script&gt;" in text)
+    assert_true("Shows &lt;one&gt;" in text)
+    assert_true("/items/{id}" in text)
+    assert_true("http" not in text.replace("&#39;", ""), "no outside resource")
+
+
+def test_empty_api() raises:
+    var router = Router()
+    var text = openapi_document(router.operations(), ApiInfo("T", "1"))
+    assert_equal(
+        text,
+        '{"openapi":"3.1.0","info":{"title":"T","version":"1"},"paths":{}}',
+    )
+    assert_true(
+        "<h1>T" in openapi_page(router.operations(), ApiInfo("T", "1"), "/")
+    )

@@ -1,0 +1,125 @@
+"""One connection of a server, driven step by step, with its client's socket."""
+
+from flare.http.h1.exchange import Exchange
+from flare.http.message.request import Request
+from flare.http.message.response import Response, ok
+from flare.http.routing.handler import FnHandler
+from flare.http.server.config import ServerConfig
+from flare.http.server.connection import (
+    Connection,
+    PHASE_HANDSHAKE,
+    PHASE_LINGER,
+)
+from flare.http.server.driving import drive, resume
+from flare.http.server.ending import discard, end
+from flare.http.server.fate import Fate
+from flare.http.server.terms import ServerTerms
+from flare.http.server.tls_link import TlsLink
+from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
+from flare.net.raw_socket import RawSocket
+from flare.net.socket_addr import SocketAddr
+from flare.sys.socket_option import SocketOption
+from flare.tls.server_context import TlsServerContext
+from std.memory import OwnedPointer
+
+comptime _TURN_COUNT_MAX = 10_000
+# No connection gives way so often without somebody who sends or reads.
+
+
+def answer(req: Request) raises -> Response:
+    """Sends content back, or as many octets as the path says."""
+    if req.method == "POST":
+        var body = List[UInt8]()
+        body.extend(req.body)
+        return ok(body^)
+    return ok(String("x") * Int(req.path.removeprefix("/")))
+
+
+struct ServedConnection(Movable):
+    """What a worker does with one connection, without the worker."""
+
+    var client: RawSocket
+    """The other end."""
+    var is_open: Bool
+    """False once the server has closed."""
+    var _connection: Connection
+    var _scratch: Exchange
+    var _state: WorkerState
+
+    def __init__(
+        out self,
+        mut listener: RawSocket,
+        tls: Optional[TlsServerContext],
+        buffer_len: Int,
+    ) raises:
+        """Connects.
+
+        Args:
+            listener: Where.
+            tls: What TLS is spoken with.
+            buffer_len: About how much the kernel keeps of what is sent; 0 for
+                its own choice.
+        """
+        var address = listener.local_addr()
+        self.client = RawSocket.tcp()
+        if buffer_len > 0:
+            self.client.set_option(SocketOption.RECEIVE_BUFFER, buffer_len)
+        _ = self.client.connect(address)
+        # No connection that ends here waits for late segments.
+        self.client.reset_on_close()
+        self.client.set_option(SocketOption.NO_DELAY, 1)
+        var accepted = listener.accept()
+        if accepted.error_number != 0:
+            raise Error("accept: ", accepted.error_number)
+        var socket = accepted^.take_socket()
+        socket.set_option(SocketOption.NO_DELAY, 1)
+        if buffer_len > 0:
+            socket.set_option(SocketOption.SEND_BUFFER, buffer_len)
+        var connection = Connection()
+        connection.open(socket^, address)
+        if tls:
+            connection.tls = OwnedPointer(TlsLink(tls.value().session()))
+            connection.phase = PHASE_HANDSHAKE
+        self._connection = connection^
+        self._scratch = Exchange(READ_BUFFER_LEN)
+        var terms = ServerTerms(ServerConfig())
+        terms.tls = tls.copy()
+        self._state = WorkerState(terms)
+        self.is_open = True
+
+    def step(mut self) raises:
+        """Does what one event of the selector leads to."""
+        var handler = FnHandler(answer)
+        for _ in range(_TURN_COUNT_MAX):
+            if not self.is_open:
+                return
+            var fate = Fate.WAITS
+            if self._connection.tail:
+                fate = resume(self._connection, self._state, handler)
+            if fate == Fate.WAITS:
+                if self._connection.phase == PHASE_LINGER:
+                    fate = discard(self._connection, self._scratch)
+                else:
+                    fate = drive(
+                        self._connection,
+                        self._scratch,
+                        self._state,
+                        handler,
+                        False,
+                    )
+            if fate == Fate.ENDS:
+                fate = end(self._connection, self._state)
+            if fate == Fate.CLOSES:
+                self._connection.close()
+                self.is_open = False
+            self._check()
+            if fate != Fate.GIVES_WAY:
+                return
+        raise Error("the connection gives way for ever")
+
+    def _check(self) raises:
+        """Holds the worker's buffers to what they promise."""
+        if len(self._state.out) > 0 or not self._scratch.is_idle():
+            raise Error("the worker's buffers hold octets of a connection")
+        if len(self._state.sealed_in) + len(self._state.sealed_out) > 0:
+            raise Error("the worker's buffers hold octets of a session")

@@ -1,0 +1,158 @@
+"""Servers of others, for the client's tests: nginx, Go's net/http, httpbin."""
+
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from toolchain import BUILD, ROOT
+
+START_TIMEOUT_S = 20
+STOP_TIMEOUT_S = 10
+FOLDER = BUILD / "wire" / "peers"
+GO_SOURCE = ROOT / "tests" / "wire" / "peers" / "go_net_http"
+
+NGINX = """
+{user}
+daemon off;
+worker_processes 1;
+pid {here}/pid;
+error_log {here}/error.log warn;
+events {{ worker_connections 256; }}
+http {{
+  access_log off;
+  default_type text/plain;
+  client_body_temp_path {here}/body;
+  proxy_temp_path {here}/proxy;
+  fastcgi_temp_path {here}/fastcgi;
+  uwsgi_temp_path {here}/uwsgi;
+  scgi_temp_path {here}/scgi;
+  client_max_body_size 200m;
+  gzip_types *;
+  gzip_min_length 1;
+  server {{
+    listen 127.0.0.1:{port};
+    root {here}/files;
+    location /zipped/ {{ gzip on; alias {here}/files/; }}
+    location /saved/ {{
+      dav_methods PUT DELETE;
+      create_full_put_path on;
+    }}
+    location /secret/ {{
+      auth_basic "here";
+      auth_basic_user_file {here}/users;
+      alias {here}/files/;
+    }}
+    location /which {{
+      return 200 "$connection $connection_requests";
+    }}
+    location /echo {{
+      return 200 "$request_method $request_uri $server_protocol";
+    }}
+    location /authorization {{ return 200 "[$http_authorization]"; }}
+    {redirects}
+    location /small/ {{ client_max_body_size 1k; proxy_pass http://127.0.0.1:1; }}
+    location /gone {{ return 444; }}
+  }}
+}}
+"""
+
+
+def program(name: str, package: str) -> str:
+    """Finds a program, or skips the tests that need it."""
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    if not found:
+        pytest.skip(f"{name} is not here: apt-get install {package}")
+    return found
+
+
+class Peer:
+    """A running server on a port of its own."""
+
+    def __init__(self, command: list[str], port: int, **options) -> None:
+        self.log = open(FOLDER / f"{Path(command[0]).name}-{os.getpid()}.log", "w")
+        self.process = subprocess.Popen(command, stderr=self.log, **options)
+        self.port = port
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(STOP_TIMEOUT_S)
+        self.log.close()
+
+
+def start_go() -> Peer:
+    go = program("go", "golang-go")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    binary = FOLDER / "go_net_http"
+    built = subprocess.run(
+        [go, "build", "-o", str(binary), "."],
+        cwd=GO_SOURCE,
+        env={**os.environ, "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"},
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    peer = Peer([str(binary)], 0, stdout=subprocess.PIPE)
+    ready, _, _ = select.select([peer.process.stdout], [], [], START_TIMEOUT_S)
+    assert ready, "the Go server did not start in time"
+    peer.port = int(peer.process.stdout.readline().decode().rsplit(":", 1)[1])
+    return peer
+
+
+def listening() -> socket.socket:
+    """Makes a listening socket that a server is to inherit: so nobody else can
+    take its port, and whoever connects waits until the server is there."""
+    return socket.create_server(("127.0.0.1", 0), backlog=512)
+
+
+def start_nginx(users: dict[str, str]) -> Peer:
+    nginx = program("nginx", "nginx")
+    here = FOLDER / f"nginx-{os.getpid()}"
+    (here / "files" / "saved").mkdir(parents=True, exist_ok=True)
+    lines = [f"{name}:{{PLAIN}}{password}\n" for name, password in users.items()]
+    (here / "users").write_text("".join(lines))
+    redirects = "".join(
+        f"location = /to/{code} {{ return {code} /echo?from={code}; }}\n"
+        for code in (301, 302, 303, 307, 308)
+    )
+    # Else the workers of a nginx started by root run as nobody.
+    user = "user root;" if os.geteuid() == 0 else ""
+    with listening() as inherited:
+        port = inherited.getsockname()[1]
+        config = here / "nginx.conf"
+        config.write_text(
+            NGINX.format(here=here, port=port, redirects=redirects, user=user)
+        )
+        number = inherited.fileno()
+        peer = Peer(
+            [nginx, "-c", str(config), "-p", str(here), "-e", str(here / "error.log")],
+            port,
+            env={**os.environ, "NGINX": f"{number};"},
+            pass_fds=[number],
+        )
+    peer.files = here / "files"
+    return peer
+
+
+def start_httpbin() -> Peer:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with listening() as inherited:
+        number = inherited.fileno()
+        return Peer(
+            [
+                sys.executable, "-m", "gunicorn", "httpbin:app",
+                "--bind", f"fd://{number}", "--worker-class", "gthread",
+                "--threads", "8", "--keep-alive", "60", "--log-level", "error",
+                "--no-control-socket",
+            ],
+            inherited.getsockname()[1],
+            pass_fds=[number],
+        )

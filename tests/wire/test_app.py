@@ -1,0 +1,132 @@
+"""Applications over real sockets: state, middleware, inputs, documents."""
+
+import gzip
+import http.client
+import json
+import threading
+
+import pytest
+
+from conftest import Server, built
+
+WORKER_COUNT = 2
+THREAD_COUNT = 4
+REQUEST_COUNT = 250
+
+
+@pytest.fixture(scope="module")
+def app():
+    server = Server(built("app_server"), [str(WORKER_COUNT)])
+    yield server
+    server.stop()
+
+
+def ask(app, method, path, body=None, **headers):
+    """Gives the response with its content, over a connection of its own."""
+    connection = http.client.HTTPConnection("127.0.0.1", app.port, timeout=5)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(method, path, body, named)
+    response = connection.getresponse()
+    response.content = response.read()
+    connection.close()
+    return response
+
+
+def test_workers_share_the_state_and_lose_no_count(app):
+    before = int(ask(app, "GET", "/hits").content)
+
+    def hit():
+        connection = http.client.HTTPConnection("127.0.0.1", app.port, timeout=5)
+        for _ in range(REQUEST_COUNT):
+            connection.request("GET", "/hit")
+            assert connection.getresponse().read().isdigit()
+        connection.close()
+
+    threads = [threading.Thread(target=hit) for _ in range(THREAD_COUNT)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    after = int(ask(app, "GET", "/hits").content)
+    assert after - before == THREAD_COUNT * REQUEST_COUNT
+
+
+def test_middleware_shows_in_every_response(app):
+    for path, status in [("/hits", 200), ("/nope", 404), ("/fail", 500)]:
+        response = ask(app, "GET", path, Origin="https://a.example")
+        assert response.status == status, path
+        assert response.headers["Access-Control-Allow-Origin"] == "*", path
+        assert response.headers["X-Content-Type-Options"] == "nosniff", path
+        assert response.headers["Server-Timing"].startswith("total;dur="), path
+        assert len(response.headers["X-Request-Id"]) == 32, path
+        assert b"secret" not in response.content, path
+
+
+def test_request_ids_are_distinct_over_workers(app):
+    ids = {ask(app, "GET", "/id").content for _ in range(50)}
+    assert len(ids) == 50
+    assert ask(app, "GET", "/id", X_Request_Id="mine").content == b"mine"
+
+
+def test_preflight(app):
+    response = ask(
+        app,
+        "OPTIONS",
+        "/items/7",
+        Origin="https://a.example",
+        Access_Control_Request_Method="POST",
+    )
+    assert response.status == 204
+    assert "POST" in response.headers["Access-Control-Allow-Methods"]
+
+
+def test_compressed(app):
+    response = ask(app, "GET", "/long", Accept_Encoding="gzip")
+    assert response.headers["Content-Encoding"] == "gzip"
+    assert int(response.headers["Content-Length"]) == len(response.content)
+    plain = ask(app, "GET", "/long")
+    assert gzip.decompress(response.content) == plain.content
+    head = ask(app, "HEAD", "/long", Accept_Encoding="gzip")
+    assert head.headers["Content-Length"] == response.headers["Content-Length"]
+
+
+def test_guard(app):
+    response = ask(app, "GET", "/who")
+    assert response.status == 401
+    assert response.headers["WWW-Authenticate"].startswith("Basic realm=")
+    response = ask(app, "GET", "/who", Authorization="Basic YW5uOnB3")
+    assert response.content == b"ann"
+
+
+def test_inputs(app):
+    kind = {"Content_Type": "application/json"}
+    good = ask(app, "POST", "/items/7", '{"name":"tea","price":2}', **kind)
+    assert json.loads(good.content) == {"name": "tea", "price": 2.0}
+    bad = ask(app, "POST", "/items/7", '{"name":"tea"}', **kind)
+    assert bad.status == 422
+    assert json.loads(bad.content)["name"] == "price"
+    bad = ask(app, "POST", "/items/x", '{"name":"tea","price":2}', **kind)
+    assert bad.status == 400
+    assert json.loads(bad.content)["in"] == "path"
+
+
+def test_health_metrics_and_documents(app):
+    assert ask(app, "GET", "/live").status == 200
+    assert ask(app, "GET", "/ready").status == 200
+    text = ask(app, "GET", "/metrics").content.decode()
+    figures = dict(
+        line.rsplit(" ", 1)
+        for line in text.splitlines()
+        if not line.startswith("#")
+    )
+    assert int(figures["http_requests_in_flight"]) == 1
+    assert int(figures["http_connections_open"]) >= 1
+    total = sum(
+        int(value)
+        for name, value in figures.items()
+        if name.startswith("http_requests_total{")
+    )
+    assert total == int(figures["http_request_duration_seconds_count"])
+    api = json.loads(ask(app, "GET", "/openapi.json").content)
+    assert api["paths"]["/items/{id}"]["post"]["requestBody"]["required"]
+    assert b"<!doctype html>" in ask(app, "GET", "/docs").content
