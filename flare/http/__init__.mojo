@@ -47,6 +47,13 @@ from flare.http.message.stream_waker import StreamWaker
 from flare.http.message.server_sent_event import ServerSentEvent
 from flare.http.server.event_hub import EventHub
 from flare.http.message.accept_encoding import AcceptEncoding
+from flare.http.message.byteranges import ByterangesLayout
+from flare.http.message.conditional import (
+    Precondition,
+    Validators,
+    evaluate_preconditions,
+    range_applies,
+)
 from flare.http.message.content_decoder import (
     ContentCodingError,
     ContentDecoder,
@@ -55,13 +62,24 @@ from flare.http.message.content_decoder import (
 from flare.http.message.cookie import Cookie, parse_cookie_header
 from flare.http.message.cookie_error import CookieError
 from flare.http.message.cookie_jar import CookieJar
+from flare.http.message.csrf_token import has_csrf_token, issue_csrf_token
+from flare.http.message.entity_tag import EntityTag
 from flare.http.message.fields import Fields
 from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.media_type import MediaType, MediaTypeError
 from flare.http.message.method import Method
+from flare.http.message.multipart_error import MultipartError
+from flare.http.message.multipart_event import (
+    MultipartEvent,
+    MultipartLimits,
+    PartHead,
+)
+from flare.http.message.multipart_boundary import multipart_boundary
+from flare.http.message.multipart_parser import MultipartParser
 from flare.http.message.multipart_writer import FilePart, MultipartWriter
 from flare.http.message.owned_request import OwnedRequest
+from flare.http.message.range import ByteRange, RangeSet, RangeVerdict
 from flare.http.message.request import Request
 from flare.http.message.response import (
     Response,
@@ -79,6 +97,8 @@ from flare.http.message.response import (
     unauthorized,
 )
 from flare.http.message.same_site import SameSite
+from flare.http.message.session import Session, SessionConfig
+from flare.http.message.signing_keys import SigningKeyError, SigningKeys
 from flare.http.message.set_cookie import parse_set_cookie_header
 from flare.http.message.status import Status
 from flare.http.message.url import Url
@@ -86,6 +106,12 @@ from flare.http.message.version import Version
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.routing.router import Router
 from flare.http.server.config import ServerConfig
+from flare.http.server.file_server import FileServer, FileServerConfig
+from flare.http.server.form_upload import (
+    FormUpload,
+    UploadError,
+    UploadedPart,
+)
 from flare.http.server.listeners import ListenerMode
 from flare.http.server.handles import ReloadHandle, ShutdownHandle, StatsHandle
 from flare.http.server.server import HttpServer

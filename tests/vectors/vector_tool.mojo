@@ -7,6 +7,8 @@ from tests.vectors.suite_date import run_date
 from tests.vectors.suite_http1 import run_http1
 from tests.vectors.suite_ip import run_ip
 from tests.vectors.suite_json import run_json
+from tests.vectors.suite_multipart import run_multipart
+from tests.vectors.suite_range import run_range
 from tests.vectors.suite_url import run_url
 
 
@@ -21,6 +23,10 @@ def _run(suite: StringSpan, line: StringSpan) raises -> String:
         return run_ip(line)
     if suite == "json":
         return run_json(line)
+    if suite == "multipart":
+        return run_multipart(line)
+    if suite == "range":
+        return run_range(line)
     if suite == "url":
         return run_url(line)
     raise Error("unknown suite: ", suite)

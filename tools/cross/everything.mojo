@@ -58,6 +58,7 @@ from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
 from flare.sys.signal import SIGHUP, SignalBell
 from flare.sys.thread import Task, Thread
 from tools.cross.applications import applications
+from tools.cross.files import files, signed
 from std.os import Process
 from std.subprocess import run
 from flare.tcp import KeepAlive, Shutdown, TcpListener, TcpStream
@@ -345,6 +346,8 @@ def main() raises:
     cookies()
     uploads()
     applications()
+    files()
+    signed()
     event_loop()
     encrypted()
     sockets_of_the_web()

@@ -1,0 +1,204 @@
+"""Signed text: what a client keeps for us and cannot change."""
+
+from flare.bytes.base64url import base64url_decode, base64url_encode
+from flare.bytes.constant_time import equals_in_constant_time
+from flare.bytes.hmac import HmacSha256
+from flare.bytes.sha256 import SHA256_LEN, Sha256Digest
+
+comptime SIGNING_KEY_LEN_MIN = 32
+"""Shortest signing key, in bytes: as long as the code (RFC 2104 section 3)."""
+
+# Length of a code in base64url digits.
+comptime _CODE_LEN = 43
+comptime _DOT: UInt8 = 46
+# A count of seconds has at most so many digits until the year 5138.
+comptime _TIME_DIGITS_MAX = 11
+
+
+struct SigningKeyError(Copyable, Movable, Writable):
+    """A set of keys cannot be used."""
+
+    var index: Int
+    """Which key is wrong; -1 if there is none at all."""
+    var length: Int
+    """Its length in bytes."""
+
+    def __init__(out self, index: Int, length: Int):
+        """Describes a refused key.
+
+        Args:
+            index: Which one; -1 if there is none.
+            length: Its length in bytes.
+        """
+        self.index = index
+        self.length = length
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the message.
+
+        Args:
+            writer: Where to.
+        """
+        if self.index < 0:
+            writer.write("signing keys: there is none; give at least one")
+        else:
+            writer.write("signing key ", self.index, " has ", self.length)
+            writer.write(" bytes, and 32 are the least")
+        writer.write("; make one with `openssl rand -hex 32`")
+
+
+struct SigningKeys(Copyable, Movable):
+    """Secrets that sign, and check what they have signed.
+
+    The first key signs; all of them are tried when a text is read. To replace
+    a key put the new one in front, and drop the old one when the last text
+    that it signed has run out.
+    """
+
+    var _keys: List[List[UInt8]]
+
+    def __init__(out self, *keys: String) raises SigningKeyError:
+        """Takes the secrets.
+
+        Args:
+            keys: From the newest to the oldest, each of at least
+                `SIGNING_KEY_LEN_MIN` bytes.
+
+        Raises:
+            SigningKeyError: If there is none, or one is too short.
+        """
+        self._keys = List[List[UInt8]]()
+        for index in range(len(keys)):
+            var octets = keys[index].as_bytes()
+            if len(octets) < SIGNING_KEY_LEN_MIN:
+                raise SigningKeyError(index, len(octets))
+            var key = List[UInt8](capacity=len(octets))
+            key.extend(octets)
+            self._keys.append(key^)
+        if len(self._keys) == 0:
+            raise SigningKeyError(-1, 0)
+
+    def sign(self, purpose: StringSpan, text: StringSpan, now_s: Int) -> String:
+        """Signs a text; it stays readable for whoever has it.
+
+        Args:
+            purpose: What it is for, such as a cookie's name: a text signed for
+                one purpose is refused for every other.
+            text: Any text.
+            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
+
+        Returns:
+            Text, time and code, with digits that any cookie or URL takes.
+        """
+        var signed = List[UInt8]()
+        base64url_encode(text.as_bytes(), signed)
+        signed.append(_DOT)
+        signed.extend(String(max(now_s, 0)).as_bytes())
+        var code = self._code(0, purpose, signed)
+        signed.append(_DOT)
+        base64url_encode(Span(code), signed)
+        return String(unsafe_from_utf8=signed)
+
+    def verify(
+        self,
+        purpose: StringSpan,
+        signed: Span[UInt8, _],
+        now_s: Int,
+        max_age_s: Int,
+    ) -> Optional[String]:
+        """Reads a signed text, if one of the keys has signed it.
+
+        Args:
+            purpose: As it was signed for.
+            signed: What `sign` gave, as the client sent it.
+            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
+            max_age_s: How long a text is good, in seconds.
+
+        Returns:
+            The text; nothing if it was changed, was signed for something else,
+            or is too old. The client is told no more, so neither are you.
+        """
+        var code_start = len(signed) - _CODE_LEN
+        if code_start < 2 or signed[code_start - 1] != _DOT:
+            return None
+        var code = base64url_decode(signed[code_start:])
+        if not code or len(code.value()) != SHA256_LEN:
+            return None
+        var payload = signed[: code_start - 1]
+        var is_ours = False
+        # All keys are tried, so that the time does not tell which one it was.
+        for index in range(len(self._keys)):
+            var expected = self._code(index, purpose, payload)
+            if equals_in_constant_time(Span(expected), Span(code.value())):
+                is_ours = True
+        if not is_ours:
+            return None
+        return _open(payload, now_s, max_age_s)
+
+    def code(self, purpose: StringSpan, text: Span[UInt8, _]) -> Sha256Digest:
+        """Computes the code of a text with the newest key.
+
+        Args:
+            purpose: What it is for.
+            text: Any octets.
+
+        Returns:
+            The code.
+        """
+        return self._code(0, purpose, text)
+
+    def has_code(
+        self, purpose: StringSpan, text: Span[UInt8, _], code: Span[UInt8, _]
+    ) -> Bool:
+        """Tells whether one of the keys gives a code.
+
+        Args:
+            purpose: As for `code`.
+            text: As for `code`.
+            code: What the client sent.
+
+        Returns:
+            True if so; the time does not depend on the code.
+        """
+        var is_ours = False
+        for index in range(len(self._keys)):
+            var expected = self._code(index, purpose, text)
+            if equals_in_constant_time(Span(expected), code):
+                is_ours = True
+        return is_ours
+
+    def _code(
+        self, index: Int, purpose: StringSpan, text: Span[UInt8, _]
+    ) -> Sha256Digest:
+        var code = HmacSha256(Span(self._keys[index]))
+        # With its length in front no purpose and text read as another pair.
+        code.update(String(purpose.byte_length(), ":").as_bytes())
+        code.update(purpose.as_bytes())
+        code.update(text)
+        return code^.finish()
+
+
+def _open(
+    payload: Span[UInt8, _], now_s: Int, max_age_s: Int
+) -> Optional[String]:
+    """Takes text and time apart; the code was right."""
+    var dot = 0
+    while dot < len(payload) and payload[dot] != _DOT:
+        dot += 1
+    var digits = len(payload) - dot - 1
+    if digits < 1 or digits > _TIME_DIGITS_MAX:
+        return None
+    var signed_s = 0
+    for index in range(dot + 1, len(payload)):
+        if payload[index] < 48 or payload[index] > 57:
+            return None
+        signed_s = signed_s * 10 + Int(payload[index]) - 48
+    if now_s - signed_s > max_age_s:
+        return None
+    var octets = base64url_decode(payload[:dot])
+    if not octets:
+        return None
+    try:
+        return String(from_utf8=octets.value())
+    except:
+        return None

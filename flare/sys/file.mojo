@@ -1,0 +1,280 @@
+"""Files and folders by descriptor."""
+
+from flare.sys.descriptor import Descriptor, write_from
+from flare.sys.errno import EINTR, EINVAL, ENOENT, OsError, last_errno
+from flare.sys.platform import IS_MACOS, by_platform
+from flare.sys.random import fill_random
+from std.ffi import external_call
+from std.os import listdir, remove
+from std.sys import CompilationTarget
+
+comptime _IS_X86 = CompilationTarget.is_x86()
+comptime _AT_FDCWD = by_platform(-100, -2)
+comptime _O_RDONLY = 0
+comptime _O_RDWR = 2
+comptime _O_CREAT = by_platform(0o100, 0x200)
+comptime _O_EXCL = by_platform(0o200, 0x800)
+comptime _O_NONBLOCK = by_platform(0o4000, 0x4)
+comptime _O_CLOEXEC = by_platform(0o2000000, 0x100_0000)
+# The two that differ between the kernels for x86 and for others.
+comptime _O_DIRECTORY = by_platform(0o200000 if _IS_X86 else 0o40000, 0x10_0000)
+comptime _O_NOFOLLOW = by_platform(0o400000 if _IS_X86 else 0o100000, 0x100)
+comptime _O_TMPFILE = 0o20000000 | _O_DIRECTORY
+
+# struct stat, which is no longer than this anywhere.
+comptime _STAT_LEN = 144
+comptime _MODE_OFFSET = by_platform(24 if _IS_X86 else 16, 4)
+comptime _SIZE_OFFSET = by_platform(48, 96)
+comptime _MODIFIED_OFFSET = by_platform(88, 48)
+comptime _KIND_MASK = 0o170000
+comptime _KIND_FOLDER = 0o040000
+comptime _KIND_REGULAR = 0o100000
+
+
+@fieldwise_init
+struct FileStatus(TrivialRegisterPassable):
+    """What the system knows of an open file."""
+
+    var is_regular: Bool
+    """True for a file that holds octets, not a device, a pipe or a folder."""
+    var is_folder: Bool
+    """True for a folder."""
+    var size: Int
+    """Its length in bytes."""
+    var modified_ns: Int
+    """When it was last changed, in nanoseconds since 1970-01-01 00:00:00 UTC.
+    """
+
+
+struct File(Movable):
+    """An open file or folder."""
+
+    var _descriptor: Descriptor
+
+    def __init__(out self, var descriptor: Descriptor):
+        """Takes over a descriptor.
+
+        Args:
+            descriptor: Open.
+        """
+        self._descriptor = descriptor^
+
+    @staticmethod
+    def folder(path: StringSpan) raises OsError -> Self:
+        """Opens a folder.
+
+        Args:
+            path: Its path.
+
+        Returns:
+            The folder.
+
+        Raises:
+            OsError: If it cannot be opened.
+        """
+        return Self(_open_at(_AT_FDCWD, path, _O_RDONLY | _O_DIRECTORY))
+
+    @staticmethod
+    def temporary(folder: StringSpan) raises OsError -> Self:
+        """Makes a file without a name, which is gone when it is closed.
+
+        Args:
+            folder: Where its octets go; its file system must have room.
+
+        Returns:
+            The file, empty, to be written and read.
+
+        Raises:
+            OsError: If none can be made there.
+        """
+        comptime if not IS_MACOS:
+            try:
+                return Self(
+                    _open_at(_AT_FDCWD, folder, _O_RDWR | _O_TMPFILE, 0o600)
+                )
+            except error:
+                # Some file systems have no files without names.
+                if error.number == ENOENT:
+                    raise error^
+        return Self(_open_unlinked(folder))
+
+    def open_beneath(
+        self, path: StringSpan, *, follows_links: Bool
+    ) raises OsError -> Self:
+        """Opens a file or folder below this folder, to be read.
+
+        Never waits: what is no file, as a pipe, is opened all the same, so ask
+        `status`.
+
+        Args:
+            path: Names parted by slashes, without `.` and `..`; empty for
+                this folder.
+            follows_links: True to go where symbolic links lead, even out of
+                this folder; False to refuse them wherever they stand.
+
+        Returns:
+            The file.
+
+        Raises:
+            OsError: If it cannot be opened, or a link is in the way.
+        """
+        var base = self._descriptor.number()
+        if path.byte_length() == 0:
+            return Self(_open_at(Int(base), ".", _O_RDONLY | _O_DIRECTORY))
+        if follows_links:
+            return Self(_open_at(Int(base), path, _O_RDONLY))
+        # Each name by itself: O_NOFOLLOW is about the last one of a path.
+        var octets = path.as_bytes()
+        var holder = Descriptor(owned=-1)
+        var start = 0
+        while True:
+            var end = start
+            while end < len(octets) and octets[end] != 47:
+                end += 1
+            var name = StringSpan(unsafe_from_utf8=octets[start:end])
+            var flags = _O_RDONLY | _O_NOFOLLOW
+            if end < len(octets):
+                flags |= _O_DIRECTORY
+            var from_number = holder.number() if holder.is_open() else base
+            var next = _open_at(Int(from_number), name, flags)
+            swap(holder, next)
+            if end == len(octets):
+                return Self(holder^)
+            start = end + 1
+
+    def status(self) raises OsError -> FileStatus:
+        """Asks what this is.
+
+        Returns:
+            Kind, length and time.
+
+        Raises:
+            OsError: If the system does not say.
+        """
+        var octets = Array[UInt8, _STAT_LEN](fill=0)
+        if external_call["fstat", Int32](
+            self._descriptor.number(), octets.unsafe_ptr()
+        ):
+            raise OsError("fstat", last_errno())
+        var kind = _number[2](octets, _MODE_OFFSET) & _KIND_MASK
+        return FileStatus(
+            kind == _KIND_REGULAR,
+            kind == _KIND_FOLDER,
+            _number[8](octets, _SIZE_OFFSET),
+            _number[8](octets, _MODIFIED_OFFSET) * 1_000_000_000
+            + _number[8](octets, _MODIFIED_OFFSET + 8),
+        )
+
+    def read_at(
+        self, room: MutSpan[UInt8, _], offset: Int
+    ) raises OsError -> Int:
+        """Reads octets from a place; several threads may do so at once.
+
+        Args:
+            room: Where to.
+            offset: Where from, in bytes from the file's start.
+
+        Returns:
+            How many; 0 at the end.
+
+        Raises:
+            OsError: If they cannot be read.
+        """
+        while True:
+            var count = external_call["pread", Int](
+                self._descriptor.number(), room.unsafe_ptr(), len(room), offset
+            )
+            if count >= 0:
+                return count
+            if last_errno() != EINTR:
+                raise OsError("pread", last_errno())
+
+    def append(self, octets: Span[UInt8, _]) raises OsError:
+        """Writes octets behind those written before.
+
+        Args:
+            octets: All of them are written.
+
+        Raises:
+            OsError: If there is no room for them.
+        """
+        var start = 0
+        while start < len(octets):
+            var count = write_from(self._descriptor.number(), octets[start:])
+            if count >= 0:
+                start += count
+            elif count != -EINTR:
+                raise OsError("write", -count)
+
+    def number(self) -> Int32:
+        """Lends the descriptor.
+
+        Returns:
+            Its number, good while this value lives.
+        """
+        return self._descriptor.number()
+
+
+def names_in(path: StringSpan) raises OsError -> List[String]:
+    """Lists a folder.
+
+    Args:
+        path: Its path.
+
+    Returns:
+        The names in it, sorted by octets, without `.` and `..`.
+
+    Raises:
+        OsError: If it cannot be read.
+    """
+    var names: List[String]
+    try:
+        names = listdir(String(path))
+    except:
+        raise OsError("opendir", ENOENT)
+    sort(names)
+    return names^
+
+
+def _open_unlinked(folder: StringSpan) raises OsError -> Descriptor:
+    """Makes a file of a name that nobody guesses, and removes the name."""
+    var random = Array[UInt8, 16](fill=0)
+    fill_random(Span(random))
+    var path = String(folder, "/.flare-")
+    for octet in random:
+        path.write(Int(octet), "-")
+    var flags = _O_RDWR | _O_CREAT | _O_EXCL | _O_NOFOLLOW
+    var descriptor = _open_at(_AT_FDCWD, path, flags, 0o600)
+    try:
+        remove(path)
+    except:
+        raise OsError("unlink", EINVAL)
+    return descriptor^
+
+
+def _open_at(
+    folder: Int, path: StringSpan, flags: Int, mode: Int = 0
+) raises OsError -> Descriptor:
+    # SAFETY: the octets end with NUL and outlive the call.
+    var name = List[UInt8](capacity=path.byte_length() + 1)
+    name.extend(path.as_bytes())
+    name.append(0)
+    while True:
+        var number = external_call["openat", Int32, num_fixed_args=3](
+            Int32(folder),
+            name.unsafe_ptr(),
+            Int32(flags | _O_CLOEXEC | _O_NONBLOCK),
+            Int32(mode),
+        )
+        if number >= 0:
+            return Descriptor(owned=number)
+        if last_errno() != EINTR:
+            raise OsError("openat", last_errno())
+
+
+def _number[length: Int](octets: Array[UInt8, _STAT_LEN], start: Int) -> Int:
+    """Reads a number of the machine's own order, which is little-endian."""
+    var number = 0
+    for index in range(length):
+        number |= Int(octets[start + index]) << (8 * index)
+    return number

@@ -1,0 +1,289 @@
+"""Files of a folder: what is found, what is not, and how much of it is sent."""
+
+from flare.bytes.buffer import Buffer
+from flare.http.message.body_source import Supply
+from flare.http.message.owned_request import OwnedRequest
+from flare.http.message.response import Response
+from flare.http.server.file_server import FileServer, FileServerConfig
+from std.os import mkdir, remove, symlink
+from std.pathlib import Path
+from std.tempfile import TemporaryDirectory
+from std.testing import assert_equal, assert_false, assert_true
+
+
+def _write(folder: String, name: StringSpan, text: StringSpan) raises:
+    Path(String(folder, "/", name)).write_text(text)
+
+
+def _fill(folder: String) raises:
+    mkdir(folder + "/files")
+    mkdir(folder + "/files/sub")
+    mkdir(folder + "/files/empty")
+    _write(folder, "secret.txt", "secret")
+    _write(folder, "files/a.txt", "0123456789")
+    _write(folder, "files/none.bin", "")
+    _write(folder, "files/.env", "secret")
+    _write(folder, "files/sub/index.html", "<p>index")
+    _write(folder, "files/app.js", "plain")
+    _write(folder, "files/app.js.br", "as br")
+    _write(folder, "files/app.js.gz", "as gz")
+    symlink("../secret.txt", folder + "/files/link.txt")
+
+
+def _content(response: Response) raises -> String:
+    if not response.body.is_stream():
+        return response.body.text()
+    var stream = response.body.stream()
+    var out = Buffer()
+    while stream[].fill(out) != Supply.END:
+        pass
+    assert_equal(len(out), stream[].length.value())
+    return String(from_utf8=out.span())
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var rule: StaticString
+    var method: StaticString
+    var path: StaticString
+    var name: StaticString
+    var value: StaticString
+    var status: Int
+    var content: StaticString
+
+
+def _serve(server: FileServer, row: _Row) raises -> Response:
+    var request = OwnedRequest(row.method, row.path)
+    if row.name != "":
+        request.add_header(row.name, row.value)
+    return server.serve(request.view())
+
+
+def test_finds() raises:
+    var rows: List[_Row] = [
+        _Row("file", "GET", "/a.txt", "", "", 200, "0123456789"),
+        _Row("HEAD", "HEAD", "/a.txt", "", "", 200, "0123456789"),
+        _Row("POST", "POST", "/a.txt", "", "", 405, ""),
+        _Row("no octets", "GET", "/none.bin", "", "", 200, ""),
+        _Row("index", "GET", "/sub/", "", "", 200, "<p>index"),
+        _Row("no slash", "GET", "/sub", "", "", 301, ""),
+        _Row("no index", "GET", "/empty/", "", "", 404, "not found"),
+        _Row("root", "GET", "/", "", "", 404, "not found"),
+        _Row("no file", "GET", "/b.txt", "", "", 404, "not found"),
+        _Row("file as folder", "GET", "/a.txt/", "", "", 404, "not found"),
+        _Row("below a file", "GET", "/a.txt/b", "", "", 404, "not found"),
+        _Row("hidden", "GET", "/.env", "", "", 404, "not found"),
+        _Row("out", "GET", "/../secret.txt", "", "", 404, "not found"),
+        _Row("coded", "GET", "/%2e%2e/secret.txt", "", "", 404, "not found"),
+        _Row("link", "GET", "/link.txt", "", "", 404, "not found"),
+        _Row("link above", "GET", "/up/secret.txt", "", "", 404, "not found"),
+        _Row("9110-14.2", "GET", "/a.txt", "Range", "bytes=2-4", 206, "234"),
+        _Row(
+            "9110-14.2 HEAD",
+            "HEAD",
+            "/a.txt",
+            "Range",
+            "bytes=2-4",
+            200,
+            "0123456789",
+        ),
+        _Row(
+            "9110-14.2 units",
+            "GET",
+            "/a.txt",
+            "Range",
+            "x=2-4",
+            200,
+            "0123456789",
+        ),
+        _Row("9110-15.5.17", "GET", "/a.txt", "Range", "bytes=10-", 416, ""),
+        _Row(
+            "9110-15.3.7.2",
+            "GET",
+            "/a.txt",
+            "Range",
+            "bytes=0-1,4-5",
+            206,
+            "012345",
+        ),
+        _Row("9110-14.1.2", "GET", "/none.bin", "Range", "bytes=-5", 200, ""),
+        _Row("9110-13.1.2 any", "GET", "/a.txt", "If-None-Match", "*", 304, ""),
+        _Row("9110-13.1.1 other", "GET", "/a.txt", "If-Match", '"x"', 412, ""),
+        _Row("9110-12.5.3", "GET", "/app.js", "", "", 200, "plain"),
+        _Row(
+            "9110-12.5.3 br",
+            "GET",
+            "/app.js",
+            "Accept-Encoding",
+            "gzip, br",
+            200,
+            "as br",
+        ),
+        _Row(
+            "9110-12.5.3 gzip",
+            "GET",
+            "/app.js",
+            "Accept-Encoding",
+            "gzip",
+            200,
+            "as gz",
+        ),
+        _Row(
+            "9110-12.5.3 q=0",
+            "GET",
+            "/app.js",
+            "Accept-Encoding",
+            "br;q=0",
+            200,
+            "plain",
+        ),
+    ]
+    with TemporaryDirectory() as folder:
+        _fill(folder)
+        var up = folder + "/files/up"
+        symlink("..", up)
+        var server = FileServer(folder + "/files")
+        for row in rows:
+            var response = _serve(server, row)
+            assert_equal(Int(response.status.code), row.status, row.rule)
+            assert_equal(_content(response), row.content, row.rule)
+        # The folder's end does not clean up links to folders.
+        remove(up)
+
+
+def test_fields() raises:
+    with TemporaryDirectory() as folder:
+        _fill(folder)
+        var config = FileServerConfig(
+            prefix="/static", cache_control="max-age=60"
+        )
+        var server = FileServer(folder + "/files", config^)
+        var request = OwnedRequest("GET", "/static/a.txt")
+        var response = server.serve(request.view())
+        assert_equal(response.headers["accept-ranges"], "bytes")
+        assert_equal(response.headers["cache-control"], "max-age=60")
+        assert_equal(
+            response.headers["content-type"], "text/plain; charset=utf-8"
+        )
+        assert_false("vary" in response.headers)
+        var tag = String(response.headers["etag"])
+        var date = String(response.headers["last-modified"])
+        # The validators of one response are the conditions of the next.
+        request.add_header("If-None-Match", tag)
+        var again = server.serve(request.view())
+        assert_equal(Int(again.status.code), 304)
+        assert_equal(again.headers["etag"], tag)
+        var since = OwnedRequest("GET", "/static/a.txt")
+        since.add_header("If-Modified-Since", date)
+        assert_equal(Int(server.serve(since.view()).status.code), 304)
+        var part = OwnedRequest("GET", "/static/a.txt")
+        part.add_header("Range", "bytes=1-1")
+        part.add_header("If-Range", tag)
+        var found = server.serve(part.view())
+        assert_equal(Int(found.status.code), 206)
+        assert_equal(found.headers["content-range"], "bytes 1-1/10")
+        _write(folder, "files/a.txt", "changed since")
+        found = server.serve(part.view())
+        assert_equal(Int(found.status.code), 200)
+        assert_equal(_content(found), "changed since")
+        var coded = OwnedRequest("GET", "/static/app.js")
+        var plain = server.serve(coded.view())
+        assert_equal(plain.headers["vary"], "Accept-Encoding")
+        coded.add_header("Accept-Encoding", "br")
+        var brotli = server.serve(coded.view())
+        assert_equal(brotli.headers["content-encoding"], "br")
+        assert_true(brotli.headers["etag"] != plain.headers["etag"])
+        assert_true(
+            brotli.headers["content-type"].startswith("text/javascript")
+        )
+        var other = OwnedRequest("GET", "/a.txt")
+        assert_equal(Int(server.serve(other.view()).status.code), 404)
+
+
+def test_several_ranges() raises:
+    with TemporaryDirectory() as folder:
+        _fill(folder)
+        var text = String()
+        for number in range(1_000):
+            text.write(number % 10)
+        _write(folder, "files/long.txt", text)
+        var server = FileServer(folder + "/files")
+        var request = OwnedRequest("GET", "/long.txt")
+        request.add_header("Range", "bytes=500-501,0-2,-1")
+        var response = server.serve(request.view())
+        assert_equal(Int(response.status.code), 206)
+        var kind = String(response.headers["content-type"])
+        assert_true(kind.startswith("multipart/byteranges; boundary="))
+        var line = "--" + String(
+            kind.removeprefix("multipart/byteranges; boundary=")
+        )
+        var head = (
+            line
+            + "\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Range: bytes "
+        )
+        assert_equal(
+            _content(response),
+            head
+            + "500-501/1000\r\n\r\n01\r\n"
+            + head
+            + "0-2/1000\r\n\r\n012\r\n"
+            + head
+            + "999-999/1000\r\n\r\n9\r\n"
+            + line
+            + "--\r\n",
+        )
+
+
+def test_links_fallback_and_lists() raises:
+    with TemporaryDirectory() as folder:
+        _fill(folder)
+        _write(folder, "files/<b> & 'c'.txt", "x")
+        var config = FileServerConfig(
+            follows_links=True, serves_hidden=True, lists_folders=True
+        )
+        var server = FileServer(folder + "/files", config^)
+        var link = _Row("", "GET", "/link.txt", "", "", 0, "")
+        assert_equal(_content(_serve(server, link)), "secret")
+        var hidden = _Row("", "GET", "/.env", "", "", 0, "")
+        assert_equal(_content(_serve(server, hidden)), "secret")
+        var list = _content(_serve(server, _Row("", "GET", "/", "", "", 0, "")))
+        assert_true('<a href="./sub/">sub/</a>' in list, list)
+        assert_true("&lt;b&gt; &amp; " in list)
+        assert_false("<b>" in list)
+        var fallback = FileServer(
+            folder + "/files",
+            FileServerConfig(
+                fallback_file="a.txt", index_file="", serves_coded=False
+            ),
+        )
+        var deep = _Row("", "GET", "/some/view", "Accept-Encoding", "br", 0, "")
+        assert_equal(_content(_serve(fallback, deep)), "0123456789")
+        var coded = _Row("", "GET", "/app.js", "Accept-Encoding", "br", 0, "")
+        assert_equal(_content(_serve(fallback, coded)), "plain")
+        var index = _Row("", "GET", "/sub/", "", "", 0, "")
+        assert_equal(_content(_serve(fallback, index)), "0123456789")
+
+
+def test_a_file_that_is_cut_breaks_off() raises:
+    with TemporaryDirectory() as folder:
+        mkdir(folder + "/files")
+        _write(folder, "files/a.txt", String("x") * 200_000)
+        var server = FileServer(folder + "/files")
+        var request = OwnedRequest("GET", "/a.txt")
+        var response = server.serve(request.view())
+        _write(folder, "files/a.txt", "short")
+        var is_broken = False
+        try:
+            _ = _content(response)
+        except error:
+            is_broken = "it was longer" in String(error)
+        assert_true(is_broken)
+
+
+def test_folder_has_to_be_there() raises:
+    var number = 0
+    try:
+        _ = FileServer("/nowhere/at/all")
+    except error:
+        number = error.number
+    assert_equal(number, 2)
