@@ -100,8 +100,11 @@ struct TlsLayer(Movable):
         """Tells whether plaintext may be had without reading the socket.
 
         Returns:
-            True if the last read filled its room.
+            True if the last read filled its room, or came with the notice
+            that nothing follows: the socket may stay silent then.
         """
+        if self.session.is_peer_done():
+            return True
         return len(self._input) > 0 or self.session.held_len() > 0
 
     def send(mut self, mut socket: RawSocket, octets: Span[UInt8, _]) -> Int:
