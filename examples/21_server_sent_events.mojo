@@ -24,6 +24,10 @@ struct Prices(Handler):
     def serve(self, req: Request) raises -> Response:
         if req.method == "GET":
             return self.hub.subscribe(req)
+        if req.method == "DELETE":
+            # Ends all streams, once everybody has what was published.
+            self.hub.close()
+            return no_content()
         self.hub.publish(
             ServerSentEvent(req.text(), name="price", id=String(req.query))
         )
@@ -41,9 +45,11 @@ def main() raises:
         url,
         "?1; curl -sN -H 'Last-Event-ID: 0' ",
         url,
-        " & sleep 0.2; curl -sd 43 ",
+        " & curl -sd 43 ",
         url,
-        "?2; kill -TERM $PPID; wait",
+        "?2; curl -sX DELETE ",
+        url,
+        "; wait; kill -TERM $PPID",
     )
     var client = Process.run("/bin/sh", ["-c", script])
     server.serve(Prices(hub^), num_workers=2)
