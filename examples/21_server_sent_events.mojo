@@ -9,7 +9,6 @@
 #   id: 2
 #   event: price
 #   data: 43
-#
 
 from flare.http import EventHub, Handler, HttpServer, Request, Response
 from flare.http import ServerSentEvent, no_content

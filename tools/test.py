@@ -122,6 +122,9 @@ def expected_output(text: str) -> list[str]:
         if line != "#" and not line.startswith("#   "):
             break
         expected.append(line[4:])
+    # The blank lines at the end of what it prints are not compared either.
+    while expected and not expected[-1]:
+        expected.pop()
     return expected
 
 
@@ -154,9 +157,13 @@ def run_example(binary: Path, wanted: list[str]) -> str:
     return "\n".join([*lines, outcome.stderr])
 
 
-def examples(report: Report) -> None:
+def examples(report: Report, below: str = "examples") -> None:
     """Builds and runs every example and compares what it prints."""
-    sources = sorted((ROOT / "examples").glob("[0-9]*.mojo"))
+    sources = [
+        source
+        for source in sorted((ROOT / "examples").glob("[0-9]*.mojo"))
+        if str(source).startswith(str(ROOT / below))
+    ]
 
     def one(source: Path) -> None:
         binary = BUILD / "examples" / source.stem
@@ -254,6 +261,8 @@ def run_path(report: Report, path: str) -> None:
         report.fail(path, "there is no such file or folder")
     elif path.startswith(("tests/wire", "tests/tools")):
         run_pytest(report, path)
+    elif path.startswith("examples"):
+        examples(report, path)
     else:
         unit.run(report, below=path)
 

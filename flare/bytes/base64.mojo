@@ -45,7 +45,7 @@ def base64_decode(text: Span[UInt8, _]) -> Optional[List[UInt8]]:
         var pad_count = 0
         var group = UInt32(0)
         for place in range(4):
-            var digit = _digit_value(text[start + place])
+            var digit = base64_digit_value(text[start + place])
             if digit < 0:
                 var may_pad = start + 4 == len(text) and place >= 2
                 if not may_pad or text[start + place] != _PAD:
@@ -64,7 +64,15 @@ def base64_decode(text: Span[UInt8, _]) -> Optional[List[UInt8]]:
     return octets^
 
 
-def _digit_value(octet: UInt8) -> Int:
+def base64_digit_value(octet: UInt8) -> Int:
+    """Reads one digit.
+
+    Args:
+        octet: Any octet.
+
+    Returns:
+        0 to 63, or -1 if the octet is no digit; padding is none.
+    """
     if octet >= 65 and octet <= 90:
         return Int(octet) - 65
     if octet >= 97 and octet <= 122:

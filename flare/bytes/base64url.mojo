@@ -1,5 +1,7 @@
 """Base64 for URLs and cookies (RFC 4648 section 5), without padding."""
 
+from flare.bytes.base64 import base64_digit_value
+
 comptime _DIGITS = StaticString(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 )
@@ -54,12 +56,10 @@ def base64url_decode(text: Span[UInt8, _]) -> Optional[List[UInt8]]:
 
 
 def _digit_value(octet: UInt8) -> Int:
-    if octet >= 65 and octet <= 90:
-        return Int(octet) - 65
-    if octet >= 97 and octet <= 122:
-        return Int(octet) - 71
-    if octet >= 48 and octet <= 57:
-        return Int(octet) + 4
+    # The last two digits differ from those of base64, which are none here.
     if octet == 45:
         return 62
-    return 63 if octet == 95 else -1
+    if octet == 95:
+        return 63
+    var value = base64_digit_value(octet)
+    return value if value < 62 else -1

@@ -9,7 +9,6 @@ from flare.sys.zlib import (
     GZIP_WRAPPED,
     InflateStream,
     RAW_DEFLATE,
-    ZLIB_WRAPPED,
 )
 
 comptime OUTPUT_LEN_MAX = 64 * 1024 * 1024
@@ -81,7 +80,7 @@ struct Decoder(Movable):
             if format == Format.BROTLI:
                 self._brotli = BrotliDecoder()
             else:
-                self._inflate = InflateStream(_window_bits(format))
+                self._inflate = InflateStream(format.window_bits())
         except error:
             raise CompressError(
                 CompressErrorKind.UNAVAILABLE, format, 0, -1, String(error)
@@ -284,14 +283,6 @@ def decompress(
     decoder.receive(octets, output)
     decoder.finish()
     return List[UInt8](output.span())
-
-
-def _window_bits(format: Format) -> Int:
-    if format == Format.GZIP:
-        return GZIP_WRAPPED
-    if format == Format.RAW_DEFLATE:
-        return RAW_DEFLATE
-    return ZLIB_WRAPPED
 
 
 def _may_start_zlib(first: UInt8) -> Bool:

@@ -12,11 +12,8 @@ from flare.sys.codec_step import CodecStatus, CodecStep
 from flare.sys.zlib import (
     DeflateStream,
     FINISH,
-    GZIP_WRAPPED,
     NO_FLUSH,
-    RAW_DEFLATE,
     SYNC_FLUSH,
-    ZLIB_WRAPPED,
 )
 
 comptime LEVEL_DEFAULT = -1
@@ -83,7 +80,7 @@ struct Encoder(Movable):
             if format == Format.BROTLI:
                 self._brotli = BrotliEncoder(chosen)
             else:
-                self._deflate = DeflateStream(_window_bits(format), chosen)
+                self._deflate = DeflateStream(format.window_bits(), chosen)
         except error:
             raise CompressError(
                 CompressErrorKind.UNAVAILABLE, format, 0, -1, String(error)
@@ -207,11 +204,3 @@ def _checked_level(format: Format, level: Int) raises CompressError -> Int:
             String("there is no level ", level, "; choose 0 to ", level_max),
         )
     return level
-
-
-def _window_bits(format: Format) -> Int:
-    if format == Format.GZIP:
-        return GZIP_WRAPPED
-    if format == Format.RAW_DEFLATE:
-        return RAW_DEFLATE
-    return ZLIB_WRAPPED

@@ -1,5 +1,7 @@
 """The formats of compressed octets."""
 
+from flare.sys.zlib import GZIP_WRAPPED, RAW_DEFLATE, ZLIB_WRAPPED
+
 
 @fieldwise_init
 struct Format(Equatable, TrivialRegisterPassable, Writable):
@@ -36,6 +38,18 @@ struct Format(Equatable, TrivialRegisterPassable, Writable):
         if self == Self.DEFLATE:
             return "deflate"
         return "brotli"
+
+    def window_bits(self) -> Int:
+        """Gives what zlib knows the format by.
+
+        Returns:
+            A number of `flare/sys/zlib.mojo`; for brotli it means nothing.
+        """
+        if self == Self.GZIP:
+            return GZIP_WRAPPED
+        if self == Self.RAW_DEFLATE:
+            return RAW_DEFLATE
+        return ZLIB_WRAPPED
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the name.

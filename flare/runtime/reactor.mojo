@@ -9,7 +9,7 @@ from flare.runtime.event import Event, Interest
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import DEADLINE_MAX_MS, TimerId, TimerWheel
 from flare.runtime.waker import Waker
-from flare.sys.clock import monotonic_ns
+from flare.sys.clock import monotonic_ms, monotonic_ns
 from flare.sys.errno import EINVAL, OsError
 
 comptime RESERVED_TOKEN = UInt64.MAX
@@ -46,7 +46,7 @@ struct Reactor(Movable):
             OsError: If the process has no more descriptors.
         """
         self._selector = Selector(EVENT_COUNT_MAX)
-        self._now_ms = monotonic_ns() // 1_000_000
+        self._now_ms = monotonic_ms()
         self._wheel = TimerWheel(self._now_ms)
         self._waker = Waker()
         self._events = List[Event](capacity=EVENT_COUNT_MAX)
@@ -158,7 +158,7 @@ struct Reactor(Movable):
         """
         self._events.clear()
         var count = self._selector.wait(self._wait_ms(timeout_ms))
-        self._now_ms = monotonic_ns() // 1_000_000
+        self._now_ms = monotonic_ms()
         for index in range(count):
             var event = self._selector.event(index)
             if event.token == RESERVED_TOKEN:
@@ -192,6 +192,6 @@ struct Reactor(Movable):
         var deadline = self._wheel.next_deadline_ms()
         if not deadline:
             return wait_ms
-        var now_ms = monotonic_ns() // 1_000_000
+        var now_ms = monotonic_ms()
         var until_ms = min(max(deadline.value() - now_ms, 0), _WAIT_MAX_MS)
         return until_ms if wait_ms < 0 else min(until_ms, wait_ms)

@@ -14,7 +14,7 @@ from flare.runtime.upgrade import (
 from flare.runtime.waker import Waker
 from flare.runtime.worker_pool import WorkerPool
 from flare.runtime.worker_process import NEVER_MS, report, signal_process
-from flare.sys.clock import monotonic_ns
+from flare.sys.clock import monotonic_ms
 from flare.sys.poll import POLL_READ, PollEntry, poll_descriptors
 from flare.sys.process import ANY_CHILD, ExitStatus, reap
 from flare.sys.signal import (
@@ -101,7 +101,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
             signals.append(signal)
         var bell = SignalBell(signals)
         self._pool.nursery.masters_own = bell.descriptors()
-        self._pool.now_ms = _now_ms()
+        self._pool.now_ms = monotonic_ms()
         if self._config.requests_max > 0 or self._config.memory_max > 0:
             self._tick_ms = self._pool.now_ms
         if self._manager.watchdog_ms > 0:
@@ -109,7 +109,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         self._pool.fill()
         while not self._pool.is_over():
             self._wait(bell.number())
-            self._pool.now_ms = _now_ms()
+            self._pool.now_ms = monotonic_ms()
             for signal in bell.take():
                 self._on_signal(signal)
             for _ in range(self._waker.drain()):
@@ -137,7 +137,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         entries[1].number = self._pool.nursery.status_number()
         entries[2].number = upgrade_number
         entries[3].number = self._waker.number()
-        var wait_ms = max(0, min(deadline - _now_ms(), _WAIT_MAX_MS))
+        var wait_ms = max(0, min(deadline - monotonic_ms(), _WAIT_MAX_MS))
         _ = poll_descriptors(Span(entries), wait_ms)
 
     def _on_signal(mut self, signal: Int):
@@ -263,10 +263,6 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         if self._pool.now_ms >= self._watchdog_ms:
             self._watchdog_ms = self._pool.now_ms + self._manager.watchdog_ms
             self._manager.tell("WATCHDOG=1")
-
-
-def _now_ms() -> Int:
-    return monotonic_ns() // 1_000_000
 
 
 def _reap_one(id: Int) -> Optional[ExitStatus]:

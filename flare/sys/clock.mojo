@@ -68,6 +68,15 @@ def monotonic_ns() -> Int:
     return _read[_MONOTONIC]()
 
 
+def monotonic_ms() -> Int:
+    """Reads a clock that never goes back.
+
+    Returns:
+        Whole milliseconds since some moment in the past.
+    """
+    return monotonic_ns() // 1_000_000
+
+
 def thread_cpu_ns() -> Int:
     """Reads the CPU time that the calling thread has used.
 

@@ -9,7 +9,7 @@ from flare.net.error import (
 )
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.sys.clock import monotonic_ns
+from flare.sys.clock import monotonic_ms
 from flare.sys.deadline import Deadline
 from flare.sys.errno import ECONNREFUSED, EINTR, OsError
 from flare.sys.poll import POLL_WRITE, PollEntry, poll_descriptors
@@ -117,7 +117,7 @@ struct AddressRace(Movable):
             addresses: What to try, best first; not empty.
             deadline: When to give up.
         """
-        var now_ms = _now_ms()
+        var now_ms = monotonic_ms()
         var left_ms = deadline.left_ms()
         var end_ms = _NEVER_MS if left_ms < 0 else now_ms + left_ms
         self._core = ConnectionRace(len(addresses), now_ms, end_ms)
@@ -156,7 +156,7 @@ struct AddressRace(Movable):
             NetworkError: If the kernel refuses to look.
         """
         while True:
-            var step = self._core.next_step(_now_ms())
+            var step = self._core.next_step(monotonic_ms())
             var winner: Int
             if step.is_start():
                 winner = self._start(step.value)
@@ -178,7 +178,7 @@ struct AddressRace(Movable):
         Returns:
             Milliseconds from now.
         """
-        return max(self._wait_until_ms - _now_ms(), 0)
+        return max(self._wait_until_ms - monotonic_ms(), 0)
 
     def numbers(self) -> List[Int32]:
         """Lends the descriptors of the attempts that are under way.
@@ -241,7 +241,7 @@ struct AddressRace(Movable):
             _says_little(self._failure.value()) and not _says_little(error)
         ):
             self._failure = error^
-        self._core.failed(_now_ms())
+        self._core.failed(monotonic_ms())
 
     def take(deinit self, winner: Int) -> Connected:
         """Gives the winner; the other sockets are closed.
@@ -285,7 +285,3 @@ struct AddressRace(Movable):
 
 def _says_little(error: NetworkError) -> Bool:
     return error.kind == Unreachable or error.kind == AddressNotAvailable
-
-
-def _now_ms() -> Int:
-    return monotonic_ns() // 1_000_000

@@ -21,6 +21,11 @@ def test_reads_expected_output():
     assert runner.expected_output(EXAMPLE) == wanted
 
 
+def test_blank_lines_at_the_end_are_not_expected():
+    text = "# Expected output:\n#   one\n#\n#   two\n#\n\n"
+    assert runner.expected_output(text) == ["one", "", "two"]
+
+
 def test_wants_an_expected_output():
     with pytest.raises(ValueError):
         runner.expected_output("def main():\n    print(1)\n")

@@ -2,6 +2,7 @@
 
 import socket
 import ssl
+import subprocess
 from pathlib import Path
 
 from conftest import Client, Server
@@ -15,6 +16,16 @@ def trusting(certs: Path, **versions: str) -> ssl.SSLContext:
     for name, version in versions.items():
         setattr(context, name, ssl.TLSVersion[version])
     return context
+
+
+def asked_to_renegotiate(port: int) -> subprocess.CompletedProcess:
+    """What openssl says when it asks a server of TLS 1.2 for a new handshake."""
+    return subprocess.run(
+        ["openssl", "s_client", "-tls1_2", "-connect", f"127.0.0.1:{port}"],
+        input=b"R\n",
+        capture_output=True,
+        timeout=TIMEOUT_S,
+    )
 
 
 class HttpsClient(Client):

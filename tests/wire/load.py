@@ -121,3 +121,14 @@ def run_for(loads: list, seconds: float, act=None) -> None:
         time.sleep(0.02)
     for load in loads:
         load.stop()
+
+
+def answers_at_once(clients: list, milliseconds: int) -> float:
+    """Asks all for a slow answer at once; gives the seconds until all have it."""
+    path = f"/slow/{milliseconds}"
+    began = time.monotonic()
+    for client in clients:
+        client.send(f"GET {path} HTTP/1.1\r\nHost: test\r\n\r\n".encode())
+    for client in clients:
+        assert client.response().body == f"slept {milliseconds} ".encode()
+    return time.monotonic() - began

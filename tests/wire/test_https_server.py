@@ -9,7 +9,13 @@ from pathlib import Path
 
 import httpx
 import pytest
-from https_client import TIMEOUT_S, HttpsClient, Sealer, trusting
+from https_client import (
+    TIMEOUT_S,
+    HttpsClient,
+    Sealer,
+    asked_to_renegotiate,
+    trusting,
+)
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 CLOSING = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -61,15 +67,7 @@ def test_s_client(probe_tls, arguments, is_served):
 
 
 def test_renegotiation_is_refused(probe_tls):
-    result = subprocess.run(
-        [
-            "openssl", "s_client", "-tls1_2", "-connect",
-            f"127.0.0.1:{probe_tls.port}",
-        ],
-        input=b"R\n",
-        capture_output=True,
-        timeout=TIMEOUT_S,
-    )
+    result = asked_to_renegotiate(probe_tls.port)
     assert b"no renegotiation" in result.stderr, result.stderr
 
 

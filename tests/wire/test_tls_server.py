@@ -6,6 +6,7 @@ import ssl
 import subprocess
 
 import pytest
+from https_client import asked_to_renegotiate
 
 TIMEOUT_S = 10
 
@@ -139,15 +140,7 @@ def test_s_client(echo, arguments, line):
 
 def test_renegotiation_is_refused(echo):
     server = echo()
-    result = subprocess.run(
-        [
-            "openssl", "s_client", "-tls1_2", "-connect",
-            f"127.0.0.1:{server.port}",
-        ],
-        input=b"R\n",
-        capture_output=True,
-        timeout=TIMEOUT_S,
-    )
+    result = asked_to_renegotiate(server.port)
     assert b"no renegotiation" in result.stderr, result.stderr
     assert not said(server).startswith("ok - resumed=True")
 

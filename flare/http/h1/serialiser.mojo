@@ -187,29 +187,6 @@ def _append_stream_framing(
         out.append_literal["\r\n"]()
 
 
-def append_chunk(mut out: Buffer, piece: Span[UInt8, _]):
-    """Appends a piece of content as a chunk (RFC 9112 section 7.1).
-
-    Args:
-        out: Where to.
-        piece: The content; nothing is appended if it is empty, since an empty
-            chunk is the last one.
-    """
-    if len(piece) == 0:
-        return
-    var digits = 1
-    while digits < 16 and len(piece) >> (4 * digits) > 0:
-        digits += 1
-    for index in reversed(range(digits)):
-        var digit = UInt8((len(piece) >> (4 * index)) & 15)
-        out.append_octet(
-            digit + (UInt8(ord("0")) if digit < 10 else UInt8(ord("a") - 10))
-        )
-    out.append_literal["\r\n"]()
-    out.append(piece)
-    out.append_literal["\r\n"]()
-
-
 @always_inline
 def sends_content(response: Response, framing: ResponseFraming) -> Bool:
     """Tells whether content follows the head (RFC 9112 section 6.3).

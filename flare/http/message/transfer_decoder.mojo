@@ -1,6 +1,7 @@
 """Content-Transfer-Encoding, which mail had and old forms still have."""
 
 from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.base64 import base64_digit_value
 from flare.bytes.buffer import Buffer
 from flare.bytes.hex import hex_digit_value
 
@@ -104,7 +105,7 @@ struct TransferDecoder(Copyable, Movable):
             self._is_padded = True
             self._group <<= 6
         else:
-            var digit = _digit_value(octet)
+            var digit = base64_digit_value(octet)
             if digit < 0 or self._is_padded:
                 return False
             self._group = self._group << 6 | UInt32(digit)
@@ -163,15 +164,3 @@ struct TransferDecoder(Copyable, Movable):
     def _flush_spaces(mut self, mut output: Buffer):
         output.append(Span(self._spaces))
         self._spaces.clear()
-
-
-def _digit_value(octet: UInt8) -> Int:
-    if octet >= 65 and octet <= 90:
-        return Int(octet) - 65
-    if octet >= 97 and octet <= 122:
-        return Int(octet) - 71
-    if octet >= 48 and octet <= 57:
-        return Int(octet) + 4
-    if octet == 43:
-        return 62
-    return 63 if octet == 47 else -1

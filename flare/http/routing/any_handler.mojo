@@ -1,5 +1,6 @@
 """A handler of any type behind one type, so that routes can be kept in a list."""
 
+from flare.http.message.erased import Erased, destroy, erase
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.routing.app import StateFunction, StateHandler
@@ -10,47 +11,37 @@ from flare.http.routing.handler import (
     QuietHandlerFunction,
 )
 from flare.http.routing.operation import Operation
-from std.memory import Allocation, Layout, OpaquePointer, alloc, dealloc
 
-comptime _Erased = OpaquePointer[MutUntrackedOrigin]
-comptime _Serve = def[o: ImmOrigin](_Erased, Request[o]) raises thin -> Response
-comptime _Limit = def[o: ImmOrigin](_Erased, Request[o]) thin -> Int
-comptime _Describe = def(_Erased, mut Operation) thin -> None
-comptime _Blocks = def[o: ImmOrigin](_Erased, Request[o]) thin -> Bool
+comptime _Serve = def[o: ImmOrigin](Erased, Request[o]) raises thin -> Response
+comptime _Limit = def[o: ImmOrigin](Erased, Request[o]) thin -> Int
+comptime _Describe = def(Erased, mut Operation) thin -> None
+comptime _Blocks = def[o: ImmOrigin](Erased, Request[o]) thin -> Bool
 
 
 def _serve[
     H: Handler, o: ImmOrigin
-](handler: _Erased, req: Request[o]) raises -> Response:
+](handler: Erased, req: Request[o]) raises -> Response:
     # SAFETY: `AnyHandler` made the pointer from an H of its own.
     return handler.unsafe_bitcast[H]()[].serve(req)
 
 
 def _max_body_size[
     H: Handler, o: ImmOrigin
-](handler: _Erased, req: Request[o]) -> Int:
+](handler: Erased, req: Request[o]) -> Int:
     # SAFETY: `AnyHandler` made the pointer from an H of its own.
     return handler.unsafe_bitcast[H]()[].max_body_size(req)
 
 
 def _may_block[
     H: Handler, o: ImmOrigin
-](handler: _Erased, req: Request[o]) -> Bool:
+](handler: Erased, req: Request[o]) -> Bool:
     # SAFETY: `AnyHandler` made the pointer from an H of its own.
     return handler.unsafe_bitcast[H]()[].may_block(req)
 
 
-def _describe[H: Handler](handler: _Erased, mut operation: Operation):
+def _describe[H: Handler](handler: Erased, mut operation: Operation):
     # SAFETY: `AnyHandler` made the pointer from an H of its own.
     handler.unsafe_bitcast[H]()[].describe(operation)
-
-
-def _drop[H: Handler](handler: _Erased):
-    # SAFETY: `AnyHandler` made the pointer with this very layout, and calls
-    # this once.
-    var owned = handler.unsafe_bitcast[H]()
-    owned.unsafe_deinit_pointee()
-    dealloc(Allocation(unsafe_owned_ptr=owned, layout=Layout[H](count=1)))
 
 
 @fieldwise_init
@@ -66,12 +57,12 @@ struct AnyHandler(Handler):
 
     # SAFETY: `_handler` points to memory that this value owns; the functions
     # beside it were made for the type that it holds.
-    var _handler: _Erased
+    var _handler: Erased
     var _call: _Serve
     var _limit: _Limit
     var _blocks: _Blocks
     var _tell: _Describe
-    var _release: def(_Erased) thin -> None
+    var _release: def(Erased) thin -> None
 
     @implicit
     def __init__[H: Handler](out self, var handler: H):
@@ -83,15 +74,12 @@ struct AnyHandler(Handler):
         Args:
             handler: The handler.
         """
-        # SAFETY: released by `_drop[H]`.
-        var owned = alloc(Layout[H](count=1)).unsafe_leak()
-        owned.unsafe_write(handler^)
-        self._handler = owned.unsafe_bitcast[NoneType]()
+        self._handler = erase(handler^)
         self._call = _serve[H, ...]
         self._limit = _max_body_size[H, ...]
         self._blocks = _may_block[H, ...]
         self._tell = _describe[H]
-        self._release = _drop[H]
+        self._release = destroy[H]
 
     @implicit
     def __init__(out self, function: HandlerFunction):

@@ -1,7 +1,7 @@
 """Sending content that a source makes, as fast as the client takes it."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.h1.serialiser import append_chunk
+from flare.http.h1.chunk_writer import LAST_CHUNK, append_chunk
 from flare.http.message.body_source import Supply
 from flare.http.message.body_stream import BodyStream
 from flare.http.server.connection import (
@@ -239,4 +239,4 @@ def _fill(mut tail: Tail, mut state: WorkerState) -> Bool:
 def _finish(mut tail: Tail):
     tail.stream = None
     if tail.is_chunked:
-        tail.octets.append_literal["0\r\n\r\n"]()
+        tail.octets.append_literal[LAST_CHUNK]()

@@ -1,8 +1,8 @@
 from flare.bytes.buffer import Buffer
+from flare.http.h1.chunk_writer import append_chunk
 from flare.http.h1.serialiser import (
     DateLine,
     ResponseFraming,
-    append_chunk,
     ends_with_close,
     is_chunked,
     write_response_head,
