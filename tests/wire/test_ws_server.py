@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import struct
 import threading
 import time
@@ -9,13 +10,9 @@ import time
 import pytest
 from conftest import Client, read_all, shown, wait_until
 from https_client import trusting
+from raw_ws import UPGRADE, frame, memory, raw
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect as open_socket
-
-UPGRADE = (
-    b"GET %s HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n%s\r\n"
-)
 
 
 @pytest.fixture(scope="module")
@@ -31,27 +28,6 @@ def echo():
 def dial(server, query: str = "", **options):
     options.setdefault("max_size", None)
     return open_socket(f"ws://127.0.0.1:{server.port}/ws?{query}", **options)
-
-
-def raw(server, query: bytes = b"", fields: bytes = b"") -> Client:
-    client = Client(server)
-    client.send(UPGRADE % (b"/ws?" + query, fields))
-    response = client.response()
-    assert response.status == 101, response.status
-    return client
-
-
-def frame(first: int, payload: bytes, key: bytes | None = b"mask") -> bytes:
-    length, flag = len(payload), 0 if key is None else 0x80
-    if length < 126:
-        head = bytes([first, flag | length])
-    elif length < 65536:
-        head = bytes([first, flag | 126]) + struct.pack("!H", length)
-    else:
-        head = bytes([first, flag | 127]) + struct.pack("!Q", length)
-    if key is None:
-        return head + payload
-    return head + key + bytes(octet ^ key[index % 4] for index, octet in enumerate(payload))
 
 
 @pytest.mark.parametrize("compression", [None, "deflate"])
@@ -123,6 +99,19 @@ def test_close_and_failure(echo):
     with dial(echo) as ws:
         ws.close(3001, "enough")
     assert wait_until(lambda: "closed 3001 enough" in echo.stderr())
+
+
+def test_what_stands_before_the_end_of_the_stream_is_heard(start):
+    """A client may say goodbye and hang up at once."""
+    server = start("ws_server")
+    goodbye = frame(0x81, b"last words") + frame(0x88, struct.pack("!H", 3001))
+    for number in range(1, 51):
+        with raw(server) as client:
+            client.send(goodbye)
+            client.sock.shutdown(socket.SHUT_WR)
+            assert b"last words" in client.buffer + read_all(client.sock)
+        assert wait_until(lambda: len(server.stderr().splitlines()) == number)
+    assert server.stderr() == "closed 3001 \n" * 50
 
 
 def test_refusals(echo, start):
@@ -198,14 +187,6 @@ def test_deflate_bomb_is_refused(start):
         data = read_all(client.sock)
     assert data[0] == 0x88 and struct.unpack("!H", data[2:4])[0] == 1009
     assert memory(server) - before < 10_000
-
-
-def memory(server) -> int:
-    """Resident memory in KiB."""
-    for line in open(f"/proc/{server.process.pid}/status"):
-        if line.startswith("VmRSS"):
-            return int(line.split()[1])
-    raise AssertionError("no VmRSS")
 
 
 def test_ping_flood_takes_no_memory(echo):
