@@ -29,11 +29,3 @@ def frame(first: int, payload: bytes, key: bytes | None = b"mask") -> bytes:
     if key is None:
         return head + payload
     return head + key + bytes(octet ^ key[index % 4] for index, octet in enumerate(payload))
-
-
-def memory(server) -> int:
-    """Resident memory in KiB."""
-    for line in open(f"/proc/{server.process.pid}/status"):
-        if line.startswith("VmRSS"):
-            return int(line.split()[1])
-    raise AssertionError("no VmRSS")
