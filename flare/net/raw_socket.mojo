@@ -5,6 +5,7 @@ from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
 from flare.sys.descriptor import Descriptor, duplicate_from
 from flare.sys.errno import EINPROGRESS, EMFILE, OsError
+from flare.sys.send_file import send_file
 from flare.sys.sock_addr import AF_INET, AF_INET6, SockAddr
 from flare.sys.socket import (
     SHUT_WRITE,
@@ -335,6 +336,31 @@ struct RawSocket(Movable):
             How many were taken, or a negative errno.
         """
         return send(self._descriptor.number(), octets)
+
+    def send_ahead(mut self, octets: Span[UInt8, _]) -> Int:
+        """Writes octets that a part of a file follows at once.
+
+        Args:
+            octets: What to send.
+
+        Returns:
+            How many were taken, or a negative errno.
+        """
+        return send[more_follows=True](self._descriptor.number(), octets)
+
+    def send_file(mut self, file: Int32, offset: Int, length: Int) -> Int:
+        """Writes octets of a file, as they lie there.
+
+        Args:
+            file: The file's descriptor.
+            offset: Where they begin, in bytes from the file's start.
+            length: How many they are; more than 0.
+
+        Returns:
+            How many were taken, 0 at the end of the file, or a negative
+            errno; see `flare/sys/send_file.mojo`.
+        """
+        return send_file(self._descriptor.number(), file, offset, length)
 
     def send_two(
         mut self, first: Span[UInt8, _], second: Span[UInt8, _]
