@@ -31,6 +31,8 @@ comptime EINVAL = 22
 """Invalid argument."""
 comptime ENOSYS = by_platform(38, 78)
 """The system does not have the call."""
+comptime ENODATA = by_platform(61, 96)
+"""There are no octets, or less than there should be."""
 comptime ENOTSUP = by_platform(95, 45)
 """Not possible with a file or socket of this kind."""
 comptime ENFILE = 23

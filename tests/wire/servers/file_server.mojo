@@ -17,10 +17,29 @@ from flare.http import (
     Response,
     Router,
     ServerConfig,
+    UploadedPart,
     ok,
 )
 from std.sys import argv
 from tls_options import TlsOptions
+
+
+def _adler32(part: UploadedPart) raises -> Int:
+    """The checksum of RFC 1950 section 8.2, over content read by pieces."""
+    var room = List[UInt8](length=1 << 16, fill=0)
+    var low = 1
+    var high = 0
+    var offset = 0
+    while True:
+        var count = part.read_at(Span(room), offset)
+        if count == 0:
+            return (high << 16) | low
+        for octet in Span(room)[:count]:
+            low += Int(octet)
+            high += low
+        low %= 65_521
+        high %= 65_521
+        offset += count
 
 
 @fieldwise_init
@@ -50,7 +69,8 @@ struct Upload(Handler):
         for index in range(len(form.parts)):
             ref part = form.parts[index]
             var place = "file" if part.is_in_file() else "memory"
-            text.write(part.head.name, " ", len(part), " ", place, "\n")
+            text.write(part.head.name, " ", len(part), " ", place)
+            text.write(" ", _adler32(part), "\n")
         return ok(text^)
 
 
