@@ -8,14 +8,13 @@ from flare.net.error import (
     NetworkErrorKind,
 )
 from flare.net.ip import IpAddr
-from flare.net.raw_socket import RawSocket, from_kernel, to_kernel
+from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
 from flare.sys.errno import EAGAIN, EBADF, ECONNRESET, EINVAL, EPIPE
 from flare.sys.file import File
 from flare.sys.signal import ignore_sigpipe
-from flare.sys.sock_addr import SockAddr
 from flare.sys.socket_option import SocketOption
 from std.pathlib import Path
 from std.tempfile import TemporaryDirectory
@@ -50,22 +49,6 @@ struct _Pair(Movable):
         assert_equal(accepted.error_number, 0)
         assert_true(accepted.peer == self.client.local_addr())
         self.server = accepted^.take_socket()
-
-
-def test_raw_socket_addresses_survive_the_kernel_layout() raises:
-    for text in [
-        "0.0.0.0:0",
-        "127.0.0.1:8080",
-        "255.255.255.255:65535",
-        "[::]:0",
-        "[::1]:443",
-        "[2001:db8::ff00:42:8329]:80",
-        "[::ffff:1.2.3.4]:1",
-    ]:
-        var address = SocketAddr.parse(text)
-        assert_true(from_kernel(to_kernel(address)) == address, text)
-    # No IP family: nothing to show, and no crash.
-    assert_true(from_kernel(SockAddr()) == SocketAddr.any(0))
 
 
 def test_raw_socket_v4_round_trip() raises:
