@@ -22,14 +22,17 @@ comptime PHASE_BODY: UInt8 = 2
 """A request's content is awaited."""
 comptime PHASE_WRITE: UInt8 = 3
 """The client is not ready to take what is to be sent."""
-comptime PHASE_LINGER: UInt8 = 4
-"""All is sent and the own direction ended; the client may still read."""
-comptime PHASE_HANDLER: UInt8 = 5
+comptime PHASE_HANDLER: UInt8 = 4
 """A handler on another thread has the request."""
-comptime PHASE_HANDSHAKE: UInt8 = 6
+comptime PHASE_HANDSHAKE: UInt8 = 5
 """The TLS handshake is under way."""
-comptime PHASE_SOURCE: UInt8 = 7
+comptime PHASE_SOURCE: UInt8 = 6
 """The source of a response's content has nothing yet."""
+comptime PHASE_LINGER: UInt8 = 7
+"""All is sent and the own direction ended; the client may still read. From
+here on, what comes is no request."""
+comptime PHASE_PROXY: UInt8 = 8
+"""A proxy is to announce its client."""
 
 comptime NEVER_MS = Int.MAX
 """A time that never comes."""
