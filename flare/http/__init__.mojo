@@ -42,6 +42,7 @@ from flare.http.client.shortcuts import (
 from flare.http.h1.limits import HeadLimits
 
 from flare.http.message.body import Body
+from flare.http.message.body_reader import BodyError, BodyReader
 from flare.http.message.body_source import BodySource, Conversation, Supply
 from flare.http.message.stream_waker import StreamWaker
 from flare.http.message.server_sent_event import ServerSentEvent
@@ -105,6 +106,7 @@ from flare.http.message.url import Url
 from flare.http.message.version import Version
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.routing.router import Router
+from flare.http.routing.streamed import Streamed
 from flare.http.server.config import ServerConfig
 from flare.http.server.file_server import FileServer, FileServerConfig
 from flare.http.server.form_upload import (

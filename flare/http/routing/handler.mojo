@@ -77,6 +77,26 @@ trait Handler(Deinitable, Movable):
         else:
             return True
 
+    def streams_body(self, req: Request) -> Bool:
+        """Tells whether the handler reads content while it arrives.
+
+        Asked once a request whose content has not arrived whole with its head.
+        If so, the handler is called at once on a thread of its own, and reads
+        with `Request.body_reader`; `body` is empty then. `Streamed` makes such
+        a handler.
+
+        Args:
+            req: The request, still without content and path parameters.
+
+        Returns:
+            False, unless the handler knows better. A `Middleware` asks its
+            inner handler.
+        """
+        comptime if conforms_to(Self, HoldsHandler):
+            return self.inner().streams_body(req)
+        else:
+            return False
+
     def describe(self, mut operation: Operation):
         """Says what the handler takes and gives, for documents.
 

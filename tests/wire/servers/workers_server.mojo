@@ -15,6 +15,7 @@ from flare.http import (
     Router,
     ServerConfig,
     StatsHandle,
+    Streamed,
     ok,
     ok_json,
 )
@@ -29,6 +30,7 @@ from flare.sys.signal import process_id, send_signal
 from std.sys import argv, stderr
 from std.time import sleep
 from tests.wire.servers.tls_options import TlsOptions
+from tests.wire.servers.uploads import upload
 
 
 def root(req: Request) -> Response:
@@ -197,6 +199,10 @@ struct Options(Movable):
             self.server.handler_timeout_ms = value
         elif name == "write_timeout_ms":
             self.server.write_timeout_ms = value
+        elif name == "body_timeout_ms":
+            self.server.body_timeout_ms = value
+        elif name == "min_body_rate":
+            self.server.min_body_rate = value
         elif name == "linger_timeout_ms":
             self.server.linger_timeout_ms = value
         elif name == "shutdown_timeout_ms":
@@ -249,6 +255,8 @@ def main() raises:
     router.get("/fail", failing)
     router.get("/crash/:signal", crash)
     router.get("/size/:size", sized)
+    router.post("/upload", Streamed(upload))
+    router.post("/upload/large", Streamed(upload), max_body_size=1 << 34)
     var port = UInt16(Int(String(argv()[1])))
     var server = options.tls.bind(port, options.server.copy())
     router.get("/stats", Stats(server.stats_handle(), options.workers))
