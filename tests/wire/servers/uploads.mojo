@@ -23,8 +23,9 @@ def upload(req: Request) raises -> Response:
     var limit = _number(req, "read", 1 << 60)
     var body = req.body_reader()
     var taken = Taken(0, 0)
+    var pause_ms = _number(req, "pause", 0)
     try:
-        _take(body, taken, limit, _number(req, "pause", 0))
+        _take(body, taken, limit, pause_ms)
     except error:
         print("upload failed:", error.status, error, file=stderr)
         raise error^
