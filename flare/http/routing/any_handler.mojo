@@ -13,7 +13,7 @@ from flare.http.routing.handler import (
 from flare.http.routing.operation import Operation
 
 comptime _Serve = def[o: ImmOrigin](Erased, Request[o]) raises thin -> Response
-comptime _Limit = def[o: ImmOrigin](Erased, Request[o]) thin -> Int
+comptime _Number = def[o: ImmOrigin](Erased, Request[o]) thin -> Int
 comptime _Describe = def(Erased, mut Operation) thin -> None
 comptime _Claim = def[o: ImmOrigin](Erased, Request[o]) thin -> Bool
 
@@ -37,6 +37,13 @@ def _may_block[
 ](handler: Erased, req: Request[o]) -> Bool:
     # SAFETY: `AnyHandler` made the pointer from an H of its own.
     return handler.unsafe_bitcast[H]()[].may_block(req)
+
+
+def _timeout_ms[
+    H: Handler, o: ImmOrigin
+](handler: Erased, req: Request[o]) -> Int:
+    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+    return handler.unsafe_bitcast[H]()[].timeout_ms(req)
 
 
 def _streams_body[
@@ -66,7 +73,8 @@ struct AnyHandler(Handler):
     # beside it were made for the type that it holds.
     var _handler: Erased
     var _call: _Serve
-    var _limit: _Limit
+    var _limit: _Number
+    var _timeout: _Number
     var _blocks: _Claim
     var _streams: _Claim
     var _tell: _Describe
@@ -85,6 +93,7 @@ struct AnyHandler(Handler):
         self._handler = erase(handler^)
         self._call = _serve[H, ...]
         self._limit = _max_body_size[H, ...]
+        self._timeout = _timeout_ms[H, ...]
         self._blocks = _may_block[H, ...]
         self._streams = _streams_body[H, ...]
         self._tell = _describe[H]
@@ -171,6 +180,17 @@ struct AnyHandler(Handler):
             Its answer.
         """
         return self._streams(self._handler, req)
+
+    def timeout_ms(self, req: Request) -> Int:
+        """Asks the handler how long it may take.
+
+        Args:
+            req: The request.
+
+        Returns:
+            Its answer.
+        """
+        return self._timeout(self._handler, req)
 
     def describe(self, mut operation: Operation):
         """Lets the handler say what it takes and gives.

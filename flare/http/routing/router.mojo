@@ -10,7 +10,11 @@ from flare.http.message.response import (
 from flare.http.routing.allow import answer_without_route
 from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.capturing import capture
-from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
+from flare.http.routing.handler import (
+    DEFAULT_BODY_LIMIT,
+    DEFAULT_TIMEOUT_MS,
+    Handler,
+)
 from flare.http.routing.operation import Operation
 from flare.http.routing.pattern import RouteError
 from flare.http.routing.route_table import RouteTable
@@ -378,3 +382,19 @@ struct Router(Handler):
             return self._table.routes[found.route].handler.streams_body(req)
         var falls_back = found.allowed == 0 and Bool(self._fallback)
         return falls_back and self._fallback.value().streams_body(req)
+
+    def timeout_ms(self, req: Request) -> Int:
+        """Asks the request's route how long it may take.
+
+        Args:
+            req: The request.
+
+        Returns:
+            Its answer, or `DEFAULT_TIMEOUT_MS`.
+        """
+        var found = self._table.find(req)
+        if found.route >= 0:
+            return self._table.routes[found.route].handler.timeout_ms(req)
+        if found.allowed == 0 and self._fallback:
+            return self._fallback.value().timeout_ms(req)
+        return DEFAULT_TIMEOUT_MS

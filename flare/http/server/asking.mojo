@@ -1,7 +1,11 @@
 """What a worker asks a handler about a request before it is answered."""
 
 from flare.http.h1.exchange import Exchange
-from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
+from flare.http.routing.handler import (
+    DEFAULT_BODY_LIMIT,
+    DEFAULT_TIMEOUT_MS,
+    Handler,
+)
 from flare.http.server.connection import Connection
 from flare.http.server.worker_state import WorkerState
 
@@ -100,3 +104,37 @@ def streams_body[
             connection.peer, state.params_pointer(), tls=connection.tls_peer
         )
     )
+
+
+def handler_timeout_ms[
+    H: Handler
+](
+    exchange: Exchange,
+    connection: Connection,
+    mut state: WorkerState,
+    handler: H,
+) -> Int:
+    """Asks the handler how long it may take for a request.
+
+    Parameters:
+        H: The handler's type.
+
+    Args:
+        exchange: Has the request.
+        connection: Where it came from.
+        state: The worker's state.
+        handler: May choose a time.
+
+    Returns:
+        Milliseconds, at least 1.
+    """
+    state.params[].clear()
+    # SAFETY: as in `body_limit`.
+    var timeout_ms = handler.timeout_ms(
+        exchange.request[ImmUntrackedOrigin](
+            connection.peer, state.params_pointer(), tls=connection.tls_peer
+        )
+    )
+    if timeout_ms == DEFAULT_TIMEOUT_MS:
+        return state.config.handler_timeout_ms
+    return max(timeout_ms, 1)

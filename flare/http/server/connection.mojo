@@ -141,11 +141,17 @@ struct StreamedContent(Movable):
     """True if the client waits for 100 (Continue)."""
     var is_paused: Bool
     """True if nothing is received until the handler rings."""
+    var handler_timeout_ms: Int
+    """How long each of the handler's turns may take."""
     var client_ms: Int
     """How long the client was waited for, but for the current wait."""
 
     def __init__(
-        out self, var intake: ContentIntake, pipe: BodyPipe, owes_continue: Bool
+        out self,
+        var intake: ContentIntake,
+        pipe: BodyPipe,
+        owes_continue: Bool,
+        handler_timeout_ms: Int,
     ):
         """Makes content of which nothing was handed on.
 
@@ -153,11 +159,13 @@ struct StreamedContent(Movable):
             intake: Takes off the framing.
             pipe: Where the content goes.
             owes_continue: True if the client waits for 100 (Continue).
+            handler_timeout_ms: How long each of the handler's turns may take.
         """
         self.intake = intake^
         self.pipe = pipe.copy()
         self.owes_continue = owes_continue
         self.is_paused = owes_continue
+        self.handler_timeout_ms = handler_timeout_ms
         self.client_ms = 0
 
 

@@ -6,6 +6,7 @@ from flare.http.message.method import Method
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
 from flare.http.server.answering import busy, conclude
+from flare.http.server.asking import handler_timeout_ms
 from flare.http.server.connection import (
     Connection,
     PHASE_HANDLER,
@@ -67,6 +68,10 @@ def hand_over[
     except error:
         log_server_error(String("handler threads: ", error))
     if is_admitted:
+        var timeout_ms = handler_timeout_ms(box[], connection, state, handler[])
+        connection.begin_phase(PHASE_HANDLER, state.now_ms, timeout_ms)
+        if pipe:
+            start_content(connection, box[], pipe.value(), timeout_ms)
         return _submit(connection, token, box^, pipe^, pool, state)
     if not box[].is_in_body():
         return unpark(connection, box^, busy(), state, handler[])
@@ -86,14 +91,9 @@ def _submit(
     mut state: WorkerState,
 ) -> Fate:
     """Parks a connection while a handler has its request."""
-    if pipe:
-        start_content(connection, box[], pipe.value())
     var flag = ArcPointer(CancelFlag())
     if connection.peer_has_ended:
         flag[].set()
-    connection.begin_phase(
-        PHASE_HANDLER, state.now_ms, state.config.handler_timeout_ms
-    )
     var job = Job(token, box^, connection.peer, flag)
     if connection.tls:
         job.tls = connection.tls.value()[].peer

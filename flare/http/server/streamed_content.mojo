@@ -5,7 +5,7 @@ content into a window (`BodyPipe`). A full window is not read into, so the
 client's own window closes. Time counts for the side that is waited for:
 
     client's turn   `body_timeout_ms` and what `min_body_rate` adds, in all
-    handler's turn  `handler_timeout_ms` each time: before the first read of
+    handler's turn  `handler_timeout_ms`, or its `Timeout`, each time: before the first read of
                     content that the client keeps until it is asked for, while
                     the window is full, and from the end of the content on
 """
@@ -60,7 +60,10 @@ def owes_continue(exchange: Exchange) -> Bool:
 
 
 def start_content(
-    mut connection: Connection, mut exchange: Exchange, pipe: BodyPipe
+    mut connection: Connection,
+    mut exchange: Exchange,
+    pipe: BodyPipe,
+    handler_timeout_ms: Int,
 ):
     """Begins to take content while a handler reads it.
 
@@ -68,10 +71,13 @@ def start_content(
         connection: Is about to be parked.
         exchange: Has a request whose content is arriving; then only its head.
         pipe: Where the content goes.
+        handler_timeout_ms: How long each of the handler's turns may take.
     """
     var owes = owes_continue(exchange)
     connection.content = OwnedPointer(
-        StreamedContent(exchange.detach_content(), pipe, owes)
+        StreamedContent(
+            exchange.detach_content(), pipe, owes, handler_timeout_ms
+        )
     )
 
 
@@ -177,7 +183,7 @@ def _share_time(
         if connection.phase == PHASE_BODY:
             content.client_ms += state.now_ms - connection.phase_start_ms
         connection.begin_phase(
-            PHASE_HANDLER, state.now_ms, config.handler_timeout_ms
+            PHASE_HANDLER, state.now_ms, content.handler_timeout_ms
         )
         return
     connection.begin_phase(PHASE_BODY, state.now_ms, 0)

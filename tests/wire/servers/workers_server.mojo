@@ -7,6 +7,7 @@ Further arguments are those of `tls_options`.
 """
 
 from flare.http import (
+    FnHandler,
     Handler,
     HttpServer,
     ListenerMode,
@@ -16,6 +17,7 @@ from flare.http import (
     ServerConfig,
     StatsHandle,
     Streamed,
+    Timeout,
     ok,
     ok_json,
 )
@@ -250,6 +252,7 @@ def main() raises:
     router.get("/fast", root, may_block=False)
     router.get("/busy/:ms", busy)
     router.get("/patient", patient)
+    router.get("/timed", Timeout(FnHandler(patient), timeout_ms=200))
     router.get("/spinning", spinning)
     router.all("/whole/:name", whole)
     router.get("/fail", failing)
