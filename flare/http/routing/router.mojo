@@ -15,7 +15,6 @@ from flare.http.routing.operation import Operation
 from flare.http.routing.pattern import (
     RouteError,
     check_prefix,
-    conflict_error,
     mounted_pattern,
     param_names,
 )
@@ -70,8 +69,6 @@ struct Router(Handler):
             RouteError: If the method is not registered, the pattern is
                 malformed, or another pattern matches the same paths.
         """
-        if method == Method.OTHER:
-            raise RouteError(String("'", pattern, "': unregistered method"))
         self._add(method.number, pattern, handler^, max_body_size, may_block)
 
     def get(
@@ -311,12 +308,9 @@ struct Router(Handler):
         max_body_size: Int,
         may_block: Bool,
     ) raises RouteError:
+        # The tree counts routes as this list does.
+        _ = self._tree.add(method, pattern)
         var names = param_names(pattern)
-        var standing = self._tree.add(method, pattern, len(self._routes))
-        if standing:
-            raise conflict_error(
-                pattern, self._routes[standing.value()].pattern
-            )
         self._routes.append(
             Route(method, pattern, names^, handler^, max_body_size, may_block)
         )
