@@ -95,7 +95,9 @@ def programs():
     folders = ["flare", "examples/small_curl"]
     # The examples' own run has built it just now.
     own = BUILD / "examples" / source.stem
-    newest = max(path.stat().st_mtime for path in [source, *mojo_sources(*folders)])
+    newest = max(
+        path.stat().st_mtime for path in [source, *mojo_sources(*folders)]
+    )
     if not own.exists() or own.stat().st_mtime < newest:
         own = built_program(source, *folders)
     return [["curl", "-q", "-sS"], [str(own)]]

@@ -56,10 +56,17 @@ def s_server(certs):
         key = shown.removesuffix("_chain")
         process = subprocess.Popen(
             [
-                "openssl", "s_server", "-accept", f"127.0.0.1:{port}", "-www",
-                "-cert", str(certs / f"{shown}.pem"),
-                "-cert_chain", str(certs / f"{shown}.pem"),
-                "-key", str(certs / f"{key}.key"),
+                "openssl",
+                "s_server",
+                "-accept",
+                f"127.0.0.1:{port}",
+                "-www",
+                "-cert",
+                str(certs / f"{shown}.pem"),
+                "-cert_chain",
+                str(certs / f"{shown}.pem"),
+                "-key",
+                str(certs / f"{key}.key"),
                 *[str(argument) for argument in arguments],
             ],
             stdout=subprocess.DEVNULL,
@@ -115,35 +122,43 @@ def test_revoked(client, s_server, certs):
         (["-tls1_2"], "good_chain", "ok TLSv1.2 ECDHE-ECDSA-AES"),
         (["-tls1_2"], "rsa", "ok TLSv1.2 ECDHE-RSA-AES"),
         (
-            ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], "good_chain",
+            ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"],
+            "good_chain",
             "ProtocolVersionRefused: ",
         ),
         (
-            ["-tls1", "-cipher", "ALL:@SECLEVEL=0"], "good_chain",
+            ["-tls1", "-cipher", "ALL:@SECLEVEL=0"],
+            "good_chain",
             "ProtocolVersionRefused: ",
         ),
         # Without encryption, without authentication, without forward secrecy,
         # without AEAD. (Export suites are not in OpenSSL any more: see
         # tests/tls/test_failure.mojo.)
         (
-            ["-tls1_2", "-cipher", "eNULL:@SECLEVEL=0"], "good_chain",
+            ["-tls1_2", "-cipher", "eNULL:@SECLEVEL=0"],
+            "good_chain",
             "NoSharedCipher: ",
         ),
         (
-            ["-tls1_2", "-cipher", "aNULL:@SECLEVEL=0"], "good_chain",
+            ["-tls1_2", "-cipher", "aNULL:@SECLEVEL=0"],
+            "good_chain",
             "NoSharedCipher: ",
         ),
         (
-            ["-tls1_2", "-cipher", "AES128-GCM-SHA256"], "rsa",
+            ["-tls1_2", "-cipher", "AES128-GCM-SHA256"],
+            "rsa",
             "NoSharedCipher: ",
         ),
         (
-            ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256"], "good_chain",
+            ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256"],
+            "good_chain",
             "NoSharedCipher: ",
         ),
     ],
 )
-def test_versions_and_suites(client, s_server, certs, arguments, shown, outcome):
+def test_versions_and_suites(
+    client, s_server, certs, arguments, shown, outcome
+):
     port = s_server(*arguments, shown=shown)
     lines = client("localhost", port, at="127.0.0.1", ca=certs / "root.pem")
     assert lines[0].startswith(outcome), lines
@@ -184,13 +199,18 @@ def test_resumption(client, s_server, certs, version):
 )
 def test_client_certificates(client, s_server, certs, version, shown, outcome):
     port = s_server(
-        version, "-Verify", "2", "-CAfile", certs / "root.pem",
+        version,
+        "-Verify",
+        "2",
+        "-CAfile",
+        certs / "root.pem",
         "-verify_return_error",
     )
     options = {"ca": certs / "root.pem", "at": "127.0.0.1"}
     if shown:
         options |= {
-            "cert": certs / f"{shown}.pem", "key": certs / f"{shown}.key"
+            "cert": certs / f"{shown}.pem",
+            "key": certs / f"{shown}.key",
         }
     lines = client("localhost", port, **options)
     assert lines[0].startswith(outcome), lines

@@ -109,7 +109,9 @@ def test_limits_and_rules(client, server, status, kind, form):
     before = descriptor_count(server.process.pid)
     client.send(head(len(form), kind) + form)
     assert client.response().status == status
-    assert wait_until(lambda: descriptor_count(server.process.pid) <= before + 1)
+    assert wait_until(
+        lambda: descriptor_count(server.process.pid) <= before + 1
+    )
 
 
 def test_a_body_that_is_longer_than_the_server_takes(client):
@@ -127,8 +129,12 @@ def test_an_upload_that_is_broken_off(server, temporary, sent):
         with Client(server) as leaver:
             form = part(b"a", BIG) + part(b"b", BIG) + END
             leaver.send(head(len(form)) + form[:sent])
-            assert wait_until(lambda: descriptor_count(server.process.pid) > before)
-        assert wait_until(lambda: descriptor_count(server.process.pid) == before)
+            assert wait_until(
+                lambda: descriptor_count(server.process.pid) > before
+            )
+        assert wait_until(
+            lambda: descriptor_count(server.process.pid) == before
+        )
         assert os.listdir(temporary) == []
 
 
