@@ -4,7 +4,8 @@ Rounds are alternated over the servers, which run on one CPU, the load on
 another. CPU time is that of the server's threads, from /proc in nanoseconds.
 Every octet that comes back is compared; a server that fails gets no row.
 
-Run: .venv/bin/python bench/ws/ws.py [--rounds 5] [--milliseconds 1500] [NAME...]
+Run: .venv/bin/python bench/ws/ws.py [--built] [--rounds 5] [--milliseconds 1500]
+[NAME...]; it takes 3 minutes, and before that as long as the builds take.
 """
 
 import argparse
@@ -37,7 +38,12 @@ WORKLOADS = {
     "echo 64 KiB": ("echo", 64, 65536, 1),
     "to 1,000 subscribers, 125 B": ("room", 1000, 125, 1),
 }
-SERVERS = ("flare", "gorilla", "fastwebsockets", "tungstenite")
+PROGRAMS = {
+    "flare": FOLDER / "flare",
+    "gorilla": FOLDER / "gorilla",
+    "fastwebsockets": FOLDER / "rust" / "target" / "release" / "fastwebsockets",
+    "tungstenite": FOLDER / "rust" / "target" / "release" / "tungstenite",
+}
 # Its room would take more than its own example shows.
 ECHO_ONLY = ("fastwebsockets",)
 
@@ -47,28 +53,21 @@ def run(command: list, **options) -> None:
     subprocess.run([str(part) for part in command], check=True, **options)
 
 
-def build(names: list[str]) -> dict[str, Path]:
-    """Builds the load and the servers; what cannot be built is left out."""
+def build(names: list[str]) -> None:
+    """Builds the load and the servers whose compilers are here."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     run(["cc", "-O2", "-Wall", "-o", FOLDER / "load", HERE / "load.c"])
-    programs = {}
     if "flare" in names:
-        programs["flare"] = FOLDER / "flare"
         source = HERE / "flare_ws.mojo"
-        run([MOJO, "build", "-I", ROOT, source, "-o", FOLDER / "flare"],
+        run([MOJO, "build", "-I", ROOT, source, "-o", PROGRAMS["flare"]],
             env=environment())
     if "gorilla" in names and shutil.which("go"):
-        programs["gorilla"] = FOLDER / "gorilla"
-        run(["go", "build", "-o", FOLDER / "gorilla", "."], cwd=HERE / "go_gorilla",
-            env={**os.environ, "GOTOOLCHAIN": "local"})
-    rust = [name for name in ("fastwebsockets", "tungstenite") if name in names]
-    if rust and shutil.which("cargo"):
+        run(["go", "build", "-o", PROGRAMS["gorilla"], "."],
+            cwd=HERE / "go_gorilla", env={**os.environ, "GOTOOLCHAIN": "local"})
+    if {"fastwebsockets", "tungstenite"} & set(names) and shutil.which("cargo"):
         # Built from a copy, so that no Cargo.lock is left beside the sources.
-        copy = FOLDER / "rust"
-        shutil.copytree(HERE / "rust", copy, dirs_exist_ok=True)
-        run(["cargo", "build", "--release", "--quiet"], cwd=copy)
-        programs |= {name: copy / "target" / "release" / name for name in rust}
-    return programs
+        shutil.copytree(HERE / "rust", FOLDER / "rust", dirs_exist_ok=True)
+        run(["cargo", "build", "--release", "--quiet"], cwd=FOLDER / "rust")
 
 
 class Server:
@@ -161,14 +160,19 @@ def show(title: str, rounds: dict) -> None:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("names", nargs="*", metavar="NAME", help="of " + ", ".join(SERVERS))
+    options.add_argument("names", nargs="*", metavar="NAME", help="of " + ", ".join(PROGRAMS))
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--milliseconds", type=int, default=1500, help="of a round")
     options.add_argument("--workload", default="", help="only those with this in their name")
+    options.add_argument("--built", action="store_true", help="use what was built before")
     options = options.parse_args()
     limit = min(DESCRIPTOR_COUNT, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    programs = build(options.names or list(SERVERS))
+    names = options.names or list(PROGRAMS)
+    if not options.built:
+        build(names)
+    # A server is left out if its compiler is not here.
+    programs = {name: PROGRAMS[name] for name in names if PROGRAMS[name].exists()}
     began = time.strftime("%Y%m%d-%H%M%S")
     found = {}
     for title, workload in WORKLOADS.items():

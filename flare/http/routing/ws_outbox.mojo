@@ -86,9 +86,8 @@ struct WsOutbox(Movable):
         """
         if self.is_closed:
             raise Error("the WebSocket connection is closed")
-        if not self.is_awake and self.waker:
-            self.is_awake = True
-            self.waker.value().wake()
+        if not self.is_awake:
+            self._wake()
         var waiting_len = (
             len(self.core.output) - self._passed_len + self._frames_len
         )
@@ -97,6 +96,8 @@ struct WsOutbox(Movable):
         if self._cuts:
             self.is_cut = True
             self.is_closed = True
+            # A worker that waits for the client to read looks here only now.
+            self._wake()
         raise Error(
             "the WebSocket client is behind: ",
             waiting_len,
@@ -104,6 +105,11 @@ struct WsOutbox(Movable):
             self._waiting_len_max,
             " may (max_queue_size)",
         )
+
+    def _wake(mut self):
+        self.is_awake = True
+        if self.waker:
+            self.waker.value().wake()
 
     def write(
         mut self, opcode: Opcode, payload: Span[UInt8, _], code: Int
@@ -196,11 +202,12 @@ struct WsOutbox(Movable):
         self._passed_len = 0
         self.is_awake = False
 
-    def end(mut self):
+    def close(mut self):
         """Gives memory back; nothing is sent or received any more."""
         self.is_closed = True
         self.waker = None
         self._frames = []
+        self._frames_len = 0
         self.core.release()
 
 
@@ -250,6 +257,17 @@ def send_shared(box: ArcPointer[WsOutbox], frame: ArcPointer[Buffer]) raises:
     except error:
         box[].monitor.unlock()
         raise error^
+    box[].monitor.unlock()
+
+
+def end(box: ArcPointer[WsOutbox]):
+    """Ends a connection for all who might still send to it.
+
+    Args:
+        box: The connection's.
+    """
+    box[].monitor.lock()
+    box[].close()
     box[].monitor.unlock()
 
 

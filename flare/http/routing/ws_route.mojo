@@ -6,7 +6,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN, forbidden
 from flare.http.routing.handler import Handler
 from flare.http.routing.ws_handler import WsConfig, WsHandler
-from flare.http.routing.ws_outbox import WsOutbox
+from flare.http.routing.ws_outbox import WsOutbox, end
 from flare.http.routing.ws_sender import WsSender
 from flare.http.routing.ws_session import WsSession
 from flare.ws.core.connection import WsConnection
@@ -104,7 +104,12 @@ struct WsRoute[H: WsHandler](Handler):
                 config.cuts_slow_clients,
             )
         )
-        self._handler[].on_open(req, WsSender(box.copy()))
+        try:
+            self._handler[].on_open(req, WsSender(box.copy()))
+        except error:
+            # The sender may have been kept.
+            end(box)
+            raise error^
         var response = Response(
             101,
             Body.conversing(WsSession(self._handler, box^, self._config)),

@@ -4,7 +4,7 @@ from flare.bytes.buffer import Buffer
 from flare.http.message.body_source import Conversation, Supply
 from flare.http.message.stream_waker import StreamWaker
 from flare.http.routing.ws_handler import WsConfig, WsHandler, WsIncoming
-from flare.http.routing.ws_outbox import WsOutbox, advance, send
+from flare.http.routing.ws_outbox import WsOutbox, advance, end, send
 from flare.http.routing.ws_sender import WsSender
 from flare.sys.clock import coarse_monotonic_ms
 from flare.ws.core.close_code import CloseCode
@@ -62,9 +62,7 @@ struct WsSession[H: WsHandler](Conversation):
     def __deinit__(deinit self):
         """Tells the handler of the end."""
         var sender = WsSender(self._box.copy())
-        self._box[].monitor.lock()
-        self._box[].end()
-        self._box[].monitor.unlock()
+        end(self._box)
         self._handler[].on_close(self._close_code, self._close_reason, sender)
 
     def begin(mut self, var waker: StreamWaker):
