@@ -199,8 +199,8 @@ def test_others_are_heard_between() raises:
         scene.hear(said(Opcode.TEXT, "x")),
         "\\x81\\x06before\\x82\\x01x\\x81\\x011",
     )
-    sender.send_text("afte")
-    assert_equal(scene.fill(), "\\x81\\x05afte")
+    sender.send_text("after")
+    assert_equal(scene.fill(), "\\x81\\x05after")
     assert_equal(scene.fill(), "")
 
 
