@@ -191,6 +191,7 @@ def main() -> None:
         "found": found,
     }
     path = ROOT / "bench" / "results" / f"ws-{began}.json"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(result, indent=1))
     print("\nall rounds:", path.relative_to(ROOT))
 
