@@ -3,7 +3,6 @@
 from flare.http.client.client_request import ClientRequest
 from flare.http.client.client_response import ClientResponse
 from flare.http.client.request_body import RequestBody
-from flare.http.extract.checked import Checked
 from flare.http.extract.content import Form, Json
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.parameter import (
@@ -25,7 +24,6 @@ from flare.http.message.body import Body
 from flare.http.message.cookie import Cookie
 from flare.http.message.response import Response, ok, ok_json
 from flare.http.routing.app import App
-from flare.http.routing.input import InputError
 from flare.http.routing.router import Router
 from flare.http.routing.state import State
 from flare.net.socket_addr import SocketAddr
@@ -131,34 +129,6 @@ struct _LogIn(Endpoint):
 
 
 @fieldwise_init
-struct _Range(Checked):
-    """Content with a rule of its own."""
-
-    var least: Int
-    var most: Int
-
-    def check(self) raises InputError:
-        if self.least > self.most:
-            raise InputError.of_content("most", "must not be below 'least'")
-
-
-@fieldwise_init
-struct _JsonSpan(Endpoint):
-    var range: Json[_Range]
-
-    def serve(self) raises -> Response:
-        return ok(String(self.range.value.most - self.range.value.least))
-
-
-@fieldwise_init
-struct _FormSpan(Endpoint):
-    var range: Form[_Range]
-
-    def serve(self) raises -> Response:
-        return ok(String(self.range.value.most - self.range.value.least))
-
-
-@fieldwise_init
 struct _Broken(Endpoint):
     var other: PathInt["nope"]
 
@@ -172,8 +142,6 @@ def _client() raises -> TestClient:
     router.get("/fields", Extracted[_Fields]())
     router.post("/items", Extracted[_Add]())
     router.post("/login", Extracted[_LogIn]())
-    router.post("/span/json", Extracted[_JsonSpan]())
-    router.post("/span/form", Extracted[_FormSpan]())
     router.get("/broken/:id", Extracted[_Broken]())
     var client = TestClient(App(state=_Hits(0), handler=router^))
     client.peer = SocketAddr.parse("1.2.3.4:5")
@@ -336,22 +304,6 @@ def test_form_content() raises:
     )
     assert_equal(client.post("/login", '{"user":"a"}').status.code, 415)
     assert_equal(client.post("/login", _form("a&" * 1_001)).status.code, 400)
-
-
-def test_content_is_checked() raises:
-    var client = _client()
-    var good = client.post("/span/json", '{"least":1,"most":3}')
-    assert_equal(good.text(), "2")
-    good = client.post("/span/form", _form("least=1&most=3"))
-    assert_equal(good.text(), "2")
-    comptime WRONG = "422 body most must not be below 'least'"
-    var bad = client.post("/span/json", '{"least":3,"most":1}')
-    assert_equal(_problem(bad), WRONG)
-    bad = client.post("/span/form", _form("least=3&most=1"))
-    assert_equal(_problem(bad), WRONG)
-    # What cannot be read is not checked.
-    bad = client.post("/span/json", '{"least":3}')
-    assert_equal(_problem(bad), "422 body most found nothing, expected a value")
 
 
 def test_errors_of_ours_are_not_told() raises:
