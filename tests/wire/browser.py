@@ -63,7 +63,10 @@ class Page:
     """A tab of the browser."""
 
     def __init__(self, socket_url: str) -> None:
-        self._socket = connect(socket_url, proxy=None, max_size=None)
+        self._held = contextlib.ExitStack()
+        self._socket = self._held.enter_context(
+            connect(socket_url, proxy=None, max_size=None)
+        )
         self._next_id = 0
 
     def evaluate(self, script: str, timeout_s: float = CALL_TIMEOUT_S):
@@ -99,7 +102,7 @@ class Page:
     def close(self) -> None:
         """Closes the tab, as its user would."""
         self._call("Page.close", CALL_TIMEOUT_S)
-        self._socket.close()
+        self._held.close()
 
     def _call(self, method: str, timeout_s: float, **parameters) -> dict:
         self._next_id += 1

@@ -101,10 +101,10 @@ def await_tail(mut connection: Connection, mut state: WorkerState) -> Fate:
         return Fate.WAITS
     ref tail = connection.tail.value()[]
     if tail.waits_for_source and is_taken(connection):
-        if connection.peer_has_ended:
-            return Fate.CLOSES
         if connection.has_unread and tail.stream.value()[].listens():
             return Fate.GIVES_WAY
+        if connection.peer_has_ended:
+            return Fate.CLOSES
         connection.phase = PHASE_SOURCE
         connection.deadline_ms = state.now_ms + max(
             1, tail.stream.value()[].patience_ms()
