@@ -18,6 +18,7 @@ from flare.http import (
     ok,
     ok_json,
 )
+from flare.net import IpNetwork
 from flare.runtime import (
     ChildProcess,
     Prefork,
@@ -37,6 +38,10 @@ def root(req: Request) -> Response:
 
 def process(req: Request) -> Response:
     return ok(String(process_id()))
+
+
+def peer(req: Request) raises -> Response:
+    return ok(String(req.peer))
 
 
 def slow(req: Request) raises -> Response:
@@ -179,6 +184,9 @@ struct Options(Movable):
             return
         if self.tls.take(name, text):
             return
+        if name == "proxy_protocol":
+            self.server.proxy_protocol.append(IpNetwork.parse(text))
+            return
         var value = Int(text)
         if name == "workers":
             self.workers = value
@@ -240,6 +248,7 @@ def main() raises:
     var router = Router()
     router.get("/", root)
     router.get("/pid", process)
+    router.get("/peer", peer)
     router.get("/slow/:ms", slow)
     router.get("/fast", root, may_block=False)
     router.get("/busy/:ms", busy)
