@@ -286,8 +286,11 @@ struct HandlerPool(Movable):
                     )
                 )
             except error:
-                # Those that run already would wait for ever.
+                # Those that run already would wait for ever; the next call
+                # starts over.
                 _close(self._queue)
+                self._threads.clear()
+                self._queue = ArcPointer(_Queue())
                 raise error^
             self._queue[].monitor.lock()
             self._queue[].thread_count += 1
