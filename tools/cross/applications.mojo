@@ -21,6 +21,8 @@ from flare.http import (
     Measured,
     Metrics,
     MetricsEndpoint,
+    Multipart,
+    MultipartReader,
     OptCookieStr,
     OptHeaderStr,
     OptQueryInt,
@@ -35,8 +37,11 @@ from flare.http import (
     Router,
     SecurityHeaders,
     State,
+    Streamed,
+    Timeout,
     Timing,
     TrustedProxies,
+    UploadedPart,
     add_api_docs,
     ok,
     ok_json,
@@ -108,6 +113,51 @@ struct Submit(Endpoint):
         return ok_json(self.item.value)
 
 
+struct Photo(Movable):
+    """A form with a file."""
+
+    var title: String
+    """Some text."""
+    var image: UploadedPart
+    """A file."""
+
+
+@fieldwise_init
+struct Upload(Endpoint):
+    """Reaches forms with files."""
+
+    var photo: Multipart[Photo]
+    """From the content."""
+
+    def serve(self) raises -> Response:
+        """Answers with the title.
+
+        Returns:
+            The title.
+
+        Raises:
+            Error: Never.
+        """
+        return ok(self.photo.value.title)
+
+
+def parts(req: Request) raises -> Response:
+    """Reaches forms that are read while they arrive.
+
+    Args:
+        req: The request.
+
+    Returns:
+        The first part.
+
+    Raises:
+        Error: If there is none.
+    """
+    var form = MultipartReader(req)
+    var room = List[UInt8](length=99, fill=0)
+    return ok(String(form.next_part().value().name, form.read(Span(room))))
+
+
 def who(req: Request) raises -> Response:
     """Reaches what guards and ids tell.
 
@@ -150,6 +200,8 @@ def applications() raises:
     router.get("/count", count)
     router.put("/items/:id", Extracted[Change]())
     router.post("/items", Extracted[Submit]())
+    router.post("/photos", Extracted[Upload]())
+    router.post("/parts", Timeout(Streamed(parts), timeout_ms=9))
     router.get("/who", BasicGuard(FnHandler(who), KnownUsers("a", "b")))
     router.get("/token", BearerGuard(FnHandler(who), KnownToken("t", "c")))
     router.get("/live", Health())

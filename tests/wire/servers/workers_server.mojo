@@ -7,6 +7,7 @@ Further arguments are those of `tls_options`.
 """
 
 from flare.http import (
+    Extracted,
     FnHandler,
     Handler,
     HttpServer,
@@ -33,7 +34,7 @@ from flare.sys.signal import process_id, send_signal
 from std.sys import argv, stderr
 from std.time import sleep
 from tests.wire.servers.tls_options import TlsOptions
-from tests.wire.servers.uploads import upload
+from tests.wire.servers.uploads import Submit, form, parts, upload
 
 
 def root(req: Request) -> Response:
@@ -269,6 +270,9 @@ def main() raises:
     router.get("/size/:size", sized)
     router.post("/upload", Streamed(upload))
     router.post("/upload/large", Streamed(upload), max_body_size=1 << 34)
+    router.post("/form", Streamed(form), max_body_size=1 << 34)
+    router.post("/parts", Streamed(parts), max_body_size=1 << 34)
+    router.post("/photo", Extracted[Submit](), max_body_size=1 << 24)
     var port = UInt16(Int(String(argv()[1])))
     var server = options.tls.bind(port, options.server.copy())
     router.get("/stats", Stats(server.stats_handle(), options.workers))
