@@ -17,7 +17,7 @@ comptime LimitFunction = def[o: ImmOrigin](Request[o]) thin -> Int
 comptime BlocksFunction = def[o: ImmOrigin](Request[o]) thin -> Bool
 """What `Handler.may_block` is as a plain function."""
 
-comptime DescribeFunction = def(mut Operation) thin -> None
+comptime DescribeFunction = def(var Operation) thin -> Operation
 """What `Handler.describe` is as a plain function."""
 
 
@@ -79,7 +79,7 @@ struct ComptimeRoute(Copyable, Movable):
         self.answer = function
         self.limit = _default_limit
         self.blocks = _always_blocks
-        self.describe = _say_nothing
+        self.describe = _as_it_is
 
     @staticmethod
     def of[
@@ -131,8 +131,8 @@ def _always_blocks(req: Request) -> Bool:
     return True
 
 
-def _say_nothing(mut operation: Operation):
-    pass
+def _as_it_is(var operation: Operation) -> Operation:
+    return operation^
 
 
 def _answer[
@@ -149,5 +149,6 @@ def _blocks[H: Handler, HANDLER: H, o: ImmOrigin](req: Request[o]) -> Bool:
     return materialize[HANDLER]().may_block(req)
 
 
-def _describe[H: Handler, HANDLER: H](mut operation: Operation):
+def _describe[H: Handler, HANDLER: H](var operation: Operation) -> Operation:
     materialize[HANDLER]().describe(operation)
+    return operation^
