@@ -152,7 +152,7 @@ def add_guarded(mut router: Router) raises:
     router.get(
         "/token", BearerGuard(FnHandler(who), KnownToken("t0k", "robot"))
     )
-    router.get("/few", RateLimit(FnHandler(who), rate=0.001, burst=3))
+    router.get("/few", RateLimit(FnHandler(tell_id), rate=0.001, burst=3))
     router.get(
         "/whence",
         TrustedProxies(
@@ -163,7 +163,7 @@ def add_guarded(mut router: Router) raises:
     )
     router.get(
         "/logged",
-        AccessLog(FnHandler(who), LogFormat.JSON, sink=StandardError()),
+        AccessLog(FnHandler(tell_id), LogFormat.JSON, sink=StandardError()),
     )
 
 
