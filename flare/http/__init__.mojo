@@ -186,7 +186,9 @@ from flare.http.middleware.trusted_proxies import (
 from flare.http.openapi.api_docs import add_api_docs
 from flare.http.openapi.document import ApiInfo, openapi_document
 from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.app import App, StateFunction
+from flare.http.routing.app import App, StateFunction, StateHandler
+from flare.http.routing.comptime_route import ComptimeRoute
+from flare.http.routing.comptime_router import ComptimeRouter
 from flare.http.routing.handler import Middleware
 from flare.http.routing.input import Input, InputError
 from flare.http.routing.operation import Operation

@@ -1,6 +1,6 @@
 """The HTTP server that programs use."""
 
-from flare.http.routing.fixed_handler import FixedHandler
+from flare.http.routing.fixed_handler import FixedHandler, can_be_fixed
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.server.config import ServerConfig
 from flare.http.server.figures import Figures
@@ -240,7 +240,7 @@ struct HttpServer(Movable):
         `FnHandler` or `ComptimeRouter`, are direct; any other is made once.
 
         Parameters:
-            H: The handler's type.
+            H: The handler's type: `Copyable`, or a `Middleware` around such.
             HANDLER: Answers requests.
             CONFIG: Limits and times, in place of those given to `bind`.
 
@@ -252,6 +252,7 @@ struct HttpServer(Movable):
             Error: As `serve` does, or if `CONFIG` wants to inherit listeners
                 and `bind` was not told so.
         """
+        comptime assert can_be_fixed[H](), "HANDLER must be Copyable"
         comptime PROBLEM = CONFIG.problem()
         comptime assert PROBLEM.byte_length() == 0, PROBLEM
         comptime INHERITS = CONFIG.inherits_listeners

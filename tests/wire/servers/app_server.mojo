@@ -4,22 +4,37 @@ Arguments: port, workers.
 """
 
 from flare.http import (
+    AccessLog,
     App,
     BasicGuard,
+    BearerGuard,
     Compress,
+    CookieStr,
     Cors,
     Endpoint,
     Extracted,
     FnHandler,
+    Form,
+    ForwardedField,
+    HeaderStr,
     Health,
     HttpServer,
     Json,
+    KnownToken,
     KnownUsers,
+    LogFormat,
     Measured,
     MetricPair,
     Metrics,
     MetricsEndpoint,
+    OptQueryInt,
     PathInt,
+    PathStr,
+    Peer,
+    QueryBool,
+    QueryParam,
+    QueryStr,
+    RateLimit,
     Readiness,
     Recover,
     Request,
@@ -27,16 +42,19 @@ from flare.http import (
     Response,
     Router,
     SecurityHeaders,
+    StandardError,
     State,
     Timing,
+    TrustedProxies,
     add_api_docs,
     ApiInfo,
+    forwarded_proto,
     ok,
     ok_json,
     principal,
     request_id,
 )
-from flare.net import SocketAddr
+from flare.net import IpNetwork, SocketAddr
 from std.sys import argv
 
 
@@ -66,6 +84,38 @@ struct Add(Endpoint):
         return ok_json(self.item.value)
 
 
+@fieldwise_init
+struct Find(Endpoint):
+    """Tells all that it takes from a request's head."""
+
+    var kind: PathStr["kind"]
+    var q: QueryStr["q"]
+    var page: OptQueryInt["page"]
+    var full: QueryBool["full"]
+    var tags: QueryParam[List[String], "tag"]
+    var agent: HeaderStr["user-agent"]
+    var session: CookieStr["session"]
+    var peer: Peer
+    var counters: State[Counters]
+
+    def serve(self) raises -> Response:
+        var text = String(self.kind.value, " ", self.q.value, " ")
+        text.write(self.page.value.or_else(-1), " ", self.full.value, " ")
+        text.write(len(self.tags.value), " ", self.agent.value, " ")
+        text.write(self.session.value, " ", self.peer.address.ip, " ")
+        return ok(String(text, self.counters.snapshot().hits >= 0))
+
+
+@fieldwise_init
+struct LogIn(Endpoint):
+    """Gives a form back as JSON."""
+
+    var form: Form[Item]
+
+    def serve(self) raises -> Response:
+        return ok_json(self.form.value)
+
+
 def hit(req: Request, state: State[Counters]) raises -> Response:
     var counters = state.lock()
     counters[].hits += 1
@@ -92,6 +142,31 @@ def who(req: Request) raises -> Response:
     return ok(principal(req))
 
 
+def whence(req: Request) raises -> Response:
+    return ok(String(req.peer.ip, " ", forwarded_proto(req)))
+
+
+def add_guarded(mut router: Router) raises:
+    """Adds routes with middleware of their own."""
+    router.get("/who", BasicGuard(FnHandler(who), KnownUsers("ann", "pw")))
+    router.get(
+        "/token", BearerGuard(FnHandler(who), KnownToken("t0k", "robot"))
+    )
+    router.get("/few", RateLimit(FnHandler(tell_id), rate=0.001, burst=3))
+    router.get(
+        "/whence",
+        TrustedProxies(
+            FnHandler(whence),
+            [IpNetwork.parse("127.0.0.0/8")],
+            ForwardedField.X_FORWARDED_FOR,
+        ),
+    )
+    router.get(
+        "/logged",
+        AccessLog(FnHandler(tell_id), LogFormat.JSON, sink=StandardError()),
+    )
+
+
 def main() raises:
     var server = HttpServer.bind(
         SocketAddr.localhost(UInt16(Int(String(argv()[1]))))
@@ -103,13 +178,15 @@ def main() raises:
     router.get("/id", tell_id)
     router.get("/long", long)
     router.get("/fail", fail)
-    router.get("/who", BasicGuard(FnHandler(who), KnownUsers("ann", "pw")))
+    router.get("/find/:kind", Extracted[Find]())
+    router.post("/form", Extracted[LogIn]())
     router.post("/items/:id", Extracted[Add]())
     router.get("/live", Health())
     router.get("/ready", Readiness())
     router.get(
         "/metrics", MetricsEndpoint(MetricPair(metrics, server.stats_handle()))
     )
+    add_guarded(router)
     add_api_docs(router, ApiInfo("wire", "1"))
     var app = App(state=Counters(hits=0), handler=router^)
     var stack = Timing(
