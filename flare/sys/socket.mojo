@@ -2,7 +2,13 @@
 
 from flare.sys.descriptor import Descriptor, close_on_exec, make_nonblocking
 from flare.sys.errno import ECONNABORTED, OsError, last_errno
-from flare.sys.message import MSG_NOSIGNAL, MSG_PEEK, IoVector, Message
+from flare.sys.message import (
+    MSG_MORE,
+    MSG_NOSIGNAL,
+    MSG_PEEK,
+    IoVector,
+    Message,
+)
 from flare.sys.platform import IS_MACOS
 from flare.sys.sock_addr import SockAddr
 from flare.sys.socket_option import SocketOption, set_option
@@ -183,8 +189,14 @@ def _receive(number: Int32, room: MutSpan[UInt8, _], flags: Int32) -> Int:
 
 
 @always_inline
-def send(number: Int32, octets: Span[UInt8, _]) -> Int:
+def send[
+    more_follows: Bool = False
+](number: Int32, octets: Span[UInt8, _]) -> Int:
     """Writes octets to a socket; a closed peer never raises SIGPIPE.
+
+    Parameters:
+        more_follows: True if the next octets follow at once, so that these
+            need no packet of their own.
 
     Args:
         number: A connected socket.
@@ -193,8 +205,9 @@ def send(number: Int32, octets: Span[UInt8, _]) -> Int:
     Returns:
         How many were taken, or a negative errno.
     """
+    comptime flags = MSG_NOSIGNAL | (MSG_MORE if more_follows else 0)
     var count = external_call["send", Int](
-        number, octets.unsafe_ptr(), len(octets), Int32(MSG_NOSIGNAL)
+        number, octets.unsafe_ptr(), len(octets), Int32(flags)
     )
     return -last_errno() if count < 0 else count
 

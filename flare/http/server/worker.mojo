@@ -201,6 +201,8 @@ struct Worker[H: Handler](Movable):
             note_event(connection)
             return
         if unlikely(connection.tail.__bool__() and event.is_writable):
+            # It counts before the end of the stream does.
+            connection.has_unread |= event.is_readable
             fate = resume(connection, self._state, self._handler[])
         if likely(
             event.is_readable and (fate == Fate.WAITS or fate == Fate.GIVES_WAY)
