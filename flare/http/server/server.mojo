@@ -1,5 +1,6 @@
 """The HTTP server that programs use."""
 
+from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.server.config import ServerConfig
 from flare.http.server.figures import Figures
@@ -162,6 +163,16 @@ struct HttpServer(Movable):
             The handle.
         """
         return ShutdownHandle(self._waker.copy())
+
+    def ready_switch(self) -> ReadySwitch:
+        """Gives the switch for `Readiness`, which the server turns off when it
+        begins to stop.
+
+        Returns:
+            The switch, on. Turned off by hand it says so beforehand: a load
+            balancer has time to send its requests elsewhere.
+        """
+        return self._terms.ready
 
     def stats(self) -> WorkerStats:
         """Sums the figures of all workers.
