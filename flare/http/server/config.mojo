@@ -227,6 +227,18 @@ struct ServerConfig(Copyable, Movable):
                 )
             )
 
+    def problem(self) -> String:
+        """Says what `check` refuses, as text that a build can fail with.
+
+        Returns:
+            The error's text, or nothing if the fields make sense.
+        """
+        try:
+            self.check()
+        except error:
+            return String(error)
+        return ""
+
 
 def _check_range(
     name: StaticString, value: Int, least: Int, most: Int
