@@ -6,7 +6,7 @@ from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.server.config import ServerConfig
 from flare.http.server.figures import Figures
 from flare.http.server.handles import ReloadHandle, ShutdownHandle, StatsHandle
-from flare.http.server.listeners import Listeners
+from flare.http.server.listeners import Listeners, take_listeners
 from flare.http.server.processes import ServerProgram
 from flare.http.server.stopping import StopRequests
 from flare.http.server.terms import ServerTerms
@@ -304,7 +304,7 @@ struct HttpServer(Movable):
         """
         prefork.check()
         prefork.inherits_listeners = self._terms.config.inherits_listeners
-        var listeners = self._take_listeners("serve_prefork")
+        var listeners = take_listeners(self._listeners, "serve_prefork")
         ignore_sigpipe()
         var program = ServerProgram(
             ArcPointer(handler^),
@@ -375,7 +375,7 @@ struct HttpServer(Movable):
 
     def _serve[H: Handler](mut self, var handler: H, plan: ThreadPlan) raises:
         check_worker_count(plan.worker_count)
-        var listeners = self._take_listeners("serve")
+        var listeners = take_listeners(self._listeners, "serve")
         ignore_sigpipe()
         var stop = StopRequests(
             self._waker.copy(), self._terms.config.handles_signals
@@ -395,14 +395,3 @@ struct HttpServer(Movable):
         )
         worker.begin()
         worker.run()
-
-    def _take_listeners(mut self, method: StringSpan) raises -> List[RawSocket]:
-        if len(self._listeners) == 0:
-            raise Error(
-                "HttpServer.",
-                method,
-                ": this server has been served and stopped; bind a new one",
-            )
-        var listeners = List[RawSocket]()
-        swap(listeners, self._listeners)
-        return listeners^
