@@ -320,7 +320,7 @@ def send_signal(process_id: Int, signal: Int) raises OsError:
     Raises:
         OsError: If the kernel refuses.
     """
-    if external_call["kill", Int32](Int32(process_id), Int32(signal)) != 0:
+    if _kill(process_id, signal) != 0:
         raise OsError("kill", last_errno())
 
 
@@ -334,8 +334,12 @@ def process_exists(process_id: Int) -> Bool:
         True if so, even if it has ended and its parent has not asked how. The
         number of a process that is gone is given to another one day.
     """
-    var result = external_call["kill", Int32](Int32(process_id), Int32(0))
-    return result == 0 or last_errno() != ESRCH
+    # Signal 0 is checked and not sent.
+    return _kill(process_id, 0) == 0 or last_errno() != ESRCH
+
+
+def _kill(process_id: Int, signal: Int) -> Int32:
+    return external_call["kill", Int32](Int32(process_id), Int32(signal))
 
 
 def process_id() -> Int:
