@@ -153,8 +153,9 @@ from flare.http.middleware.bearer_guard import (
     TokenCheck,
 )
 from flare.http.middleware.compress import Compress
+from flare.http.middleware.conditional import Conditional, ValidatorHook
 from flare.http.middleware.cors import Cors, CorsPolicy
-from flare.http.middleware.health import Health, Readiness, ReadySwitch
+from flare.http.middleware.health import Health, Readiness
 from flare.http.middleware.log_line import LogFormat
 from flare.http.middleware.log_sink import (
     LogSink,
@@ -170,11 +171,13 @@ from flare.http.middleware.metrics import Metrics
 from flare.http.middleware.principal import principal
 from flare.http.middleware.rate_limit import RateLimit, by_peer
 from flare.http.middleware.recover import ErrorHook, Recover
+from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.middleware.request_id import RequestId, request_id
 from flare.http.middleware.security_headers import (
     SecurityHeaders,
     SecurityPolicy,
 )
+from flare.http.middleware.sessions import CurrentSession, Sessions
 from flare.http.middleware.timeout import Timeout
 from flare.http.middleware.timing import Timing
 from flare.http.middleware.trusted_proxies import (

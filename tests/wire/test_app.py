@@ -185,6 +185,41 @@ def test_inputs(app):
     assert json.loads(bad.content)["in"] == "path"
 
 
+def test_conditions(app):
+    assert ask(app, "PUT", "/note", "a", If_None_Match="*").status == 204
+    assert ask(app, "PUT", "/note", "b", If_None_Match="*").status == 412
+    response = ask(app, "GET", "/note")
+    assert response.content == b"a"
+    tag = response.headers["ETag"]
+    connection = http.client.HTTPConnection("127.0.0.1", app.port, timeout=5)
+    for _ in range(2):
+        connection.request("GET", "/note", headers={"If-None-Match": tag})
+        short = connection.getresponse()
+        assert (short.status, short.read()) == (304, b"")
+        assert short.headers["ETag"] == tag
+        assert "Date" in short.headers
+    connection.close()
+    assert ask(app, "PUT", "/note", "c", If_Match=tag).status == 204
+    # Another client has changed it meanwhile.
+    assert ask(app, "PUT", "/note", "d", If_Match=tag).status == 412
+    response = ask(app, "GET", "/note", If_None_Match=tag)
+    assert (response.status, response.content) == (200, b"c")
+
+
+def test_session(app):
+    assert ask(app, "GET", "/visitor").content == b"nobody"
+    response = ask(app, "POST", "/login?user=ann")
+    cookie = response.headers["Set-Cookie"].split(";")[0]
+    # Any worker reads it, and none sends it again.
+    for _ in range(10):
+        response = ask(app, "GET", "/visitor", Cookie=cookie)
+        assert response.content == b"ann"
+        assert response.headers["Set-Cookie"] is None
+        assert "Cookie" in response.headers.get_all("Vary")
+    forged = cookie[:-1] + ("A" if cookie[-1] != "A" else "B")
+    assert ask(app, "GET", "/visitor", Cookie=forged).content == b"nobody"
+
+
 def test_health_metrics_and_documents(app):
     assert ask(app, "GET", "/live").status == 200
     assert ask(app, "GET", "/ready").status == 200

@@ -1,6 +1,5 @@
 """Files of a folder as a handler."""
 
-from flare.bytes.buffer import Buffer
 from flare.compress.content_coding import ContentCoding
 from flare.http.message.accept_encoding import AcceptEncoding
 from flare.http.message.body import Body
@@ -11,7 +10,6 @@ from flare.http.message.conditional import (
     evaluate_preconditions,
     range_applies,
 )
-from flare.http.message.date import append_imf_fixdate
 from flare.http.message.entity_tag import EntityTag
 from flare.http.message.file_path import FilePath
 from flare.http.message.file_type import file_type
@@ -331,12 +329,7 @@ struct FileServer(Handler):
         self, mut response: Response, found: _Found, validators: Validators
     ) raises:
         """Sets what a 200, a 206 and a 304 have in common (section 15.4.5)."""
-        response.headers.set("ETag", String(validators.entity_tag.value()))
-        var date = Buffer(32)
-        append_imf_fixdate(date, validators.modified_s.value())
-        response.headers.set(
-            "Last-Modified", StringSpan(unsafe_from_utf8=date.span())
-        )
+        validators.describe(response.headers)
         if self._config.cache_control.byte_length() > 0:
             response.headers.set("Cache-Control", self._config.cache_control)
         if found.has_variants:

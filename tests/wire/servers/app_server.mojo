@@ -9,9 +9,12 @@ from flare.http import (
     BasicGuard,
     BearerGuard,
     Compress,
+    Conditional,
     CookieStr,
     Cors,
+    CurrentSession,
     Endpoint,
+    EntityTag,
     Extracted,
     FnHandler,
     Form,
@@ -42,10 +45,14 @@ from flare.http import (
     Response,
     Router,
     SecurityHeaders,
+    SessionConfig,
+    Sessions,
+    SigningKeys,
     StandardError,
     State,
     Timing,
     TrustedProxies,
+    Validators,
     add_api_docs,
     ApiInfo,
     forwarded_proto,
@@ -63,6 +70,8 @@ struct Counters(Copyable, Movable):
     """What handlers count."""
 
     var hits: Int
+    var note: String
+    var revision: Int
 
 
 @fieldwise_init
@@ -167,6 +176,34 @@ def add_guarded(mut router: Router) raises:
     )
 
 
+def current_note(req: Request) raises -> Validators:
+    var now = State[Counters].of(req).snapshot()
+    if now.revision == 0:
+        return Validators()
+    return Validators(EntityTag(String("r", now.revision)), None, True)
+
+
+def show_note(req: Request) raises -> Response:
+    return ok(State[Counters].of(req).snapshot().note)
+
+
+def save_note(req: Request) raises -> Response:
+    var state = State[Counters].of(req)
+    var counters = state.lock()
+    counters[].note = req.text()
+    counters[].revision += 1
+    return Response(204)
+
+
+def login(req: Request) raises -> Response:
+    CurrentSession.of(req)[].set("user", req.query_param("user"))
+    return ok()
+
+
+def visitor(req: Request) raises -> Response:
+    return ok(CurrentSession.of(req)[].get("user").or_else("nobody"))
+
+
 def main() raises:
     var server = HttpServer.bind(
         SocketAddr.localhost(UInt16(Int(String(argv()[1]))))
@@ -181,6 +218,10 @@ def main() raises:
     router.get("/find/:kind", Extracted[Find]())
     router.post("/form", Extracted[LogIn]())
     router.post("/items/:id", Extracted[Add]())
+    router.get("/note", Conditional(FnHandler(show_note), current_note))
+    router.put("/note", Conditional(FnHandler(save_note), current_note))
+    router.post("/login", login)
+    router.get("/visitor", visitor)
     router.get("/live", Health())
     router.get("/ready", Readiness())
     router.get(
@@ -188,7 +229,12 @@ def main() raises:
     )
     add_guarded(router)
     add_api_docs(router, ApiInfo("wire", "1"))
-    var app = App(state=Counters(hits=0), handler=router^)
+    var visited = Sessions(
+        router^,
+        SigningKeys("a-key-of-the-tests-a-key-of-the-tests"),
+        SessionConfig("sid", 60, is_secure=False),
+    )
+    var app = App(state=Counters(hits=0, note="", revision=0), handler=visited^)
     var stack = Timing(
         RequestId(
             Cors(SecurityHeaders(Compress(Measured(Recover(app^), metrics))))
