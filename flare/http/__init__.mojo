@@ -106,7 +106,8 @@ from flare.http.message.version import Version
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.routing.router import Router
 from flare.http.server.config import ServerConfig
-from flare.http.server.file_server import FileServer, FileServerConfig
+from flare.http.server.file_server import FileServer
+from flare.http.server.file_server_config import FileServerConfig
 from flare.http.server.form_upload import (
     FormUpload,
     UploadError,
