@@ -17,6 +17,7 @@ from flare.sys.socket import (
     listen_socket,
     local_address,
     open_socket,
+    peek,
     peer_address,
     receive,
     send,
@@ -290,6 +291,17 @@ struct RawSocket(Movable):
             How many, 0 at the end of the stream, or a negative errno.
         """
         return receive(self._descriptor.number(), room)
+
+    def peek(mut self, room: MutSpan[UInt8, _]) -> Int:
+        """Reads octets and leaves them where they are.
+
+        Args:
+            room: Where to; its owner must outlive the call.
+
+        Returns:
+            As `receive`.
+        """
+        return peek(self._descriptor.number(), room)
 
     @always_inline
     def send(mut self, octets: Span[UInt8, _]) -> Int:

@@ -2,7 +2,13 @@
 
 from flare.sys.descriptor import Descriptor, close_on_exec, make_nonblocking
 from flare.sys.errno import ECONNABORTED, OsError, last_errno
-from flare.sys.message import MSG_MORE, MSG_NOSIGNAL, IoVector, Message
+from flare.sys.message import (
+    MSG_MORE,
+    MSG_NOSIGNAL,
+    MSG_PEEK,
+    IoVector,
+    Message,
+)
 from flare.sys.platform import IS_MACOS
 from flare.sys.sock_addr import SockAddr
 from flare.sys.socket_option import SocketOption, set_option
@@ -158,8 +164,26 @@ def receive(number: Int32, room: MutSpan[UInt8, _]) -> Int:
     Returns:
         How many, 0 at the end of the stream, or a negative errno.
     """
+    return _receive(number, room, 0)
+
+
+def peek(number: Int32, room: MutSpan[UInt8, _]) -> Int:
+    """Reads octets from a socket and leaves them there.
+
+    Args:
+        number: A connected socket.
+        room: Where to; the owner must outlive the call.
+
+    Returns:
+        How many, 0 at the end of the stream, or a negative errno.
+    """
+    return _receive(number, room, MSG_PEEK)
+
+
+@always_inline
+def _receive(number: Int32, room: MutSpan[UInt8, _], flags: Int32) -> Int:
     var count = external_call["recv", Int](
-        number, room.unsafe_ptr(), len(room), Int32(0)
+        number, room.unsafe_ptr(), len(room), flags
     )
     return -last_errno() if count < 0 else count
 
