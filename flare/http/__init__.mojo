@@ -108,7 +108,8 @@ from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.routing.router import Router
 from flare.http.routing.streamed import Streamed
 from flare.http.server.config import ServerConfig
-from flare.http.server.file_server import FileServer, FileServerConfig
+from flare.http.server.file_server import FileServer
+from flare.http.server.file_server_config import FileServerConfig
 from flare.http.extract.form_upload import FormUpload
 from flare.http.extract.multipart import Multipart
 from flare.http.extract.multipart_reader import MultipartReader
