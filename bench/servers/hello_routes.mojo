@@ -1,10 +1,16 @@
 """The routes that every hello server of the benchmarks answers."""
 
-from flare.http import Handler, Request, Response, Router, ok
+from flare.http import Handler, Request, Response, Router, ok, ok_json
+from flare.net import SocketAddr
+from std.os import getenv
 
 
 def hello(req: Request) -> Response:
     return ok("Hello, World!")
+
+
+def object(req: Request) -> Response:
+    return ok_json('{"message":"Hello, World!"}')
 
 
 def user(req: Request) raises -> Response:
@@ -29,7 +35,15 @@ def hello_router() raises -> Router:
     """Makes the router of the hello servers."""
     var router = Router()
     router.get("/", hello)
+    router.get("/json", object)
     router.get("/users/:id", user)
     router.post("/upload", upload)
     router.get("/64k", Page(String("x") * 65_536))
     return router^
+
+
+def address(port: StringSpan) raises -> SocketAddr:
+    """Gives the address to listen on: BENCH_HOST, by default loopback."""
+    return SocketAddr.parse(
+        String(getenv("BENCH_HOST", "127.0.0.1"), ":", port)
+    )
