@@ -33,4 +33,5 @@ def open_command(place: Place, workload: Workload, load: Load) -> list[str]:
         str(load.rate),
         str(load.connections),
         str(load.seconds),
+        str(len(workload.body)),
     ]

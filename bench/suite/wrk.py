@@ -55,6 +55,8 @@ def parse_figures(text: str) -> dict:
         "bytes_per_s": found["bytes"] / seconds,
         "errors": {kind: count for kind, count in found["errors"].items() if count},
     }
+    if "waiting" in found:  # the open loop's: due at the end, and not answered
+        figures["waiting"] = found["waiting"]
     if found["latency_us"]["p99"] > 0:  # 0 in some runs with pipelined requests
         for name, value in found["latency_us"].items():
             figures[f"{name}_ms"] = value / 1000
