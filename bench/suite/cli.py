@@ -38,7 +38,11 @@ NAME is a server's folder in bench/peers, a file in bench/servers, a row's
 name, or a part of one. Each run leaves a folder in bench/results.
 """
 app = typer.Typer(
-    help=HELP, no_args_is_help=True, add_completion=False, rich_markup_mode="markdown"
+    help=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
 )
 
 

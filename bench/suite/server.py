@@ -27,7 +27,7 @@ START_S = 10
 STOP_S = 10
 
 
-class Failed(Exception):
+class Failed(ValueError):
     """A server that gets no row; the text says why."""
 
 

@@ -49,9 +49,8 @@ def summary(record: dict) -> str:
     lines = origin_lines(record)
     if kind == "sweep":
         lines += sweep_table(record)
+    elif kind == "micro":
+        lines += budget_table(record) + micro_table(record)
     else:
-        lines += budget_table(record)
-    if kind in ("single", "multi"):
-        lines += label_table(record) + peer_tables(record)
-    lines += micro_table(record)
+        lines += budget_table(record) + label_table(record) + peer_tables(record)
     return "\n".join(lines).rstrip("\n") + "\n"
