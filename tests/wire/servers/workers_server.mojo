@@ -7,6 +7,7 @@ Further arguments are those of `tls_options`.
 """
 
 from flare.http import (
+    FnHandler,
     Handler,
     HttpServer,
     ListenerMode,
@@ -15,9 +16,12 @@ from flare.http import (
     Router,
     ServerConfig,
     StatsHandle,
+    Streamed,
+    Timeout,
     ok,
     ok_json,
 )
+from flare.net import IpNetwork
 from flare.runtime import (
     ChildProcess,
     Prefork,
@@ -29,6 +33,7 @@ from flare.sys.signal import process_id, send_signal
 from std.sys import argv, stderr
 from std.time import sleep
 from tests.wire.servers.tls_options import TlsOptions
+from tests.wire.servers.uploads import upload
 
 
 def root(req: Request) -> Response:
@@ -37,6 +42,10 @@ def root(req: Request) -> Response:
 
 def process(req: Request) -> Response:
     return ok(String(process_id()))
+
+
+def peer(req: Request) raises -> Response:
+    return ok(String(req.peer))
 
 
 def slow(req: Request) raises -> Response:
@@ -179,6 +188,9 @@ struct Options(Movable):
             return
         if self.tls.take(name, text):
             return
+        if name == "proxy_protocol":
+            self.server.proxy_protocol.append(IpNetwork.parse(text))
+            return
         var value = Int(text)
         if name == "workers":
             self.workers = value
@@ -197,6 +209,10 @@ struct Options(Movable):
             self.server.handler_timeout_ms = value
         elif name == "write_timeout_ms":
             self.server.write_timeout_ms = value
+        elif name == "body_timeout_ms":
+            self.server.body_timeout_ms = value
+        elif name == "min_body_rate":
+            self.server.min_body_rate = value
         elif name == "linger_timeout_ms":
             self.server.linger_timeout_ms = value
         elif name == "shutdown_timeout_ms":
@@ -240,15 +256,19 @@ def main() raises:
     var router = Router()
     router.get("/", root)
     router.get("/pid", process)
+    router.get("/peer", peer)
     router.get("/slow/:ms", slow)
     router.get("/fast", root, may_block=False)
     router.get("/busy/:ms", busy)
     router.get("/patient", patient)
+    router.get("/timed", Timeout(FnHandler(patient), timeout_ms=200))
     router.get("/spinning", spinning)
     router.all("/whole/:name", whole)
     router.get("/fail", failing)
     router.get("/crash/:signal", crash)
     router.get("/size/:size", sized)
+    router.post("/upload", Streamed(upload))
+    router.post("/upload/large", Streamed(upload), max_body_size=1 << 34)
     var port = UInt16(Int(String(argv()[1])))
     var server = options.tls.bind(port, options.server.copy())
     router.get("/stats", Stats(server.stats_handle(), options.workers))
