@@ -13,12 +13,12 @@
 enum { LARGE = 65536 };
 
 /* What a connection still has to come: octets of an upload to take, octets of
-   the large body to send. */
-struct rest { size_t upload, large; };
+   the large body to send, its end. */
+struct rest { size_t upload, large; int closes; };
 
 static char large[LARGE];
 /* An answer whole, head and body; the large one's body follows from `large`. */
-static struct answer { char octets[320]; size_t length; } hello, user, object, upload, large_head;
+static struct answer { char octets[320]; size_t length; } hello, bye, user, object, upload, large_head;
 
 static void write_answer(struct answer *to, const char *type, size_t length, const char *body) {
     char date[64];
@@ -38,6 +38,7 @@ static void refresh(void) {
     if (now == last) return;
     last = now;
     write_answer(&hello, plain, 13, "Hello, World!");
+    write_answer(&bye, "text/plain; charset=utf-8\r\nConnection: close", 13, "Hello, World!");
     write_answer(&user, plain, 7, "user 42");
     write_answer(&object, "application/json", 27, "{\"message\":\"Hello, World!\"}");
     write_answer(&upload, plain, 2, "OK");
@@ -70,6 +71,10 @@ static size_t answer_requests(struct rest *rest, char *at, char *end, char *to, 
             if (wanted > here) rest->upload = wanted - here;
             else length += put(to + length, &upload);
             continue;
+        }
+        if (stop[-1] == 'e') {          /* the last field says "close" */
+            rest->closes = 1;
+            return length + put(to + length, &bye);
         }
         switch (at[5]) {                /* the octet behind "GET /" */
         case '6': length += put(to + length, &large_head); rest->large = LARGE; break;

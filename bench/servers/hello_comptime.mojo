@@ -5,8 +5,6 @@ Usage: hello_comptime PORT
 
 from bench.servers.hello_routes import address, hello, object, upload, user
 from flare.http import (
-    ComptimeRoute,
-    ComptimeRouter,
     HttpServer,
     Method,
     Request,
@@ -14,6 +12,8 @@ from flare.http import (
     ServerConfig,
     ok,
 )
+from flare.http.routing.comptime_route import ComptimeRoute
+from flare.http.routing.comptime_router import ComptimeRouter
 from std.sys import argv
 
 

@@ -61,16 +61,22 @@ def fetch(place: Place, workload: Workload) -> Answer:
 def wrong_answer(place: Place, workload: Workload) -> str | None:
     """Asks twice on a connection; says what is wrong with an answer, or None.
 
-    Where a connection is closed with each answer, it asks once.
+    Where a connection is closed with each answer, it asks once, and the server
+    must say that it closes, and close.
     """
     try:
         with Client(place, workload.tls) as client:
             for _ in range(1 if workload.closes else 2):
                 client.send(workload.request())
-                if text := difference(workload, client.answer()):
+                answer = client.answer()
+                if text := difference(workload, answer):
                     return text
                 if client.octets:
                     return f"{len(client.octets)} octets come behind its body"
+            if workload.closes and ("connection", "close") not in answer.fields:
+                return "it was asked to close the connection, and does not say that it will"
+            if workload.closes and client.socket.recv(1):
+                return "it was asked to close the connection, and sends more"
     except (OSError, ValueError) as error:
         return str(error) or type(error).__name__
     return None

@@ -3,7 +3,7 @@
 import socket
 
 import pytest
-from small_server import GOOD, Peer, answering
+from small_server import GOOD, Peer
 from suite.gate import wrong_answer
 from suite.metadata import Row
 from suite.response import Answer, difference, parse_answer
@@ -81,13 +81,12 @@ def test_a_wrong_answer_keeps_a_server_out(answer, message):
 
 
 def test_a_server_that_closes_is_asked_once_a_connection():
-    def once(octets: bytes) -> tuple[bytes, bytes | None]:
-        reply, _ = answering()(octets)
-        return (reply if b"Connection: close\r\n" in octets else b"", None)
-
+    said = GOOD.replace(b"Date: x", b"Connection: close")
     closing = Workload("w", "/", "close.lua", b"Hello", PLAIN.fields, closes=True)
-    with Peer(once) as peer:
+    with Peer(lambda octets: (said, None)) as peer:
         assert wrong_answer(peer.place, closing) is None
+    with Peer(lambda octets: (GOOD, b"")) as peer:
+        assert wrong_answer(peer.place, closing).endswith("does not say that it will")
 
 
 def test_tls_has_rows_of_its_own():

@@ -29,16 +29,22 @@ static int send_answers(int fd, size_t length) {
     return sent < 0;
 }
 
+static void drop(int fd) {
+    close(fd);
+    rests[fd] = (struct rest){0, 0, 0};
+}
+
 static void on_readable(int fd) {
     for (;;) {
         ssize_t got = recv(fd, room, ROOM, 0);
         if (got <= 0) {
-            if (got == 0 || errno != EAGAIN) close(fd), rests[fd] = (struct rest){0, 0};
+            if (got == 0 || errno != EAGAIN) drop(fd);
             return;
         }
         room[got] = 0;
         size_t length = answer_requests(&rests[fd], room, room + got, out, OUT);
         if (length && send_answers(fd, length)) return;
+        if (rests[fd].closes) { drop(fd); return; }
         if (got < ROOM) return;
     }
 }

@@ -109,7 +109,7 @@ static void answer(int fd, size_t got) {
 
 static void drop(int fd) {
     close(fd);
-    connections[fd]->rest = (struct rest){0, 0};
+    connections[fd]->rest = (struct rest){0, 0, 0};
 }
 
 static void begin(int fd) {
@@ -128,7 +128,7 @@ static void on_done(uint64_t about, int result, unsigned flags) {
         if (result > 0) answer(fd, (size_t)result);
         else drop(fd);
     } else if (kind == SEND) {
-        if (result > 0) receive(fd);
+        if (result > 0 && !connections[fd]->rest.closes) receive(fd);
         else drop(fd);
     }
 }
