@@ -6,14 +6,13 @@ millisecond, so it wants a CPU of its own.
 """
 
 from bench.load.arrivals import Arrivals
-from bench.load.histogram import Histogram
-from flare.net import NetworkError, RawSocket, SocketAddr
-from flare.runtime import Interest, Reactor
+from bench.load.connecting import open_sockets
+from bench.load.tally import Tally
+from flare.net import RawSocket, SocketAddr
+from flare.runtime import Reactor
 from flare.sys.clock import monotonic_ns
 from flare.sys.errno import EAGAIN
 
-comptime CONNECT_MAX_NS = 5_000_000_000
-"""Longest wait for the connections."""
 comptime DRAIN_MAX_NS = 1_000_000_000
 """Longest wait for answers behind the end."""
 comptime _ROOM_LEN = 65_536
@@ -37,30 +36,7 @@ struct Link(Movable):
         self.due_ns = 0
         self.received_len = 0
         self.is_waiting = False
-        self.is_open = False
-
-
-struct Tally(Movable):
-    """What came of a run."""
-
-    var latency_ns: Histogram
-    """Of what was answered and of what still waited at the end."""
-    var answered_count: Int
-    var octet_count: Int
-    var wrong_count: Int
-    """Answers other than 200."""
-    var closed_count: Int
-    """Connections that ended."""
-    var waiting_count: Int
-    """Requests that were due and have no answer."""
-
-    def __init__(out self):
-        self.latency_ns = Histogram()
-        self.answered_count = 0
-        self.octet_count = 0
-        self.wrong_count = 0
-        self.closed_count = 0
-        self.waiting_count = 0
+        self.is_open = True
 
 
 struct Generator(Movable):
@@ -101,29 +77,11 @@ struct Generator(Movable):
         self._room = List[UInt8](length=_ROOM_LEN, fill=0)
         self._body_len = body_len
         self._answer_len = 0
-        for index in range(connection_count):
-            var link = Link(RawSocket.tcp(address.ip.is_v6()))
-            _ = link.socket.connect(address)
-            self._reactor.register(
-                link.socket.number(), UInt64(index), Interest.STREAM
-            )
-            self._links.append(link^)
-        self._wait_for_connections(address)
-
-    def _wait_for_connections(mut self, address: SocketAddr) raises:
-        var until_ns = monotonic_ns() + CONNECT_MAX_NS
-        while len(self._free) < len(self._links):
-            if monotonic_ns() > until_ns:
-                raise Error(
-                    len(self._free), " of ", len(self._links), " connected"
-                )
-            for at in range(self._reactor.poll(100)):
-                var event = self._reactor.event(at)
-                var index = Int(event.token)
-                if event.is_writable and not self._links[index].is_open:
-                    self._links[index].socket.check_connected(address)
-                    self._links[index].is_open = True
-                    self._free.append(index)
+        for var socket in open_sockets(
+            self._reactor, address, connection_count
+        ):
+            self._links.append(Link(socket^))
+            self._free.append(len(self._free))
 
     def run(mut self, mut arrivals: Arrivals) raises:
         """Sends all arrivals and waits for their answers.

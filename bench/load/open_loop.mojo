@@ -7,36 +7,13 @@ content. Ends with a line of figures, as bench/load/plain.lua makes wrk print.
 """
 
 from bench.load.arrivals import Arrivals
-from bench.load.generator import Generator, Tally
+from bench.load.generator import Generator
 from flare.net import SocketAddr
 from flare.sys.clock import monotonic_ns
 from std.sys import argv
 
 comptime LEAD_NS = 1_000_000
 """From the last connection to the first request."""
-
-
-def tell(tally: Tally, duration_ns: Int):
-    """Prints the line of figures; times in microseconds."""
-    ref latency = tally.latency_ns
-    print('figures: {"requests": ', tally.answered_count, sep="", end="")
-    print(', "bytes": ', tally.octet_count, sep="", end="")
-    print(', "duration_us": ', duration_ns // 1000, sep="", end="")
-    print(', "latency_us": {"min": ', us(latency.least), sep="", end="")
-    print(', "p25": ', us(latency.at(0.25)), sep="", end="")
-    print(', "p50": ', us(latency.at(0.5)), sep="", end="")
-    print(', "p75": ', us(latency.at(0.75)), sep="", end="")
-    print(', "p90": ', us(latency.at(0.9)), sep="", end="")
-    print(', "p99": ', us(latency.at(0.99)), sep="", end="")
-    print(', "p999": ', us(latency.at(0.999)), sep="", end="")
-    print(', "max": ', us(latency.most), "}", sep="", end="")
-    print(', "errors": {"status": ', tally.wrong_count, sep="", end="")
-    print(', "closed": ', tally.closed_count, "}", sep="", end="")
-    print(', "waiting": ', tally.waiting_count, "}", sep="")
-
-
-def us(value_ns: Int) -> Float64:
-    return Float64(value_ns) / 1000
 
 
 def main() raises:
@@ -60,4 +37,4 @@ def main() raises:
     )
     var arrivals = Arrivals(rate, monotonic_ns() + LEAD_NS, duration_ns)
     generator.run(arrivals)
-    tell(generator.tally, duration_ns)
+    generator.tally.tell(duration_ns)

@@ -2,6 +2,7 @@
 
 from flare.http import Handler, Request, Response, Router, ok, ok_json
 from flare.net import SocketAddr
+from flare.ws import WsHandler, WsIncoming, WsSender
 from std.os import getenv
 
 
@@ -31,6 +32,14 @@ struct Page(Copyable, Handler):
         return ok(self.text)
 
 
+@fieldwise_init
+struct Echo(WsHandler):
+    """Sends each message back."""
+
+    def on_message(self, message: WsIncoming, sender: WsSender) raises:
+        sender.send_binary(message.as_bytes())
+
+
 def hello_router() raises -> Router:
     """Makes the router of the hello servers."""
     var router = Router()
@@ -38,6 +47,7 @@ def hello_router() raises -> Router:
     router.get("/json", object)
     router.get("/users/:id", user)
     router.post("/upload", upload)
+    router.ws("/ws", Echo())
     router.get("/64k", Page(String("x") * 65_536))
     return router^
 

@@ -2,6 +2,7 @@
    Usage: server PORT; BENCH_HOST is the address, by default loopback. */
 #define _GNU_SOURCE
 #include "../answers.h"
+#include "../ws_echo.h"
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/uio.h>
@@ -11,6 +12,7 @@ enum { EVENTS = 512, ROOM = 65536, OUT = 262144, FDS = 65536 };
 
 static char room[ROOM + 1], out[OUT];
 static struct rest rests[FDS];
+static struct echo echoes[FDS];
 
 static void send_large_rest(int fd) {
     while (rests[fd].large) {
@@ -32,6 +34,7 @@ static int send_answers(int fd, size_t length) {
 static void drop(int fd) {
     close(fd);
     rests[fd] = (struct rest){0, 0, 0};
+    echoes[fd].is_open = 0;
 }
 
 static void on_readable(int fd) {
@@ -42,7 +45,11 @@ static void on_readable(int fd) {
             return;
         }
         room[got] = 0;
-        size_t length = answer_requests(&rests[fd], room, room + got, out, OUT);
+        size_t length;
+        if (echoes[fd].is_open) length = answer_frames(&echoes[fd], room, (size_t)got, out);
+        else if (room[0] == 'G' && room[5] == 'w')
+            length = answer_handshake(&echoes[fd], room, (size_t)got, out);
+        else length = answer_requests(&rests[fd], room, room + got, out, OUT);
         if (length && send_answers(fd, length)) return;
         if (rests[fd].closes) { drop(fd); return; }
         if (got < ROOM) return;
