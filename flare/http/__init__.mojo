@@ -42,6 +42,7 @@ from flare.http.client.shortcuts import (
 from flare.http.h1.limits import HeadLimits
 
 from flare.http.message.body import Body
+from flare.http.message.body_reader import BodyError, BodyReader
 from flare.http.message.body_source import BodySource, Conversation, Supply
 from flare.http.message.stream_waker import StreamWaker
 from flare.http.message.server_sent_event import ServerSentEvent
@@ -105,13 +106,14 @@ from flare.http.message.url import Url
 from flare.http.message.version import Version
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.routing.router import Router
+from flare.http.routing.streamed import Streamed
 from flare.http.server.config import ServerConfig
 from flare.http.server.file_server import FileServer, FileServerConfig
-from flare.http.server.form_upload import (
-    FormUpload,
-    UploadError,
-    UploadedPart,
-)
+from flare.http.extract.form_upload import FormUpload
+from flare.http.extract.multipart import Multipart
+from flare.http.extract.multipart_reader import MultipartReader
+from flare.http.extract.upload_error import UploadError
+from flare.http.extract.uploaded_part import UploadedPart
 from flare.http.server.listeners import ListenerMode
 from flare.http.server.handles import ReloadHandle, ShutdownHandle, StatsHandle
 from flare.http.server.server import HttpServer
@@ -173,6 +175,7 @@ from flare.http.middleware.security_headers import (
     SecurityHeaders,
     SecurityPolicy,
 )
+from flare.http.middleware.timeout import Timeout
 from flare.http.middleware.timing import Timing
 from flare.http.middleware.trusted_proxies import (
     ForwardedField,

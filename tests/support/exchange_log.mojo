@@ -3,6 +3,7 @@
 from flare.http.h1.exchange import Exchange, Progress
 from flare.http.h1.limits import HeadLimits
 from flare.http.message.path_params import PathParams
+from flare.http.message.request import Request
 from flare.net.socket_addr import SocketAddr
 
 
@@ -25,19 +26,44 @@ def drain_into(mut exchange: Exchange, mut log: String, limit: Int = 100):
         except error:
             log.write("<", error.status(), ">")
             return
-        _describe(exchange, log)
+        describe(exchange, log)
         exchange.finish()
 
 
-def _describe(exchange: Exchange, mut log: String):
+def describe(exchange: Exchange, mut log: String):
+    """Writes down the complete request that is first.
+
+    Args:
+        exchange: Has it.
+        log: Gets it.
+    """
     var params = PathParams()
-    var request = exchange.request[ImmUntrackedOrigin](
-        SocketAddr.any(0),
-        Pointer(to=params).unsafe_origin_cast[MutUntrackedOrigin](),
-    )
-    log.write("[", request.method_name, " ", request.url, " ", request.path)
-    log.write(" ", request.query, " ", request.version, "\n")
-    log.write(request.headers, "|")
+    var request = _request(exchange, params)
+    describe_head(exchange, log)
     log.write(String(from_utf8_lossy=request.body), "|")
     log.write(request.trailers, "]\n")
     _ = params^
+
+
+def describe_head(exchange: Exchange, mut log: String):
+    """Writes down the head of the request that is first.
+
+    Args:
+        exchange: Has it.
+        log: Gets it.
+    """
+    var params = PathParams()
+    var request = _request(exchange, params)
+    log.write("[", request.method_name, " ", request.url, " ", request.path)
+    log.write(" ", request.query, " ", request.version, "\n")
+    log.write(request.headers, "|")
+    _ = params^
+
+
+def _request(
+    exchange: Exchange, mut params: PathParams
+) -> Request[ImmUntrackedOrigin]:
+    return exchange.request[ImmUntrackedOrigin](
+        SocketAddr.any(0),
+        Pointer(to=params).unsafe_origin_cast[MutUntrackedOrigin](),
+    )

@@ -137,6 +137,20 @@ def test_handler_that_takes_too_long_is_answered_for(pool):
     assert seconds(server, b"/slow/1")[1] == b"slept 1 "
 
 
+def test_route_has_a_time_of_its_own(pool):
+    server = pool()
+    with Client(server) as other, Client(server) as client:
+        other.send(GET % b"/slow/600")
+        began = time.monotonic()
+        client.send(GET % b"/timed")
+        response = client.response()
+        assert 0.15 < time.monotonic() - began < 2
+        assert response.status == 503
+        assert client.is_closed()
+        assert other.response().body == b"slept 600 "
+    assert wait_until(lambda: "cancelled after" in server.stderr())
+
+
 def test_full_queue_is_answered_at_once_and_kept_alive(pool):
     server = pool(handler_threads=1, handler_queue=2)
     clients = [Client(server) for _ in range(6)]

@@ -52,9 +52,9 @@ struct Json[T: Movable & Deinitable](Input):
                 JSON, 422 if it does not fit; the name is the member's path.
                 What a `Checked` raises.
         """
-        var essence = _essence(req)
+        var essence = essence_of(req)
         if essence != _JSON and not essence.endswith("+json"):
-            raise _wrong_type(_JSON)
+            raise wrong_type(_JSON)
         return Self(_checked(_read_json[Self.T](_parse(req))))
 
     @staticmethod
@@ -103,8 +103,8 @@ struct Form[T: Movable & Deinitable](Input):
                 too many fields, 422 if a field is missing or bad. What a
                 `Checked` raises.
         """
-        if _essence(req) != _FORM:
-            raise _wrong_type(_FORM)
+        if essence_of(req) != _FORM:
+            raise wrong_type(_FORM)
         var form: FormData
         try:
             form = req.form()
@@ -143,8 +143,15 @@ struct _FormFields(FieldSource):
             raise InputError.of_content(String(name), String(error.reason))
 
 
-def _essence(req: Request) -> String:
-    """Reads type and subtype of the content; empty if there is none."""
+def essence_of(req: Request) -> String:
+    """Reads type and subtype of the content.
+
+    Args:
+        req: The request.
+
+    Returns:
+        Both in lower case; empty if there is no Content-Type.
+    """
     var value = req.headers.get("content-type")
     if not value:
         return String()
@@ -154,7 +161,15 @@ def _essence(req: Request) -> String:
         return String()
 
 
-def _wrong_type(wanted: StaticString) -> InputError:
+def wrong_type(wanted: StaticString) -> InputError:
+    """Makes the refusal of content of another type.
+
+    Args:
+        wanted: The media type to send.
+
+    Returns:
+        The error, with status 415.
+    """
     return InputError(
         415, "body", String(), String("send it with Content-Type: ", wanted)
     )

@@ -85,6 +85,22 @@ struct Extracted[E: Endpoint](Handler):
             return error.response()
         return endpoint.serve()
 
+    def streams_body(self, req: Request) -> Bool:
+        """Tells whether an input reads content while it arrives.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            True if one does.
+        """
+        comptime for index in range(reflect[Self.E].field_count()):
+            comptime F = reflect[Self.E].field_types()[index]
+            comptime if conforms_to(F, Input):
+                comptime if F.STREAMS_BODY:
+                    return True
+        return False
+
     def describe(self, mut operation: Operation):
         """Says what the endpoint takes.
 

@@ -15,7 +15,8 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.lend import lend
 from flare.http.h1.chunked import ChunkedDecoder
-from flare.http.h1.framing import IS_CHUNKED
+from flare.http.h1.content_intake import ContentIntake
+from flare.http.h1.framing import IS_CHUNKED, SAYS_CLOSE
 from flare.http.h1.limits import HeadLimits
 from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from flare.http.h1.request_head import RequestHead
@@ -79,6 +80,9 @@ struct Exchange(Movable):
     """The parsed head of the first request."""
     var max_body_size: Int
     """Most octets of content for the first request."""
+    var is_streamed: Bool
+    """True if the first request's content is to be taken while it arrives; the
+    caller sets it after HEAD_READY."""
     var _chunked: ChunkedDecoder
     var _state: UInt8
 
@@ -91,6 +95,7 @@ struct Exchange(Movable):
         self.input = Buffer(capacity)
         self.head = RequestHead()
         self.max_body_size = 0
+        self.is_streamed = False
         self._chunked = ChunkedDecoder()
         self._state = _IN_HEAD
 
@@ -138,6 +143,7 @@ struct Exchange(Movable):
                 self._state = _COMPLETE
                 return Progress.READY
             self._state = _IN_BODY
+            self.is_streamed = False
             self._chunked.begin()
             return Progress.HEAD_READY
         return self._advance_body(limits)
@@ -191,6 +197,32 @@ struct Exchange(Movable):
         """
         return len(self.input) - self.head.head_len
 
+    def detach_content(mut self) -> ContentIntake:
+        """Takes out the content that is arriving.
+
+        What stays is the request without content, complete; `finish` drops its
+        head alone.
+
+        Returns:
+            What takes the rest of the content.
+        """
+        ref framing = self.head.framing
+        var intake = ContentIntake(
+            framing,
+            self.max_body_size,
+            self._chunked,
+            self.input.span()[self.head.head_len :],
+        )
+        self.input.truncate(self.head.head_len)
+        framing.content_length = 0
+        framing.flags &= ~IS_CHUNKED
+        self._state = _COMPLETE
+        return intake^
+
+    def end_connection(mut self):
+        """Lets the connection end with the first request, as if it said so."""
+        self.head.framing.flags |= SAYS_CLOSE
+
     @always_inline
     def finish(mut self):
         """Drops the complete request; the next one is then first."""
@@ -218,6 +250,7 @@ struct Exchange(Movable):
         swap(self.head, other.head)
         swap(self._chunked, other._chunked)
         self.max_body_size = other.max_body_size
+        self.is_streamed = other.is_streamed
         self._state = other._state
         other.reset()
 

@@ -1,6 +1,7 @@
 """A request as a handler sees it: a view over the octets that were received."""
 
 from flare.bytes.lend import lend_text
+from flare.http.message.body_reader import BodyReader, LentFeed
 from flare.http.message.cancel import CancelFlag
 from flare.http.message.cookie import Cookie, parse_cookie_header
 from flare.http.message.fields import Fields
@@ -65,7 +66,8 @@ struct Request[o: ImmOrigin](Movable):
     var headers: Fields[Self.o]
     """The header fields."""
     var body: Span[UInt8, Self.o]
-    """The content, without its framing."""
+    """The content, without its framing; empty while it is a stream, see
+    `body_reader`."""
     var trailers: Fields[Self.o]
     """The trailer fields of a chunked body, kept apart from the headers."""
     var peer: SocketAddr
@@ -167,6 +169,20 @@ struct Request[o: ImmOrigin](Movable):
             Error: If there are too many of them.
         """
         return FormData.parse(self.body)
+
+    def body_reader(self) -> BodyReader[Self.o]:
+        """Gives the content as a stream.
+
+        With a handler that is `Streamed` this is the way to the content, which
+        may still be arriving; call it once then. With others it reads `body`.
+
+        Returns:
+            The content, from its start.
+        """
+        # SAFETY: the notes hold what outlives the handler's call.
+        return BodyReader(
+            self.body, self.trailers, self._params[].notes.find[LentFeed]()
+        )
 
     def cancelled(self) -> Bool:
         """Tells whether the response is still wanted.

@@ -13,9 +13,9 @@ from flare.http.routing.handler import (
 from flare.http.routing.operation import Operation
 
 comptime _Serve = def[o: ImmOrigin](Erased, Request[o]) raises thin -> Response
-comptime _Limit = def[o: ImmOrigin](Erased, Request[o]) thin -> Int
+comptime _Number = def[o: ImmOrigin](Erased, Request[o]) thin -> Int
 comptime _Describe = def(Erased, mut Operation) thin -> None
-comptime _Blocks = def[o: ImmOrigin](Erased, Request[o]) thin -> Bool
+comptime _Claim = def[o: ImmOrigin](Erased, Request[o]) thin -> Bool
 
 
 def _serve[
@@ -39,6 +39,20 @@ def _may_block[
     return handler.unsafe_bitcast[H]()[].may_block(req)
 
 
+def _timeout_ms[
+    H: Handler, o: ImmOrigin
+](handler: Erased, req: Request[o]) -> Int:
+    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+    return handler.unsafe_bitcast[H]()[].timeout_ms(req)
+
+
+def _streams_body[
+    H: Handler, o: ImmOrigin
+](handler: Erased, req: Request[o]) -> Bool:
+    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+    return handler.unsafe_bitcast[H]()[].streams_body(req)
+
+
 def _describe[H: Handler](handler: Erased, mut operation: Operation):
     # SAFETY: `AnyHandler` made the pointer from an H of its own.
     handler.unsafe_bitcast[H]()[].describe(operation)
@@ -59,8 +73,10 @@ struct AnyHandler(Handler):
     # beside it were made for the type that it holds.
     var _handler: Erased
     var _call: _Serve
-    var _limit: _Limit
-    var _blocks: _Blocks
+    var _limit: _Number
+    var _timeout: _Number
+    var _blocks: _Claim
+    var _streams: _Claim
     var _tell: _Describe
     var _release: def(Erased) thin -> None
 
@@ -77,7 +93,9 @@ struct AnyHandler(Handler):
         self._handler = erase(handler^)
         self._call = _serve[H, ...]
         self._limit = _max_body_size[H, ...]
+        self._timeout = _timeout_ms[H, ...]
         self._blocks = _may_block[H, ...]
+        self._streams = _streams_body[H, ...]
         self._tell = _describe[H]
         self._release = destroy[H]
 
@@ -151,6 +169,28 @@ struct AnyHandler(Handler):
             Its answer.
         """
         return self._blocks(self._handler, req)
+
+    def streams_body(self, req: Request) -> Bool:
+        """Asks the handler whether it reads content while it arrives.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            Its answer.
+        """
+        return self._streams(self._handler, req)
+
+    def timeout_ms(self, req: Request) -> Int:
+        """Asks the handler how long it may take.
+
+        Args:
+            req: The request.
+
+        Returns:
+            Its answer.
+        """
+        return self._timeout(self._handler, req)
 
     def describe(self, mut operation: Operation):
         """Lets the handler say what it takes and gives.

@@ -17,6 +17,9 @@ comptime QuietHandlerFunction = def[o: ImmOrigin](Request[o]) thin -> Response
 comptime DEFAULT_BODY_LIMIT = -1
 """Stands for `ServerConfig.max_body_size`."""
 
+comptime DEFAULT_TIMEOUT_MS = -1
+"""Stands for `ServerConfig.handler_timeout_ms`."""
+
 
 trait Handler(Deinitable, Movable):
     """Answers requests.
@@ -76,6 +79,43 @@ trait Handler(Deinitable, Movable):
             return self.inner().may_block(req)
         else:
             return True
+
+    def streams_body(self, req: Request) -> Bool:
+        """Tells whether the handler reads content while it arrives.
+
+        Asked once a request whose content has not arrived whole with its head.
+        If so, the handler is called at once on a thread of its own, and reads
+        with `Request.body_reader`; `body` is empty then. `Streamed` makes such
+        a handler.
+
+        Args:
+            req: The request, still without content and path parameters.
+
+        Returns:
+            False, unless the handler knows better. A `Middleware` asks its
+            inner handler.
+        """
+        comptime if conforms_to(Self, HoldsHandler):
+            return self.inner().streams_body(req)
+        else:
+            return False
+
+    def timeout_ms(self, req: Request) -> Int:
+        """Chooses how long the handler may take on a handler thread.
+
+        Asked for each request that goes to such a thread; see `Timeout`.
+
+        Args:
+            req: The request, without path parameters.
+
+        Returns:
+            Milliseconds, at least 1, or `DEFAULT_TIMEOUT_MS` for the server's
+            own time. A `Middleware` asks its inner handler.
+        """
+        comptime if conforms_to(Self, HoldsHandler):
+            return self.inner().timeout_ms(req)
+        else:
+            return DEFAULT_TIMEOUT_MS
 
     def describe(self, mut operation: Operation):
         """Says what the handler takes and gives, for documents.

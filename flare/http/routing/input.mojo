@@ -105,6 +105,10 @@ struct InputError(Copyable, Movable, Writable):
 trait Input(Deinitable, Movable):
     """A field of an endpoint, filled from the request before it answers."""
 
+    comptime STREAMS_BODY: Bool = False
+    """True if the input reads content while it arrives; one of an endpoint may.
+    """
+
     @staticmethod
     def extract(req: Request) raises InputError -> Self:
         """Takes the input from a request.

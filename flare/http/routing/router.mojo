@@ -10,17 +10,15 @@ from flare.http.message.response import (
 from flare.http.routing.allow import answer_without_route
 from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.capturing import capture
-from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
-from flare.http.routing.operation import Operation
-from flare.http.routing.pattern import (
-    RouteError,
-    check_prefix,
-    conflict_error,
-    mounted_pattern,
-    param_names,
+from flare.http.routing.handler import (
+    DEFAULT_BODY_LIMIT,
+    DEFAULT_TIMEOUT_MS,
+    Handler,
 )
-from flare.http.routing.route import Route
-from flare.http.routing.route_tree import ANY_METHOD, RouteMatch, RouteTree
+from flare.http.routing.operation import Operation
+from flare.http.routing.pattern import RouteError
+from flare.http.routing.route_table import RouteTable
+from flare.http.routing.route_tree import ANY_METHOD, RouteMatch
 from flare.http.routing.ws_handler import WsConfig, WsHandler
 from flare.http.routing.ws_route import WsRoute
 
@@ -36,14 +34,12 @@ struct Router(Handler):
     path without any with 404.
     """
 
-    var _tree: RouteTree
-    var _routes: List[Route]
+    var _table: RouteTable
     var _fallback: Optional[AnyHandler]
 
     def __init__(out self):
         """Makes a router without routes."""
-        self._tree = RouteTree()
-        self._routes = []
+        self._table = RouteTable()
         self._fallback = None
 
     def route(
@@ -72,7 +68,9 @@ struct Router(Handler):
         """
         if method == Method.OTHER:
             raise RouteError(String("'", pattern, "': unregistered method"))
-        self._add(method.number, pattern, handler^, max_body_size, may_block)
+        self._table.add(
+            method.number, pattern, handler^, max_body_size, may_block
+        )
 
     def get(
         mut self,
@@ -93,7 +91,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._add(
+        self._table.add(
             Method.GET.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -116,7 +114,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._add(
+        self._table.add(
             Method.HEAD.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -139,7 +137,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._add(
+        self._table.add(
             Method.POST.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -162,7 +160,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._add(
+        self._table.add(
             Method.PUT.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -185,7 +183,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._add(
+        self._table.add(
             Method.PATCH.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -208,7 +206,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._add(
+        self._table.add(
             Method.DELETE.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -231,7 +229,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._add(
+        self._table.add(
             Method.OPTIONS.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -254,7 +252,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._add(ANY_METHOD, pattern, handler^, max_body_size, may_block)
+        self._table.add(ANY_METHOD, pattern, handler^, max_body_size, may_block)
 
     def ws(
         mut self,
@@ -294,32 +292,15 @@ struct Router(Handler):
         Raises:
             RouteError: If the prefix is malformed, or a route conflicts.
         """
-        check_prefix(prefix)
-        while len(router._routes) > 0:
-            var route = router._routes.pop(0)
-            var pattern = mounted_pattern(prefix, route.pattern)
-            var method = route.method
-            var limit = route.max_body_size
-            var blocks = route.may_block
-            self._add(method, pattern, route^.take_handler(), limit, blocks)
+        self._table.mount(prefix, router^.take_table())
 
-    def _add(
-        mut self,
-        method: UInt8,
-        pattern: StringSpan,
-        var handler: AnyHandler,
-        max_body_size: Int,
-        may_block: Bool,
-    ) raises RouteError:
-        var names = param_names(pattern)
-        var standing = self._tree.add(method, pattern, len(self._routes))
-        if standing:
-            raise conflict_error(
-                pattern, self._routes[standing.value()].pattern
-            )
-        self._routes.append(
-            Route(method, pattern, names^, handler^, max_body_size, may_block)
-        )
+    def take_table(deinit self) -> RouteTable:
+        """Takes the routes out, for another router.
+
+        Returns:
+            The routes.
+        """
+        return self._table^
 
     def operations(self) -> List[Operation]:
         """Tells what the routes take, for documents.
@@ -327,10 +308,7 @@ struct Router(Handler):
         Returns:
             One operation a route, in the order of registration.
         """
-        var operations = List[Operation]()
-        for index in range(len(self._routes)):
-            operations.append(self._routes[index].operation())
-        return operations^
+        return self._table.operations()
 
     def serve(self, req: Request) raises -> Response:
         """Lets the route of a request answer it.
@@ -346,15 +324,15 @@ struct Router(Handler):
         """
         var found = RouteMatch()
         try:
-            self._tree.find(req.method, req.path.as_bytes(), found)
+            self._table.tree.find(req.method, req.path.as_bytes(), found)
             if found.route >= 0 and not capture(
-                req, found, self._routes[found.route].names
+                req, found, self._table.routes[found.route].names
             ):
                 return internal_error("too many path parameters")
         except error:
             return bad_request(String(error))
         if found.route >= 0:
-            return self._routes[found.route].handler.serve(req)
+            return self._table.routes[found.route].handler.serve(req)
         if found.allowed == 0 and self._fallback and not (req.path == "*"):
             return self._fallback.value().serve(req)
         return answer_without_route(req, found.allowed)
@@ -368,9 +346,9 @@ struct Router(Handler):
         Returns:
             Bytes, or `DEFAULT_BODY_LIMIT`.
         """
-        var found = self._find(req)
+        var found = self._table.find(req)
         if found.route >= 0:
-            return self._routes[found.route].body_limit(req)
+            return self._table.routes[found.route].body_limit(req)
         if found.allowed == 0 and self._fallback:
             return self._fallback.value().max_body_size(req)
         return DEFAULT_BODY_LIMIT
@@ -384,17 +362,39 @@ struct Router(Handler):
         Returns:
             Its answer; False for what the router answers by itself.
         """
-        var found = self._find(req)
+        var found = self._table.find(req)
         if found.route < 0:
             var falls_back = found.allowed == 0 and Bool(self._fallback)
             return falls_back and self._fallback.value().may_block(req)
-        return self._routes[found.route].blocks(req)
+        return self._table.routes[found.route].blocks(req)
 
-    def _find(self, req: Request) -> RouteMatch:
-        """Finds the route of a request; none for a malformed path."""
-        var found = RouteMatch()
-        try:
-            self._tree.find(req.method, req.path.as_bytes(), found)
-        except error:
-            return RouteMatch()
-        return found^
+    def streams_body(self, req: Request) -> Bool:
+        """Asks the request's route whether it reads content as it arrives.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            Its answer; False for what the router answers by itself.
+        """
+        var found = self._table.find(req)
+        if found.route >= 0:
+            return self._table.routes[found.route].handler.streams_body(req)
+        var falls_back = found.allowed == 0 and Bool(self._fallback)
+        return falls_back and self._fallback.value().streams_body(req)
+
+    def timeout_ms(self, req: Request) -> Int:
+        """Asks the request's route how long it may take.
+
+        Args:
+            req: The request.
+
+        Returns:
+            Its answer, or `DEFAULT_TIMEOUT_MS`.
+        """
+        var found = self._table.find(req)
+        if found.route >= 0:
+            return self._table.routes[found.route].handler.timeout_ms(req)
+        if found.allowed == 0 and self._fallback:
+            return self._fallback.value().timeout_ms(req)
+        return DEFAULT_TIMEOUT_MS

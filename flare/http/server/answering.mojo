@@ -14,7 +14,7 @@ from flare.http.h1.serialiser import (
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, internal_error
-from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
+from flare.http.routing.handler import Handler
 from flare.http.server.connection import Connection
 from flare.http.server.error_log import log_handler_error
 from flare.http.server.sending import COPIED_BODY_LEN_MAX, flush_with_body
@@ -152,50 +152,42 @@ def call_handler[
         Its response; 500 if it raises or gives what is no final response.
     """
     try:
-        var response = handler.serve(request)
-        var code = response.status.code
-        if unlikely(code < 200 or code > 599):
-            # 1xx is no final response, and others are none at all.
-            if not response.body.listens() or code != SWITCHING_PROTOCOLS:
-                raise Error("a handler answered with status ", code)
-        elif unlikely(response.body.listens()):
-            raise Error("a conversation needs status 101, not ", code)
-        return response^
+        return checked_response(handler, request)
     except error:
         if logs_errors:
             log_handler_error(request, error)
         return internal_error()
 
 
-def may_block[
-    H: Handler
-](
-    exchange: Exchange,
-    connection: Connection,
-    mut state: WorkerState,
-    handler: H,
-) -> Bool:
-    """Asks the handler whether it may take long for the complete request.
+@always_inline
+def checked_response[
+    H: Handler, o: ImmOrigin
+](handler: H, request: Request[o]) raises -> Response:
+    """Lets a handler answer with a final response.
 
     Parameters:
         H: The handler's type.
+        o: Where the request's octets live.
 
     Args:
-        exchange: Has the request.
-        connection: Where it came from.
-        state: The worker's state.
-        handler: Knows.
+        handler: Answers.
+        request: The request.
 
     Returns:
-        Its answer.
+        Its response.
+
+    Raises:
+        Error: What the handler raises, or that it gave no final response.
     """
-    state.params[].clear()
-    # SAFETY: as in `_call`.
-    return handler.may_block(
-        exchange.request[ImmUntrackedOrigin](
-            connection.peer, state.params_pointer(), tls=connection.tls_peer
-        )
-    )
+    var response = handler.serve(request)
+    var code = response.status.code
+    if unlikely(code < 200 or code > 599):
+        # 1xx is no final response, and others are none at all.
+        if not response.body.listens() or code != SWITCHING_PROTOCOLS:
+            raise Error("a handler answered with status ", code)
+    elif unlikely(response.body.listens()):
+        raise Error("a conversation needs status 101, not ", code)
+    return response^
 
 
 @always_inline
@@ -230,39 +222,6 @@ def append_response(
         state.out.append(response.body.as_bytes())
         return True
     return flush_with_body(connection, state, response.body.copy())
-
-
-def body_limit[
-    H: Handler
-](
-    exchange: Exchange,
-    connection: Connection,
-    mut state: WorkerState,
-    handler: H,
-) -> Int:
-    """Asks the handler how much content a request may have.
-
-    Parameters:
-        H: The handler's type.
-
-    Args:
-        exchange: Has the request's head.
-        connection: Where it came from.
-        state: The worker's state.
-        handler: May choose a limit.
-
-    Returns:
-        Bytes.
-    """
-    state.params[].clear()
-    # SAFETY: as in `_call`.
-    var request = exchange.request[ImmUntrackedOrigin](
-        connection.peer, state.params_pointer(), tls=connection.tls_peer
-    )
-    var limit = handler.max_body_size(request)
-    if limit == DEFAULT_BODY_LIMIT:
-        return state.config.max_body_size
-    return limit
 
 
 @no_inline

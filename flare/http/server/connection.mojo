@@ -1,12 +1,15 @@
 """One connection of a worker: what is kept of it between events."""
 
 from flare.bytes.buffer import Buffer
+from flare.http.h1.content_intake import ContentIntake
 from flare.http.h1.exchange import Exchange
+from flare.http.message.body_reader import BodyError
 from flare.http.message.cancel import CancelFlag
 from flare.http.message.body import Body
 from flare.http.message.body_stream import BodyStream
 from flare.http.message.file_region import FileRegion
 from flare.http.message.tls_peer import TlsPeer
+from flare.http.server.body_pipe import BodyPipe
 from flare.http.server.tls_link import TlsLink
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
@@ -166,6 +169,45 @@ struct Tail(Movable):
         )
 
 
+struct StreamedContent(Movable):
+    """Content that a handler on another thread reads while it arrives."""
+
+    var intake: ContentIntake
+    """Takes off the framing."""
+    var pipe: BodyPipe
+    """Where the content goes."""
+    var owes_continue: Bool
+    """True if the client waits for 100 (Continue)."""
+    var is_paused: Bool
+    """True if nothing is received until the handler rings."""
+    var handler_timeout_ms: Int
+    """How long each of the handler's turns may take."""
+    var client_ms: Int
+    """How long the client was waited for, but for the current wait."""
+
+    def __init__(
+        out self,
+        var intake: ContentIntake,
+        pipe: BodyPipe,
+        owes_continue: Bool,
+        handler_timeout_ms: Int,
+    ):
+        """Makes content of which nothing was handed on.
+
+        Args:
+            intake: Takes off the framing.
+            pipe: Where the content goes.
+            owes_continue: True if the client waits for 100 (Continue).
+            handler_timeout_ms: How long each of the handler's turns may take.
+        """
+        self.intake = intake^
+        self.pipe = pipe.copy()
+        self.owes_continue = owes_continue
+        self.is_paused = owes_continue
+        self.handler_timeout_ms = handler_timeout_ms
+        self.client_ms = 0
+
+
 struct Connection(Movable):
     """One client, with as little memory as its state needs.
 
@@ -218,6 +260,8 @@ struct Connection(Movable):
     """What TLS tells about the client, once the handshake is complete."""
     var job: Optional[ArcPointer[CancelFlag]]
     """The flag of the request that a handler on another thread has."""
+    var content: Optional[OwnedPointer[StreamedContent]]
+    """That request's content, if it is still to be handed on."""
 
     def __init__(out self):
         """Makes a free slot."""
@@ -243,6 +287,7 @@ struct Connection(Movable):
         self.tls = None
         self.tls_peer = None
         self.job = None
+        self.content = None
 
     def open(mut self, var socket: RawSocket, peer: SocketAddr):
         """Starts a connection in this slot.
@@ -282,9 +327,21 @@ struct Connection(Movable):
         self.phase_start_ms = now_ms
         self.deadline_ms = now_ms + timeout_ms
 
+    def has_all_content(self) -> Bool:
+        """Tells whether nothing more is to be received for a handler.
+
+        Returns:
+            True unless a handler's content still arrives.
+        """
+        return not self.content or self.content.value()[].intake.is_complete()
+
     def cancel_job(mut self):
         """Tells a handler on another thread that nobody waits for it, if there
         is one; what it answers is dropped."""
+        if self.content:
+            self.content.take()[].pipe.fail(
+                BodyError(503, "nobody waits for the response any more")
+            )
         if self.job:
             self.job.take()[].set()
 

@@ -5,16 +5,14 @@ and one that could go on gives way to the others through the ready list.
 """
 
 from flare.http.h1.exchange import Exchange, Progress
-from flare.http.h1.framing import EXPECTS_CONTINUE
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.routing.handler import Handler
 from flare.http.server.answering import (
     answer,
     answer_error,
     answer_plain_http,
-    body_limit,
-    may_block,
 )
+from flare.http.server.asking import body_limit, may_block, streams_body
 from flare.http.server.connection import (
     Connection,
     PHASE_BODY,
@@ -28,6 +26,7 @@ from flare.http.server.conversing import converse
 from flare.http.server.fate import Fate
 from flare.http.server.receiving import TLS_BROKEN, receive
 from flare.http.server.sending import deliver, flush
+from flare.http.server.streamed_content import owes_continue, take_content
 from flare.http.server.streaming import await_tail, send_tail
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
@@ -219,13 +218,19 @@ def process[
                 )
                 progress = exchange.advance(state.limits)
                 if progress == Progress.NEEDS_OCTETS:
-                    _ask_for_content(exchange, state)
+                    exchange.is_streamed = streams_body(
+                        exchange, connection, state, handler
+                    )
+                    if not exchange.is_streamed:
+                        _ask_for_content(exchange, state)
         except error:
             answer_error(connection, state, error)
             connection.lingers = True
             keeps_alive = False
             break
         if progress == Progress.NEEDS_OCTETS:
+            if unlikely(exchange.is_in_body()) and exchange.is_streamed:
+                return _park(connection, exchange, state)
             break
         if unlikely(state.config.handler_threads > 0):
             if may_block(exchange, connection, state, handler):
@@ -262,12 +267,8 @@ def _park(
 
 def _ask_for_content(exchange: Exchange, mut state: WorkerState):
     """Sends 100 (Continue) to a client that waits for it (RFC 9110 10.1.1)."""
-    if exchange.head.framing.has(EXPECTS_CONTINUE):
-        if (
-            exchange.head.minor_version > 0
-            and exchange.body_received_len() == 0
-        ):
-            state.out.append_literal[CONTINUE_RESPONSE]()
+    if owes_continue(exchange):
+        state.out.append_literal[CONTINUE_RESPONSE]()
 
 
 @always_inline
@@ -324,6 +325,8 @@ def resume[
     Returns:
         What is to happen to it; GIVES_WAY if it should be read again.
     """
+    if connection.content:
+        return take_content(connection, state)
     if not connection.tail:
         return Fate.WAITS
     if not send_tail(connection, state):

@@ -97,7 +97,10 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
         return Fate.GIVES_WAY
     if connection.job:
         connection.cancel_job()
-        answer_late(connection, state)
+        if connection.phase == PHASE_BODY:
+            answer_timeout(connection, state)
+        else:
+            answer_late(connection, state)
     elif connection.exchange and (
         connection.phase == PHASE_HEAD or connection.phase == PHASE_BODY
     ):

@@ -16,7 +16,8 @@ struct Fate(Equatable, ImplicitlyCopyable):
     comptime ENDS = Fate(3)
     """The last response is sent, or parked; the client may still read it."""
     comptime PARKS = Fate(4)
-    """A complete request is in its exchange, for a handler that may block."""
+    """A request is in its exchange, for a handler that may block: complete, or
+    with content that the handler reads while it arrives."""
 
     @always_inline
     def __init__(out self, number: UInt8):

@@ -7,14 +7,18 @@ worker holds only its flag, to say that the answer is no longer wanted.
 """
 
 from flare.http.h1.exchange import Exchange
+from flare.http.message.body_reader import LentFeed
 from flare.http.message.cancel import CancelFlag
 from flare.http.message.path_params import PathParams
-from flare.http.message.response import Response
+from flare.http.message.request import Request
+from flare.http.message.request_notes import NoteLoan
+from flare.http.message.response import Response, internal_error
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.routing.handler import Handler
-from flare.http.server.answering import call_handler
+from flare.http.server.answering import call_handler, checked_response
+from flare.http.server.body_pipe import BodyOutlet, BodyPipe
 from flare.http.server.config import ServerConfig
-from flare.http.server.error_log import log_server_error
+from flare.http.server.error_log import log_handler_error, log_server_error
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.waker import Waker
 from flare.sys.affinity import restrict_thread, usable_cpus
@@ -24,6 +28,10 @@ from flare.sys.monitor import Monitor
 from flare.sys.signal import process_id
 from flare.sys.thread import Task, Thread
 from std.memory import ArcPointer, OwnedPointer
+
+comptime STREAM_THREAD_COUNT = 16
+"""Threads that a worker starts for handlers that read content while it arrives,
+when its configuration asks for no handler threads."""
 
 comptime _LEAVE_MS = 1_000
 # How long a worker that ends waits for handlers which were told that nobody
@@ -36,13 +44,15 @@ struct Job(Movable):
     var token: UInt64
     """Of the connection."""
     var box: OwnedPointer[Exchange]
-    """Has the complete request, first."""
+    """Has the request, first; complete, but for content that is a stream."""
     var peer: SocketAddr
     """Where it came from."""
     var tls: Optional[ArcPointer[TlsPeer]]
     """What TLS tells about the client; nothing without TLS."""
     var cancel: ArcPointer[CancelFlag]
     """Set when the answer is no longer wanted."""
+    var outlet: Optional[BodyOutlet]
+    """Where its content is read from while it arrives."""
     var params: PathParams
     """Storage for path parameters."""
     var response: Response
@@ -59,7 +69,7 @@ struct Job(Movable):
 
         Args:
             token: Of the connection.
-            box: Has the complete request.
+            box: Has the request.
             peer: Where it came from.
             cancel: The connection's flag.
         """
@@ -68,6 +78,7 @@ struct Job(Movable):
         self.peer = peer
         self.tls = None
         self.cancel = cancel.copy()
+        self.outlet = None
         self.params = PathParams()
         self.response = Response(500)
 
@@ -92,7 +103,26 @@ struct Job(Movable):
             .unsafe_origin_cast[ImmUntrackedOrigin](),
             self._tls_pointer(),
         )
-        self.response = call_handler(handler, request, logs_errors)
+        if self.outlet:
+            self._run_streamed(handler, request, logs_errors)
+        else:
+            self.response = call_handler(handler, request, logs_errors)
+
+    def _run_streamed[
+        H: Handler
+    ](mut self, handler: H, request: Request, logs_errors: Bool):
+        # SAFETY: the outlet belongs to this job; the loan ends with the call.
+        ref outlet = self.outlet.value()
+        var feed = LentFeed(outlet)
+        var loan = NoteLoan(request.notes(), feed)
+        try:
+            self.response = checked_response(handler, request)
+        except error:
+            # A client that goes away is no error of ours.
+            if logs_errors and not outlet.has_failed():
+                log_handler_error(request, error)
+            self.response = internal_error()
+        loan^.end()
 
     def _tls_pointer(self) -> OptionalPointer[TlsPeer, ImmUntrackedOrigin]:
         # SAFETY: as in `run`.
@@ -200,33 +230,50 @@ struct _Hand[H: Handler](Task):
 
 
 struct HandlerPool(Movable):
-    """The threads of one worker and the requests they have."""
+    """The threads of one worker and the requests they have.
+
+    There are none before `start`, which is called when they are needed.
+    """
 
     var _queue: ArcPointer[_Queue]
     var _waker: Waker
     var _threads: List[Thread]
     var _waiting_max: Int
 
-    def __init__[
+    def __init__(out self, config: ServerConfig) raises OsError:
+        """Makes a pool without threads.
+
+        Args:
+            config: How many requests may wait.
+
+        Raises:
+            OsError: If the process has no more descriptors.
+        """
+        self._queue = ArcPointer(_Queue())
+        self._waker = Waker()
+        self._threads = []
+        self._waiting_max = config.handler_queue
+
+    def start[
         H: Handler
-    ](out self, handler: ArcPointer[H], config: ServerConfig) raises OsError:
-        """Starts the threads.
+    ](mut self, handler: ArcPointer[H], config: ServerConfig) raises OsError:
+        """Starts the threads, unless they run.
 
         Parameters:
             H: The handler's type.
 
         Args:
             handler: Answers requests.
-            config: How many threads, and how many requests may wait.
+            config: How many threads; for none, `STREAM_THREAD_COUNT` are
+                started.
 
         Raises:
             OsError: If the system has no more threads.
         """
-        self._queue = ArcPointer(_Queue())
-        self._waker = Waker()
-        self._threads = []
-        self._waiting_max = config.handler_queue
-        for _ in range(config.handler_threads):
+        if len(self._threads) > 0:
+            return
+        var count = config.handler_threads
+        for _ in range(count if count > 0 else STREAM_THREAD_COUNT):
             try:
                 self._threads.append(
                     Thread(

@@ -6,14 +6,23 @@ from flare.http.message.method import Method
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
 from flare.http.server.answering import busy, conclude
+from flare.http.server.asking import handler_timeout_ms
 from flare.http.server.connection import (
     Connection,
     PHASE_HANDLER,
 )
+from flare.http.server.body_pipe import BodyPipe
 from flare.http.server.driving import process, put_back
+from flare.http.server.error_log import log_server_error
 from flare.http.server.fate import Fate
 from flare.http.server.handler_pool import HandlerPool, Job
 from flare.http.server.sending import deliver
+from flare.http.server.streamed_content import (
+    end_content,
+    owes_continue,
+    start_content,
+    take_content,
+)
 from flare.http.server.streaming import await_tail
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer
@@ -26,9 +35,11 @@ def hand_over[
     token: UInt64,
     mut pool: HandlerPool,
     mut state: WorkerState,
-    handler: H,
+    handler: ArcPointer[H],
 ) -> Fate:
-    """Gives a complete request to the handler threads, or refuses it.
+    """Gives a request to the handler threads, or refuses it.
+
+    Its content may still be arriving; then the handler reads it meanwhile.
 
     Parameters:
         H: The handler's type.
@@ -38,7 +49,7 @@ def hand_over[
         token: The connection's.
         pool: The threads.
         state: The worker's state.
-        handler: Answers what was pipelined behind a refused request.
+        handler: Answers; also what was pipelined behind a refused request.
 
     Returns:
         WAITS, or what follows a refusal.
@@ -46,31 +57,71 @@ def hand_over[
     var box = connection.take_exchange()
     # What the socket still has is read when the answer is there.
     connection.has_unread = True
-    if pool.is_full():
-        return unpark(connection, box^, busy(), state, handler)
+    connection.is_head = box[].head.method == Method.HEAD
+    var pipe = Optional[BodyPipe](None)
+    var is_admitted = False
+    try:
+        pool.start(handler, state.config)
+        if box[].is_in_body():
+            pipe = BodyPipe(waits_to_be_asked=owes_continue(box[]))
+        is_admitted = not pool.is_full()
+    except error:
+        log_server_error(String("handler threads: ", error))
+    if is_admitted:
+        var timeout_ms = handler_timeout_ms(box[], connection, state, handler[])
+        connection.begin_phase(PHASE_HANDLER, state.now_ms, timeout_ms)
+        if pipe:
+            start_content(connection, box[], pipe.value(), timeout_ms)
+        return _submit(connection, token, box^, pipe^, pool, state)
+    if not box[].is_in_body():
+        return unpark(connection, box^, busy(), state, handler[])
+    _ = box[].detach_content()
+    box[].end_connection()
+    var fate = unpark(connection, box^, busy(), state, handler[])
+    connection.lingers = True
+    return fate
+
+
+def _submit(
+    mut connection: Connection,
+    token: UInt64,
+    var box: OwnedPointer[Exchange],
+    var pipe: Optional[BodyPipe],
+    mut pool: HandlerPool,
+    mut state: WorkerState,
+) -> Fate:
+    """Parks a connection while a handler has its request."""
     var flag = ArcPointer(CancelFlag())
     if connection.peer_has_ended:
         flag[].set()
-    connection.begin_phase(
-        PHASE_HANDLER, state.now_ms, state.config.handler_timeout_ms
-    )
-    connection.is_head = box[].head.method == Method.HEAD
     var job = Job(token, box^, connection.peer, flag)
     if connection.tls:
         job.tls = connection.tls.value()[].peer
+    if pipe:
+        job.outlet = pipe.value().outlet(state.mailbox.waker_for(token))
     pool.submit(OwnedPointer(job^))
     connection.job = flag^
+    if connection.content:
+        return take_content(connection, state)
     return Fate.WAITS
 
 
-def note_event(mut connection: Connection):
-    """Tells a handler on another thread when its client has gone.
+def note_event(mut connection: Connection, mut state: WorkerState) -> Fate:
+    """Receives for a handler on another thread that reads content, or tells it
+    when its client has gone.
 
     Args:
         connection: Has a job.
+        state: The worker's state.
+
+    Returns:
+        What is to happen to it.
     """
+    if not connection.has_all_content():
+        return take_content(connection, state)
     if connection.peer_has_ended:
         connection.job.value()[].set()
+    return Fate.WAITS
 
 
 def finish_job[
@@ -96,11 +147,18 @@ def finish_job[
         What is to happen to the connection.
     """
     connection.job = None
+    if connection.tail:
+        # The client has not even taken what it was told before the answer.
+        return Fate.CLOSES
     var response = Response(500)
     swap(response, job.response)
     var box = state.take_exchange()
     swap(box, job.box)
-    return unpark(connection, box^, response^, state, handler)
+    if not connection.content or end_content(connection, box[], state):
+        return unpark(connection, box^, response^, state, handler)
+    var fate = unpark(connection, box^, response^, state, handler)
+    connection.lingers = True
+    return fate
 
 
 def unpark[

@@ -62,7 +62,7 @@ struct Worker[H: Handler](Movable):
     var _scratch: Exchange
     var _state: WorkerState
     var _stop: StopRequests
-    var _pool: Optional[HandlerPool]
+    var _pool: HandlerPool
     var _figures: Figures
     var _ready: List[UInt64]
     var _drain_end_ms: Int
@@ -95,7 +95,7 @@ struct Worker[H: Handler](Movable):
         self._scratch = Exchange(READ_BUFFER_LEN)
         self._state = WorkerState(terms)
         self._stop = stop^
-        self._pool = None
+        self._pool = HandlerPool(terms.config)
         self._figures = figures^
         self._ready = []
         self._drain_end_ms = NEVER_MS
@@ -106,11 +106,9 @@ struct Worker[H: Handler](Movable):
         Raises:
             OsError: If the selector fails, or the system has no more threads.
         """
+        self._selector.register(self._pool.number(), DONE_TOKEN, Interest.READ)
         if self._state.config.handler_threads > 0:
-            self._pool = HandlerPool(self._handler, self._state.config)
-            self._selector.register(
-                self._pool.value().number(), DONE_TOKEN, Interest.READ
-            )
+            self._pool.start(self._handler, self._state.config)
         self._selector.register(
             self._stop.waker_number(), STOP_TOKEN, Interest.READ
         )
@@ -147,11 +145,9 @@ struct Worker[H: Handler](Movable):
 
     def _end_pool(mut self):
         """Tells handlers on other threads that nobody waits any more."""
-        if not self._pool:
-            return
         for slot in range(self._table.slot_count()):
             self._table.at(slot).cancel_job()
-        self._pool.value().close()
+        self._pool.close()
 
     def _tick(mut self):
         self._state.now_ms = coarse_monotonic_ms()
@@ -198,7 +194,7 @@ struct Worker[H: Handler](Movable):
         ref connection = self._table.at(slot)
         var fate = Fate.WAITS
         if unlikely(connection.job.__bool__()):
-            note_event(connection)
+            self._settle(slot, note_event(connection, self._state))
             return
         if unlikely(connection.tail.__bool__() and event.is_writable):
             # It counts before the end of the stream does.
@@ -230,9 +226,9 @@ struct Worker[H: Handler](Movable):
             next = hand_over(
                 self._table.at(slot),
                 self._table.token(slot),
-                self._pool.value(),
+                self._pool,
                 self._state,
-                self._handler[],
+                self._handler,
             )
         if unlikely(next == Fate.ENDS):
             next = end(self._table.at(slot), self._state)
@@ -248,7 +244,7 @@ struct Worker[H: Handler](Movable):
 
     def _on_done(mut self):
         """Sends what handlers on other threads have answered."""
-        var done = self._pool.value().take_done()
+        var done = self._pool.take_done()
         for index in range(len(done)):
             ref job = done[index][]
             var slot = self._table.find(job.token)

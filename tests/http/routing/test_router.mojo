@@ -5,6 +5,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
 from flare.http.routing.router import Router
+from flare.http.routing.streamed import Streamed
 from std.testing import assert_equal, assert_true
 
 
@@ -246,3 +247,26 @@ def test_every_kind_of_route_may_have_a_limit() raises:
     assert_equal(_limit(router, "PUT", "/put"), 3)
     assert_equal(_limit(router, "POST", "/default"), -1)
     assert_equal(_limit(router, "POST", "/none"), -1)
+
+
+def test_routes_tell_whether_they_stream() raises:
+    var inner = Router()
+    inner.post("/mounted", Streamed(_quiet))
+    var router = Router()
+    router.post("/stream", Streamed(_raising))
+    router.get("/stream", _quiet)
+    router.mount("/in", inner^)
+    var rows = [
+        ("POST", "/stream", True),
+        ("GET", "/stream", False),
+        ("PUT", "/stream", False),
+        ("POST", "/in/mounted", True),
+        ("POST", "/none", False),
+        ("POST", "/%zz", False),
+    ]
+    for row in rows:
+        var owned = OwnedRequest(row[0], row[1])
+        assert_equal(router.streams_body(owned.view()), row[2], row[1])
+    router.fallback(Streamed(_quiet))
+    var owned = OwnedRequest("POST", "/none")
+    assert_true(router.streams_body(owned.view()))

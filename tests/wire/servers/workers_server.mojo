@@ -7,6 +7,7 @@ Further arguments are those of `tls_options`.
 """
 
 from flare.http import (
+    FnHandler,
     Handler,
     HttpServer,
     ListenerMode,
@@ -15,6 +16,8 @@ from flare.http import (
     Router,
     ServerConfig,
     StatsHandle,
+    Streamed,
+    Timeout,
     ok,
     ok_json,
 )
@@ -30,6 +33,7 @@ from flare.sys.signal import process_id, send_signal
 from std.sys import argv, stderr
 from std.time import sleep
 from tests.wire.servers.tls_options import TlsOptions
+from tests.wire.servers.uploads import upload
 
 
 def root(req: Request) -> Response:
@@ -205,6 +209,10 @@ struct Options(Movable):
             self.server.handler_timeout_ms = value
         elif name == "write_timeout_ms":
             self.server.write_timeout_ms = value
+        elif name == "body_timeout_ms":
+            self.server.body_timeout_ms = value
+        elif name == "min_body_rate":
+            self.server.min_body_rate = value
         elif name == "linger_timeout_ms":
             self.server.linger_timeout_ms = value
         elif name == "shutdown_timeout_ms":
@@ -253,11 +261,14 @@ def main() raises:
     router.get("/fast", root, may_block=False)
     router.get("/busy/:ms", busy)
     router.get("/patient", patient)
+    router.get("/timed", Timeout(FnHandler(patient), timeout_ms=200))
     router.get("/spinning", spinning)
     router.all("/whole/:name", whole)
     router.get("/fail", failing)
     router.get("/crash/:signal", crash)
     router.get("/size/:size", sized)
+    router.post("/upload", Streamed(upload))
+    router.post("/upload/large", Streamed(upload), max_body_size=1 << 34)
     var port = UInt16(Int(String(argv()[1])))
     var server = options.tls.bind(port, options.server.copy())
     router.get("/stats", Stats(server.stats_handle(), options.workers))

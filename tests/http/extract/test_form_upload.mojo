@@ -1,7 +1,7 @@
 """Uploads: what stays in memory, what goes to files, and what stays behind."""
 
 from flare.http.message.multipart_event import MultipartLimits
-from flare.http.server.form_upload import (
+from flare.http.extract.form_upload import (
     FORM_MEMORY_LEN_MAX,
     PART_MEMORY_LEN_MAX,
     FormUpload,

@@ -1,0 +1,174 @@
+"""Forms with files as inputs of endpoints."""
+
+from flare.http.extract.content import essence_of, wrong_type
+from flare.http.extract.form_upload import FormUpload, PART_MEMORY_LEN_MAX
+from flare.http.extract.text_value import TextError, read_texts
+from flare.http.extract.upload_error import UploadError
+from flare.http.extract.uploaded_part import UploadedPart
+from flare.http.message.multipart_error import MultipartError
+from flare.http.message.multipart_event import MultipartLimits
+from flare.http.message.request import Request
+from flare.http.routing.input import Input, InputError
+from flare.http.routing.operation import Operation
+from flare.json.fieldwise import FieldSource, make_fieldwise
+from std.reflection import reflect
+
+comptime _MULTIPART = StaticString("multipart/form-data")
+
+comptime ANY_PART_LEN = 1 << 60
+"""Stands for no limit but that of the whole content."""
+
+
+struct Multipart[T: Movable & Deinitable, part_len_max: Int = ANY_PART_LEN](
+    Input
+):
+    """A form with files (`multipart/form-data`), read into a plain struct.
+
+        struct Photo(Movable):
+            var title: String
+            var tags: List[String]
+            var image: UploadedPart
+            var thumbnail: Optional[UploadedPart]
+
+        struct Submit(Endpoint):
+            var photo: Multipart[Photo]
+
+    A field that is an `UploadedPart`, or an `Optional` or `List` of it, takes
+    parts of its name as they are: small ones in memory, larger ones in files
+    without a name. Others are read as `read_texts` does from parts of 64 KiB at
+    most. Parts without a field are left out of account, and so is the empty
+    part that browsers send for a file that was not chosen.
+
+    The endpoint takes the form while it arrives, as if it were `Streamed`. The
+    route's `max_body_size` bounds the whole.
+
+    Parameters:
+        T: What it is read into.
+        part_len_max: Longest part in bytes.
+    """
+
+    comptime STREAMS_BODY = True
+    """Read while it arrives."""
+    var value: Self.T
+    """What was read."""
+
+    def __init__(out self, var value: Self.T):
+        """Makes an input, for tests of an endpoint.
+
+        Args:
+            value: What was read.
+        """
+        self.value = value^
+
+    @staticmethod
+    def extract(req: Request) raises InputError -> Self:
+        """Reads the content.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The input.
+
+        Raises:
+            InputError: 415 if it is not said to be such a form, 400 if it is
+                none, 413 if it passes a limit, 422 if a field is missing or
+                bad; 500 if a file cannot be written.
+        """
+        if essence_of(req) != _MULTIPART:
+            raise wrong_type(_MULTIPART)
+        var limits = MultipartLimits(ANY_PART_LEN)
+        limits.part_len_max = Self.part_len_max
+        var source = _Parts(_received(req, limits))
+        return Self(make_fieldwise[Self.T](source))
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        """Says what is taken.
+
+        Args:
+            operation: What is known of the route.
+        """
+        operation.takes[Self.T](String(_MULTIPART))
+
+
+def _received(
+    req: Request, limits: MultipartLimits
+) raises InputError -> FormUpload:
+    var form: FormUpload
+    try:
+        form = FormUpload(req.headers.get("content-type").value(), limits)
+    except error:
+        raise InputError(400, "body", String(), String(error))
+    var body = req.body_reader()
+    try:
+        form.receive_all(body)
+    except error:
+        raise InputError(error.status, "body", form.open_part(), error.reason)
+    return form^
+
+
+struct _Parts(FieldSource):
+    """A form whose parts are the fields of a struct."""
+
+    comptime FieldError = InputError
+    var form: FormUpload
+
+    def __init__(out self, var form: FormUpload):
+        self.form = form^
+
+    def field[
+        T: AnyType, index: Int, F: Movable & Deinitable
+    ](mut self) raises InputError -> F:
+        comptime NAME = reflect[T].field_names()[index]
+        var name = materialize[NAME]()
+        var parts = self._take(name)
+        comptime if F == List[UploadedPart]:
+            return rebind_var[F](parts^)
+        elif F == Optional[UploadedPart]:
+            var first = Optional[UploadedPart](None)
+            if len(parts) > 0:
+                first = parts.pop(0)
+            return rebind_var[F](first^)
+        elif F == UploadedPart:
+            if len(parts) == 0:
+                raise InputError(422, "body", String(name), "is missing")
+            return rebind_var[F](parts.pop(0))
+        else:
+            var texts = _texts(name, parts)
+            try:
+                return read_texts[F](texts)
+            except error:
+                raise InputError(
+                    422, "body", String(name), String(error.reason)
+                )
+
+    def _take(mut self, name: StringSpan) -> List[UploadedPart]:
+        """Takes the parts of a name out, in order."""
+        var parts = List[UploadedPart]()
+        while True:
+            var index = self.form.find(name)
+            if index < 0:
+                return parts^
+            var part = self.form.take(index)
+            if len(part) > 0 or part.head.filename.or_else("x") != "":
+                parts.append(part^)
+
+
+def _texts(
+    name: StringSpan, parts: List[UploadedPart]
+) raises InputError -> List[String]:
+    var texts = List[String]()
+    for index in range(len(parts)):
+        if len(parts[index]) > PART_MEMORY_LEN_MAX:
+            raise InputError(
+                413,
+                "body",
+                String(name),
+                String("is longer than ", PART_MEMORY_LEN_MAX, " bytes"),
+            )
+        try:
+            texts.append(parts[index].text())
+        except error:
+            raise InputError(422, "body", String(name), "is no text in UTF-8")
+    return texts^

@@ -1,0 +1,244 @@
+"""Content that a handler on another thread reads while it arrives.
+
+The worker alone touches the connection: it takes the framing off and puts the
+content into a window (`BodyPipe`). A full window is not read into, so the
+client's own window closes. Time counts for the side that is waited for:
+
+    client's turn   `body_timeout_ms` and what `min_body_rate` adds, in all
+    handler's turn  `handler_timeout_ms`, or its `Timeout`, each time: before the first read of
+                    content that the client keeps until it is asked for, while
+                    the window is full, and from the end of the content on
+"""
+
+from flare.http.h1.content_intake import ContentIntake, ContentProgress
+from flare.http.h1.exchange import Exchange
+from flare.http.h1.framing import EXPECTS_CONTINUE
+from flare.http.h1.limits import HeadLimits
+from flare.http.h1.protocol_error import RemoteProtocolError
+from flare.http.h1.serialiser import CONTINUE_RESPONSE
+from flare.http.message.body_reader import BodyError, owned_fields
+from flare.http.server.answering import answer_error
+from flare.http.server.body_pipe import BodyPipe
+from flare.http.server.connection import (
+    Connection,
+    PHASE_BODY,
+    PHASE_HANDLER,
+    StreamedContent,
+)
+from flare.http.server.fate import Fate
+from flare.http.server.receiving import receive
+from flare.http.server.sending import deliver
+from flare.http.server.streaming import send_tail
+from flare.http.server.worker_state import PARTIAL_BUFFER_LEN, WorkerState
+from flare.sys.errno import EAGAIN, EINTR
+from std.memory import OwnedPointer
+
+comptime DRAINED_LEN_MAX = 256 * 1024
+"""Most content that is read and dropped behind a handler that did not read it
+to the end, so that the connection may go on, in bytes."""
+
+comptime _READ_COUNT_MAX = 16
+# Reads of one round, so that others have their turn.
+
+comptime _READ_LEN = 65_536
+
+
+def owes_continue(exchange: Exchange) -> Bool:
+    """Tells whether the client waits for 100 (Continue) (RFC 9110 10.1.1).
+
+    Args:
+        exchange: Has a request whose content is arriving.
+
+    Returns:
+        True if it sends none before.
+    """
+    return (
+        exchange.head.framing.has(EXPECTS_CONTINUE)
+        and exchange.head.minor_version > 0
+        and exchange.body_received_len() == 0
+    )
+
+
+def start_content(
+    mut connection: Connection,
+    mut exchange: Exchange,
+    pipe: BodyPipe,
+    handler_timeout_ms: Int,
+):
+    """Begins to take content while a handler reads it.
+
+    Args:
+        connection: Is about to be parked.
+        exchange: Has a request whose content is arriving; then only its head.
+        pipe: Where the content goes.
+        handler_timeout_ms: How long each of the handler's turns may take.
+    """
+    var owes = owes_continue(exchange)
+    connection.content = OwnedPointer(
+        StreamedContent(
+            exchange.detach_content(), pipe, owes, handler_timeout_ms
+        )
+    )
+
+
+@no_inline
+def take_content(mut connection: Connection, mut state: WorkerState) -> Fate:
+    """Receives what there is room for in the window.
+
+    Args:
+        connection: Has content that a handler reads.
+        state: The worker's state.
+
+    Returns:
+        What is to happen to it.
+    """
+    var box = connection.content.take()
+    var fate = _take(connection, box[], state)
+    if fate == Fate.CLOSES or fate == Fate.ENDS:
+        box[].pipe.fail(BodyError(400, "the client broke it off"))
+        connection.cancel_job()
+        return fate
+    _share_time(connection, box[], state)
+    connection.content = box^
+    return fate
+
+
+def _take(
+    mut connection: Connection,
+    mut content: StreamedContent,
+    mut state: WorkerState,
+) -> Fate:
+    if content.intake.is_complete():
+        return Fate.WAITS
+    if content.is_paused:
+        if content.pipe.is_paused():
+            return Fate.WAITS
+        content.is_paused = False
+        # The handler has moved, so its next turn is a new one.
+        connection.begin_phase(PHASE_BODY, state.now_ms, 0)
+    if content.owes_continue:
+        content.owes_continue = False
+        state.out.append_literal[CONTINUE_RESPONSE]()
+        if not deliver(connection, state):
+            return Fate.CLOSES
+    if connection.tail and not send_tail(connection, state):
+        return Fate.CLOSES
+    if connection.tail:
+        return Fate.WAITS
+    return _receive(connection, content, state)
+
+
+def _receive(
+    mut connection: Connection,
+    mut content: StreamedContent,
+    mut state: WorkerState,
+) -> Fate:
+    var may_have_more = connection.peer_has_ended
+    for _ in range(_READ_COUNT_MAX):
+        try:
+            _hand_on(content, state.limits)
+        except error:
+            content.pipe.fail(
+                BodyError(error.status(), String(error.rule.text()))
+            )
+            answer_error(connection, state, error)
+            connection.lingers = True
+            return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
+        if content.is_paused or content.intake.is_complete():
+            return Fate.WAITS
+        content.intake.input.reserve(_READ_LEN)
+        var room = content.intake.input.room()
+        var count = receive(connection, state, room, may_have_more)
+        if count == -EINTR:
+            continue
+        if count == -EAGAIN:
+            connection.has_unread = False
+            return Fate.WAITS
+        if count <= 0:
+            return Fate.CLOSES
+        content.intake.input.commit(count)
+    return Fate.GIVES_WAY
+
+
+def _hand_on(
+    mut content: StreamedContent, limits: HeadLimits
+) raises RemoteProtocolError:
+    """Puts what is here into the window, up to the window's end."""
+    while not content.is_paused:
+        var progress = content.intake.advance(limits)
+        if progress == ContentProgress.CONTENT:
+            content.is_paused = not content.pipe.put(content.intake.content())
+            continue
+        if progress == ContentProgress.END:
+            content.pipe.end(owned_fields(content.intake.trailers()))
+        return
+
+
+def _share_time(
+    mut connection: Connection, mut content: StreamedContent, state: WorkerState
+):
+    """Sets the deadline of the side that is waited for."""
+    ref config = state.config
+    if content.is_paused or content.intake.is_complete():
+        if connection.phase == PHASE_BODY:
+            content.client_ms += state.now_ms - connection.phase_start_ms
+        connection.begin_phase(
+            PHASE_HANDLER, state.now_ms, content.handler_timeout_ms
+        )
+        return
+    connection.begin_phase(PHASE_BODY, state.now_ms, 0)
+    var timeout_ms = config.body_timeout_ms
+    if config.min_body_rate > 0:
+        timeout_ms += content.intake.content_len * 1_000 // config.min_body_rate
+    connection.deadline_ms = connection.phase_start_ms + max(
+        timeout_ms - content.client_ms, 0
+    )
+
+
+def end_content(
+    mut connection: Connection, mut exchange: Exchange, mut state: WorkerState
+) -> Bool:
+    """Stops taking content, since the handler has answered.
+
+    What it did not read is dropped as far as it has arrived.
+
+    Args:
+        connection: Has content that a handler has read, or not.
+        exchange: Has the request's head; gets what stands behind the content.
+        state: The worker's state.
+
+    Returns:
+        False if the content goes on, so that the connection has to end.
+    """
+    var box = connection.content.take()
+    box[].pipe.fail(BodyError(503, "the handler has answered"))
+    if not box[].owes_continue and _drain(connection, box[].intake, state):
+        exchange.input.append(box[].intake.leftover())
+        return True
+    exchange.end_connection()
+    return False
+
+
+def _drain(
+    mut connection: Connection,
+    mut intake: ContentIntake,
+    mut state: WorkerState,
+) -> Bool:
+    """Drops content up to its end; False if that has not arrived."""
+    var length_max = intake.content_len + DRAINED_LEN_MAX
+    var may_have_more = True
+    while intake.content_len < length_max and not connection.tail:
+        try:
+            while intake.advance(state.limits) == ContentProgress.CONTENT:
+                pass
+        except error:
+            return False
+        if intake.is_complete():
+            return True
+        intake.input.reserve(PARTIAL_BUFFER_LEN)
+        var room = intake.input.room()
+        var count = receive(connection, state, room, may_have_more)
+        if count <= 0 and count != -EINTR:
+            return False
+        intake.input.commit(max(count, 0))
+    return False

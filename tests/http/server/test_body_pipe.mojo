@@ -1,0 +1,145 @@
+"""The window between a worker and a handler that reads content."""
+
+from flare.http.message.body_reader import BodyError
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.stream_waker import StreamWaker, WakeTarget
+from flare.http.server.body_pipe import BodyOutlet, BodyPipe, WINDOW_LEN
+from flare.sys.thread import Task, Thread
+from std.atomic import Atomic
+from std.memory import ArcPointer
+from std.testing import assert_equal, assert_false, assert_true
+
+
+struct _Rings(Movable):
+    var count: Atomic[Int64]
+
+    def __init__(out self):
+        self.count = Atomic[Int64](0)
+
+
+@fieldwise_init
+struct _Bell(WakeTarget):
+    var rings: ArcPointer[_Rings]
+
+    def wake(self, token: UInt64):
+        _ = self.rings[].count.fetch_add(1)
+
+
+def _outlet(pipe: BodyPipe, rings: ArcPointer[_Rings]) -> BodyOutlet:
+    return pipe.outlet(StreamWaker(_Bell(rings), 7))
+
+
+def _read(mut outlet: BodyOutlet, count: Int) raises BodyError -> String:
+    var room = List[UInt8](length=count, fill=0)
+    var got = outlet.read(Span(room))
+    return String(from_utf8_lossy=Span(room)[:got])
+
+
+def test_content_comes_in_order_and_ends() raises:
+    var rings = ArcPointer(_Rings())
+    var pipe = BodyPipe(waits_to_be_asked=False)
+    var outlet = _outlet(pipe, rings)
+    assert_true(pipe.put("abc".as_bytes()))
+    assert_true(pipe.put("def".as_bytes()))
+    assert_equal(_read(outlet, 2), "ab")
+    assert_true(pipe.put("ghi".as_bytes()))
+    assert_equal(_read(outlet, 10), "cdef")
+    var trailers = HeaderMap()
+    trailers.append("sum", "1")
+    assert_equal(len(outlet.trailers()), 0)
+    pipe.end(trailers^)
+    assert_equal(_read(outlet, 10), "ghi")
+    assert_equal(_read(outlet, 10), "")
+    assert_equal(_read(outlet, 10), "")
+    assert_equal(outlet.trailers()["sum"], "1")
+    assert_equal(rings[].count.load(), 0, "nobody was waited for")
+
+
+def test_full_window_pauses_until_something_is_taken() raises:
+    var rings = ArcPointer(_Rings())
+    var pipe = BodyPipe(waits_to_be_asked=False)
+    var outlet = _outlet(pipe, rings)
+    var octets = List[UInt8](length=WINDOW_LEN - 1, fill=120)
+    assert_true(pipe.put(octets))
+    assert_false(pipe.put("y".as_bytes()))
+    assert_true(pipe.is_paused())
+    assert_equal(_read(outlet, 1), "x")
+    assert_equal(rings[].count.load(), 1)
+    assert_false(pipe.is_paused())
+    # What is in the handler's hands already needs no further ring.
+    assert_equal(_read(outlet, WINDOW_LEN).byte_length(), WINDOW_LEN - 1)
+    assert_equal(rings[].count.load(), 1)
+
+
+def test_failure_drops_what_waits_and_is_raised_each_time() raises:
+    var rings = ArcPointer(_Rings())
+    var pipe = BodyPipe(waits_to_be_asked=False)
+    var outlet = _outlet(pipe, rings)
+    _ = pipe.put("abc".as_bytes())
+    pipe.fail(BodyError(413, "too long"))
+    pipe.fail(BodyError(400, "not heard"))
+    pipe.end(HeaderMap())
+    for _ in range(2):
+        var status = 0
+        try:
+            _ = _read(outlet, 10)
+        except error:
+            status = error.status
+        assert_equal(status, 413)
+    assert_true(outlet.has_failed())
+
+
+def test_what_is_complete_does_not_fail() raises:
+    var rings = ArcPointer(_Rings())
+    var pipe = BodyPipe(waits_to_be_asked=False)
+    var outlet = _outlet(pipe, rings)
+    _ = pipe.put("abc".as_bytes())
+    pipe.end(HeaderMap())
+    pipe.fail(BodyError(400, "not heard"))
+    assert_equal(_read(outlet, 10), "abc")
+    assert_equal(_read(outlet, 10), "")
+
+
+@fieldwise_init
+struct _Feeder(Task):
+    """Puts what the window takes, when it is asked to."""
+
+    var pipe: BodyPipe
+    var rings: ArcPointer[_Rings]
+    var count: Int
+
+    def run(mut self) raises:
+        var octets = List[UInt8](length=1_000, fill=0)
+        var is_open = False
+        for number in range(self.count):
+            # The bell of the first read, and of each full window.
+            while not is_open and self.pipe.is_paused():
+                pass
+            for index in range(len(octets)):
+                octets[index] = UInt8((number + index) & 255)
+            is_open = self.pipe.put(octets)
+        while not is_open and self.pipe.is_paused():
+            pass
+        self.pipe.end(HeaderMap())
+
+
+def test_two_threads() raises:
+    comptime COUNT = 5_000
+    var rings = ArcPointer(_Rings())
+    var pipe = BodyPipe(waits_to_be_asked=True)
+    var outlet = _outlet(pipe, rings)
+    var thread = Thread(_Feeder(pipe.copy(), rings, COUNT))
+    var room = List[UInt8](length=7_777, fill=0)
+    var offset = 0
+    while True:
+        var count = outlet.read(Span(room))
+        if count == 0:
+            break
+        for index in range(count):
+            var wanted = (offset // 1_000 + offset % 1_000) & 255
+            if Int(room[index]) != wanted:
+                raise Error("octet ", offset, " is ", room[index])
+            offset += 1
+    thread^.join()
+    assert_equal(offset, COUNT * 1_000)
+    assert_true(rings[].count.load() >= 1)
