@@ -1,4 +1,4 @@
-# 28 Compile time: routes and limits that are checked when the program is built.
+# 32 Compile time: routes and limits that are checked when the program is built.
 # Two routes for the same paths, or a body limit below the header limit, would
 # fail the build with a message that names them.
 #
