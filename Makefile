@@ -1,4 +1,5 @@
-# Every target sets up what it needs first. ONLY=unit narrows `make test`.
+# Every target sets up what it needs first. ONLY=unit narrows `make test`,
+# FLAGS=--all widens `make autobahn`.
 PY = MODULAR_TELEMETRY_ENABLED=0 .venv/bin/python
 .PHONY: run test check format test-asan fuzz autobahn bench examples docs nightly clean setup
 setup: ; @python3 tools/setup.py
@@ -8,7 +9,7 @@ check: setup ; @$(PY) tools/test.py check
 format: setup ; @.venv/bin/mblack -q --include '\.mojo$$' .
 test-asan: setup ; @$(PY) tools/test.py asan
 fuzz: setup ; @$(PY) tools/fuzz.py --seconds 60
-autobahn: setup ; @$(PY) tools/autobahn.py
+autobahn: setup ; @$(PY) tools/autobahn.py $(FLAGS)
 bench: setup ; @$(PY) bench/bench.py
 examples: setup ; @$(PY) tools/test.py examples
 nightly: setup ; @$(PY) tools/test.py nightly

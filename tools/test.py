@@ -1,7 +1,7 @@
 """Runs the tests: all, or the parts named as arguments.
 
-Parts, quickest first: check (format, layers, style, docs), unit, cross, fuzz,
-vectors, examples, wire; asan and nightly only when named. An argument with a
+Parts, quickest first: check (format, layers, style, docs), refusals (programs
+that must not build), unit, cross, fuzz, vectors, examples, wire; asan and nightly only when named. An argument with a
 slash is a path: a test file, or a folder of them.
 """
 
@@ -17,6 +17,7 @@ import check_docs
 import check_layers
 import check_style
 import fuzz as fuzz_targets
+import refusals
 import unit
 from report import Report
 from toolchain import BUILD, MBLACK, ROOT, build, environment
@@ -241,6 +242,7 @@ def nightly(report: Report) -> None:
 
 PARTS = {
     "check": lambda report: check(report),
+    "refusals": lambda report: report.step("refusals", refusals.run),
     "unit": lambda report: report.step("unit tests", unit.run),
     "cross": lambda report: report.step("cross builds", cross),
     "fuzz": lambda report: report.step("fuzz targets", fuzz),
@@ -261,6 +263,8 @@ def run_path(report: Report, path: str) -> None:
         report.fail(path, "there is no such file or folder")
     elif path.startswith(("tests/wire", "tests/tools")):
         run_pytest(report, path)
+    elif path.startswith("tests/compile"):
+        refusals.run(report, path)
     elif path.startswith("examples"):
         examples(report, path)
     else:

@@ -229,7 +229,7 @@ def measure_route_lookup(name: StringSpan, route_count: Int) raises:
     """
     var tree = RouteTree()
     for number in range(route_count):
-        _ = tree.add(Method.GET.number, String("/r", number, "/:id"), number)
+        _ = tree.add(Method.GET.number, String("/r", number, "/:id"))
     var paths = List[String]()
     for number in range(VARIANT_COUNT):
         var route = number * route_count // VARIANT_COUNT

@@ -12,7 +12,7 @@ from flare.net.error import (
     Timeout,
 )
 from flare.net.ip import IpAddr
-from flare.net.raw_socket import from_kernel
+from flare.net.kernel_addr import from_kernel
 from flare.sys.deadline import Deadline
 from flare.sys.name_lookup import (
     Lookup,

@@ -118,6 +118,7 @@ from flare.http.server.listeners import ListenerMode
 from flare.http.server.handles import ReloadHandle, ShutdownHandle, StatsHandle
 from flare.http.server.server import HttpServer
 
+from flare.http.extract.checked import Checked
 from flare.http.extract.content import Form, Json
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.parameter import (
@@ -184,6 +185,7 @@ from flare.http.middleware.trusted_proxies import (
 )
 from flare.http.openapi.api_docs import add_api_docs
 from flare.http.openapi.document import ApiInfo, openapi_document
+from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.app import App, StateFunction
 from flare.http.routing.handler import Middleware
 from flare.http.routing.input import Input, InputError

@@ -96,6 +96,22 @@ struct IpNetwork(Equatable, Hashable, ImplicitlyCopyable, Writable):
         writer.write(self.base, "/", self.prefix_len)
 
 
+def any_contains(networks: List[IpNetwork], ip: IpAddr) -> Bool:
+    """Tells whether an address belongs to one of some networks.
+
+    Args:
+        networks: The networks.
+        ip: An address.
+
+    Returns:
+        True if one of them contains it; False if there are none.
+    """
+    for network in networks:
+        if network.contains(ip):
+            return True
+    return False
+
+
 def _error(
     text: StringSpan, offset: Int, reason: StaticString
 ) -> AddressParseError:

@@ -1,10 +1,11 @@
 """A non-blocking socket, the ground that listeners and streams stand on."""
 
 from flare.net.error import NetworkError
-from flare.net.ip import IpAddr
+from flare.net.kernel_addr import from_kernel, to_kernel
 from flare.net.socket_addr import SocketAddr
 from flare.sys.descriptor import Descriptor, duplicate_from
 from flare.sys.errno import EINPROGRESS, EMFILE, OsError
+from flare.sys.send_file import send_file
 from flare.sys.sock_addr import AF_INET, AF_INET6, SockAddr
 from flare.sys.socket import (
     SHUT_WRITE,
@@ -16,6 +17,7 @@ from flare.sys.socket import (
     listen_socket,
     local_address,
     open_socket,
+    peek,
     peer_address,
     receive,
     send,
@@ -31,40 +33,6 @@ from flare.sys.socket_option import (
 
 comptime LISTEN_BACKLOG = 4_096
 """Most connections that wait to be accepted; the kernel may allow fewer."""
-
-
-def to_kernel(address: SocketAddr) -> SockAddr:
-    """Translates an address for the kernel.
-
-    Args:
-        address: An IPv4 or IPv6 socket address.
-
-    Returns:
-        The structure.
-    """
-    if address.ip.is_v4():
-        return SockAddr.inet(address.ip.v4_octets(), address.port)
-    return SockAddr.inet6(address.ip.v6_octets(), address.port)
-
-
-def from_kernel(address: SockAddr) -> SocketAddr:
-    """Translates an address of the kernel.
-
-    Args:
-        address: A structure of any family.
-
-    Returns:
-        The address; 0.0.0.0:0 for a family that is not IP.
-    """
-    if address.family() == AF_INET:
-        return SocketAddr(
-            IpAddr.from_v4_octets(address.inet_octets()), address.port()
-        )
-    if address.family() == AF_INET6:
-        return SocketAddr(
-            IpAddr.from_v6_octets(address.inet6_octets()), address.port()
-        )
-    return SocketAddr.any(0)
 
 
 @fieldwise_init
@@ -324,6 +292,17 @@ struct RawSocket(Movable):
         """
         return receive(self._descriptor.number(), room)
 
+    def peek(mut self, room: MutSpan[UInt8, _]) -> Int:
+        """Reads octets and leaves them where they are.
+
+        Args:
+            room: Where to; its owner must outlive the call.
+
+        Returns:
+            As `receive`.
+        """
+        return peek(self._descriptor.number(), room)
+
     @always_inline
     def send(mut self, octets: Span[UInt8, _]) -> Int:
         """Writes octets.
@@ -335,6 +314,31 @@ struct RawSocket(Movable):
             How many were taken, or a negative errno.
         """
         return send(self._descriptor.number(), octets)
+
+    def send_ahead(mut self, octets: Span[UInt8, _]) -> Int:
+        """Writes octets that a part of a file follows at once.
+
+        Args:
+            octets: What to send.
+
+        Returns:
+            How many were taken, or a negative errno.
+        """
+        return send[more_follows=True](self._descriptor.number(), octets)
+
+    def send_file(mut self, file: Int32, offset: Int, length: Int) -> Int:
+        """Writes octets of a file, as they lie there.
+
+        Args:
+            file: The file's descriptor.
+            offset: Where they begin, in bytes from the file's start.
+            length: How many they are; more than 0.
+
+        Returns:
+            How many were taken, 0 at the end of the file, or a negative
+            errno; see `flare/sys/send_file.mojo`.
+        """
+        return send_file(self._descriptor.number(), file, offset, length)
 
     def send_two(
         mut self, first: Span[UInt8, _], second: Span[UInt8, _]

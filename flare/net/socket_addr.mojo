@@ -73,7 +73,7 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
             colon -= 1
         if colon < 0:
             raise _error(text, len(octets), "a colon and a port are missing")
-        var port = _parse_port(text, colon + 1)
+        var port = parse_port(text, colon + 1)
         if octets[0] != 91:
             var ip = IpAddr.parse(octets[0:colon])
             if ip.is_v6():
@@ -130,9 +130,19 @@ def _error(
     )
 
 
-def _parse_port(
-    text: StringSpan, start: Int
-) raises AddressParseError -> UInt16:
+def parse_port(text: StringSpan, start: Int) raises AddressParseError -> UInt16:
+    """Reads the port at the end of a text.
+
+    Args:
+        text: Ends with the port.
+        start: Where the port begins, in bytes.
+
+    Returns:
+        The port.
+
+    Raises:
+        AddressParseError: If it is not 0 to 65535 without leading zeros.
+    """
     var octets = text.as_bytes()
     var count = len(octets) - start
     if count < 1 or count > 5:

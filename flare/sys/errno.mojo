@@ -29,6 +29,12 @@ comptime ENOTDIR = 20
 """A part of the path is no folder."""
 comptime EINVAL = 22
 """Invalid argument."""
+comptime ENOSYS = by_platform(38, 78)
+"""The system does not have the call."""
+comptime ENODATA = by_platform(61, 96)
+"""There are no octets, or less than there should be."""
+comptime ENOTSUP = by_platform(95, 45)
+"""Not possible with a file or socket of this kind."""
 comptime ENFILE = 23
 """The system has no more open files."""
 comptime EMFILE = 24

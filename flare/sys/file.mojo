@@ -1,7 +1,7 @@
 """Files and folders by descriptor."""
 
 from flare.sys.descriptor import Descriptor, write_from
-from flare.sys.errno import EINTR, EINVAL, ENOENT, OsError, last_errno
+from flare.sys.errno import EINTR, EINVAL, ENODATA, ENOENT, OsError, last_errno
 from flare.sys.platform import IS_MACOS, by_platform
 from flare.sys.random import fill_random
 from std.ffi import external_call
@@ -188,6 +188,25 @@ struct File(Movable):
                 return count
             if last_errno() != EINTR:
                 raise OsError("pread", last_errno())
+
+    def read_exactly_at(
+        self, room: MutSpan[UInt8, _], offset: Int
+    ) raises OsError:
+        """Fills room with octets from a place.
+
+        Args:
+            room: Where to; all of it is filled.
+            offset: Where from, in bytes from the file's start.
+
+        Raises:
+            OsError: If they cannot be read, or the file ends before (ENODATA).
+        """
+        var done = 0
+        while done < len(room):
+            var count = self.read_at(room[done:], offset + done)
+            if count == 0:
+                raise OsError("pread", ENODATA)
+            done += count
 
     def append(self, octets: Span[UInt8, _]) raises OsError:
         """Writes octets behind those written before.

@@ -5,6 +5,11 @@ from std.memory import OptionalPointer
 
 comptime MSG_NOSIGNAL = by_platform(0x4000, 0)
 """Fail with EPIPE instead of raising SIGPIPE; macOS has a socket option."""
+comptime MSG_MORE = by_platform(0x8000, 0)
+"""More follows at once, so that a short packet need not go; macOS has no such
+flag."""
+comptime MSG_PEEK: Int32 = 0x2
+"""Leave what is read where it is; the same on all platforms."""
 comptime MSG_TRUNC = by_platform(0x20, 0x10)
 """The datagram was longer than the room for it."""
 

@@ -2,7 +2,13 @@
 
 from flare.sys.descriptor import Descriptor, close_on_exec, make_nonblocking
 from flare.sys.errno import ECONNABORTED, OsError, last_errno
-from flare.sys.message import MSG_NOSIGNAL, IoVector, Message
+from flare.sys.message import (
+    MSG_MORE,
+    MSG_NOSIGNAL,
+    MSG_PEEK,
+    IoVector,
+    Message,
+)
 from flare.sys.platform import IS_MACOS
 from flare.sys.sock_addr import SockAddr
 from flare.sys.socket_option import SocketOption, set_option
@@ -158,15 +164,39 @@ def receive(number: Int32, room: MutSpan[UInt8, _]) -> Int:
     Returns:
         How many, 0 at the end of the stream, or a negative errno.
     """
+    return _receive(number, room, 0)
+
+
+def peek(number: Int32, room: MutSpan[UInt8, _]) -> Int:
+    """Reads octets from a socket and leaves them there.
+
+    Args:
+        number: A connected socket.
+        room: Where to; the owner must outlive the call.
+
+    Returns:
+        How many, 0 at the end of the stream, or a negative errno.
+    """
+    return _receive(number, room, MSG_PEEK)
+
+
+@always_inline
+def _receive(number: Int32, room: MutSpan[UInt8, _], flags: Int32) -> Int:
     var count = external_call["recv", Int](
-        number, room.unsafe_ptr(), len(room), Int32(0)
+        number, room.unsafe_ptr(), len(room), flags
     )
     return -last_errno() if count < 0 else count
 
 
 @always_inline
-def send(number: Int32, octets: Span[UInt8, _]) -> Int:
+def send[
+    more_follows: Bool = False
+](number: Int32, octets: Span[UInt8, _]) -> Int:
     """Writes octets to a socket; a closed peer never raises SIGPIPE.
+
+    Parameters:
+        more_follows: True if the next octets follow at once, so that these
+            need no packet of their own.
 
     Args:
         number: A connected socket.
@@ -175,8 +205,9 @@ def send(number: Int32, octets: Span[UInt8, _]) -> Int:
     Returns:
         How many were taken, or a negative errno.
     """
+    comptime flags = MSG_NOSIGNAL | (MSG_MORE if more_follows else 0)
     var count = external_call["send", Int](
-        number, octets.unsafe_ptr(), len(octets), Int32(MSG_NOSIGNAL)
+        number, octets.unsafe_ptr(), len(octets), Int32(flags)
     )
     return -last_errno() if count < 0 else count
 

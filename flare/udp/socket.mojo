@@ -3,7 +3,8 @@
 from flare.net.blocking_socket import BlockingSocket
 from flare.net.error import BadAddress, NetworkError, PermissionDenied
 from flare.net.ip import IpAddr
-from flare.net.raw_socket import RawSocket, from_kernel, to_kernel
+from flare.net.kernel_addr import from_kernel, to_kernel
+from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.datagram import receive_from, send_to
 from flare.sys.deadline import Deadline

@@ -8,13 +8,16 @@ from flare.net.error import (
     NetworkErrorKind,
 )
 from flare.net.ip import IpAddr
-from flare.net.raw_socket import RawSocket, from_kernel, to_kernel
+from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
-from flare.sys.errno import EAGAIN, EBADF, ECONNRESET, EPIPE
-from flare.sys.sock_addr import SockAddr
+from flare.sys.errno import EAGAIN, EBADF, ECONNRESET, EINVAL, EPIPE
+from flare.sys.file import File
+from flare.sys.signal import ignore_sigpipe
 from flare.sys.socket_option import SocketOption
+from std.pathlib import Path
+from std.tempfile import TemporaryDirectory
 from std.testing import assert_equal, assert_false, assert_true
 
 
@@ -46,22 +49,6 @@ struct _Pair(Movable):
         assert_equal(accepted.error_number, 0)
         assert_true(accepted.peer == self.client.local_addr())
         self.server = accepted^.take_socket()
-
-
-def test_raw_socket_addresses_survive_the_kernel_layout() raises:
-    for text in [
-        "0.0.0.0:0",
-        "127.0.0.1:8080",
-        "255.255.255.255:65535",
-        "[::]:0",
-        "[::1]:443",
-        "[2001:db8::ff00:42:8329]:80",
-        "[::ffff:1.2.3.4]:1",
-    ]:
-        var address = SocketAddr.parse(text)
-        assert_true(from_kernel(to_kernel(address)) == address, text)
-    # No IP family: nothing to show, and no crash.
-    assert_true(from_kernel(SockAddr()) == SocketAddr.any(0))
 
 
 def test_raw_socket_v4_round_trip() raises:
@@ -211,3 +198,53 @@ def test_raw_socket_udp() raises:
     assert_equal(sender.send("datagram".as_bytes()), 8)
     _wait(receiver, Interest.READ)
     assert_equal(_receive(receiver), 8)
+
+
+def test_raw_socket_sends_a_file() raises:
+    with TemporaryDirectory() as folder:
+        Path(folder + "/a.txt").write_text("0123456789")
+        var root = File.folder(folder)
+        var file = root.open_beneath("a.txt", follows_links=False)
+        var number = file.number()
+        var pair = _Pair(SocketAddr.localhost(0))
+        assert_equal(pair.server.send_ahead("head ".as_bytes()), 5)
+        assert_equal(pair.server.send_file(number, 3, 4), 4)
+        # Only what is there; nothing behind the end.
+        assert_equal(pair.server.send_file(number, 8, 9), 2)
+        assert_equal(pair.server.send_file(number, 10, 1), 0)
+        pair.server.finish_writing()
+        var octets = List[UInt8]()
+        var room = Array[UInt8, 64](fill=0)
+        while True:
+            _wait(pair.client, Interest.READ)
+            var count = pair.client.receive(Span(room))
+            if count == 0:
+                break
+            octets.extend(Span(room)[:count])
+        assert_equal(String(from_utf8=octets), "head 345689")
+        # A folder, as all that has no octets to send, has to be read.
+        assert_equal(pair.client.send_file(root.number(), 0, 1), -EINVAL)
+        _ = file^
+        _ = root^
+
+
+def test_raw_socket_sends_a_file_as_far_as_there_is_room() raises:
+    with TemporaryDirectory() as folder:
+        Path(folder + "/a.txt").write_text(String("x") * (1 << 20))
+        var file = File.folder(folder).open_beneath("a.txt", follows_links=True)
+        var pair = _Pair(SocketAddr.localhost(0))
+        var offset = 0
+        while True:
+            var count = pair.server.send_file(file.number(), 0, 1 << 20)
+            if count == -EAGAIN:
+                break
+            assert_true(count > 0)
+            offset += count
+        assert_true(offset > 0)
+        pair.client.close()
+        # Octets that were not read make this a reset. Servers ignore SIGPIPE.
+        ignore_sigpipe()
+        _wait(pair.server, Interest.READ)
+        var count = pair.server.send_file(file.number(), 0, 1 << 20)
+        assert_true(count == -ECONNRESET or count == -EPIPE)
+        _ = file^

@@ -1,7 +1,8 @@
-"""How examples are compared, and what is kept of a fuzz target's failure."""
+"""How examples and refusals are compared, and what is kept of a crash."""
 
 import fuzz
 import pytest
+import refusals
 import test as runner
 
 EXAMPLE = '''"""Shows an address."""
@@ -79,3 +80,28 @@ def test_knows_the_name_of_a_target(tree):
     root = tree({"fuzz/fuzz_json.mojo": text, "fuzz/fuzz_ip.mojo": ""})
     assert fuzz.engine_name(root / "fuzz/fuzz_json.mojo") == "json_text"
     assert fuzz.engine_name(root / "fuzz/fuzz_ip.mojo") == "ip"
+
+
+REFUSED = "# Wrong.\n#\n# The build fails with:\n#   route: 'a' is wrong\n"
+
+
+def test_reads_what_a_build_fails_with():
+    assert refusals.wanted_message(REFUSED) == "route: 'a' is wrong"
+    with pytest.raises(ValueError):
+        refusals.wanted_message("# Wrong.\n")
+
+
+@pytest.mark.parametrize(
+    ("exit_status", "said", "trouble"),
+    [
+        (1, "x.mojo:1:2: note: constraint failed: no\n  assert", ""),
+        (0, "", "it was built"),
+        (1, "x.mojo:1:2: error: unknown name 'no'", "got:"),
+        (1, "x.mojo:1:2: note: constraint failed: no way", "got:"),
+    ],
+    ids=["refused", "built", "another error", "another message"],
+)
+def test_compares_what_a_build_fails_with(exit_status, said, trouble):
+    outcome = refusals.trouble_of("no", exit_status, said)
+    assert trouble in outcome
+    assert bool(outcome) == bool(trouble)

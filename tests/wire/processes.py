@@ -35,6 +35,18 @@ def descriptor_count(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
+def cpu_s(pid: int) -> float:
+    """Gives the CPU time that a process has used, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def anonymous_len(pid: int) -> int:
+    """Gives the memory that a process has written to, in bytes."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"RssAnon:\s*(\d+)", text)[1]) * 1024
+
+
 def cpus_of_threads(pid: int) -> list[str]:
     """Lists the CPUs that each thread of a process may run on."""
     result = []

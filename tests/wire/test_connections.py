@@ -1,6 +1,5 @@
 """Connections that come, go and break, and the server's own end."""
 
-import os
 import resource
 import signal
 import socket
@@ -9,8 +8,10 @@ import subprocess
 import threading
 import time
 
+import crowd
 import httpx
 from conftest import Client, read_all, wait_until
+from processes import anonymous_len, cpu_s
 
 HEAD = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -158,11 +159,6 @@ def test_too_many_connections_are_refused_clearly(start):
         client.sock.close()
 
 
-def cpu_s(process_id: int) -> float:
-    fields = open(f"/proc/{process_id}/stat").read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def test_no_descriptors_left_is_survived_without_spinning(start):
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (260, 260))
@@ -285,40 +281,16 @@ def test_logging_can_be_switched_off(start):
 
 def test_ten_thousand_idle_connections(start):
     count = 10_000
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < count + 500:
-        resource.setrlimit(
-            resource.RLIMIT_NOFILE, (min(hard, count + 1000), hard)
-        )
-
-    def limit() -> None:
-        resource.setrlimit(
-            resource.RLIMIT_NOFILE, (min(hard, count + 1000), hard)
-        )
-
-    def memory() -> int:
-        for line in open(f"/proc/{server.process.pid}/status"):
-            if line.startswith("RssAnon"):
-                return int(line.split()[1]) * 1024
-        return 0
-
+    limit = crowd.allow(count)
     server = start(popen={"preexec_fn": limit}, header_timeout_ms=60000)
     with Client(server) as client:
         client.send(HEAD)
         client.response()
-    base = memory()
-    clients = []
-    for number in range(count):
-        # One source address has too few ports for some test machines.
-        sock = socket.socket()
-        sock.bind((f"127.0.0.{1 + number // 5000}", 0))
-        sock.connect(("127.0.0.1", server.port))
-        sock.sendall(HEAD)
-        clients.append(sock)
+    base = anonymous_len(server.process.pid)
+    clients = crowd.connect(server.port, count, HEAD)
     for sock in clients:
-        sock.settimeout(10)
         assert sock.recv(4096).endswith(b"OK")
-    each = (memory() - base) / count
+    each = (anonymous_len(server.process.pid) - base) / count
     before = cpu_s(server.process.pid)
     time.sleep(2)
     used = cpu_s(server.process.pid) - before

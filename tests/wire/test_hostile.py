@@ -1,6 +1,5 @@
 """Attacks on memory, time and framing that a hostile client would try."""
 
-import os
 import signal
 import socket
 import threading
@@ -8,26 +7,10 @@ import time
 
 import pytest
 from conftest import Client, read_all, wait_until
+from processes import anonymous_len, cpu_s, descriptor_count
 
 HEAD = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-
-def anonymous_memory(server) -> int:
-    for line in open(f"/proc/{server.process.pid}/status"):
-        if line.startswith("RssAnon"):
-            return int(line.split()[1]) * 1024
-    raise AssertionError("the kernel does not tell the memory in use")
-
-
-def cpu_s(server) -> float:
-    stat = open(f"/proc/{server.process.pid}/stat").read()
-    fields = stat.rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def descriptor_count(server) -> int:
-    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
 
 
 @pytest.mark.parametrize("size", [b"1", b"000000000000001"])
@@ -38,12 +21,12 @@ def test_framing_of_tiny_chunks_is_not_kept(start, size):
     with Client(server, timeout=20) as client:
         client.send(HEAD)
         client.response()
-        before = anonymous_memory(server)
+        before = anonymous_len(server.process.pid)
         client.send(CHUNKED)
         for _ in range(count // 10_000):
             client.send((size + b"\r\na\r\n") * 10_000)
         time.sleep(0.1)
-        grown = anonymous_memory(server) - before
+        grown = anonymous_len(server.process.pid) - before
         client.send(b"0\r\nX-End: yes\r\n\r\n" + HEAD)
         assert client.response().body == b"a" * count
         assert client.response().body == b"OK"
@@ -95,12 +78,12 @@ def test_unread_responses_stop_the_reading(start):
             pass
         clients.append(sock)
     time.sleep(0.2)
-    assert anonymous_memory(server) < 40_000_000
+    assert anonymous_len(server.process.pid) < 40_000_000
     for sock in clients[:5]:
         sock.shutdown(socket.SHUT_WR)
-    before = cpu_s(server)
+    before = cpu_s(server.process.pid)
     time.sleep(0.5)
-    assert cpu_s(server) - before < 0.1
+    assert cpu_s(server.process.pid) - before < 0.1
     for sock in clients:
         sock.close()
 
@@ -111,7 +94,7 @@ def test_no_state_of_a_half_closed_connection_spins_or_leaks(start):
         client.send(HEAD)
         client.response()
     time.sleep(0.1)
-    descriptors = descriptor_count(server)
+    descriptors = descriptor_count(server.process.pid)
     sent = [
         b"",
         b"GET",
@@ -129,12 +112,12 @@ def test_no_state_of_a_half_closed_connection_spins_or_leaks(start):
                 client.sock.shutdown(socket.SHUT_WR)
             clients.append(client)
     time.sleep(0.2)
-    before = cpu_s(server)
+    before = cpu_s(server.process.pid)
     time.sleep(0.5)
-    assert cpu_s(server) - before < 0.1
+    assert cpu_s(server.process.pid) - before < 0.1
     for client in clients:
         client.sock.close()
-    assert wait_until(lambda: descriptor_count(server) <= descriptors)
+    assert wait_until(lambda: descriptor_count(server.process.pid) <= descriptors)
 
 
 def test_a_hundred_thousand_pipelined_requests(probe):

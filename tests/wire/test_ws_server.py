@@ -1,7 +1,9 @@
-"""WebSocket routes of the server: real clients, hostile ones, rooms, the end."""
+"""WebSocket routes of the server: echoes, refusals, rooms, the end."""
 
+import contextlib
 import os
 import signal
+import socket
 import struct
 import threading
 import time
@@ -9,13 +11,9 @@ import time
 import pytest
 from conftest import Client, read_all, shown, wait_until
 from https_client import trusting
+from raw_ws import UPGRADE, frame, raw
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect as open_socket
-
-UPGRADE = (
-    b"GET %s HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n%s\r\n"
-)
 
 
 @pytest.fixture(scope="module")
@@ -31,27 +29,6 @@ def echo():
 def dial(server, query: str = "", **options):
     options.setdefault("max_size", None)
     return open_socket(f"ws://127.0.0.1:{server.port}/ws?{query}", **options)
-
-
-def raw(server, query: bytes = b"", fields: bytes = b"") -> Client:
-    client = Client(server)
-    client.send(UPGRADE % (b"/ws?" + query, fields))
-    response = client.response()
-    assert response.status == 101, response.status
-    return client
-
-
-def frame(first: int, payload: bytes, key: bytes | None = b"mask") -> bytes:
-    length, flag = len(payload), 0 if key is None else 0x80
-    if length < 126:
-        head = bytes([first, flag | length])
-    elif length < 65536:
-        head = bytes([first, flag | 126]) + struct.pack("!H", length)
-    else:
-        head = bytes([first, flag | 127]) + struct.pack("!Q", length)
-    if key is None:
-        return head + payload
-    return head + key + bytes(octet ^ key[index % 4] for index, octet in enumerate(payload))
 
 
 @pytest.mark.parametrize("compression", [None, "deflate"])
@@ -125,6 +102,19 @@ def test_close_and_failure(echo):
     assert wait_until(lambda: "closed 3001 enough" in echo.stderr())
 
 
+def test_what_stands_before_the_end_of_the_stream_is_heard(start):
+    """A client may say goodbye and hang up at once."""
+    server = start("ws_server")
+    goodbye = frame(0x81, b"last words") + frame(0x88, struct.pack("!H", 3001))
+    for number in range(1, 51):
+        with raw(server) as client:
+            client.send(goodbye)
+            client.sock.shutdown(socket.SHUT_WR)
+            assert b"last words" in client.buffer + read_all(client.sock)
+        assert wait_until(lambda: len(server.stderr().splitlines()) == number)
+    assert server.stderr() == "closed 3001 \n" * 50
+
+
 def test_refusals(echo, start):
     """RFC 6455 sections 4.2.1, 4.4 and 10.2."""
     with pytest.raises(InvalidStatus) as refused:
@@ -155,86 +145,6 @@ def test_refusals(echo, start):
         assert client.response().status == 403
 
 
-@pytest.mark.parametrize(
-    "octets,code",
-    [
-        (frame(0x81, b"x", None), 1002),  # 5.1: not masked
-        (frame(0x83, b""), 1002),  # 5.2: reserved opcodes
-        (frame(0x8B, b""), 1002),
-        (frame(0xB1, b""), 1002),  # 5.2: reserved bits
-        (frame(0x09, b""), 1002),  # 5.5: a control frame in fragments
-        (frame(0x89, b"x" * 126), 1002),  # 5.5: too long for one
-        (frame(0x80, b"x"), 1002),  # 5.4: goes on with nothing
-        (frame(0x01, b"x") + frame(0x81, b"x"), 1002),
-        (frame(0x81, b"\xff"), 1007),  # 5.6: not UTF-8
-        (frame(0x81, b"\xed\xa0\x80"), 1007),
-        (frame(0x01, b"\xce\xba\xe1") + frame(0x80, b"\xff"), 1007),
-        (frame(0x88, struct.pack("!H", 1005)), 1002),  # 7.4.1
-        (frame(0x88, b"x"), 1002),
-        (frame(0x88, b"\x03\xe8\xff"), 1007),
-        (b"\x82\xff" + b"\xff" * 8 + b"mask", 1002),  # 5.2: beyond 63 bits
-        (b"\x82\xff" + struct.pack("!Q", 1 << 40) + b"mask", 1009),
-        (frame(0x88, struct.pack("!H", 1000) + b"bye"), 1000),
-        (frame(0x88, b""), None),
-    ],
-)
-def test_rules(echo, octets, code):
-    with raw(echo) as client:
-        client.send(octets)
-        data = client.buffer + read_all(client.sock)
-    assert data[0] == 0x88, data
-    assert (struct.unpack("!H", data[2:4])[0] if len(data) > 2 else None) == code
-
-
-def test_deflate_bomb_is_refused(start):
-    import zlib
-
-    server = start("ws_server", compression=1, max_message_size=100_000)
-    squeezer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    bomb = squeezer.compress(b"\0" * 50_000_000) + squeezer.flush(zlib.Z_SYNC_FLUSH)
-    before = memory(server)
-    with raw(server, b"", b"Sec-WebSocket-Extensions: permessage-deflate\r\n") as client:
-        client.send(frame(0xC2, bomb[:-4]))
-        data = read_all(client.sock)
-    assert data[0] == 0x88 and struct.unpack("!H", data[2:4])[0] == 1009
-    assert memory(server) - before < 10_000
-
-
-def memory(server) -> int:
-    """Resident memory in KiB."""
-    for line in open(f"/proc/{server.process.pid}/status"):
-        if line.startswith("VmRSS"):
-            return int(line.split()[1])
-    raise AssertionError("no VmRSS")
-
-
-def test_ping_flood_takes_no_memory(echo):
-    before = memory(echo)
-    with raw(echo) as client:
-        # Pongs have to be read meanwhile: a client that reads nothing is not
-        # read either.
-        octets = frame(0x89, b"x" * 125) * 20_000 + frame(0x81, b"still here")
-        sender = threading.Thread(target=client.send, args=(octets,))
-        sender.start()
-        # A last pong may come behind it.
-        while b"still here" not in client.buffer:
-            client.buffer = client.buffer[-200:]
-            client._more()
-        sender.join()
-    assert memory(echo) - before < 20_000
-
-
-def test_reader_that_stops_is_cut_off(start):
-    server = start("ws_server", max_queue_size=2_000_000)
-    with dial(server) as other, raw(server) as stalled:
-        for _ in range(3):
-            stalled.send(frame(0x81, b"flood"))
-        assert wait_until(lambda: "closed 1006" in server.stderr())
-        other.send("hello")
-        assert other.recv(5) == "hello"
-        assert memory(server) < 200_000
-
-
 def test_client_that_is_silent_is_pinged_and_dropped(start):
     server = start("ws_server", ping_interval_ms=200, pong_timeout_ms=300)
     with raw(server) as client, dial(server) as answering:
@@ -256,14 +166,19 @@ def test_client_that_does_not_answer_a_close_is_left(echo):
 
 def test_room_on_two_workers(start):
     server = start("ws_server", workers=2)
-    members = [dial(server, "room", compression=None) for _ in range(40)]
-    with dial(server) as speaker:
-        for number in range(50):
-            speaker.send(f"all:news {number}")
-            assert speaker.recv(5) == "sent to 40"
-    for member in members:
-        assert [member.recv(5) for _ in range(50)] == [f"news {n}" for n in range(50)]
-        member.close()
+    with contextlib.ExitStack() as held:
+        members = [
+            held.enter_context(dial(server, "room", compression=None))
+            for _ in range(40)
+        ]
+        with dial(server) as speaker:
+            for number in range(50):
+                speaker.send(f"all:news {number}")
+                assert speaker.recv(5) == "sent to 40"
+        for member in members:
+            assert [member.recv(5) for _ in range(50)] == [
+                f"news {number}" for number in range(50)
+            ]
     with dial(server) as speaker:
         assert wait_until(lambda: (speaker.send("all:x"), speaker.recv(5))[1] == "sent to 0")
 

@@ -1,6 +1,7 @@
 """Content of a response that is made while it is sent."""
 
 from flare.bytes.buffer import Buffer
+from flare.http.message.file_region import FileRegion
 from flare.http.message.stream_waker import StreamWaker
 
 
@@ -73,6 +74,25 @@ trait BodySource(Deinitable, Movable):
                 the client knows that the content is not complete.
         """
         ...
+
+    def region(self) -> FileRegion:
+        """Tells what comes next, if that lies in a file.
+
+        A server that can send it as it lies does so, and calls `advance` in
+        place of `fill`. Any other calls `fill`, so that has to work, too.
+
+        Returns:
+            The region; of length 0 for what only `fill` can make.
+        """
+        return FileRegion.none()
+
+    def advance(mut self, count: Int):
+        """Goes on behind octets of the region that were sent.
+
+        Args:
+            count: How many; at most the region's length.
+        """
+        _ = count
 
     def is_endless(self) -> Bool:
         """Tells whether the stream goes on until the client leaves.

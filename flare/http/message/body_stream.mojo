@@ -3,6 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.http.message.body_source import BodySource, Conversation, Supply
 from flare.http.message.erased import Erased, destroy, erase
+from flare.http.message.file_region import FileRegion
 from flare.http.message.stream_waker import StreamWaker
 
 
@@ -28,6 +29,16 @@ def _fill[T: BodySource](source: Erased, mut out: Buffer) raises -> Supply:
     return source.unsafe_bitcast[T]()[].fill(out)
 
 
+def _region[T: BodySource](source: Erased) -> FileRegion:
+    # SAFETY: as above.
+    return source.unsafe_bitcast[T]()[].region()
+
+
+def _advance[T: BodySource](source: Erased, count: Int):
+    # SAFETY: as above.
+    source.unsafe_bitcast[T]()[].advance(count)
+
+
 def _is_endless[T: BodySource](source: Erased) -> Bool:
     # SAFETY: as above.
     return source.unsafe_bitcast[T]()[].is_endless()
@@ -51,6 +62,8 @@ struct BodyStream(Movable):
     var _source: Erased
     var _begin: def(Erased, var StreamWaker) thin -> None
     var _fill: def(Erased, mut Buffer) raises thin -> Supply
+    var _region: def(Erased) thin -> FileRegion
+    var _advance: def(Erased, Int) thin -> None
     var _is_endless: def(Erased) thin -> Bool
     var _end_early: def(Erased, mut Buffer) thin -> Supply
     var _receive: Optional[
@@ -74,6 +87,8 @@ struct BodyStream(Movable):
         self._source = erase(source^)
         self._begin = _begin[T]
         self._fill = _fill[T]
+        self._region = _region[T]
+        self._advance = _advance[T]
         self._is_endless = _is_endless[T]
         self._end_early = _end_early[T]
         self._receive = None
@@ -123,6 +138,22 @@ struct BodyStream(Movable):
             Error: If the source cannot go on.
         """
         return self._fill(self._source, out)
+
+    def region(self) -> FileRegion:
+        """Tells what comes next, if that lies in a file.
+
+        Returns:
+            What the source says.
+        """
+        return self._region(self._source)
+
+    def advance(mut self, count: Int):
+        """Tells the source that octets of its region were sent.
+
+        Args:
+            count: How many; at most the region's length.
+        """
+        self._advance(self._source, count)
 
     def is_endless(self) -> Bool:
         """Tells whether the stream goes on until the client leaves.

@@ -10,7 +10,7 @@ from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler, Middleware
 from flare.net.ip import IpAddr
-from flare.net.ip_network import IpNetwork
+from flare.net.ip_network import IpNetwork, any_contains
 from flare.net.socket_addr import SocketAddr
 
 
@@ -174,10 +174,7 @@ struct TrustedProxies[H: Handler](Middleware):
         return parse_forwarded(joined).or_else(List[Hop]())
 
     def _trusts(self, ip: IpAddr) -> Bool:
-        for network in self.networks:
-            if network.contains(ip):
-                return True
-        return False
+        return any_contains(self.networks, ip)
 
 
 def _last(req: Request, name: StringSpan) -> String:

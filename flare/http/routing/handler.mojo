@@ -172,7 +172,7 @@ handler in a field `handler`, says `comptime Inner = Self.H`, and writes
 
 
 @fieldwise_init
-struct FnHandler(Handler, ImplicitlyCopyable):
+struct FnHandler(Handler, TrivialRegisterPassable):
     """A plain function as a handler."""
 
     var function: HandlerFunction

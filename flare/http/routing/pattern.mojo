@@ -48,7 +48,8 @@ def parse_pattern(pattern: StringSpan) raises RouteError -> List[Segment]:
         Its segments; a slash at the end gives an empty one.
 
     Raises:
-        RouteError: If the pattern is malformed; it says how.
+        RouteError: If the pattern is malformed or has more than
+            `PATH_PARAM_COUNT_MAX` parameters; it says how.
     """
     var octets = pattern.as_bytes()
     if len(octets) == 0 or octets[0] != 47:
@@ -69,6 +70,11 @@ def parse_pattern(pattern: StringSpan) raises RouteError -> List[Segment]:
             if last.kind == SEGMENT_REST:
                 raise _error(pattern, "nothing may follow '*name'")
         segments.append(_parse_segment(pattern, part, segments))
+    if _param_count(segments) > PATH_PARAM_COUNT_MAX:
+        raise _error(
+            pattern,
+            String("at most ", PATH_PARAM_COUNT_MAX, " parameters are allowed"),
+        )
     return segments^
 
 
@@ -82,19 +88,20 @@ def param_names(pattern: StringSpan) raises RouteError -> List[String]:
         The names, in order.
 
     Raises:
-        RouteError: If the pattern is malformed or has more than
-            `PATH_PARAM_COUNT_MAX` parameters.
+        RouteError: As `parse_pattern` does.
     """
     var names = List[String]()
     for segment in parse_pattern(pattern):
         if segment.kind != SEGMENT_STATIC:
             names.append(segment.text)
-    if len(names) > PATH_PARAM_COUNT_MAX:
-        raise _error(
-            pattern,
-            String("at most ", PATH_PARAM_COUNT_MAX, " parameters are allowed"),
-        )
     return names^
+
+
+def _param_count(segments: List[Segment]) -> Int:
+    var count = 0
+    for segment in segments:
+        count += Int(segment.kind != SEGMENT_STATIC)
+    return count
 
 
 def _parse_segment(

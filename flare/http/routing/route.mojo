@@ -56,10 +56,7 @@ struct Route(Movable):
         Returns:
             Method and pattern, with what the handler says of itself.
         """
-        var method = String("*")
-        if self.method != ANY_METHOD:
-            method = String(method_name(Int(self.method)))
-        var operation = Operation(method^, self.pattern)
+        var operation = operation_of(self.method, self.pattern)
         self.handler.describe(operation)
         return operation^
 
@@ -94,3 +91,18 @@ struct Route(Movable):
             What answers.
         """
         return self.handler^
+
+
+def operation_of(method: UInt8, pattern: String) -> Operation:
+    """Makes the operation of a route, of whose handler nothing is known yet.
+
+    Args:
+        method: The method's number, or `ANY_METHOD`.
+        pattern: The pattern.
+
+    Returns:
+        The operation.
+    """
+    if method == ANY_METHOD:
+        return Operation("*", pattern)
+    return Operation(String(method_name(Int(method))), pattern)

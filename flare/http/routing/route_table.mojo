@@ -6,7 +6,6 @@ from flare.http.routing.operation import Operation
 from flare.http.routing.pattern import (
     RouteError,
     check_prefix,
-    conflict_error,
     mounted_pattern,
     param_names,
 )
@@ -48,13 +47,12 @@ struct RouteTable(Movable):
             may_block: False if the handler never takes long.
 
         Raises:
-            RouteError: If the pattern is malformed, or another one matches the
-                same paths.
+            RouteError: If the method is not registered, the pattern is
+                malformed, or another one matches the same paths.
         """
+        # The tree counts routes as this list does.
+        _ = self.tree.add(method, pattern)
         var names = param_names(pattern)
-        var standing = self.tree.add(method, pattern, len(self.routes))
-        if standing:
-            raise conflict_error(pattern, self.routes[standing.value()].pattern)
         self.routes.append(
             Route(method, pattern, names^, handler^, max_body_size, may_block)
         )

@@ -5,6 +5,7 @@ from flare.http.routing.pattern import (
     RouteError,
     SEGMENT_PARAM,
     SEGMENT_STATIC,
+    conflict_error,
     parse_pattern,
 )
 from flare.http.routing.segment_table import SegmentTable
@@ -94,29 +95,36 @@ struct RouteTree(Movable):
 
     var _nodes: List[_Node]
     var _table: SegmentTable
+    var _patterns: List[String]
 
     def __init__(out self):
         """Makes an empty tree."""
         self._nodes = [_Node()]
+        self._patterns = []
         self._table = SegmentTable()
 
     def add(
-        mut self, method: UInt8, pattern: StringSpan, route: Int
-    ) raises RouteError -> Optional[Int]:
-        """Adds a route.
+        mut self, method: UInt8, pattern: StringSpan
+    ) raises RouteError -> Int:
+        """Adds a route, if it agrees with those that are there.
+
+        These are all the rules for routes, whether a program keeps them when
+        it runs (`Router`) or when it is built (`ComptimeRouter`).
 
         Args:
             method: A method's number, or `ANY_METHOD`.
             pattern: The pattern.
-            route: The route's number.
 
         Returns:
-            None, or the route that stands there for the same method already;
-            then nothing was added.
+            The route's number: how many were added before.
 
         Raises:
-            RouteError: If the pattern is malformed.
+            RouteError: If the method is not registered, the pattern is
+                malformed, or another one matches the same paths for the same
+                method; it names the patterns.
         """
+        if method == Method.OTHER.number:
+            raise RouteError(String("'", pattern, "': unregistered method"))
         var node = 0
         for segment in parse_pattern(pattern):
             if segment.kind == SEGMENT_STATIC:
@@ -137,9 +145,11 @@ struct RouteTree(Movable):
                 node = self._nodes[node].rest
         for leaf in self._nodes[node].leaves:
             if leaf.method == method:
-                return leaf.route
+                raise conflict_error(pattern, self._patterns[leaf.route])
+        var route = len(self._patterns)
         self._nodes[node].leaves.append(_Leaf(method, route))
-        return None
+        self._patterns.append(String(pattern))
+        return route
 
     def _new_node(mut self) -> Int:
         self._nodes.append(_Node())

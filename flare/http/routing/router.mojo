@@ -66,8 +66,6 @@ struct Router(Handler):
             RouteError: If the method is not registered, the pattern is
                 malformed, or another pattern matches the same paths.
         """
-        if method == Method.OTHER:
-            raise RouteError(String("'", pattern, "': unregistered method"))
         self._table[].add(
             method.number, pattern, handler^, max_body_size, may_block
         )

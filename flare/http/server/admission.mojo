@@ -1,15 +1,21 @@
 """The first things of a connection: a selector that watches it, and TLS."""
 
-from flare.http.server.connection import Connection, PHASE_HANDSHAKE
+from flare.http.server.connection import (
+    Connection,
+    PHASE_HANDSHAKE,
+    PHASE_PROXY,
+)
 from flare.http.server.ending import refuse
 from flare.http.server.error_log import log_server_error
 from flare.http.server.fate import Fate
 from flare.http.server.tls_link import TlsLink
 from flare.http.server.worker_state import WorkerState
+from flare.net.ip_network import any_contains
 from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
 from flare.tls.error import TlsError
 from std.memory import OwnedPointer
+from std.sys.intrinsics import unlikely
 
 
 def admit(
@@ -31,6 +37,10 @@ def admit(
     Returns:
         What is to happen to it.
     """
+    ref proxies = state.config.proxy_protocol
+    var is_announced = len(proxies) > 0
+    if unlikely(is_announced and not any_contains(proxies, connection.peer.ip)):
+        return Fate.CLOSES
     try:
         selector.register(connection.socket.number(), token, Interest.STREAM)
     except error:
@@ -44,6 +54,9 @@ def admit(
             return Fate.CLOSES
     else:
         connection.deadline_ms = state.now_ms + state.config.header_timeout_ms
+    if unlikely(is_announced):
+        # The deadline is one total for the header and what follows.
+        connection.phase = PHASE_PROXY
     if is_refused:
         return refuse(connection, state)
     return Fate.WAITS

@@ -2,6 +2,7 @@
 
 from flare.http.h1.limits import HeadLimits
 from flare.http.server.listeners import ListenerMode
+from flare.net.ip_network import IpNetwork
 
 comptime _HEAD_LEN_MAX = 65_000
 # Offsets in a `FieldLine` have 16 bits; a request line has some octets beside
@@ -82,6 +83,12 @@ struct ServerConfig(Copyable, Movable):
     var listener: ListenerMode
     """How several workers get their connections. Default
     `ListenerMode.PER_WORKER`."""
+    var proxy_protocol: List[IpNetwork]
+    """Where one's own proxies are, if they announce their clients by the PROXY
+    protocol, version 1 or 2. Every connection must then come from one of them
+    and begin with the header, before TLS, and `Request.peer` is the client that
+    it names; connections from elsewhere are closed. Default none: no
+    connection has such a header."""
     var inherits_listeners: Bool
     """True to take over listening sockets that a service manager, or a former
     version of the program at SIGUSR2, hands over (`LISTEN_FDS`, `LISTEN_PID`),
@@ -111,6 +118,7 @@ struct ServerConfig(Copyable, Movable):
         linger_timeout_ms: Int = 2_000,
         shutdown_timeout_ms: Int = 30_000,
         listener: ListenerMode = ListenerMode.PER_WORKER,
+        var proxy_protocol: List[IpNetwork] = [],
         inherits_listeners: Bool = False,
         handles_signals: Bool = True,
         logs_errors: Bool = True,
@@ -135,6 +143,8 @@ struct ServerConfig(Copyable, Movable):
             linger_timeout_ms: For a client to read the last response.
             shutdown_timeout_ms: For requests under way at shutdown.
             listener: How several workers get their connections.
+            proxy_protocol: Proxies that announce their clients; none by
+                default.
             inherits_listeners: Whether `bind` looks for sockets that were
                 handed over.
             handles_signals: Whether SIGTERM and SIGINT stop the server.
@@ -158,6 +168,7 @@ struct ServerConfig(Copyable, Movable):
         self.linger_timeout_ms = linger_timeout_ms
         self.shutdown_timeout_ms = shutdown_timeout_ms
         self.listener = listener
+        self.proxy_protocol = proxy_protocol^
         self.inherits_listeners = inherits_listeners
         self.handles_signals = handles_signals
         self.logs_errors = logs_errors
@@ -218,6 +229,18 @@ struct ServerConfig(Copyable, Movable):
                     "); raise the first or lower the second",
                 )
             )
+
+    def problem(self) -> String:
+        """Says what `check` refuses, as text that a build can fail with.
+
+        Returns:
+            The error's text, or nothing if the fields make sense.
+        """
+        try:
+            self.check()
+        except error:
+            return String(error)
+        return ""
 
 
 def _check_range(

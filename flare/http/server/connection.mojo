@@ -7,12 +7,14 @@ from flare.http.message.body_reader import BodyError
 from flare.http.message.cancel import CancelFlag
 from flare.http.message.body import Body
 from flare.http.message.body_stream import BodyStream
+from flare.http.message.file_region import FileRegion
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.server.body_pipe import BodyPipe
 from flare.http.server.tls_link import TlsLink
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.timer_wheel import TimerId
+from flare.sys.errno import EINTR, EINVAL, ENOSYS, ENOTSUP
 from std.memory import ArcPointer, OwnedPointer
 
 comptime PHASE_IDLE: UInt8 = 0
@@ -23,14 +25,17 @@ comptime PHASE_BODY: UInt8 = 2
 """A request's content is awaited."""
 comptime PHASE_WRITE: UInt8 = 3
 """The client is not ready to take what is to be sent."""
-comptime PHASE_LINGER: UInt8 = 4
-"""All is sent and the own direction ended; the client may still read."""
-comptime PHASE_HANDLER: UInt8 = 5
+comptime PHASE_HANDLER: UInt8 = 4
 """A handler on another thread has the request."""
-comptime PHASE_HANDSHAKE: UInt8 = 6
+comptime PHASE_HANDSHAKE: UInt8 = 5
 """The TLS handshake is under way."""
-comptime PHASE_SOURCE: UInt8 = 7
+comptime PHASE_SOURCE: UInt8 = 6
 """The source of a response's content has nothing yet."""
+comptime PHASE_LINGER: UInt8 = 7
+"""All is sent and the own direction ended; the client may still read. From
+here on, what comes is no request."""
+comptime PHASE_PROXY: UInt8 = 8
+"""A proxy is to announce its client."""
 
 comptime NEVER_MS = Int.MAX
 """A time that never comes."""
@@ -47,6 +52,10 @@ struct Tail(Movable):
     """How much of the content is sent, in bytes."""
     var stream: Optional[ArcPointer[BodyStream]]
     """What makes more of it, if anything does."""
+    var region: FileRegion
+    """What follows the octets and lies in a file of the stream."""
+    var sends_regions: Bool
+    """True if parts of files are sent as they lie, not read."""
     var is_chunked: Bool
     """True if pieces of the stream are sent as chunks."""
     var missing_len: Int
@@ -59,6 +68,8 @@ struct Tail(Movable):
     def __init__(out self):
         """Makes an empty tail."""
         self.stream = None
+        self.region = FileRegion.none()
+        self.sends_regions = False
         self.is_chunked = False
         self.missing_len = 0
         self.waits_for_source = False
@@ -107,10 +118,13 @@ struct Tail(Movable):
             socket: Where to.
 
         Returns:
-            How many octets were taken, or a negative errno.
+            How many octets were taken, 0 if the file of the region has become
+            shorter, or a negative errno.
         """
         var rest = self.content()
         var count: Int
+        if self.region.length > 0:
+            return self._send_to_region(socket)
         if len(rest) == 0:
             count = socket.send(self.octets.span())
         elif len(self.octets) == 0:
@@ -121,13 +135,38 @@ struct Tail(Movable):
             self.drop(count)
         return count
 
+    def _send_to_region(mut self, mut socket: RawSocket) -> Int:
+        """Sends what stands before the region, or else of the region."""
+        if len(self.octets) > 0:
+            var count = socket.send_ahead(self.octets.span())
+            self.octets.consume(max(count, 0))
+            return count
+        var region = self.region
+        var count = socket.send_file(
+            region.number, region.offset, region.length
+        )
+        if count > 0:
+            self.region = region.after(count)
+            self.missing_len -= count
+            self.stream.value()[].advance(count)
+        elif count == -EINVAL or count == -ENOSYS or count == -ENOTSUP:
+            # Some file systems cannot send: the source reads instead.
+            self.region = FileRegion.none()
+            self.sends_regions = False
+            return -EINTR
+        return count
+
     def is_empty(self) -> Bool:
         """Tells whether all that is here is sent.
 
         Returns:
             True if nothing is left, but for what a stream will make.
         """
-        return len(self.octets) == 0 and self.body_offset == len(self.body)
+        return (
+            len(self.octets) == 0
+            and self.body_offset == len(self.body)
+            and self.region.length == 0
+        )
 
 
 struct StreamedContent(Movable):

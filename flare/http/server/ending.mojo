@@ -14,6 +14,7 @@ from flare.http.server.connection import (
     PHASE_HEAD,
     PHASE_IDLE,
     PHASE_LINGER,
+    PHASE_PROXY,
     PHASE_SOURCE,
 )
 from flare.http.server.fate import Fate
@@ -153,6 +154,7 @@ def leave(mut connection: Connection, state: WorkerState) -> Fate:
     if (
         connection.phase == PHASE_HEAD
         or connection.phase == PHASE_HANDSHAKE
+        or connection.phase == PHASE_PROXY
         or connection.phase == PHASE_IDLE
     ):
         # A request may be on its way.

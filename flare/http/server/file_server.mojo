@@ -33,6 +33,12 @@ from flare.sys.errno import OsError
 from flare.sys.file import File, FileStatus, names_in
 from flare.sys.random import fill_random
 
+comptime READ_LEN_MAX = 8 * 1024
+"""Longest content that is read to go with its head, in bytes.
+
+One call with both costs less than two with none of it copied.
+"""
+
 comptime _NS_A_SECOND = 1_000_000_000
 
 
@@ -174,7 +180,7 @@ struct FileServer(Handler):
         if found and found.value().status.is_folder:
             # Relative links of a page resolve rightly behind a slash alone.
             if not path.value().is_folder:
-                return redirect(String(req.path, "/"), 301)
+                return redirect(_with_slash(req), 301)
             var index = self._open_index(wanted)
             if index:
                 return self._respond(req, index.take())
@@ -299,15 +305,15 @@ struct FileServer(Handler):
         var media_type = file_type(found.name)
         response.headers.set("Content-Type", media_type)
         if set.verdict != RangeVerdict.PARTS:
-            var source = FileSource(found^.take_file(), ByteRange(0, size))
-            response.body = Body(source^, length=size)
+            response.body = _content(
+                found^.take_file(), ByteRange(0, size), req.method
+            )
             return response^
         response.status = 206
         if len(set.ranges) == 1:
             var part = set.ranges[0]
             response.headers.set("Content-Range", content_range(part, size))
-            var source = FileSource(found^.take_file(), part)
-            response.body = Body(source^, length=part.length)
+            response.body = _content(found^.take_file(), part, req.method)
             return response^
         var random = Array[UInt8, 16](fill=0)
         fill_random(Span(random))
@@ -339,6 +345,24 @@ struct FileServer(Handler):
             response.headers.set("Content-Encoding", "br")
         elif found.coding == ContentCoding.GZIP:
             response.headers.set("Content-Encoding", "gzip")
+
+
+def _with_slash(req: Request) -> String:
+    """Writes the target with a slash behind its path."""
+    var target = String(req.path, "/")
+    if req.query.byte_length() > 0:
+        target.write("?", req.query)
+    return target^
+
+
+def _content(var file: File, range: ByteRange, method: Method) raises -> Body:
+    """Reads short content, which then goes with its head; anything longer is
+    left to the server."""
+    if range.length > READ_LEN_MAX or method == Method.HEAD:
+        return Body(FileSource(file^, range), length=range.length)
+    var octets = List[UInt8](length=range.length, fill=0)
+    file.read_exactly_at(octets, range.start)
+    return Body(octets^)
 
 
 def _validators(found: _Found) raises -> Validators:

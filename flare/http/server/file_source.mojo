@@ -3,24 +3,12 @@
 from flare.bytes.buffer import Buffer
 from flare.http.message.body_source import BodySource, Supply
 from flare.http.message.byteranges import ByterangesLayout
+from flare.http.message.file_region import FileRegion
 from flare.http.message.range import ByteRange
 from flare.sys.file import File
 
 comptime FILE_PIECE_LEN = 64 * 1024
 """How much of a file is read at a time, in bytes."""
-
-
-@fieldwise_init
-struct FileRegion(TrivialRegisterPassable):
-    """What of an open file comes next, for a server that can send it as it
-    lies."""
-
-    var number: Int32
-    """The file's descriptor, good while the source lives."""
-    var offset: Int
-    """Where the octets begin, in bytes from the file's start."""
-    var length: Int
-    """How many they are; 0 if what comes next is in no file."""
 
 
 struct FileSource(BodySource, Movable):
@@ -78,7 +66,7 @@ struct FileSource(BodySource, Movable):
             The region; of length 0 if a text comes next, or nothing.
         """
         if self._index == len(self._ranges) or not self._text_sent:
-            return FileRegion(self._file.number(), 0, 0)
+            return FileRegion.none()
         var rest = self._ranges[self._index]
         return FileRegion(
             self._file.number(),

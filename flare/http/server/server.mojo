@@ -1,5 +1,6 @@
 """The HTTP server that programs use."""
 
+from flare.http.routing.fixed_handler import FixedHandler
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.server.config import ServerConfig
 from flare.http.server.figures import Figures
@@ -208,32 +209,7 @@ struct HttpServer(Movable):
             Error: If the count is out of range, the server was served before,
                 or the system refuses what it needs.
         """
-        check_worker_count(num_workers)
-        var listeners = self._take_listeners("serve")
-        ignore_sigpipe()
-        var stop = StopRequests(
-            self._waker.copy(), self._terms.config.handles_signals
-        )
-        var shared = ArcPointer(handler^)
-        if num_workers > 1:
-            serve_on_threads(
-                shared,
-                listeners^,
-                self._terms,
-                stop,
-                self._board,
-                ThreadPlan(num_workers, pin_cores),
-            )
-            return
-        var worker = Worker(
-            shared^,
-            Listeners(listeners^, False),
-            self._terms,
-            stop^,
-            Figures(self._board.copy(), 0),
-        )
-        worker.begin()
-        worker.run()
+        self._serve(handler^, ThreadPlan(num_workers, pin_cores))
 
     def serve(
         mut self,
@@ -252,9 +228,44 @@ struct HttpServer(Movable):
         Raises:
             Error: As the other form does.
         """
-        self.serve(
-            FnHandler(function), num_workers=num_workers, pin_cores=pin_cores
-        )
+        self._serve(FnHandler(function), ThreadPlan(num_workers, pin_cores))
+
+    def serve_comptime[
+        H: Handler, //, HANDLER: H, CONFIG: ServerConfig
+    ](mut self, *, num_workers: Int = 1, pin_cores: Bool = True) raises:
+        """Answers requests with what is known when the program is built.
+
+        The build fails if `CONFIG` contradicts itself, with a message that
+        names the fields. Calls of a handler of fixed values, such as
+        `FnHandler` or `ComptimeRouter`, are direct; any other is made once.
+
+        Parameters:
+            H: The handler's type.
+            HANDLER: Answers requests.
+            CONFIG: Limits and times, in place of those given to `bind`.
+
+        Args:
+            num_workers: As for `serve`.
+            pin_cores: As for `serve`.
+
+        Raises:
+            Error: As `serve` does, or if `CONFIG` wants to inherit listeners
+                and `bind` was not told so.
+        """
+        comptime PROBLEM = CONFIG.problem()
+        comptime assert PROBLEM.byte_length() == 0, PROBLEM
+        comptime INHERITS = CONFIG.inherits_listeners
+        if INHERITS and not self._terms.config.inherits_listeners:
+            raise Error(
+                "serve_comptime: bind makes listeners; give it a ServerConfig"
+                " with inherits_listeners, too"
+            )
+        self._terms.config = materialize[CONFIG]()
+        var plan = ThreadPlan(num_workers, pin_cores)
+        comptime if conforms_to(H, TrivialRegisterPassable):
+            self._serve(FixedHandler[HANDLER](), plan)
+        else:
+            self._serve(materialize[HANDLER](), plan)
 
     def serve_prefork[
         H: Handler, K: PreforkHooks
@@ -350,6 +361,29 @@ struct HttpServer(Movable):
             Error: As the other forms do.
         """
         self.serve_prefork(FnHandler(function), workers=workers)
+
+    def _serve[H: Handler](mut self, var handler: H, plan: ThreadPlan) raises:
+        check_worker_count(plan.worker_count)
+        var listeners = self._take_listeners("serve")
+        ignore_sigpipe()
+        var stop = StopRequests(
+            self._waker.copy(), self._terms.config.handles_signals
+        )
+        var shared = ArcPointer(handler^)
+        if plan.worker_count > 1:
+            serve_on_threads(
+                shared, listeners^, self._terms, stop, self._board, plan
+            )
+            return
+        var worker = Worker(
+            shared^,
+            Listeners(listeners^, False),
+            self._terms,
+            stop^,
+            Figures(self._board.copy(), 0),
+        )
+        worker.begin()
+        worker.run()
 
     def _take_listeners(mut self, method: StringSpan) raises -> List[RawSocket]:
         if len(self._listeners) == 0:

@@ -18,6 +18,10 @@ from flare.http.server.worker_state import WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import ArcPointer, OwnedPointer
 
+comptime REGION_LEN_MAX = 256 * 1024
+"""How much of a file is sent at a time, in bytes: what a client has the time
+of `ServerConfig.write_timeout_ms` for."""
+
 comptime _PIECE_COUNT_MAX = 16
 # Pieces that one connection sends before the others have their turn.
 
@@ -45,9 +49,14 @@ def start_stream(
     tail.is_chunked = is_chunked
     if stream[].length:
         tail.missing_len = stream[].length.value()
+        tail.sends_regions = not connection.tls
     tail.stream = stream.copy()
-    connection.tail = OwnedPointer(tail^)
     stream[].begin(state.mailbox.waker_for(connection.token))
+    # A file is there at once, so it goes with its head.
+    if stream[].region().length > 0:
+        if not _fill(tail, state):
+            return False
+    connection.tail = OwnedPointer(tail^)
     return send_tail(connection, state)
 
 
@@ -101,10 +110,10 @@ def await_tail(mut connection: Connection, mut state: WorkerState) -> Fate:
         return Fate.WAITS
     ref tail = connection.tail.value()[]
     if tail.waits_for_source and is_taken(connection):
-        if connection.peer_has_ended:
-            return Fate.CLOSES
         if connection.has_unread and tail.stream.value()[].listens():
             return Fate.GIVES_WAY
+        if connection.peer_has_ended:
+            return Fate.CLOSES
         connection.phase = PHASE_SOURCE
         connection.deadline_ms = state.now_ms + max(
             1, tail.stream.value()[].patience_ms()
@@ -194,6 +203,15 @@ def _send_what_is_here(
         var count = tail.send_to(connection.socket)
         if count == -EAGAIN:
             return True
+        if count == 0:
+            log_server_error(
+                String(
+                    "a file ends at byte ",
+                    tail.region.offset,
+                    "; it was longer when its response began",
+                )
+            )
+            return False
         if count < 0 and count != -EINTR:
             return False
 
@@ -202,6 +220,12 @@ def _fill(mut tail: Tail, mut state: WorkerState) -> Bool:
     """Has the source make a piece; False if it cannot."""
     var stream = tail.stream.value()
     tail.waits_for_source = False
+    if tail.sends_regions:
+        tail.region = (
+            stream[].region().first(min(REGION_LEN_MAX, tail.missing_len))
+        )
+        if tail.region.length > 0:
+            return True
     var supply: Supply
     state.piece.clear()
     if state.is_draining and stream[].is_endless():

@@ -3,6 +3,7 @@
 from flare.http.h1.exchange import Exchange
 from flare.http.routing.handler import Handler
 from flare.http.server.admission import admit
+from flare.http.server.announcing import hear_proxy
 from flare.http.server.connection import NEVER_MS, PHASE_LINGER
 from flare.http.server.connection_table import ConnectionTable
 from flare.http.server.driving import drive, resume
@@ -196,12 +197,17 @@ struct Worker[H: Handler](Movable):
             self._settle(slot, note_event(connection, self._state))
             return
         if unlikely(connection.tail.__bool__() and event.is_writable):
+            # It counts before the end of the stream does.
+            connection.has_unread |= event.is_readable
             fate = resume(connection, self._state, self._handler[])
         if likely(
             event.is_readable and (fate == Fate.WAITS or fate == Fate.GIVES_WAY)
         ):
-            if unlikely(connection.phase == PHASE_LINGER):
-                fate = discard(connection, self._scratch)
+            if unlikely(connection.phase >= PHASE_LINGER):
+                if connection.phase == PHASE_LINGER:
+                    fate = discard(connection, self._scratch)
+                else:
+                    fate = hear_proxy(connection, self._scratch, self._state)
             else:
                 fate = drive(
                     connection,

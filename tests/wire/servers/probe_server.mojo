@@ -16,6 +16,7 @@ from flare.http import (
     ok_html,
     redirect,
 )
+from flare.net import IpNetwork
 from std.sys import argv
 from tests.wire.servers.tls_options import TlsOptions
 
@@ -43,6 +44,10 @@ def echo_line(req: Request) raises -> Response:
     text.write(req.method_name, "|", req.url, "|", req.path, "|", req.query)
     text.write("|", req.version, "|", req.host(), "|", req.peer.ip)
     return ok(text^)
+
+
+def tell_peer(req: Request) raises -> Response:
+    return ok(String(req.peer))
 
 
 def echo_trailers(req: Request) raises -> Response:
@@ -138,6 +143,9 @@ def config(mut tls: TlsOptions) raises -> ServerConfig:
         var name = String(parts[0])
         if tls.take(name, String(parts[1])):
             continue
+        if name == "proxy_protocol":
+            config.proxy_protocol.append(IpNetwork.parse(parts[1]))
+            continue
         var value = Int(parts[1])
         if name == "header_timeout_ms":
             config.header_timeout_ms = value
@@ -181,6 +189,7 @@ def main() raises:
     router.all("/echo", echo_head)
     router.all("/line", echo_line)
     router.all("/line/*rest", echo_line)
+    router.get("/peer", tell_peer)
     router.post("/trailers", echo_trailers)
     router.get("/cookie", cookies)
     router.get("/greet/:name", greet)

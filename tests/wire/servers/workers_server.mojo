@@ -22,6 +22,7 @@ from flare.http import (
     ok,
     ok_json,
 )
+from flare.net import IpNetwork
 from flare.runtime import (
     ChildProcess,
     Prefork,
@@ -42,6 +43,10 @@ def root(req: Request) -> Response:
 
 def process(req: Request) -> Response:
     return ok(String(process_id()))
+
+
+def peer(req: Request) raises -> Response:
+    return ok(String(req.peer))
 
 
 def slow(req: Request) raises -> Response:
@@ -184,6 +189,9 @@ struct Options(Movable):
             return
         if self.tls.take(name, text):
             return
+        if name == "proxy_protocol":
+            self.server.proxy_protocol.append(IpNetwork.parse(text))
+            return
         var value = Int(text)
         if name == "workers":
             self.workers = value
@@ -249,6 +257,7 @@ def main() raises:
     var router = Router()
     router.get("/", root)
     router.get("/pid", process)
+    router.get("/peer", peer)
     router.get("/slow/:ms", slow)
     router.get("/fast", root, may_block=False)
     router.get("/busy/:ms", busy)

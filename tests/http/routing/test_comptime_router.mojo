@@ -1,0 +1,314 @@
+"""The router that is compiled answers as the one that is filled at run time."""
+
+from flare.http.client.client_request import ClientRequest
+from flare.http.message.method import Method
+from flare.http.message.owned_request import OwnedRequest
+from flare.http.message.request import Request
+from flare.http.message.response import Response, ok
+from flare.http.routing.app import App, StateHandler
+from flare.http.routing.comptime_route import ComptimeRoute
+from flare.http.routing.comptime_router import ComptimeRouter
+from flare.http.routing.handler import FnHandler, Handler
+from flare.http.routing.operation import Operation
+from flare.http.routing.router import Router
+from flare.http.routing.state import State
+from flare.testing.test_client import TestClient
+from std.testing import assert_equal, assert_true
+
+
+def _echo[name: StaticString](req: Request) raises -> Response:
+    """Answers with a name and all that was captured."""
+    var text = String(name)
+    ref params = req.route_params()[]
+    for index in range(len(params)):
+        var param = params.at(index)
+        text.write(" ", param.name, "=", param.value)
+    return ok(text^)
+
+
+def _quiet(req: Request) -> Response:
+    return ok("quiet")
+
+
+def _failing(req: Request) raises -> Response:
+    return ok(req.param("none"))
+
+
+comptime ROUTES: List[ComptimeRoute] = [
+    ComptimeRoute(Method.GET, "/", _echo["root"]),
+    ComptimeRoute(Method.GET, "/users", _echo["users"]),
+    ComptimeRoute(Method.GET, "/users/", _echo["users-slash"]),
+    ComptimeRoute(Method.GET, "/users/new", _echo["new"]),
+    ComptimeRoute(Method.GET, "/users/:id", _echo["user"]),
+    ComptimeRoute(Method.POST, "/users/:name", _echo["post-user"]),
+    ComptimeRoute(Method.GET, "/users/:id/posts/:post", _echo["post"]),
+    ComptimeRoute(Method.GET, "/users/new/drafts", _echo["drafts"]),
+    ComptimeRoute(Method.GET, "/files/*path", _echo["file"]),
+    ComptimeRoute(Method.GET, "/files/index", _echo["index"]),
+    ComptimeRoute(Method.PUT, "/both", _echo["put"]),
+    ComptimeRoute(ComptimeRoute.ANY, "/both", _echo["all"]),
+    ComptimeRoute(Method.HEAD, "/own-head", _echo["head"]),
+    ComptimeRoute(Method.GET, "/own-head", _echo["get"]),
+    ComptimeRoute(Method.OPTIONS, "/own-options", _echo["options"]),
+    ComptimeRoute(Method.GET, "/a b", _echo["space"]),
+    ComptimeRoute(Method.GET, "/ä", _echo["two octets"]),
+    ComptimeRoute(Method.GET, "/quiet", _quiet),
+    ComptimeRoute(Method.GET, "/failing", _failing),
+    ComptimeRoute(Method.GET, "/many/a1", _echo["a1"]),
+    ComptimeRoute(Method.GET, "/many/a2", _echo["a2"]),
+    ComptimeRoute(Method.GET, "/many/b1", _echo["b1"]),
+    ComptimeRoute(Method.GET, "/many/b2", _echo["b2"]),
+    ComptimeRoute(Method.GET, "/many/b2/:one/*rest", _echo["deep"]),
+    ComptimeRoute("PROPFIND", "/many/b2", _echo["found"]),
+]
+comptime COMPILED = ComptimeRouter[ROUTES]()
+
+
+def _filled() raises -> Router:
+    """Registers the same routes at run time."""
+    var router = Router()
+    comptime for index in range(len(ROUTES)):
+        comptime METHOD = ROUTES[index].method
+        comptime PATTERN = ROUTES[index].pattern
+        comptime ANSWER = ROUTES[index].answer
+        comptime if METHOD == ComptimeRoute.ANY:
+            router.all(materialize[PATTERN](), FnHandler(ANSWER))
+        else:
+            router.route(METHOD, materialize[PATTERN](), FnHandler(ANSWER))
+    return router^
+
+
+def _sent(
+    mut client: TestClient, method: String, target: String
+) raises -> String:
+    """Gives status, Allow and content of an answer."""
+    var text = String()
+    try:
+        var answer = client.send(ClientRequest(method, target))
+        text.write(answer.status, " ")
+        var allow = answer.headers.get("allow")
+        if allow:
+            text.write("[", allow.value(), "] ")
+        text.write(answer.text())
+    except error:
+        text.write("raised ", error)
+    return text^
+
+
+def test_answers_as_the_router_does() raises:
+    var filled = TestClient(_filled())
+    var compiled = TestClient(COMPILED)
+    var methods: List[String] = [
+        "GET",
+        "HEAD",
+        "POST",
+        "PUT",
+        "DELETE",
+        "OPTIONS",
+        "PROPFIND",
+        "BREW",
+    ]
+    var targets: List[String] = [
+        "/",
+        "/users",
+        "/users/",
+        "/users?x=1",
+        "/users/new",
+        "/users/7",
+        "/users/new/posts/1",
+        "/users/new/drafts",
+        "/users/7/posts/",
+        "/users//posts/1",
+        "/files",
+        "/files/",
+        "/files/a/b//c",
+        "/files/index",
+        "/files/index/x",
+        "/both",
+        "/own-head",
+        "/own-options",
+        "/a%20b",
+        "/%C3%A4",
+        "/%75sers",
+        "/users/a%2Fb",
+        "/users/1%2B+2",
+        "/files/%61/b%20c",
+        "/quiet",
+        "/failing",
+        "/many/a1",
+        "/many/b2",
+        "/many/b2/x/y/z",
+        "/many/c1",
+        "/many/a",
+        "/nope",
+        "//users",
+    ]
+    for target in targets:
+        for method in methods:
+            assert_equal(
+                _sent(compiled, method, target),
+                _sent(filled, method, target),
+                String(method, " ", target),
+            )
+
+
+def _served[H: Handler](handler: H, method: String, path: String) -> String:
+    """Gives an answer to a path that no client would send."""
+    var text = String()
+    try:
+        var owned = OwnedRequest(method, path)
+        var response = handler.serve(owned.view())
+        text.write(response.status, " ", response.body)
+    except error:
+        text.write("raised ", error)
+    return text^
+
+
+def test_malformed_paths_are_refused_with_the_same_words() raises:
+    var filled = _filled()
+    var paths: List[String] = [
+        "*",
+        "/users/%",
+        "/users/%zz",
+        "/users/%ff",
+        "/files/%c3",
+        "/files/%61/%",
+        "/quiet/%",
+        "/nope/%",
+        "/%",
+    ]
+    for path in paths:
+        for method in ["GET", "HEAD", "OPTIONS"]:
+            assert_equal(
+                _served(COMPILED, method, path),
+                _served(filled, method, path),
+                path,
+            )
+    assert_true(_served(COMPILED, "GET", "/users/%").startswith("400 "))
+
+
+def test_random_paths_find_the_same_routes() raises:
+    """Paths are put together from what the patterns are made of."""
+    var filled = _filled()
+    var parts: List[StaticString] = [
+        "users",
+        "new",
+        "7",
+        "posts",
+        "drafts",
+        "files",
+        "index",
+        "both",
+        "a%20b",
+        "many",
+        "a1",
+        "b2",
+        "%61",
+        "%",
+    ]
+    var state = UInt64(1)
+    var found_count = 0
+    for _ in range(3_000):
+        var path = String()
+        for _ in range(1 + Int(state >> 61) % 4):
+            state = state * 6364136223846793005 + 1442695040888963407
+            path.write("/", parts[Int(state >> 33) % len(parts)])
+        var method = "GET" if state >> 63 == 0 else "POST"
+        var answer = _served(COMPILED, method, path)
+        assert_equal(answer, _served(filled, method, path), path)
+        found_count += Int(answer.startswith("200"))
+    assert_true(found_count > 100, String(found_count))
+
+
+@fieldwise_init
+struct _Careful(Copyable, Handler):
+    """Says of itself what a handler can say."""
+
+    var limit: Int
+
+    def serve(self, req: Request) raises -> Response:
+        return ok(String("limit ", self.limit))
+
+    def max_body_size(self, req: Request) -> Int:
+        return self.limit
+
+    def may_block(self, req: Request) -> Bool:
+        return False
+
+    def streams_body(self, req: Request) -> Bool:
+        return True
+
+    def timeout_ms(self, req: Request) -> Int:
+        return self.limit * 10
+
+    def describe(self, mut operation: Operation):
+        operation.summary = "careful"
+
+
+def _count(req: Request, state: State[Int]) raises -> Response:
+    state.lock()[] += 1
+    return ok(String(state.lock()[]))
+
+
+comptime HANDLERS: List[ComptimeRoute] = [
+    ComptimeRoute.of[_Careful(5)](Method.POST, "/careful"),
+    ComptimeRoute.of[_Careful(5)](Method.PUT, "/careful", max_body_size=9),
+    ComptimeRoute.of[StateHandler(_count)](Method.GET, "/count"),
+    ComptimeRoute(Method.POST, "/plain", _quiet, max_body_size=7),
+    ComptimeRoute(Method.POST, "/quick", _quiet, may_block=False),
+]
+
+
+def test_routes_and_handlers_choose_limits_and_threads() raises:
+    comptime ROUTER = ComptimeRouter[HANDLERS]()
+    var rows: List[Tuple[String, String, Int, Bool]] = [
+        ("POST", "/careful", 5, False),
+        ("PUT", "/careful", 9, False),
+        ("GET", "/count", -1, True),
+        ("POST", "/plain", 7, True),
+        ("POST", "/quick", -1, False),
+        ("GET", "/nope", -1, False),
+        ("GET", "/%", -1, False),
+    ]
+    for index in range(len(rows)):
+        var owned = OwnedRequest(rows[index][0], rows[index][1])
+        assert_equal(ROUTER.max_body_size(owned.view()), rows[index][2])
+        assert_equal(ROUTER.may_block(owned.view()), rows[index][3])
+        var is_careful = rows[index][1] == "/careful"
+        assert_equal(ROUTER.streams_body(owned.view()), is_careful)
+        assert_equal(ROUTER.timeout_ms(owned.view()), 50 if is_careful else -1)
+
+
+def test_a_handler_with_a_state_is_found() raises:
+    var client = TestClient(App(state=41, handler=ComptimeRouter[HANDLERS]()))
+    assert_equal(client.get("/count").text(), "42")
+    assert_equal(client.put("/careful", "x").text(), "limit 5")
+
+
+def test_operations_are_those_of_the_routes() raises:
+    var operations = ComptimeRouter[HANDLERS]().operations()
+    assert_equal(len(operations), 5)
+    assert_equal(operations[0].method, "POST")
+    assert_equal(operations[0].pattern, "/careful")
+    assert_equal(operations[0].summary, "careful")
+    assert_equal(operations[3].summary, "")
+    assert_equal(COMPILED.operations()[11].method, "*")
+
+
+def test_a_router_without_routes_finds_none() raises:
+    comptime NONE = List[ComptimeRoute]()
+    assert_equal(
+        _served(ComptimeRouter[NONE](), "GET", "/"), "404 not found: /"
+    )
+
+
+def test_a_router_may_be_nested() raises:
+    comptime INNER: List[ComptimeRoute] = [
+        ComptimeRoute(Method.GET, "/n/:id/*rest", _echo["nested"])
+    ]
+    var outer = Router()
+    outer.get("/n/*all", ComptimeRouter[INNER]())
+    assert_equal(
+        _served(outer, "GET", "/n/1/b%20c"),
+        "200 nested all=1/b c id=1 rest=b c",
+    )
