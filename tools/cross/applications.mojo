@@ -7,9 +7,12 @@ from flare.http import (
     BasicGuard,
     BearerGuard,
     Compress,
+    Conditional,
     Cors,
+    CurrentSession,
     Endpoint,
     Extracted,
+    EntityTag,
     FnHandler,
     Form,
     ForwardedField,
@@ -36,12 +39,15 @@ from flare.http import (
     Response,
     Router,
     SecurityHeaders,
+    Sessions,
+    SigningKeys,
     State,
     Streamed,
     Timeout,
     Timing,
     TrustedProxies,
     UploadedPart,
+    Validators,
     add_api_docs,
     ok,
     ok_json,
@@ -189,6 +195,40 @@ def count(req: Request, state: State[List[Item]]) raises -> Response:
     return ok(String(len(state.snapshot())))
 
 
+def visit(req: Request) raises -> Response:
+    """Reaches sessions and their tokens.
+
+    Args:
+        req: The request.
+
+    Returns:
+        A token.
+
+    Raises:
+        Error: If there is no session.
+    """
+    var session = CurrentSession.of(req)
+    session[].set("user", "7")
+    if session.has_csrf_token("x"):
+        return ok()
+    return ok(session.csrf_token())
+
+
+def current(req: Request) raises -> Validators:
+    """Reaches conditions on changes.
+
+    Args:
+        req: The request.
+
+    Returns:
+        What there is now.
+
+    Raises:
+        Error: Never.
+    """
+    return Validators(EntityTag("1"), None, True)
+
+
 def applications() raises:
     """Reaches App, middleware, endpoints, documents and the test client.
 
@@ -207,6 +247,10 @@ def applications() raises:
     router.get("/live", Health())
     router.get("/ready", Readiness())
     router.get("/metrics", MetricsEndpoint(metrics))
+    var visits = Sessions(
+        FnHandler(visit), SigningKeys("0123456789abcdef0123456789abcdef")
+    )
+    router.put("/visit", Conditional(visits^, current, makes_tags=True))
     add_api_docs(router, ApiInfo("everything", "1"))
     var app = App(state=List[Item](), handler=Recover(router^))
     var inside = RateLimit(Measured(app^, metrics), rate=100, burst=10)

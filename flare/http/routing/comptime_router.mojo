@@ -150,9 +150,9 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
             comptime METHOD = Self.ROUTES[index].method.number
             comptime PATTERN = Self.ROUTES[index].pattern
             comptime DESCRIBE = Self.ROUTES[index].describe
-            var operation = operation_of(METHOD, materialize[PATTERN]())
-            DESCRIBE(operation)
-            operations.append(operation^)
+            operations.append(
+                DESCRIBE(operation_of(METHOD, materialize[PATTERN]()))
+            )
         return operations^
 
     def _find(self, req: Request) -> Int:

@@ -12,6 +12,11 @@ from flare.http import (
     Handler,
     HttpServer,
     ListenerMode,
+    Measured,
+    MetricPair,
+    Metrics,
+    MetricsEndpoint,
+    Readiness,
     Request,
     Response,
     Router,
@@ -276,14 +281,23 @@ def main() raises:
     var port = UInt16(Int(String(argv()[1])))
     var server = options.tls.bind(port, options.server.copy())
     router.get("/stats", Stats(server.stats_handle(), options.workers))
+    var metrics = Metrics()
+    router.get(
+        "/metrics", MetricsEndpoint(MetricPair(metrics, server.stats_handle()))
+    )
+    router.get("/ready", Readiness(server.ready_switch()))
     print("listening on", server.local_addr(), flush=True)
     if options.mode == "prefork":
-        server.serve_prefork(router^, options.prefork.copy(), Hooks())
+        server.serve_prefork(
+            Measured(router^, metrics), options.prefork.copy(), Hooks()
+        )
     elif options.mode == "mute" or options.mode == "failing":
         var supervisor = Prefork(options.prefork.copy())
         supervisor.run(Hopeless(options.mode == "failing"), Hooks())
     else:
         server.serve(
-            router^, num_workers=options.workers, pin_cores=options.pins
+            Measured(router^, metrics),
+            num_workers=options.workers,
+            pin_cores=options.pins,
         )
     print("stopped", server.stats(), flush=True)
