@@ -19,6 +19,7 @@ from toolchain import BUILD, build, environment, mojo_sources  # noqa: E402
 
 START_TIMEOUT_S = 10
 STOP_TIMEOUT_S = 40
+TLS_CLIENT_TIMEOUT_S = 20
 
 
 def pytest_configure(config):
@@ -146,6 +147,27 @@ def fetcher():
     yield running
     assert running.process.poll() is None, "the client died during the tests"
     assert running.close() == 0
+
+
+@pytest.fixture(scope="session")
+def tls_client():
+    """Runs the program that tries `TlsStream`; gives the lines that it prints."""
+    binary = built("tls_client")
+
+    def run(host: str, port: int, **options) -> list[str]:
+        arguments = [f"{key}={value}" for key, value in options.items()]
+        result = subprocess.run(
+            [str(binary), host, str(port), *arguments],
+            cwd=ROOT,
+            env=environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            timeout=TLS_CLIENT_TIMEOUT_S,
+        )
+        assert result.returncode == 0
+        return result.stdout.splitlines()
+
+    return run
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ and the header."""
 comptime PLAINTEXT_LEN_MAX = 65_536
 """Most plaintext encrypted before it is sent, in bytes."""
 
-comptime ROUND_COUNT_MAX = 16
+comptime ROUND_COUNT_MAX = 4
 """Most reads without plaintext at once: key updates, tickets and requests for
 handshakes without end must not keep a caller from looking at the clock."""
 
