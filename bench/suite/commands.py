@@ -3,7 +3,7 @@
 from suite import workload
 from suite.building import build_all, chosen
 from suite.console import say, show
-from suite.gate import fetch, wrong_answer
+from suite.gate import fetch
 from suite.load import Load
 from suite.metadata import Row
 from suite.programs import BENCH, missing
@@ -11,6 +11,7 @@ from suite.record import versions
 from suite.rounds import Plan
 from suite.server import Failed, Server
 from suite.tables import cells, heading
+from suite.ws_gate import wrong_reply
 
 SAMPLE_LEN = 60
 
@@ -45,6 +46,8 @@ def list_workloads() -> list[str]:
     for item in workload.load(BENCH, []):
         asked = "POST" if item.data is not None else "GET"
         size = f"{asked}, {len(item.data)} bytes" if item.data is not None else asked
+        if item.message_len:
+            asked, size = "message", f"message, {item.message_len} bytes"
         who = "every row" if item.everyone else "the headline rows"
         who = "none: name it" if item.extra else who
         lines.append(cells(item.name, item.target, size, f"{len(item.body)} bytes", who))
@@ -84,7 +87,7 @@ def sample(server: Server) -> int:
     server.start(own[0])
     print_answer(server, own[0])
     for item in own:
-        reason = wrong_answer(server.place, item)
+        reason = wrong_reply(server.place, item)
         wrong += reason is not None
         say(f"  {item.name}: {reason or 'as the workload file says'}")
     server.check(own[0], workload.upload_of(everything, server.row))

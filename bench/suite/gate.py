@@ -50,6 +50,16 @@ class Client:
         self.octets = found[1]
         return found[0]
 
+    def octets_of(self, length: int) -> bytes:
+        """Reads so many octets, whatever they are."""
+        while len(self.octets) < length:
+            more = self.socket.recv(65536)
+            if not more:
+                raise ValueError(f"closed after {len(self.octets)} of {length} octets")
+            self.octets += more
+        found, self.octets = self.octets[:length], self.octets[length:]
+        return found
+
 
 def fetch(place: Place, workload: Workload) -> Answer:
     """Asks once on a new connection."""

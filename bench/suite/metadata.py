@@ -42,6 +42,7 @@ class Row:
     `cores` is how many CPUs the server is given. `parses` is False for a
     server that stands for the limit of the machine and is held to no rules.
     `tls` rows take part in the workloads over TLS, the others in the rest.
+    `websocket` rows echo messages at /ws.
     `headline` rows take part in every workload of a run that names no servers,
     the others in those that are for all.
     """
@@ -54,6 +55,7 @@ class Row:
     parses: bool = True
     tls: bool = False
     headline: bool = False
+    websocket: bool = False
 
 
 def read_rows(text: str, key: str, here: Path, root: Path) -> list[Row]:

@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import tarfile
 
-from suite.open_loop import BINARY
+from suite.own_load import BINARIES
 from toolchain import ROOT
 
 FOLDER = "flare-bench-load"  # in the home of the remote user
@@ -18,21 +18,20 @@ PREPARE_S = 60
 
 def over_ssh(remote: str, words: list[str]) -> list[str]:
     """Gives the command that runs words on the host, in the folder copied there."""
-    own = str(BINARY)
-    there = ["./open_loop" if word == own else word for word in words]
+    there = [word.replace(f"{BINARIES}/", "./") for word in words]
     return [*SSH, remote, f"cd {FOLDER} && {shlex.join(there)}"]
 
 
-def copy_load(remote: str, tool: str) -> None:
-    """Copies the scripts, and our generator if it is to run, to the host.
+def copy_load(remote: str, own: list[str]) -> None:
+    """Copies the scripts, and generators of our own by name, to the host.
 
     Raises ValueError if ssh fails.
     """
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         archive.add(ROOT / "bench" / "load", "bench/load")
-        if tool == "open":
-            archive.add(BINARY, "open_loop")
+        for name in own:
+            archive.add(BINARIES / name, name)
     command = [*SSH, remote, f"mkdir -p {FOLDER} && tar -x -C {FOLDER}"]
     try:
         result = subprocess.run(

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from rich.progress import Progress
 
 from suite.console import progress, say
-from suite.gate import wrong_answer
 from suite.load import Load
 from suite.process import busy_s, children_s, memory_len, steal_s, usage
 from suite.server import Server
-from suite.tools import TOOLS, start_load
+from suite.tools import start_load, tool_of
 from suite.workload import Workload, of_row
+from suite.ws_gate import wrong_reply
 
 WARM_UP_S = 1
 DISTURBED_CPUS = 0.1  # CPUs used by other programs; above it a round is repeated
@@ -63,7 +63,7 @@ def one_round(server: Server, workload: Workload, load: Load) -> tuple[dict, str
         process.kill()
     used, elapsed = usage(root).since(before), time.monotonic() - began
     loading = children_s() - loading
-    figures = TOOLS[load.tool].parse(output)
+    figures = tool_of(workload, load).parse(output)
     count = max(figures["requests"], 1)
     ticks = used.user_s + used.system_s
     user = used.user_s / ticks if ticks else 0.0
@@ -88,7 +88,7 @@ def admitted(servers: list[Server], workload: Workload, plan: Plan) -> list[Serv
     """Keeps the servers that answer as the workload file says, and warms them up."""
     kept = []
     for server in plan.taking_part(servers, workload):
-        if reason := wrong_answer(server.place, workload):
+        if reason := wrong_reply(server.place, workload):
             plan.leave_out(f"{server.name}, {workload.name}", reason)
         else:
             kept.append(server)

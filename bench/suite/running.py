@@ -11,7 +11,7 @@ from suite.console import say, show
 from suite.layout import cpus_here, layout
 from suite.load import Load
 from suite.metadata import Row
-from suite.open_loop import build_open_loop
+from suite.own_load import OPEN_LOOP, WS_ECHO, build_own
 from suite.process import busy_s
 from suite.programs import BENCH, missing
 from suite.record import as_record, origin, write_results
@@ -65,7 +65,7 @@ def load_of(rows: list[Row], wanted: Wanted) -> Load:
     )
 
 
-def check_tools(wanted: Wanted) -> None:
+def check_tools(wanted: Wanted, plan: Plan) -> None:
     """Builds or finds what the load needs. Raises ValueError."""
     local = {} if wanted.remote else TOOL_NEEDS[wanted.tool]
     for need in (
@@ -75,12 +75,14 @@ def check_tools(wanted: Wanted) -> None:
     ):
         if reason := missing(need):
             raise ValueError(reason)
-    if wanted.tool == "open":
-        build_open_loop()
+    own = [OPEN_LOOP] if wanted.tool == "open" else []
+    own += [WS_ECHO] if any(item.message_len for item in plan.workloads) else []
+    for name in own:
+        build_own(name)
     if wanted.remote:
         if wanted.host == LOOPBACK:
             say("bench: --remote without --host: the other host will ask itself on loopback")
-        copy_load(wanted.remote, wanted.tool)
+        copy_load(wanted.remote, own)
 
 
 def planned(wanted: Wanted) -> tuple[list[Row], Plan]:
@@ -103,7 +105,7 @@ def planned(wanted: Wanted) -> tuple[list[Row], Plan]:
         ]
     narrow = not (wanted.names or wanted.workloads or wanted.everything)
     if wanted.kind == "multi" and narrow:
-        items = [item for item in items if item.everyone]
+        items = [item for item in items if item.everyone and not item.message_len]
     rows = [row for row in rows if workload.of_row(items, row, narrow)]
     if not rows:
         raise ValueError("no server that was named takes part in a workload that was named")
@@ -131,8 +133,8 @@ def announce(rows: list[Row], plan: Plan) -> None:
 
 def measure(wanted: Wanted, rates: list[int] | None = None) -> int:
     """Measures and leaves a result folder; with rates, a sweep over them."""
-    check_tools(wanted)
     rows, plan = planned(wanted)
+    check_tools(wanted, plan)
     about = origin(rows, plan, "sweep" if rates else wanted.kind)
     look_around()
     if not rates:

@@ -8,7 +8,7 @@ from suite.gate import Place
 from suite.hey import hey_command, parse_hey
 from suite.layout import pinned
 from suite.load import Load
-from suite.open_loop import open_command
+from suite.own_load import open_command, ws_command
 from suite.programs import program_environment
 from suite.remote import over_ssh
 from suite.workload import Workload
@@ -29,11 +29,17 @@ TOOLS = {
     "hey": Tool(hey_command, parse_hey),
     "open": Tool(open_command, parse_figures),
 }
+WS = Tool(ws_command, parse_figures)
+
+
+def tool_of(workload: Workload, load: Load) -> Tool:
+    """Gives the tool that was asked for, or the one that speaks WebSocket."""
+    return WS if workload.message_len else TOOLS[load.tool]
 
 
 def load_command(place: Place, workload: Workload, load: Load) -> list[str]:
     """Gives the whole command: pinned here, or for another host over ssh."""
-    words = TOOLS[load.tool].command(place, workload, load)
+    words = tool_of(workload, load).command(place, workload, load)
     return over_ssh(load.remote, words) if load.remote else [*pinned(load.cpus), *words]
 
 

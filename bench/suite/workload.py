@@ -14,7 +14,8 @@ class Workload:
     `tls` is for rows that speak TLS, and no others; with `closes` each request
     has a connection of its own. `pipelined` is how many requests go in one
     write, `connections` what the workload has instead of the run's number (0
-    for that). `everyone` and `extra` say which rows and which runs take it by
+    for that). `message_len` makes it a WebSocket message to be echoed, for rows that
+    speak that. `everyone` and `extra` say which rows and which runs take it by
     default.
     """
 
@@ -29,6 +30,7 @@ class Workload:
     closes: bool = False
     pipelined: int = 1
     connections: int = 0
+    message_len: int = 0
     everyone: bool = False
     extra: bool = False
 
@@ -49,7 +51,7 @@ def read_workloads(text: str) -> list[Workload]:
     """Reads the file's text; `body` and `data` are repeated as it says."""
     workloads = []
     for entry in tomllib.loads(text)["workload"]:
-        body = entry.pop("body").encode() * entry.pop("body_repeat", 1)
+        body = entry.pop("body", "").encode() * entry.pop("body_repeat", 1)
         data, times = entry.pop("data", None), entry.pop("data_repeat", 1)
         sent = data.encode() * times if data is not None else None
         workloads.append(Workload(body=body, data=sent, **entry))
@@ -83,7 +85,9 @@ def of_row(workloads: list[Workload], row: Row, narrow: bool = False) -> list[Wo
     return [
         item
         for item in workloads
-        if item.tls == row.tls and (not narrow or row.headline or item.everyone)
+        if item.tls == row.tls
+        and (row.websocket or not item.message_len)
+        and (not narrow or row.headline or item.everyone)
     ]
 
 

@@ -159,10 +159,13 @@ def test_workloads_say_what_is_sent_and_answered():
     assert list(found) == [
         "plaintext", "pipelined x16", "10-field browser request", "JSON", "route parameter",
         "64 KiB response", "16 KiB upload", "connection churn", "plaintext, 256 connections",
-        "plaintext, 1024 connections", "TLS keep-alive", "TLS 64 KiB response", "TLS handshakes",
+        "plaintext, 1024 connections", "WebSocket echo, 64 B", "WebSocket echo, 1 KiB",
+        "WebSocket echo, 64 KiB", "TLS keep-alive", "TLS 64 KiB response", "TLS handshakes",
     ]
     assert found["64 KiB response"].body == b"x" * 65536
     for item in found.values():
+        if item.message_len:
+            continue
         assert item.fields["Content-Length"] == str(len(item.body))
         assert (BENCH / "load" / item.script).exists()
     assert found["plaintext"].request() == b"GET / HTTP/1.1\r\nHost: bench\r\n\r\n"
@@ -172,7 +175,8 @@ def test_workloads_say_what_is_sent_and_answered():
 
 def test_workloads_are_picked_by_a_part_of_their_name():
     assert [item.name for item in workload.load(BENCH, ["KiB"])] == [
-        "64 KiB response", "16 KiB upload", "TLS 64 KiB response",
+        "64 KiB response", "16 KiB upload", "WebSocket echo, 1 KiB", "WebSocket echo, 64 KiB",
+        "TLS 64 KiB response",
     ]
     assert [item.name for item in workload.load(BENCH, ["plaintext"])] == ["plaintext"]
     with pytest.raises(ValueError, match="no workload has 'zzz'"):
@@ -215,7 +219,13 @@ def test_a_narrow_run_has_headline_rows_in_all_and_others_in_what_is_for_everyon
     assert [item.name for item in workload.of_row(items, rows["uvicorn"], narrow=True)] == [
         "plaintext"
     ]
-    assert [item.name for item in workload.of_row(items, rows["uvicorn"])] == plain
+    echoes = [item.name for item in items if item.message_len]
+    assert [item.name for item in workload.of_row(items, rows["uvicorn"])] == [
+        name for name in plain if name not in echoes
+    ]
+    assert [item.name for item in workload.of_row(items, rows["axum"], narrow=True)] == [
+        "plaintext", *echoes,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from suite import remote
 from suite.hey import hey_command, parse_hey
 from suite.load import Load
-from suite.open_loop import BINARY, open_command
+from suite.own_load import BINARIES, open_command
 from suite.rounds import Plan
 from suite.sweep import run_sweep
 from suite.tools import load_command
@@ -84,7 +84,7 @@ def test_hey_sends_content_and_closes():
 def test_the_open_loop_is_asked_and_understood():
     load = Load(1, 8, 2, [1], tool="open", rate=500)
     assert load_command(PLACE, PLAIN, load) == [
-        "taskset", "-c", "1", str(BINARY), "127.0.0.1:81", "/a", "500", "8", "2", "5",
+        "taskset", "-c", "1", str(BINARIES / "open_loop"), "127.0.0.1:81", "/a", "500", "8", "2", "5",
     ]
     found = parse_figures(FIGURES)
     assert (found["rps"], found["waiting"], found["errors"]) == (1980, 20, {})
@@ -93,6 +93,14 @@ def test_the_open_loop_is_asked_and_understood():
         open_command(PLACE, PLAIN, Load(1, 8, 2, [], tool="open"))
     with pytest.raises(ValueError, match="cannot load 'c'"):
         open_command(PLACE, Workload("c", "/", "close.lua", b""), load)
+
+
+def test_messages_to_be_echoed_have_a_tool_of_their_own():
+    item = Workload("ws", "/ws", "", b"", message_len=64)
+    for tool in ("wrk", "hey", "open"):
+        assert load_command(PLACE, item, Load(1, 8, 2, [], tool=tool)) == [
+            str(BINARIES / "ws_echo"), "127.0.0.1:81", "/ws", "8", "2", "64",
+        ]
 
 
 @pytest.fixture
@@ -109,7 +117,7 @@ def far(tmp_path, monkeypatch):
 
 
 def test_the_load_goes_to_another_host(far):
-    remote.copy_load("me@far", "wrk")
+    remote.copy_load("me@far", [])
     folder = far / remote.FOLDER
     assert (folder / "bench" / "load" / "plain.lua").exists()
     words = ["sh", "-c", "pwd; echo $0 \"$1\"", "it's", "two words"]
@@ -121,11 +129,11 @@ def test_the_load_goes_to_another_host(far):
 
 
 def test_the_generator_goes_along(far, tmp_path, monkeypatch):
-    binary = tmp_path / "generator"
+    binary = tmp_path / "open_loop"
     binary.write_text(f"#!/bin/sh\necho '{FIGURES}'\n")
     binary.chmod(0o755)
-    monkeypatch.setattr(remote, "BINARY", binary)
-    remote.copy_load("far", "open")
+    monkeypatch.setattr(remote, "BINARIES", tmp_path)
+    remote.copy_load("far", ["open_loop"])
     command = remote.over_ssh("far", [str(binary), "1"])
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert parse_figures(result.stdout)["requests"] == 1980
@@ -142,7 +150,7 @@ def test_a_host_that_cannot_be_reached_is_named(tmp_path, monkeypatch):
     (tmp_path / "ssh").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     with pytest.raises(ValueError, match="far took no files: no route to it"):
-        remote.copy_load("far", "wrk")
+        remote.copy_load("far", [])
 
 
 def test_a_sweep_stops_where_a_server_no_longer_follows(monkeypatch):
@@ -164,7 +172,8 @@ def test_a_sweep_stops_where_a_server_no_longer_follows(monkeypatch):
 
 
 def test_the_prefork_launcher_pins_each_and_ends_all():
-    code = "import os, time; print(sorted(os.sched_getaffinity(0)), flush=True); time.sleep(60)"
+    # One write a line: both write into the same pipe.
+    code = "import os, time; os.write(1, b'%a\\n' % sorted(os.sched_getaffinity(0))); time.sleep(60)"
     words = [sys.executable, BENCH / "prefork.py", "2", sys.executable, "-c", code]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as launcher:
         lines = sorted(launcher.stdout.readline() for _ in range(2))

@@ -18,7 +18,7 @@ from suite import metadata, workload  # noqa: E402
 from suite.compare import comparison  # noqa: E402
 from suite.layout import cpus_here, layout  # noqa: E402
 from suite.load import Load  # noqa: E402
-from suite.open_loop import build_open_loop  # noqa: E402
+from suite.own_load import OPEN_LOOP, build_own  # noqa: E402
 from suite.rounds import DISTURBED_CPUS, Plan, one_round, run_rounds  # noqa: E402
 from suite.server import Server, build  # noqa: E402
 
@@ -102,7 +102,7 @@ def test_a_server_slowed_by_a_tenth_is_flagged_and_the_same_server_is_not(tmp_pa
 
 
 def test_the_open_loop_agrees_with_wrk_where_there_is_little_load(started):
-    build_open_loop()
+    build_own(OPEN_LOOP)
     server = started(limit_row())
     closed = one_round(server, PLAIN, Load(1, 1, 3, PLACES.load))[0]
     load = Load(1, 1, 3, PLACES.load, tool="open", rate=round(closed["rps"] / 4))
@@ -116,7 +116,7 @@ def test_the_open_loop_agrees_with_wrk_where_there_is_little_load(started):
 
 
 def test_the_open_loop_charges_a_server_that_cannot_follow(started):
-    build_open_loop()
+    build_own(OPEN_LOOP)
     server = started(limit_row())
     load = Load(1, 16, 2, PLACES.load, tool="open", rate=3_000_000)
     figures = one_round(server, PLAIN, load)[0]

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+
+	"github.com/gorilla/websocket"
 )
 
 type greeting struct {
@@ -30,6 +32,23 @@ func write(writer http.ResponseWriter, kind string, body []byte) {
 
 func fixed(kind string, body []byte) http.HandlerFunc {
 	return func(writer http.ResponseWriter, request *http.Request) { write(writer, kind, body) }
+}
+
+var upgrader = websocket.Upgrader{}
+
+// echo sends each message back.
+func echo(writer http.ResponseWriter, request *http.Request) {
+	connection, err := upgrader.Upgrade(writer, request, nil)
+	if err != nil {
+		return
+	}
+	defer connection.Close()
+	for {
+		kind, message, err := connection.ReadMessage()
+		if err != nil || connection.WriteMessage(kind, message) != nil {
+			return
+		}
+	}
 }
 
 func address(port string) string {
@@ -55,6 +74,7 @@ func main() {
 		write(writer, plain, []byte("user "+request.PathValue("id")))
 	})
 	mux.HandleFunc("GET /64k", fixed(plain, bytes.Repeat([]byte("x"), 65536)))
+	mux.HandleFunc("GET /ws", echo)
 	mux.HandleFunc("POST /upload", func(writer http.ResponseWriter, request *http.Request) {
 		io.Copy(io.Discard, request.Body)
 		done(writer, request)

@@ -2,7 +2,9 @@
 //! Usage: server PORT WORKERS; BENCH_HOST is the address, by default loopback.
 
 use axum::body::Bytes;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{DefaultBodyLimit, Path};
+use axum::response::Response;
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use axum::{Json, Router};
@@ -30,6 +32,18 @@ async fn upload(_content: Bytes) -> &'static str {
     "OK"
 }
 
+async fn echo(upgrade: WebSocketUpgrade) -> Response {
+    upgrade.on_upgrade(|mut socket: WebSocket| async move {
+        while let Some(Ok(message)) = socket.recv().await {
+            if let Message::Binary(_) = message {
+                if socket.send(message).await.is_err() {
+                    return;
+                }
+            }
+        }
+    })
+}
+
 fn main() {
     let words: Vec<String> = args().collect();
     let host = var("BENCH_HOST").unwrap_or_else(|_| "127.0.0.1".into());
@@ -48,6 +62,7 @@ fn main() {
         .route("/users/{id}", get(user))
         .route("/64k", get(|| async { (PLAIN, Bytes::from_static(&LARGE)) }))
         .route("/upload", post(upload))
+        .route("/ws", get(echo))
         .layer(DefaultBodyLimit::max(1 << 20));
     builder.enable_all().build().expect("a runtime").block_on(async {
         let listener = TcpListener::bind(address).await.expect("the port").tap_io(|stream| {
