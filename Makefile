@@ -1,7 +1,7 @@
 # Every target sets up what it needs first. ONLY=unit narrows `make test`,
 # FLAGS=--all widens `make autobahn`.
 PY = MODULAR_TELEMETRY_ENABLED=0 .venv/bin/python
-.PHONY: run test check format test-asan fuzz autobahn bench examples docs nightly clean setup
+.PHONY: run test check format test-asan fuzz autobahn bench bench-quick examples docs nightly clean setup
 setup: ; @python3 tools/setup.py
 run: setup ; @$(PY) tools/run.py examples/server.mojo
 test: setup ; @$(PY) tools/test.py $(ONLY)
@@ -10,7 +10,8 @@ format: setup ; @.venv/bin/mblack -q --include '\.mojo$$' .
 test-asan: setup ; @$(PY) tools/test.py asan
 fuzz: setup ; @$(PY) tools/fuzz.py --seconds 60
 autobahn: setup ; @$(PY) tools/autobahn.py $(FLAGS)
-bench: setup ; @$(PY) bench/bench.py
+bench: setup ; @$(PY) bench/bench.py run
+bench-quick: setup ; @$(PY) bench/bench.py run --quick
 examples: setup ; @$(PY) tools/test.py examples
 nightly: setup ; @$(PY) tools/test.py nightly
 docs: setup ; @$(PY) tools/docs.py

@@ -1,42 +1,63 @@
-# 25 Upload: a form with files. Small parts stay in memory, large ones go to
-# temporary files that have no name, so none is left behind.
+# 25 Upload: a form with files, taken while it arrives. Memory stays small: large
+# parts go to temporary files that have no name, so none is left behind.
 #
 # Expected output:
-#   title: 7 bytes in memory
-#   photo (big.bin): 1000000 bytes in a file
+#   Holiday: 1000000 bytes in a file
+#   422 without an image
+#   first 3, second 5
 
-from flare.http import FormUpload, HttpServer, Request, Response
-from flare.http import bad_request, ok
+from flare.http import Endpoint, Extracted, HttpServer, Multipart, Router
+from flare.http import MultipartReader, Request, Response, Streamed, ok
+from flare.http import UploadedPart
 from flare.net import SocketAddr
 from std.os import Process
 
 
-def upload(req: Request) raises -> Response:
-    var form = FormUpload(req.headers["content-type"])
-    try:
-        form.receive(req.body)
-        form.finish()
-    except error:
-        return bad_request(error.reason)
+struct Photo(Movable):
+    var title: String
+    var image: UploadedPart
+
+
+@fieldwise_init
+struct Submit(Endpoint):
+    var form: Multipart[Photo]
+
+    def serve(self) raises -> Response:
+        ref photo = self.form.value
+        var place = "a file" if photo.image.is_in_file() else "memory"
+        var length = len(photo.image)
+        return ok(String(photo.title, ": ", length, " bytes in ", place, "\n"))
+
+
+def count(req: Request) raises -> Response:
+    """Reads each part while the client sends it, and keeps nothing."""
+    var form = MultipartReader(req)
+    var room = List[UInt8](length=65_536, fill=0)
     var text = String()
-    for index in range(len(form.parts)):
-        ref part = form.parts[index]
-        text.write(part.head.name)
-        if part.head.filename:
-            text.write(" (", part.head.filename.value(), ")")
-        text.write(": ", len(part), " bytes in ")
-        text.write("a file\n" if part.is_in_file() else "memory\n")
-    return ok(text^)
+    while True:
+        var part = form.next_part()
+        if not part:
+            return ok(text + "\n")
+        var length = 0
+        var piece_len = form.read(Span(room))
+        while piece_len > 0:
+            length += piece_len
+            piece_len = form.read(Span(room))
+        text.write(", " if text else "", part.value().name, " ", length)
 
 
 def main() raises:
+    var router = Router()
+    router.post("/photos", Extracted[Submit](), max_body_size=1 << 30)
+    router.post("/count", Streamed(count))
     var server = HttpServer.bind(SocketAddr.localhost(0))
-    var script = String(
-        "head -c 1000000 /dev/zero | curl -s -F title=Holiday",
-        " -F 'photo=@-;filename=big.bin' http://",
-        server.local_addr(),
-        "/; kill -TERM $PPID",
-    )
+    var url = String("http://", server.local_addr())
+    var script = String("head -c 1000000 /dev/zero | curl -s -F title=Holiday")
+    script.write(" -F 'image=@-;filename=big.bin' ", url, "/photos; ")
+    script.write("curl -s -o /dev/null -w '%{http_code} without an image\n'")
+    script.write(" -F title=Empty ", url, "/photos; ")
+    script.write("curl -s -F first=one -F second=three ", url, "/count; ")
+    script.write("kill -TERM $PPID")
     var client = Process.run("/bin/sh", ["-c", script])
-    server.serve(upload)
+    server.serve(router^)
     _ = client.wait()

@@ -3,14 +3,13 @@
 Usage: hello PORT
 """
 
-from bench.servers.hello_routes import hello_router
+from bench.servers.hello_routes import address, hello_router
 from flare.http import HttpServer
-from flare.net import SocketAddr
 from std.sys import argv
 
 
 def main() raises:
     var router = hello_router()
-    var port = UInt16(Int(String(argv()[1])))
-    var server = HttpServer.bind(SocketAddr.localhost(port))
+    var port = String(argv()[1])
+    var server = HttpServer.bind(address(port))
     server.serve(router^)

@@ -3,15 +3,14 @@
 Usage: hello_threads PORT WORKERS
 """
 
-from bench.servers.hello_routes import hello_router
+from bench.servers.hello_routes import address, hello_router
 from flare.http import HttpServer
-from flare.net import SocketAddr
 from std.sys import argv
 
 
 def main() raises:
     var router = hello_router()
-    var port = UInt16(Int(String(argv()[1])))
+    var port = String(argv()[1])
     var workers = Int(String(argv()[2]))
-    var server = HttpServer.bind(SocketAddr.localhost(port))
+    var server = HttpServer.bind(address(port))
     server.serve(router^, num_workers=workers)

@@ -4,7 +4,6 @@ A client is started once and asked anew for each round, so its start costs it
 nothing. It reads a number of seconds from a line, and answers with one of JSON.
 """
 
-import argparse
 import json
 import os
 import select
@@ -14,25 +13,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from suite import metadata, workload
-from suite.figures import CV_MAX, errors_text, ratio, spread, worst_cv
+from suite.console import say
+from suite.figures import errors_text, ratio, spread
 from suite.layout import cpus_here, layout, pinned
+from suite.load import Load
 from suite.metadata import Program
 from suite.process import busy_s, cpu_s, memory_len
 from suite.programs import BENCH, program_environment
-from suite.record import origin, write_results
+from suite.record import origin
 from suite.rounds import DISTURBED_CPUS, REPEATS_MAX, WARM_UP_S, Plan
 from suite.server import Failed, Server, build, filled
-from suite.tables import cells
+from suite.tables import cells, heading, stable
 from suite.workload import Workload
-from suite.wrk import Load
-from toolchain import ROOT
 
 OVERTIME_S = 60
 STOP_S = 10
-PIPELINED = "pipeline.lua"  # clients do not pipeline
+SCRIPTS = ("plain.lua", "upload.lua")  # clients neither pipeline nor send more fields
 LIMIT = "libcurl"  # what the others are compared with
 COLUMNS = (
-    "client", "CPU us a request (spread)", f"against {LIMIT}", "req/s", "errors", "MiB",
+    "client",
+    "CPU us a request (spread)",
+    f"against {LIMIT}",
+    "req/s",
+    "errors",
+    "MiB",
     "deviation",
 )
 
@@ -68,24 +72,29 @@ class Client:
 
     def start(self, port: int) -> None:
         words = filled(
-            self.row.program, self.row.run, parallel=self.row.parallel,
+            self.row.program,
+            self.row.run,
+            parallel=self.row.parallel,
             url=f"http://127.0.0.1:{port}{self.workload.target}",
             data_len=len(self.workload.data or b""),
         )
         # No proxy of this machine comes between.
         env = {**program_environment(), **self.row.env, "no_proxy": "*", "NO_PROXY": "*"}
         self.process = subprocess.Popen(
-            [*pinned(self.cpus), *words], env=env, text=True, bufsize=1,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
+            [*pinned(self.cpus), *words],
+            env=env,
+            text=True,
+            bufsize=1,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
         )
 
     def ask(self, seconds: int) -> dict:
         """Lets it run for a round. Raises Failed unless all its requests succeed."""
         try:
             self.process.stdin.write(f"{seconds}\n")
-            ready, _, _ = select.select(
-                [self.process.stdout], [], [], seconds + OVERTIME_S
-            )
+            ready, _, _ = select.select([self.process.stdout], [], [], seconds + OVERTIME_S)
             line = self.process.stdout.readline() if ready else ""
             found = json.loads(line)
         except (OSError, ValueError):
@@ -144,9 +153,7 @@ def started(rows: list[ClientRow], item: Workload, server: Server, plan: Plan) -
     return clients
 
 
-def one_of_each(
-    clients: list[Client], server: Server, plan: Plan
-) -> dict[str, dict]:
+def one_of_each(clients: list[Client], server: Server, plan: Plan) -> dict[str, dict]:
     """Measures a round of each client; leaves out those that fail."""
     found = {}
     for client in clients:
@@ -169,14 +176,14 @@ def run_rounds(rows: list[ClientRow], item: Workload, server: Server, plan: Plan
             others = max((figures["other_cpus"] for figures in found.values()), default=0)
             if others > DISTURBED_CPUS and repeats:
                 repeats -= 1
-                print(f"  {item.name}: repeated, other programs took {others:.2f} CPUs")
+                say(f"  {item.name}: repeated, other programs took {others:.2f} CPUs")
                 continue
             number += 1
             for name, figures in found.items():
                 rounds.setdefault(name, []).append(figures)
-                print(
+                say(
                     f"  {item.name}, round {number}, {name}:"
-                    f" {figures['cpu_us']:.2f} us CPU, {figures['rps']:.0f} req/s", flush=True,
+                    f" {figures['cpu_us']:.2f} us CPU, {figures['rps']:.0f} req/s"
                 )
     finally:
         for client in everybody:
@@ -187,15 +194,20 @@ def run_rounds(rows: list[ClientRow], item: Workload, server: Server, plan: Plan
 
 def table(title: str, rounds: dict[str, list[dict]], base: list[dict] | None) -> list[str]:
     """Writes the table of one workload."""
-    lines = [f"### {title}", "", cells(*COLUMNS), cells(*["---"] * len(COLUMNS))]
+    lines = [f"### {title}", "", *heading(*COLUMNS)]
     for name, rows in rounds.items():
-        cpu, against, cv = spread(rows, "cpu_us"), ratio(rows, base), worst_cv(rows)
-        lines.append(cells(
-            name, f"{cpu.median:.2f} ({cpu.low:.2f} to {cpu.high:.2f})",
-            "-" if against is None else f"{against:.2f}", f"{spread(rows, 'rps').median:.0f}",
-            errors_text(rows), f"{spread(rows, 'memory_len').median / 2**20:.1f}",
-            f"{cv:.1%}" if cv <= CV_MAX else f"**unstable**, {cv:.1%}",
-        ))
+        cpu, against = spread(rows, "cpu_us"), ratio(rows, base)
+        lines.append(
+            cells(
+                name,
+                f"{cpu.median:.2f} ({cpu.low:.2f} to {cpu.high:.2f})",
+                "-" if against is None else f"{against:.2f}",
+                f"{spread(rows, 'rps').median:.0f}",
+                errors_text(rows),
+                f"{spread(rows, 'memory_len').median / 2**20:.1f}",
+                stable(rows),
+            )
+        )
     others = max(row["other_cpus"] for rows in rounds.values() for row in rows)
     return [*lines, "", f"Other programs took at most {others:.2f} CPUs in a counted round.", ""]
 
@@ -208,7 +220,8 @@ def summary(record: dict) -> str:
     for item in record["workloads"]:
         for parallel in sorted({about["parallel"] for about in record["clients"].values()}):
             names = [
-                name for name, about in record["clients"].items()
+                name
+                for name, about in record["clients"].items()
                 if about["parallel"] == parallel and record["rounds"].get(name, {}).get(item)
             ]
             rounds = {name: record["rounds"][name][item] for name in names}
@@ -217,10 +230,6 @@ def summary(record: dict) -> str:
                 many = "one request" if parallel == 1 else f"{parallel} requests"
                 lines += table(f"{item}, {many} at a time", rounds, base)
     return "\n".join(lines)
-
-
-def chosen(wanted: list[str]) -> list[ClientRow]:
-    return metadata.select(load_rows(BENCH), wanted)
 
 
 def built(rows: list[ClientRow], plan: Plan) -> list[ClientRow]:
@@ -239,19 +248,23 @@ def built(rows: list[ClientRow], plan: Plan) -> list[ClientRow]:
     return [row for row in rows if not done[row.program.key]]
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Measures clients and leaves a result folder."""
-    rows = chosen(arguments.names)
+def measure(names: list[str], wanted: list[str], rounds: int, seconds: int) -> dict:
+    """Measures clients, all if none is named; gives the record."""
+    rows = metadata.select(load_rows(BENCH), names)
     items = [
-        item for item in workload.load(BENCH, arguments.workload) if item.script != PIPELINED
+        item
+        for item in workload.load(BENCH, wanted, with_extra=False)
+        if item.script in SCRIPTS and not item.tls
     ]
+    if not items:
+        raise ValueError("no workload that was named is for clients; see `list --workloads`")
     places = layout(cpus_here(), "single", 1, 1)
-    plan = Plan(items, Load(1, 1, arguments.seconds, places.load), arguments.rounds)
+    plan = Plan(items, Load(1, 1, seconds, places.load), rounds)
     limit = next(row for row in metadata.load(BENCH) if not row.parses)
     about = origin([limit, *rows], plan, "client")
-    for name in ("wrk", "connections", "load threads"):
-        del about[name]
-    print("bench: building ...", flush=True)
+    for name in ("wrk", "load tool", "load from", "connections", "load threads"):
+        about.pop(name)
+    say("bench: building ...")
     build(limit.program)
     rows = built(rows, plan)
     server = Server(limit, places.server)
@@ -260,7 +273,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = {item.name: run_rounds(rows, item, server, plan) for item in items}
     finally:
         server.stop()
-    record = {
+    return {
         "origin": about,
         "clients": {
             row.name: {"parallel": row.parallel, "run": " ".join(row.run), "env": row.env}
@@ -275,7 +288,3 @@ def run(arguments: argparse.Namespace) -> int:
             for row in rows
         },
     }
-    text = summary(record)
-    folder = write_results(record, {"summary.md": text}, {})
-    print("\n" + text + f"\nresults: {folder.relative_to(ROOT)}")
-    return 0

@@ -1,38 +1,74 @@
-"""Compares two records, server by server."""
+"""Compares two records, row by row, and finds regressions."""
 
-from suite.figures import spread
+from suite.figures import ratios, spread
+from suite.intervals import Interval, change, is_change
+from suite.tables import cells, heading, limit_of
+
+COLUMNS = (
+    "workload",
+    "server",
+    "compared",
+    "CPU us a request",
+    "change (95 %)",
+    "req/s",
+    "verdict",
+)
 
 
-def comparison(old: dict, new: dict) -> str:
-    """Writes the change of each row that both records have.
+def values(record: dict, name: str, workload: str) -> tuple[str, list[float]]:
+    """Gives what a row is judged by, round by round.
 
-    A change counts only where the rounds of the two do not overlap.
+    Where the raw C server ran as well, it is the ratio to that in the same
+    round, which a slower day of the machine leaves as it is.
     """
-    lines = [
-        f"old: {_run(old)}  ", f"new: {_run(new)}  ", "",
-        "| workload | server | CPU us a request | change | req/s | change | beyond the spread |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    limit, rounds = limit_of(record), record["rounds"][name][workload]
+    base = record["rounds"].get(limit, {}).get(workload)
+    if limit and name != limit and (found := ratios(rounds, base)):
+        return f"against {limit}", found
+    return "CPU alone", [row["cpu_us"] for row in rounds]
+
+
+def verdict(found: Interval) -> str:
+    """Names a change that is beyond chance."""
+    if not is_change(found):
+        return "no change"
+    return "**regression**" if found.median > 0 else "better"
+
+
+def comparison(old: dict, new: dict) -> tuple[str, list[str]]:
+    """Writes the change of each row that both records have; lists regressions."""
+    lines, worse = [f"old: {_run(old)}  ", f"new: {_run(new)}  ", "", *heading(*COLUMNS)], []
     for name, workloads in new["rounds"].items():
         for workload, rows in workloads.items():
             before = old["rounds"].get(name, {}).get(workload)
-            if before:
-                lines.append(_row(workload, name, before, rows))
-    return "\n".join(lines) + "\n"
+            if not before or not rows:
+                continue
+            was, is_now = values(old, name, workload), values(new, name, workload)
+            if was[0] != is_now[0]:  # the raw C server ran in one of the two
+                was, is_now = (
+                    ("CPU alone", [row["cpu_us"] for row in found]) for found in (before, rows)
+                )
+            found = change(was[1], is_now[1])
+            if verdict(found) == "**regression**":
+                worse.append(f"{workload}, {name}")
+            cpu, rate = (
+                (spread(before, figure).median, spread(rows, figure).median)
+                for figure in ("cpu_us", "rps")
+            )
+            lines.append(
+                cells(
+                    workload,
+                    name,
+                    was[0],
+                    f"{cpu[0]:.3f} to {cpu[1]:.3f}",
+                    f"{found.median:+.1%} ({found.low:+.1%} to {found.high:+.1%})",
+                    f"{rate[0]:.0f} to {rate[1]:.0f}",
+                    verdict(found),
+                )
+            )
+    return "\n".join(lines) + "\n", worse
 
 
 def _run(record: dict) -> str:
     about = record["origin"]
     return f"{about['date']}, {about['commit'][:10]}, {about['tree']} tree, {about['cpu']}"
-
-
-def _row(workload: str, name: str, before: list[dict], after: list[dict]) -> str:
-    cells, beyond = [], []
-    for figure, title in (("cpu_us", "CPU"), ("rps", "req/s")):
-        old, new = spread(before, figure), spread(after, figure)
-        digits = 3 if figure == "cpu_us" else 0
-        cells.append(f"{old.median:.{digits}f} to {new.median:.{digits}f}")
-        cells.append(f"{new.median / old.median - 1:+.1%}")
-        if new.low > old.high or new.high < old.low:
-            beyond.append(title)
-    return f"| {workload} | {name} | {' | '.join(cells)} | {', '.join(beyond) or 'no'} |"

@@ -1,9 +1,11 @@
-"""Medians, spreads and the stability gate."""
+"""Medians, spreads, the gate of stability, and whether the load was the limit."""
 
 import statistics
 from dataclasses import dataclass
 
 CV_MAX = 0.03  # above it a row is marked unstable
+LOAD_BUSY = 0.95  # of its CPUs: the load generator can do no more
+SERVER_IDLE = 0.9  # of its CPUs: the server could
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,29 @@ def worst_cv(rounds: list[dict]) -> float:
     return max(spread(rounds, name).cv for name in ("cpu_us", "rps"))
 
 
+def ratios(mine: list[dict] | None, base: list[dict] | None) -> list[float]:
+    """Gives the ratio of CPU time a request, round by round."""
+    pairs = [(a["cpu_us"], b["cpu_us"]) for a, b in zip(mine or [], base or [])]
+    return [used / limit for used, limit in pairs if limit]
+
+
 def ratio(mine: list[dict] | None, base: list[dict] | None) -> float | None:
     """Takes the median of the per-round ratios of CPU time a request."""
-    pairs = [(a["cpu_us"], b["cpu_us"]) for a, b in zip(mine or [], base or [])]
-    ratios = [used / limit for used, limit in pairs if limit]
-    return statistics.median(ratios) if ratios else None
+    found = ratios(mine, base)
+    return statistics.median(found) if found else None
+
+
+def is_load_bound(rounds: list[dict], cores: int, threads: int) -> bool:
+    """Tells whether the generator was the limit of the rate, not the server.
+
+    Then a row's requests a second are the least that it can do. Nothing is
+    known of a generator on another host.
+    """
+    known = [row for row in rounds if "load_cpus" in row and "server_cpus" in row]
+    if not known:
+        return False
+    load, server = (spread(known, "load_cpus").median, spread(known, "server_cpus").median)
+    return load >= LOAD_BUSY * threads and server < SERVER_IDLE * cores
 
 
 def error_count(rounds: list[dict]) -> int:

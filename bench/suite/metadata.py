@@ -1,11 +1,20 @@
 """Reads the metadata files, each of which describes one program and its rows."""
 
+import re
 import tomllib
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 CATEGORIES = ("micro", "platform")
 CORES_MAX = 64
+# What a reader has to know of a server before comparing its row with another.
+LABELS = {
+    "router": ("yes", "no"),
+    "headers": ("parsed", "not parsed"),
+    "deadlines": ("on", "partly", "off"),
+    "date": ("sent", "not sent"),
+    "settings": (),  # "default", or "tuned: " with what was changed
+}
 KINDS = ("single", "multi")
 
 
@@ -23,6 +32,7 @@ class Program:
     build: list[str] = field(default_factory=list)
     build_env: dict[str, str] = field(default_factory=dict)
     versions: dict[str, list[str]] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,9 @@ class Row:
     `cores` is how many CPUs the server is given. `parses` is False for a
     server that stands for the limit of the machine and is held to no rules.
     `tls` rows take part in the workloads over TLS, the others in the rest.
+    `websocket` rows echo messages at /ws.
+    `headline` rows take part in every workload of a run that names no servers,
+    the others in those that are for all.
     """
 
     program: Program
@@ -41,6 +54,8 @@ class Row:
     env: dict[str, str] = field(default_factory=dict)
     parses: bool = True
     tls: bool = False
+    headline: bool = False
+    websocket: bool = False
 
 
 def read_rows(text: str, key: str, here: Path, root: Path) -> list[Row]:
@@ -49,10 +64,21 @@ def read_rows(text: str, key: str, here: Path, root: Path) -> list[Row]:
     Raises ValueError, naming the file's key, for anything that is wrong.
     """
     rows = read_entries(text, key, here, root, Row)
+    check_labels(rows[0].program)
     for row in rows:
         if not 1 <= row.cores <= CORES_MAX:
             raise ValueError(f"{key}: cores is {row.cores}; write 1 to {CORES_MAX}")
     return rows
+
+
+def check_labels(program: Program) -> None:
+    """Raises ValueError unless each label is there and says something known."""
+    for name, allowed in LABELS.items():
+        found = program.labels.get(name)
+        is_known = found in allowed if allowed else found and re.match(r"default|tuned: .", found)
+        if not is_known:
+            words = ", ".join(allowed) or "default, or tuned: and what was changed"
+            raise ValueError(f"{program.key}: the label {name} is {found!r}; write one of {words}")
 
 
 def read_entries(text: str, key: str, here: Path, root: Path, kind: type) -> list:
@@ -102,11 +128,12 @@ def load(bench: Path) -> list[Row]:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two rows have the name {name!r}; give each its own")
-    return sorted(rows, key=lambda row: row.parses)
+    # C epoll, which the others are compared with, comes before C io_uring.
+    return sorted(rows, key=lambda row: (row.parses, row.program.key if not row.parses else ""))
 
 
 def select(rows: list[Row], wanted: list[str]) -> list[Row]:
-    """Picks rows by folder name or by a part of their name; by default all.
+    """Picks rows by folder, by their whole name, or by a part of it; by default all.
 
     Raises ValueError for a name that picks none.
     """
@@ -115,9 +142,11 @@ def select(rows: list[Row], wanted: list[str]) -> list[Row]:
     picked: list[Row] = []
     for name in wanted:
         key, part = name.rstrip("/").rsplit("/", 1)[-1], name.lower()
-        found = [row for row in rows if row.program.key == key] or [
-            row for row in rows if part in row.name.lower() or part in row.program.key
-        ]
+        found = (
+            [row for row in rows if row.program.key == key]
+            or [row for row in rows if row.name == name]
+            or [row for row in rows if part in row.name.lower() or part in row.program.key]
+        )
         if not found:
             keys = ", ".join(dict.fromkeys(row.program.key for row in rows))
             raise ValueError(f"no server has {name!r} in its name; there are {keys}")

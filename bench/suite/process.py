@@ -8,6 +8,7 @@ that ended, whose time is in its process's own count in ticks.
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -64,10 +65,49 @@ def _process_s(folder: Path) -> float:
     return max(threads, own) + waited
 
 
-def memory_len(root: int, proc: Path = PROC) -> int:
+@dataclass(frozen=True)
+class Usage:
+    """What a process tree has used so far: seconds of CPU, and context switches.
+
+    User and system time are known in clock ticks alone, their sum is finer.
+    """
+
+    cpu_s: float
+    user_s: float
+    system_s: float
+    switches: int
+
+    def since(self, before: "Usage") -> "Usage":
+        return Usage(
+            self.cpu_s - before.cpu_s,
+            self.user_s - before.user_s,
+            self.system_s - before.system_s,
+            self.switches - before.switches,
+        )
+
+
+def usage(root: int, proc: Path = PROC) -> Usage:
+    """Reads what a process tree has used. A thread that ended takes its switches along."""
+    user = system = switches = 0
+    for pid in tree(root, proc):
+        fields = _stat(proc / str(pid))
+        if fields:
+            user += int(fields[11]) + int(fields[13])
+            system += int(fields[12]) + int(fields[14])
+        for status in (proc / str(pid)).glob("task/*/status"):
+            try:
+                found = re.findall(r"ctxt_switches:\s+(\d+)", status.read_text())
+            except OSError:
+                continue
+            switches += sum(map(int, found))
+    return Usage(cpu_s(root, proc), user / TICKS, system / TICKS, switches)
+
+
+def memory_len(root: int, proc: Path = PROC, kind: str = "Pss") -> int:
     """Adds up the memory of a process tree in bytes.
 
-    A page that several processes share counts for each with its part (Pss).
+    Of `Pss`, a page that several processes share counts for each with its part;
+    of `Rss`, for each whole.
     """
     total = 0
     for pid in tree(root, proc):
@@ -75,7 +115,7 @@ def memory_len(root: int, proc: Path = PROC) -> int:
             text = (proc / str(pid) / "smaps_rollup").read_text()
         except OSError:
             continue
-        found = re.search(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)
+        found = re.search(rf"^{kind}:\s+(\d+) kB", text, re.MULTILINE)
         total += int(found[1]) * 1024 if found else 0
     return total
 
@@ -94,6 +134,11 @@ def busy_s() -> float:
     names = (PROC / "stat").read_text().split()[1:8]
     user, nice, system, _idle, _wait, irq, softirq = map(int, names)
     return (user + nice + system + irq + softirq) / TICKS
+
+
+def steal_s(proc: Path = PROC) -> float:
+    """Reads the CPU time that the host of a virtual machine gave to others."""
+    return int((proc / "stat").read_text().split()[8]) / TICKS
 
 
 def children_s() -> float:

@@ -8,15 +8,15 @@ from pathlib import Path
 from toolchain import ROOT, environment
 
 BENCH = ROOT / "bench"
-# Where Go's own installer puts it, which is seldom on the search path.
-GO_FOLDER = "/usr/local/go/bin"
+# Where the installers of Go and Rust put them, which is seldom on the search path.
+FOLDERS = ("/usr/local/go/bin", str(Path.home() / ".cargo" / "bin"))
 
 
 def program_environment() -> dict[str, str]:
     """Gives the environment that servers and tools run in."""
     variables = environment()
     path = variables.get("PATH", os.defpath)
-    return {**variables, "PATH": f"{path}{os.pathsep}{GO_FOLDER}"}
+    return {**variables, "PATH": os.pathsep.join([path, *FOLDERS])}
 
 
 def missing(needs: dict[str, str]) -> str | None:

@@ -5,25 +5,14 @@ import os
 import platform
 import re
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from suite.figures import error_count
 from suite.metadata import Row
 from suite.programs import BENCH, first_line
 from suite.rounds import WARM_UP_S, Plan
 from suite.server import Server, filled
-from suite.wrk import wrk_command
+from suite.tools import load_command
 from toolchain import BUILD, ROOT
-
-
-@dataclass
-class Own:
-    """What is measured of this library alone; empty where it was not."""
-
-    build_s: float | None = None
-    idle_len: float | None = None
-    micro_ns: dict[str, float] = field(default_factory=dict)
 
 
 def versions(rows: list[Row]) -> dict[str, str]:
@@ -37,22 +26,33 @@ def versions(rows: list[Row]) -> dict[str, str]:
     return found
 
 
-def origin(rows: list[Row], plan: Plan, kind: str) -> dict:
-    """Describes machine, tree, tools and load."""
+def machine(kind: str) -> dict:
+    """Describes machine and tree."""
     model = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
     dirty = first_line(["git", "status", "--porcelain"])
-    found = versions(rows)
     return {
+        "run": kind,
         "date": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
         "commit": first_line(["git", "rev-parse", "HEAD"]),
         "tree": "dirty" if dirty else "clean",
         "cpu": model[1] if model else platform.machine(),
         "cores": os.cpu_count(),
         "kernel": platform.release(),
+    }
+
+
+def origin(rows: list[Row], plan: Plan, kind: str) -> dict:
+    """Describes machine, tree, tools and load."""
+    found = versions(rows)
+    if plan.load.tool != "wrk":
+        found.pop("wrk")
+    return {
+        **machine(kind),
         "compiler": found.pop("Mojo", "not used"),
-        "flags": "mojo build (default -O3, host CPU); cc -O2",
+        "flags": "mojo build (default -O3, host CPU); cc -O2; cargo --release, thin LTO",
         **found,
-        "run": kind,
+        "load tool": plan.load.tool,
+        "load from": "another host" if plan.load.remote else "this machine",
         "connections": plan.load.connections,
         "load threads": plan.load.threads,
         "rounds": plan.rounds,
@@ -66,7 +66,7 @@ def neutral(command: list[str]) -> str:
     return " ".join(command).replace(f"{BUILD}/", "build/").replace(f"{ROOT}/", "")
 
 
-def as_record(about: dict, servers: list[Server], plan: Plan, own: Own) -> dict:
+def as_record(about: dict, servers: list[Server], plan: Plan) -> dict:
     """Gives everything that a run found."""
     return {
         "origin": about,
@@ -78,6 +78,7 @@ def as_record(about: dict, servers: list[Server], plan: Plan, own: Own) -> dict:
                 "category": server.row.program.category,
                 "cores": server.row.cores,
                 "parses": server.row.parses,
+                "labels": server.row.program.labels,
                 "accepts": server.accepts,
                 "build": neutral(filled(server.row.program, server.row.program.build)),
                 "run": neutral(server.command),
@@ -90,23 +91,33 @@ def as_record(about: dict, servers: list[Server], plan: Plan, own: Own) -> dict:
             for workload in plan.workloads
         },
         "commands": [
-            " ".join(wrk_command(server.port, workload, plan.load))
-            for workload in plan.workloads for server in servers
-            if workload.tls == server.row.tls
+            neutral(load_command(server.place, workload, plan.load))
+            for workload in plan.workloads
+            for server in plan.taking_part(servers, workload)
+            if workload.name in server.rounds
         ],
         "left_out": plan.left_out,
         "rounds": {server.name: server.rounds for server in servers},
-        "micro_ns": own.micro_ns,
-        "build_cpu_s": own.build_s,
-        "idle_connection_len": own.idle_len,
+        "micro_ns": {},
+        "build_cpu_s": None,
+        "idle_connection_len": None,
     }
 
 
+def rounded(value: object) -> object:
+    """Cuts all figures of a record to five digits, which is more than they hold."""
+    if isinstance(value, dict):
+        return {name: rounded(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
 def write_results(record: dict, texts: dict[str, str], raw: dict[str, str]) -> Path:
-    """Writes a new folder of results: the record, pages, and wrk's own words."""
+    """Writes a new folder of results: the record, pages, and the tools' own words."""
     folder = BENCH / "results" / time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     (folder / "raw").mkdir(parents=True)
-    (folder / "results.json").write_text(json.dumps(record, indent=1))
+    (folder / "results.json").write_text(json.dumps(rounded(record), indent=1))
     for name, text in texts.items():
         (folder / name).write_text(text)
     for name, text in raw.items():
@@ -120,26 +131,3 @@ def read_record(folder: Path) -> dict:
         return json.loads((folder / "results.json").read_text())
     except OSError:
         raise ValueError(f"{folder} holds no results.json; name a folder of a run") from None
-
-
-def publish(folders: list[Path], page_path: Path) -> None:
-    """Writes the documentation's tables from result folders."""
-    page = (
-        "# Benchmarks\n\nWritten by `bench/bench.py --report FOLDER` from a result folder of"
-        " `make bench`; nothing is typed by hand.\n\nThe build row says nothing of a cold build"
-        " when the compiler has seen the program before. The microbenchmarks are not guarded"
-        " against other programs as the rounds are.\n\n"
-    )
-    parts = []
-    for folder in folders:
-        record = read_record(folder)
-        rounds = [
-            row for names in record["rounds"].values() for rows in names.values() for row in rows
-        ]
-        if record["origin"]["tree"] == "dirty" or error_count(rounds):
-            raise ValueError(f"{folder}: a dirty tree or a failed response is not published")
-        kind = record["origin"]["run"]
-        title = "## Clients\n\n" if kind == "client" else f"## A {kind}-core run\n\n"
-        title = title if len(folders) > 1 else ""
-        parts.append(title + (folder / "summary.md").read_text())
-    page_path.write_text(page + "\n".join(parts))

@@ -11,28 +11,37 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from suite.gate import fetch, leniencies
+from suite.conformance import leniencies, wrong_protocol
+from suite.console import say
+from suite.gate import Place, fetch
 from suite.layout import pinned
 from suite.metadata import Program, Row
 from suite.process import children_s
-from suite.programs import missing, program_environment
+from suite.programs import BENCH, missing, program_environment
 from suite.workload import Workload
 from toolchain import BUILD, MOJO, ROOT
 
 CERTS = ROOT / "build" / "certs"
+LOOPBACK = "127.0.0.1"
 START_S = 10
 STOP_S = 10
 
 
-class Failed(Exception):
+class Failed(ValueError):
     """A server that gets no row; the text says why."""
 
 
 def filled(program: Program, words: list[str], **more: object) -> list[str]:
     """Puts folders, programs and the port where a command has {names}."""
     names = {
-        "build": BUILD / "bench" / program.key, "here": program.here, "root": program.root,
-        "python": sys.executable, "mojo": MOJO, "certs": CERTS, **more,
+        "build": BUILD / "bench" / program.key,
+        "here": program.here,
+        "root": program.root,
+        "python": sys.executable,
+        "mojo": MOJO,
+        "certs": CERTS,
+        "prefork": BENCH / "prefork.py",
+        **more,
     }
     try:
         return [word.format(**names) for word in words]
@@ -50,9 +59,12 @@ def build(program: Program) -> float:
         return 0.0
     before = children_s()
     result = subprocess.run(
-        filled(program, program.build), cwd=program.here, text=True,
+        filled(program, program.build),
+        cwd=program.here,
+        text=True,
         env={**program_environment(), **program.build_env},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
     if result.returncode:
         said = result.stdout.replace(f"{program.root}/", "").strip()
@@ -60,18 +72,19 @@ def build(program: Program) -> float:
     return children_s() - before
 
 
-def free_port() -> int:
+def free_port(host: str = LOOPBACK) -> int:
     with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
+        listener.bind((host, 0))
         return listener.getsockname()[1]
 
 
 @dataclass
 class Server:
-    """A row that runs."""
+    """A row that runs, listening on an address of `host`."""
 
     row: Row
     cpus: list[int]
+    host: str = LOOPBACK
     port: int = 0
     command: list[str] = field(default_factory=list)
     process: subprocess.Popen | None = None
@@ -83,31 +96,46 @@ class Server:
     def name(self) -> str:
         return self.row.name
 
+    @property
+    def place(self) -> Place:
+        return self.host, self.port
+
+    def check(self, plain: Workload, upload: Workload) -> None:
+        """Holds it to the protocol, if it claims to speak it. Raises Failed."""
+        if self.row.parses:
+            if wrong := wrong_protocol(self.place, plain, upload):
+                raise Failed(wrong)
+            self.accepts = leniencies(self.place, self.row.tls)
+
     def start(self, workload: Workload) -> None:
         """Starts it in a session of its own and waits for an answer. Raises Failed."""
         if self.row.tls:
             tool = [sys.executable, str(ROOT / "tools" / "certs.py")]
             subprocess.run(tool, check=True, stdout=subprocess.DEVNULL)
         self.scratch = Path(tempfile.mkdtemp(prefix="flare-bench-"))
-        self.port = free_port()
-        words = filled(self.row.program, self.row.run, port=self.port, scratch=self.scratch)
-        self.command = [*pinned(self.cpus), *words]
+        self.port = free_port(self.host)
+        given = {"port": self.port, "scratch": self.scratch, "host": self.host}
+        self.command = [*pinned(self.cpus), *filled(self.row.program, self.row.run, **given)]
+        values = filled(self.row.program, list(self.row.env.values()), **given)
+        env = {"BENCH_HOST": self.host, **dict(zip(self.row.env, values))}
         log = self.scratch / "log"
         with log.open("wb") as output:
             self.process = subprocess.Popen(
-                self.command, env={**program_environment(), **self.row.env},
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+                self.command,
+                env={**program_environment(), **env},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
             )
         end = time.monotonic() + START_S
         while time.monotonic() < end and self.process.poll() is None:
             try:
-                fetch(self.port, workload)
-                if self.row.parses:
-                    self.accepts = leniencies(self.port, self.row.tls)
+                fetch(self.place, workload)
                 return
             except (OSError, ValueError):
                 time.sleep(0.05)
-        code, said = self.process.poll(), log.read_text(errors="replace").strip()[-500:]
+        code, said = (self.process.poll(), log.read_text(errors="replace").strip()[-500:])
         self.stop()
         how = f"no answer in {START_S} s" if code is None else f"it ended with {code}"
         raise Failed(f"{how}; it said: {said or 'nothing'}")
@@ -120,7 +148,7 @@ class Server:
         try:
             self.process.wait(STOP_S)
         except subprocess.TimeoutExpired:
-            print(f"bench: {self.name} did not stop in {STOP_S} s and is killed")
+            say(f"bench: {self.name} did not stop in {STOP_S} s and is killed")
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:

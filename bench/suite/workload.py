@@ -1,7 +1,7 @@
 """Reads the workload file: what is asked, and what the answer must be."""
 
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from suite.metadata import Row
@@ -12,7 +12,11 @@ class Workload:
     """One request, the answer to it octet by octet, and the script that loads.
 
     `tls` is for rows that speak TLS, and no others; with `closes` each request
-    has a connection of its own.
+    has a connection of its own. `pipelined` is how many requests go in one
+    write, `connections` what the workload has instead of the run's number (0
+    for that). `message_len` makes it a WebSocket message to be echoed, for rows that
+    speak that. `everyone` and `extra` say which rows and which runs take it by
+    default.
     """
 
     name: str
@@ -24,19 +28,22 @@ class Workload:
     budget: float | None = None
     tls: bool = False
     closes: bool = False
+    pipelined: int = 1
+    connections: int = 0
+    message_len: int = 0
+    everyone: bool = False
+    extra: bool = False
 
-    def request(self) -> bytes:
+    def request(self, method: str = "") -> bytes:
         """Writes the request as it is sent to check the answer."""
+        method = method or ("GET" if self.data is None else "POST")
+        head = f"{method} {self.target} HTTP/1.1\r\nHost: bench\r\n"
+        if self.closes:
+            head += "Connection: close\r\n"
         if self.data is None:
-            head = f"GET {self.target} HTTP/1.1\r\nHost: bench\r\n"
-            if self.closes:
-                head += "Connection: close\r\n"
             return (head + "\r\n").encode()
-        head = (
-            f"POST {self.target} HTTP/1.1\r\nHost: bench\r\n"
-            "Content-Type: application/octet-stream\r\n"
-            f"Content-Length: {len(self.data)}\r\n\r\n"
-        )
+        head += "Content-Type: application/octet-stream\r\n"
+        head += f"Content-Length: {len(self.data)}\r\n\r\n"
         return head.encode() + self.data
 
 
@@ -44,26 +51,47 @@ def read_workloads(text: str) -> list[Workload]:
     """Reads the file's text; `body` and `data` are repeated as it says."""
     workloads = []
     for entry in tomllib.loads(text)["workload"]:
-        body = entry.pop("body").encode() * entry.pop("body_repeat", 1)
+        body = entry.pop("body", "").encode() * entry.pop("body_repeat", 1)
         data, times = entry.pop("data", None), entry.pop("data_repeat", 1)
         sent = data.encode() * times if data is not None else None
         workloads.append(Workload(body=body, data=sent, **entry))
     return workloads
 
 
-def load(bench: Path, wanted: list[str]) -> list[Workload]:
-    """Reads the workloads whose names have a wanted part; all if none is named."""
+def load(bench: Path, wanted: list[str], with_extra: bool = True) -> list[Workload]:
+    """Reads the workloads whose names have a wanted part; all if none is named.
+
+    A name that is wanted whole picks that workload alone. Raises ValueError for
+    a part that no name has.
+    """
     workloads = read_workloads((bench / "workloads.toml").read_text())
+    if not wanted:
+        return [item for item in workloads if with_extra or not item.extra]
+    names = [item.name for item in workloads]
+    picked: list[str] = []
     for part in wanted:
-        if not any(part in workload.name for workload in workloads):
-            names = ", ".join(workload.name for workload in workloads)
-            raise ValueError(f"no workload has {part!r} in its name; there are {names}")
+        found = [part] if part in names else [name for name in names if part in name]
+        if not found:
+            raise ValueError(f"no workload has {part!r} in its name; there are {', '.join(names)}")
+        picked += found
+    return [item for item in workloads if item.name in picked]
+
+
+def of_row(workloads: list[Workload], row: Row, narrow: bool = False) -> list[Workload]:
+    """Keeps the workloads that a row takes part in.
+
+    With `narrow`, a row that is no headline has only what is for everyone.
+    """
     return [
-        workload for workload in workloads
-        if not wanted or any(part in workload.name for part in wanted)
+        item
+        for item in workloads
+        if item.tls == row.tls
+        and (row.websocket or not item.message_len)
+        and (not narrow or row.headline or item.everyone)
     ]
 
 
-def of_row(workloads: list[Workload], row: Row) -> list[Workload]:
-    """Keeps the workloads that a row takes part in."""
-    return [workload for workload in workloads if workload.tls == row.tls]
+def upload_of(workloads: list[Workload], row: Row) -> Workload:
+    """Gives the upload as a row's server would be asked for it, over TLS or not."""
+    found = next(item for item in workloads if item.data is not None)
+    return replace(found, tls=row.tls)

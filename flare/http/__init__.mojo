@@ -108,7 +108,8 @@ from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.routing.router import Router
 from flare.http.routing.streamed import Streamed
 from flare.http.server.config import ServerConfig
-from flare.http.server.file_server import FileServer, FileServerConfig
+from flare.http.server.file_server import FileServer
+from flare.http.server.file_server_config import FileServerConfig
 from flare.http.extract.form_upload import FormUpload
 from flare.http.extract.multipart import Multipart
 from flare.http.extract.multipart_reader import MultipartReader
@@ -118,6 +119,7 @@ from flare.http.server.listeners import ListenerMode
 from flare.http.server.handles import ReloadHandle, ShutdownHandle, StatsHandle
 from flare.http.server.server import HttpServer
 
+from flare.http.extract.checked import Checked
 from flare.http.extract.content import Form, Json
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.parameter import (
@@ -152,8 +154,9 @@ from flare.http.middleware.bearer_guard import (
     TokenCheck,
 )
 from flare.http.middleware.compress import Compress
+from flare.http.middleware.conditional import Conditional, ValidatorHook
 from flare.http.middleware.cors import Cors, CorsPolicy
-from flare.http.middleware.health import Health, Readiness, ReadySwitch
+from flare.http.middleware.health import Health, Readiness
 from flare.http.middleware.log_line import LogFormat
 from flare.http.middleware.log_sink import (
     LogSink,
@@ -169,11 +172,13 @@ from flare.http.middleware.metrics import Metrics
 from flare.http.middleware.principal import principal
 from flare.http.middleware.rate_limit import RateLimit, by_peer
 from flare.http.middleware.recover import ErrorHook, Recover
+from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.middleware.request_id import RequestId, request_id
 from flare.http.middleware.security_headers import (
     SecurityHeaders,
     SecurityPolicy,
 )
+from flare.http.middleware.sessions import CurrentSession, Sessions
 from flare.http.middleware.timeout import Timeout
 from flare.http.middleware.timing import Timing
 from flare.http.middleware.trusted_proxies import (
@@ -184,7 +189,10 @@ from flare.http.middleware.trusted_proxies import (
 )
 from flare.http.openapi.api_docs import add_api_docs
 from flare.http.openapi.document import ApiInfo, openapi_document
-from flare.http.routing.app import App, StateFunction
+from flare.http.routing.any_handler import AnyHandler
+from flare.http.routing.app import App, StateFunction, StateHandler
+from flare.http.routing.comptime_route import ComptimeRoute
+from flare.http.routing.comptime_router import ComptimeRouter
 from flare.http.routing.handler import Middleware
 from flare.http.routing.input import Input, InputError
 from flare.http.routing.operation import Operation

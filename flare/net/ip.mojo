@@ -169,6 +169,19 @@ struct IpAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         """
         return not self._is_v4
 
+    def without_mapping(self) -> Self:
+        """Gives the IPv4 address that an IPv4-mapped one stands for.
+
+        An IPv6 socket that takes IPv4 clients too names them by such addresses
+        (RFC 4291 section 2.5.5.2, RFC 3493 section 3.7).
+
+        Returns:
+            `1.2.3.4` for `::ffff:1.2.3.4`; any other address as it is.
+        """
+        if self._is_v4 or self._high != 0 or self._low >> 32 != 0xFFFF:
+            return self
+        return Self(0, self._low & 0xFFFFFFFF, True)
+
     def is_private(self) -> Bool:
         """Tells whether the address is for use inside a site.
 

@@ -99,6 +99,9 @@ struct IpNetwork(Equatable, Hashable, ImplicitlyCopyable, Writable):
 def any_contains(networks: List[IpNetwork], ip: IpAddr) -> Bool:
     """Tells whether an address belongs to one of some networks.
 
+    An IPv4-mapped address belongs where its IPv4 address does, so that a list
+    of proxies is good for IPv4 and for IPv6 listeners.
+
     Args:
         networks: The networks.
         ip: An address.
@@ -106,8 +109,9 @@ def any_contains(networks: List[IpNetwork], ip: IpAddr) -> Bool:
     Returns:
         True if one of them contains it; False if there are none.
     """
+    var plain = ip.without_mapping()
     for network in networks:
-        if network.contains(ip):
+        if network.contains(plain) or network.contains(ip):
             return True
     return False
 

@@ -7,6 +7,8 @@ comptime EPERM = 1
 """Operation not permitted."""
 comptime ENOENT = 2
 """No such file."""
+comptime ESRCH = 3
+"""There is no such process."""
 comptime EINTR = 4
 """A signal came in between."""
 comptime EBADF = 9

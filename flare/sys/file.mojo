@@ -21,9 +21,10 @@ comptime _O_DIRECTORY = by_platform(0o200000 if _IS_X86 else 0o40000, 0x10_0000)
 comptime _O_NOFOLLOW = by_platform(0o400000 if _IS_X86 else 0o100000, 0x100)
 comptime _O_TMPFILE = 0o20000000 | _O_DIRECTORY
 
-# struct stat, which is no longer than this anywhere.
-comptime _STAT_LEN = 144
+# struct stat in words of 8 octets; it is no longer than this anywhere.
+comptime _STAT_WORD_COUNT = 18
 comptime _MODE_OFFSET = by_platform(24 if _IS_X86 else 16, 4)
+comptime _LINKS_OFFSET = by_platform(16 if _IS_X86 else 20, 6)
 comptime _SIZE_OFFSET = by_platform(48, 96)
 comptime _MODIFIED_OFFSET = by_platform(88, 48)
 comptime _KIND_MASK = 0o170000
@@ -39,6 +40,9 @@ struct FileStatus(TrivialRegisterPassable):
     """True for a file that holds octets, not a device, a pipe or a folder."""
     var is_folder: Bool
     """True for a folder."""
+    var is_linked: Bool
+    """False if it has no name any more: it was removed, or another file has
+    taken its name."""
     var size: Int
     """Its length in bytes."""
     var modified_ns: Int
@@ -151,18 +155,21 @@ struct File(Movable):
         Raises:
             OsError: If the system does not say.
         """
-        var octets = Array[UInt8, _STAT_LEN](fill=0)
+        var words = Array[Int, _STAT_WORD_COUNT](fill=0)
         if external_call["fstat", Int32](
-            self._descriptor.number(), octets.unsafe_ptr()
+            self._descriptor.number(), words.unsafe_ptr()
         ):
             raise OsError("fstat", last_errno())
-        var kind = _number[2](octets, _MODE_OFFSET) & _KIND_MASK
+        var kind = _short[_MODE_OFFSET](words) & _KIND_MASK
         return FileStatus(
             kind == _KIND_REGULAR,
             kind == _KIND_FOLDER,
-            _number[8](octets, _SIZE_OFFSET),
-            _number[8](octets, _MODIFIED_OFFSET) * 1_000_000_000
-            + _number[8](octets, _MODIFIED_OFFSET + 8),
+            # The low bits of the count: hardly a file has 65,536 names, and
+            # to take one for removed is to open it once more.
+            _short[_LINKS_OFFSET](words) > 0,
+            words[_SIZE_OFFSET // 8],
+            words[_MODIFIED_OFFSET // 8] * 1_000_000_000
+            + words[_MODIFIED_OFFSET // 8 + 1],
         )
 
     def read_at(
@@ -291,9 +298,6 @@ def _open_at(
             raise OsError("openat", last_errno())
 
 
-def _number[length: Int](octets: Array[UInt8, _STAT_LEN], start: Int) -> Int:
-    """Reads a number of the machine's own order, which is little-endian."""
-    var number = 0
-    for index in range(length):
-        number |= Int(octets[start + index]) << (8 * index)
-    return number
+def _short[offset: Int](words: Array[Int, _STAT_WORD_COUNT]) -> Int:
+    """Reads the 16 bits at an offset in octets, on a little-endian machine."""
+    return (words[offset // 8] >> (offset % 8 * 8)) & 0xFFFF

@@ -78,6 +78,22 @@ struct SharedCounters(Movable):
             self._word(index), Int64(amount)
         )
 
+    def replace(self, index: Int, expected: Int, value: Int) -> Bool:
+        """Writes a counter, if nobody else has written it meanwhile.
+
+        Args:
+            index: At least 0 and less than the count.
+            expected: What it is taken to hold.
+            value: Its new value.
+
+        Returns:
+            False if it held something else, and stays as it is.
+        """
+        var held = Int64(expected)
+        return Atomic[Int64].compare_exchange(
+            self._word(index), held, Int64(value)
+        )
+
     def take(self, index: Int) -> Int:
         """Gives a number that nobody else gets, and counts it.
 

@@ -7,7 +7,7 @@ with it, and the writing end is moved to one of these numbers.
 """
 
 from flare.sys.descriptor import Descriptor, duplicate_from
-from flare.sys.errno import EBUSY, OsError, keep_errno, last_errno
+from flare.sys.errno import EBUSY, ESRCH, OsError, keep_errno, last_errno
 from flare.sys.pipe import Pipe, ring_bell
 from flare.sys.platform import IS_MACOS, by_platform
 from std.ffi import external_call
@@ -320,8 +320,26 @@ def send_signal(process_id: Int, signal: Int) raises OsError:
     Raises:
         OsError: If the kernel refuses.
     """
-    if external_call["kill", Int32](Int32(process_id), Int32(signal)) != 0:
+    if _kill(process_id, signal) != 0:
         raise OsError("kill", last_errno())
+
+
+def process_exists(process_id: Int) -> Bool:
+    """Tells whether there is a process of a number.
+
+    Args:
+        process_id: The number.
+
+    Returns:
+        True if so, even if it has ended and its parent has not asked how. The
+        number of a process that is gone is given to another one day.
+    """
+    # Signal 0 is checked and not sent.
+    return _kill(process_id, 0) == 0 or last_errno() != ESRCH
+
+
+def _kill(process_id: Int, signal: Int) -> Int32:
+    return external_call["kill", Int32](Int32(process_id), Int32(signal))
 
 
 def process_id() -> Int:

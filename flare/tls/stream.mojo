@@ -175,11 +175,15 @@ struct TlsStream(Readable, Writable):
         if len(room) == 0:
             return 0
         var deadline = Deadline(self._read_timeout_ms)
+        var has_received = False
         while True:
             var count = self._transport.decrypt(room)
             if count > 0 or self._transport.session.is_peer_done():
                 return count
+            if has_received:
+                self._transport.check_time("read", deadline)
             self._transport.receive(deadline)
+            has_received = True
 
     def read(
         mut self, start: MutPointer[UInt8, _], count: Int

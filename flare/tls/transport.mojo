@@ -62,6 +62,7 @@ struct TlsTransport(Movable):
                 if self.session.is_established():
                     return
                 self.receive(deadline)
+                self.check_time("handshake", deadline)
             except error:
                 raise _in_time(error^, deadline)
 
@@ -91,6 +92,35 @@ struct TlsTransport(Movable):
         except error:
             raise self._network_error(error)
         self.session.receive_end()
+
+    def check_time(
+        self, operation: StaticString, deadline: Deadline
+    ) raises TlsError:
+        """Gives up if the time is over, though octets come all the time.
+
+        `receive` looks at the clock only when there is nothing to read. A peer
+        may send records that hold nothing, without end.
+
+        Args:
+            operation: What was tried, for errors.
+            deadline: When to give up.
+
+        Raises:
+            TlsError: If the time is over.
+        """
+        if deadline.left_ms() == 0:
+            raise self._network_error(
+                NetworkError(
+                    materialize[Timeout](),
+                    operation,
+                    self._peer,
+                    String(
+                        "octets, but nothing of use within ",
+                        deadline.timeout_ms,
+                        " ms; give the peer up",
+                    ),
+                )
+            )
 
     def decrypt(mut self, room: MutSpan[UInt8, _]) raises TlsError -> Int:
         """Reads plaintext from the octets that are here.

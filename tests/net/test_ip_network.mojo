@@ -1,7 +1,7 @@
 """Networks in CIDR notation (RFC 4632 section 3.1)."""
 
 from flare.net.ip import IpAddr
-from flare.net.ip_network import IpNetwork
+from flare.net.ip_network import IpNetwork, any_contains
 from std.testing import assert_equal, assert_false, assert_true
 
 
@@ -12,6 +12,16 @@ struct _Bad(Copyable, Movable):
     var text: StaticString
     var offset: Int
     var reason: StaticString
+
+
+@fieldwise_init
+struct _In(Copyable, Movable):
+    """An address, and whether it is in one of some networks."""
+
+    var rule: StaticString
+    var networks: StaticString
+    var ip: StaticString
+    var is_inside: Bool
 
 
 def test_network_round_trip() raises:
@@ -40,6 +50,30 @@ def test_network_contains() raises:
     var deep = IpNetwork.parse("2001:db8::8000:0:0:0/65")
     assert_true(deep.contains(IpAddr.parse("2001:db8::8000:0:0:1")))
     assert_false(deep.contains(IpAddr.parse("2001:db8::1")))
+
+
+def test_any_contains() raises:
+    var rows: List[_In] = [
+        _In("RFC 4632 inside", "10.0.0.0/8 ::1/128", "10.1.2.3", True),
+        _In("RFC 4632 outside", "10.0.0.0/8 ::1/128", "11.0.0.0", False),
+        _In("the second one", "10.0.0.0/8 ::1/128", "::1", True),
+        _In("RFC 4291-2.5.5.2 mapped", "10.0.0.0/8", "::ffff:10.1.2.3", True),
+        _In("mapped, outside", "10.0.0.0/8", "::ffff:11.0.0.0", False),
+        _In("by its IPv6 form", "::ffff:0:0/96", "::ffff:11.0.0.0", True),
+        _In("IPv4 is not mapped", "::ffff:0:0/96", "11.0.0.0", False),
+        _In("RFC 4291-2.5.5.1 compatible", "10.0.0.0/8", "::10.1.2.3", False),
+        _In("one bit off", "10.0.0.0/8", "::fffe:10.1.2.3", False),
+        _In("bits in front", "10.0.0.0/8", "1::ffff:10.1.2.3", False),
+        _In("RFC 6052 translated", "10.0.0.0/8", "64:ff9b::10.1.2.3", False),
+        _In("everything IPv4", "0.0.0.0/0", "::1", False),
+    ]
+    for row in rows:
+        var networks = List[IpNetwork]()
+        for text in row.networks.split(" "):
+            networks.append(IpNetwork.parse(text))
+        var ip = IpAddr.parse(row.ip)
+        assert_equal(any_contains(networks, ip), row.is_inside, row.rule)
+        assert_false(any_contains([], ip), row.rule)
 
 
 def test_network_refuses() raises:

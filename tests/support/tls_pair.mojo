@@ -55,6 +55,14 @@ struct TlsPair(Movable):
             kind_name(self.client_error), " / ", kind_name(self.server_error)
         )
 
+    def take_client(deinit self) -> TlsSession:
+        """Takes the client out.
+
+        Returns:
+            The client.
+        """
+        return self.client^
+
     def take_server(deinit self) -> TlsSession:
         """Takes the server out.
 

@@ -1,15 +1,14 @@
 """What the benchmark reads from wrk, how it sums up rounds, what it writes."""
 
-import json
-
 import pytest
 from suite.budgets import budget_table
-from suite.compare import comparison
-from suite.figures import Spread, error_count, errors_text, ratio, worst_cv
-from suite.record import publish, read_record
-from suite.tables import detail_tables, micro_table, peer_tables
+from suite.figures import Spread, error_count, errors_text, is_load_bound, ratio, worst_cv
+from suite.tables import detail_tables, label_table, micro_table, peer_tables
 from suite.workload import Workload
-from suite.wrk import Load, parse_wrk, wrk_command
+from suite.load import Load
+from suite.metadata import LABELS
+from suite.tools import load_command
+from suite.wrk import parse_figures, wrk_command
 
 LATENCY = '{"min": 40, "p25": 250, "p50": 400, "p75": 450, "p99": 480, "max": 2500}'
 UNTIMED = '{"min": 0, "p25": 0, "p50": 0, "p75": 0, "p99": 0, "max": 0}'
@@ -26,7 +25,7 @@ def output(latency: str = LATENCY, errors: str = NO_ERRORS) -> str:
 
 
 def test_reads_the_figures():
-    found = parse_wrk(output())
+    found = parse_figures(output())
     assert (found["requests"], found["rps"], found["bytes_per_s"]) == (450000, 150000, 2e7)
     assert (found["min_ms"], found["p25_ms"], found["p50_ms"]) == (0.04, 0.25, 0.4)
     assert (found["p75_ms"], found["p99_ms"], found["max_ms"]) == (0.45, 0.48, 2.5)
@@ -34,12 +33,12 @@ def test_reads_the_figures():
 
 
 def test_what_wrk_did_not_time_is_left_out():
-    assert not [name for name in parse_wrk(output(UNTIMED)) if name.endswith("_ms")]
+    assert not [name for name in parse_figures(output(UNTIMED)) if name.endswith("_ms")]
 
 
 def test_reads_errors_by_kind():
     errors = NO_ERRORS.replace('"read": 0', '"read": 3').replace('"status": 0', '"status": 2')
-    found = parse_wrk(output(errors=errors))
+    found = parse_figures(output(errors=errors))
     assert found["errors"] == {"read": 3, "status": 2}
     assert errors_text([found, found]) == "6 read, 4 status"
     assert error_count([found]) == 5
@@ -48,17 +47,19 @@ def test_reads_errors_by_kind():
 
 @pytest.mark.parametrize("text", ["", "unable to connect to 127.0.0.1:1 Connection refused\n"])
 def test_refuses_an_output_without_figures(text):
-    with pytest.raises(ValueError, match="wrk printed no line 'figures: '"):
-        parse_wrk(text)
+    with pytest.raises(ValueError, match="there is no line 'figures: '"):
+        parse_figures(text)
 
 
 def test_the_command_is_whole():
-    command = wrk_command(81, Workload("w", "/a", "plain.lua", b""), Load(2, 64, 3, [0, 1]))
+    place, load = ("127.0.0.1", 81), Load(2, 64, 3, [0, 1])
+    command = load_command(place, Workload("w", "/a", "plain.lua", b""), load)
     assert " ".join(command) == (
         "taskset -c 0,1 wrk -t2 -c64 -d3s --latency -s bench/load/plain.lua http://127.0.0.1:81/a"
     )
-    secure = Workload("w", "/a", "plain.lua", b"", tls=True)
-    assert wrk_command(81, secure, Load(2, 64, 3, []))[-1] == "https://127.0.0.1:81/a"
+    many = Workload("w", "/a", "pipeline.lua", b"", tls=True, pipelined=16, connections=256)
+    command = wrk_command(place, many, load)
+    assert command[-3:] == ["https://127.0.0.1:81/a", "--", "16"] and "-c256" in command
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,9 @@ def test_spread(values, median, low, high, cv):
 def rows(*cpu_us: float, rps: float = 100.0) -> list[dict]:
     return [
         {"cpu_us": used, "rps": rps, "bytes_per_s": 5.0, "requests": 10, "errors": {},
-         "p99_ms": 1.5, "memory_len": 2**20, "other_cpus": 0.01}
+         "p99_ms": 1.5, "memory_len": 2**20, "other_cpus": 0.01, "steal_cpus": 0.0,
+         "user_us": used / 2, "system_us": used / 2, "switches": 0.01,
+         "load_cpus": 1.0, "server_cpus": 1.0}
         for used in cpu_us
     ]
 
@@ -96,7 +99,8 @@ def test_ratio_is_the_median_of_the_rounds():
 
 
 def record(kind: str = "single", **rounds: list[dict]) -> dict:
-    about = {"framework": "f", "language": "C", "category": "micro"}
+    about = {"framework": "f", "language": "C", "category": "micro", "cores": 1, "accepts": [],
+             "labels": {label: "yes" for label in LABELS}}
     return {
         "origin": {"run": kind, "tree": "clean", "date": "d", "commit": "c" * 40, "cpu": "x"},
         "servers": {name: {**about, "parses": name != "limit"} for name in rounds},
@@ -107,17 +111,32 @@ def record(kind: str = "single", **rounds: list[dict]) -> dict:
 
 
 def test_the_table_marks_what_is_unstable():
-    found = peer_tables(record(limit=rows(1.0, 1.0), flare=rows(1.0, 2.0, 3.0)))
+    found = peer_tables(record(limit=rows(1.0, 1.0), flare=rows(2.0, 3.0, 4.0)))
     assert found[4] == (
-        "| limit | 1.000 (1.000 to 1.000) | 1.000 | 100 | 1.50 | 0 | 1.0 | 0.0% |"
+        "| 1 | limit | 1.000 (1.000 to 1.000) | 1.000 | 0.50 + 0.50 | 100 | 1.50 | 0.010"
+        " | 0 | 1.0 | 0.0% |"
     )
-    assert found[5].endswith("| **unstable**, 50.0% |")
+    assert found[5].startswith("| 2 | flare |") and found[5].endswith("| **unstable**, 33.3% |")
     assert "Other programs took at most 0.01 CPUs" in found[7]
 
 
 def test_the_table_needs_no_limit_and_no_second_round():
     row = peer_tables(record(flare=rows(1.0)))[4]
-    assert row == "| flare | 1.000 (1.000 to 1.000) | - | 100 | 1.50 | 0 | 1.0 | - |"
+    assert row.startswith("| 1 | flare | 1.000 (1.000 to 1.000) | - |") and row.endswith("| - |")
+
+
+def test_a_rate_that_the_load_limits_is_a_least_one():
+    idle = [{**row, "server_cpus": 0.5} for row in rows(1.0, 1.0)]
+    assert "| ≥ 100 |" in peer_tables(record(flare=idle))[4]
+    assert "| ≥ 100 |" not in peer_tables(record(flare=rows(1.0, 1.0)))[4]
+    remote = [{name: row[name] for name in row if name != "load_cpus"} for row in idle]
+    assert not is_load_bound(remote, cores=1, threads=1)
+
+
+def test_what_must_be_known_of_a_server_is_said():
+    run = record(flare=rows(1.0))
+    run["servers"]["flare"]["accepts"] = ["no Host"]
+    assert label_table(run)[4] == "| flare | C | yes | yes | yes | yes | yes | no Host |"
 
 
 def test_the_detail_has_the_columns_users_know():
@@ -153,35 +172,3 @@ def test_budget_of_tls_is_nginx(used, verdict):
 def test_no_figures_make_no_budget_table():
     assert budget_table(record("multi", flare=rows(1.0))) == []
     assert micro_table(record()) == []
-
-
-def test_compare_names_what_is_beyond_the_spread():
-    old = record(flare=rows(2.0, 2.1), other=rows(1.0))
-    text = comparison(old, record(flare=rows(1.0, 1.1), gone=rows(1.0)))
-    assert "| w | flare | 2.050 to 1.050 | -48.8% | 100 to 100 | +0.0% | CPU |" in text
-    assert "gone" not in text and "other" not in text
-    assert comparison(old, old).splitlines()[5].endswith("| no |")
-
-
-def test_a_dirty_tree_or_a_failed_response_is_not_published(tmp_path):
-    good, page = record(flare=rows(1.0)), tmp_path / "page.md"
-
-    def folder(name: str, found: dict):
-        path = tmp_path / name
-        path.mkdir()
-        (path / "results.json").write_text(json.dumps(found))
-        (path / "summary.md").write_text(f"{name} figures\n")
-        return path
-
-    one, two = folder("one", good), folder("two", record("multi", flare=rows(1.0)))
-    publish([one], page)
-    assert page.read_text().endswith("\n\none figures\n")
-    publish([one, two], page)
-    assert "## A single-core run\n\none figures\n\n## A multi-core run\n\ntwo" in page.read_text()
-    dirty = {**good, "origin": {**good["origin"], "tree": "dirty"}}
-    failed = record(flare=[{**rows(1.0)[0], "errors": {"read": 1}}])
-    for name, found in {"dirty": dirty, "failed": failed}.items():
-        with pytest.raises(ValueError, match="is not published"):
-            publish([folder(name, found)], page)
-    with pytest.raises(ValueError, match="holds no results.json"):
-        read_record(tmp_path / "none")

@@ -1,11 +1,11 @@
 """What the benchmark reads: servers, workloads, CPUs and its command line."""
 
-import importlib.util
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from suite import metadata, workload
+from suite.cli import main
 from suite.layout import Layout, layout, pinned
 from suite.server import Failed, Server, build, filled
 
@@ -17,6 +17,7 @@ language = "C"
 category = "micro"
 needs = { cc = "gcc" }
 build = ["cc", "-o", "{build}/server", "{here}/server.c"]
+labels = { router = "yes", headers = "parsed", deadlines = "on", date = "sent", settings = "default" }
 
 [[row]]
 name = "x"
@@ -57,6 +58,9 @@ def test_reads_a_file():
         ("needs = {", "needs = [", "x: "),
         ('run = ["{build}', 'run = "{build}', "x: "),
         ("language = ", "key = ", "there is no 'key'"),
+        ('router = "yes"', 'router = "fast"', "the label router is 'fast'; write one of yes, no"),
+        ('date = "sent", ', "", "the label date is None"),
+        ('settings = "default"', 'settings = "tuned"', "the label settings is 'tuned'"),
     ],
 )
 def test_refuses(old, new, message):
@@ -67,17 +71,20 @@ def test_refuses(old, new, message):
 
 def test_every_server_of_the_suite_reads():
     rows = metadata.load(BENCH)
-    assert not rows[0].parses and all(row.parses for row in rows[1:])
+    parses = [row.parses for row in rows]
+    assert rows[0].name == "C epoll, no parsing" and parses == sorted(parses)
     names = {row.name for row in rows}
     for wanted in (
         "flare", "flare, 2 threads", "flare, prefork 1", "flare, prefork 2",
         "nginx", "nginx, 2 workers", "Go net/http", "Go net/http, GOMAXPROCS 2",
         "fasthttp", "fasthttp, prefork 1", "fasthttp, prefork 2", "C epoll, no parsing",
+        "C io_uring, no parsing", "h2o", "haproxy", "actix-web", "hyper", "axum",
+        "may_minihttp", "Node http", "uvicorn", "m0",
     ):
         assert wanted in names
     for row in rows:
         for words in (row.run, row.program.build, *row.program.versions.values()):
-            filled(row.program, words, port=1, scratch=HERE)
+            filled(row.program, words, port=1, scratch=HERE, host="h")
 
 
 def test_a_name_is_used_once(tree):
@@ -89,13 +96,14 @@ def test_a_name_is_used_once(tree):
 @pytest.mark.parametrize(
     ("wanted", "names"),
     [
-        (["threads"], ["flare, 2 threads"]),
+        (["flare, 2 thr"], ["flare, 2 threads"]),
         (["nginx"], ["nginx", "nginx, 2 workers", "nginx, TLS"]),
+        (["flare"], ["flare"]),
         (["bench/peers/nginx/"], ["nginx", "nginx, 2 workers", "nginx, TLS"]),
         (["hello"], ["flare"]),
         (["NET/HTTP"], ["Go net/http", "Go net/http, GOMAXPROCS 2", "Go net/http, TLS"]),
-        (["TLS"], ["flare, TLS", "Go net/http, TLS", "nginx, TLS"]),
-        (["2 workers", "hello"], ["flare", "nginx, 2 workers"]),
+        (["TLS"], ["flare, TLS", "Go net/http, TLS", "h2o, TLS", "haproxy, TLS", "nginx, TLS"]),
+        (["nginx, 2 workers", "hello"], ["flare", "nginx, 2 workers"]),
     ],
 )
 def test_selects(wanted, names):
@@ -149,11 +157,15 @@ def test_a_server_that_ends_says_why():
 def test_workloads_say_what_is_sent_and_answered():
     found = {item.name: item for item in workload.load(BENCH, [])}
     assert list(found) == [
-        "plaintext", "pipelined x16", "64 KiB response", "16 KiB upload", "TLS keep-alive",
-        "TLS 64 KiB response", "TLS handshakes",
+        "plaintext", "pipelined x16", "10-field browser request", "JSON", "route parameter",
+        "64 KiB response", "16 KiB upload", "connection churn", "plaintext, 256 connections",
+        "plaintext, 1024 connections", "WebSocket echo, 64 B", "WebSocket echo, 1 KiB",
+        "WebSocket echo, 64 KiB", "TLS keep-alive", "TLS 64 KiB response", "TLS handshakes",
     ]
     assert found["64 KiB response"].body == b"x" * 65536
     for item in found.values():
+        if item.message_len:
+            continue
         assert item.fields["Content-Length"] == str(len(item.body))
         assert (BENCH / "load" / item.script).exists()
     assert found["plaintext"].request() == b"GET / HTTP/1.1\r\nHost: bench\r\n\r\n"
@@ -163,8 +175,10 @@ def test_workloads_say_what_is_sent_and_answered():
 
 def test_workloads_are_picked_by_a_part_of_their_name():
     assert [item.name for item in workload.load(BENCH, ["KiB"])] == [
-        "64 KiB response", "16 KiB upload", "TLS 64 KiB response",
+        "64 KiB response", "16 KiB upload", "WebSocket echo, 1 KiB", "WebSocket echo, 64 KiB",
+        "TLS 64 KiB response",
     ]
+    assert [item.name for item in workload.load(BENCH, ["plaintext"])] == ["plaintext"]
     with pytest.raises(ValueError, match="no workload has 'zzz'"):
         workload.load(BENCH, ["plain", "zzz"])
 
@@ -197,18 +211,27 @@ def test_pinned():
     assert pinned([]) == []
 
 
+def test_a_narrow_run_has_headline_rows_in_all_and_others_in_what_is_for_everyone():
+    items = workload.load(BENCH, [], with_extra=False)
+    rows = {row.name: row for row in metadata.load(BENCH)}
+    plain = [item.name for item in items if not item.tls]
+    assert [item.name for item in workload.of_row(items, rows["flare"], narrow=True)] == plain
+    assert [item.name for item in workload.of_row(items, rows["uvicorn"], narrow=True)] == [
+        "plaintext"
+    ]
+    echoes = [item.name for item in items if item.message_len]
+    assert [item.name for item in workload.of_row(items, rows["uvicorn"])] == [
+        name for name in plain if name not in echoes
+    ]
+    assert [item.name for item in workload.of_row(items, rows["axum"], narrow=True)] == [
+        "plaintext", *echoes,
+    ]
+
+
 @pytest.mark.parametrize(
-    ("words", "wanted"),
-    [
-        ([], ["run"]),
-        (["--quick"], ["run", "--quick"]),
-        (["--report", "a"], ["report", "a"]),
-        (["list"], ["list"]),
-        (["--help"], ["--help"]),
-    ],
+    "words",
+    [["list", "no such server"], ["run", "--rounds", "0"], ["run", "--type", "x"], ["nothing"]],
 )
-def test_a_subcommand_may_be_left_out(words, wanted):
-    spec = importlib.util.spec_from_file_location("bench_entry", BENCH / "bench.py")
-    entry = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(entry)
-    assert entry.with_subcommand(words) == wanted
+def test_what_is_wrong_with_the_command_line_is_one_line(words, capsys):
+    assert main(words) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -10,10 +10,10 @@ from suite import process
 TICK = 1 / process.TICKS
 
 
-def stat(parent: int, session: int, own: int = 0, waited: int = 0) -> str:
+def stat(parent: int, session: int, own: int = 0, waited: int = 0, system: int = 0) -> str:
     """Writes a `stat`; a program's name may hold anything."""
     between = " ".join(["0"] * 7)
-    return f"1 (a) b) S {parent} 1 {session} {between} {own} 0 {waited} 0 20 0"
+    return f"1 (a) b) S {parent} 1 {session} {between} {own} {system} {waited} 0 20 0"
 
 
 @pytest.fixture
@@ -29,6 +29,9 @@ def proc(tree):
         "11/smaps_rollup": "Pss: 10 kB\n",
         "12/stat": stat(11, 99),
         "13/stat": stat(1, 10, own=7),
+        "10/task/10/status": "voluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t2\n",
+        "11/task/11/status": "voluntary_ctxt_switches:\t30\nnonvoluntary_ctxt_switches:\t1\n",
+        "stat": "cpu  10 0 20 100 5 1 2 40 0 0\n",
         "20/stat": stat(1, 20, own=1000, waited=1000),
         "self/stat": stat(10, 10),
         "21/status": "gone between two looks",
@@ -46,8 +49,23 @@ def test_cpu_time_counts_threads_and_what_has_ended(proc):
     assert process.cpu_s(10, proc) == pytest.approx(wanted)
 
 
+def test_usage_tells_user_from_system_and_counts_switches(proc):
+    before = process.usage(10, proc)
+    assert before.cpu_s == process.cpu_s(10, proc)
+    assert before.user_s == pytest.approx((100 + 50 + 300 + 7) * TICK)
+    assert (before.system_s, before.switches) == (0, 40)
+    (proc / "10" / "stat").write_text(stat(1, 10, own=110, waited=50, system=30))
+    later = process.usage(10, proc).since(before)
+    assert (later.user_s, later.system_s) == (pytest.approx(10 * TICK), pytest.approx(30 * TICK))
+
+
+def test_the_hosts_share_is_known(proc):
+    assert process.steal_s(proc) == 40 * TICK
+
+
 def test_memory_is_the_share_of_each(proc):
     assert process.memory_len(10, proc) == 40 * 1024
+    assert process.memory_len(10, proc, "Rss") == 90 * 1024
 
 
 def test_a_child_that_ended_keeps_its_time():

@@ -55,6 +55,18 @@ def executable() -> str:
     pytest.skip("Chromium is not here: apt-get install chromium")
 
 
+# While one document goes and the next comes there is none to ask.
+BETWEEN_DOCUMENTS = (
+    "Cannot find default execution context",
+    "Execution context was destroyed",
+    "Inspected target navigated or closed",
+)
+
+
+class NoDocument(RuntimeError):
+    """The page was asked between two documents."""
+
+
 class ScriptError(AssertionError):
     """What a page's script threw."""
 
@@ -86,7 +98,7 @@ class Page:
     def wait_for(self, script: str, timeout_s: float = CALL_TIMEOUT_S) -> None:
         """Waits until an expression is true."""
         end = time.monotonic() + timeout_s
-        while not (found := self.evaluate(script)):
+        while not (found := self._value_now(script)):
             if time.monotonic() > end:
                 text = self.text()
                 raise AssertionError(
@@ -94,6 +106,13 @@ class Page:
                     f" the page says {text!r}"
                 )
             time.sleep(POLL_S)
+
+    def _value_now(self, script: str):
+        """Gives an expression's value, nothing where there is no document."""
+        try:
+            return self.evaluate(script)
+        except NoDocument:
+            return None
 
     def text(self) -> str:
         """Gives what a reader sees."""
@@ -115,7 +134,9 @@ class Page:
             if answer.get("id") == self._next_id:
                 break
         if "error" in answer:
-            raise RuntimeError(f"{method}: {answer['error']['message']}")
+            message = answer["error"]["message"]
+            between = message.startswith(BETWEEN_DOCUMENTS)
+            raise (NoDocument if between else RuntimeError)(f"{method}: {message}")
         return answer["result"]
 
 

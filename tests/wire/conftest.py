@@ -19,6 +19,7 @@ from toolchain import BUILD, build, environment, mojo_sources  # noqa: E402
 
 START_TIMEOUT_S = 10
 STOP_TIMEOUT_S = 40
+TLS_CLIENT_TIMEOUT_S = 20
 
 
 def pytest_configure(config):
@@ -43,14 +44,30 @@ def built_program(source: Path, *folders: str) -> Path:
     return binary
 
 
+def built_example(name: str, folder: str) -> Path:
+    """Builds examples/NAME.mojo, whose parts are in examples/FOLDER, unless the
+    examples' own run has built it just now."""
+    source = ROOT / "examples" / f"{name}.mojo"
+    folders = ["flare", f"examples/{folder}"]
+    own = BUILD / "examples" / name
+    sources = [source, *mojo_sources(*folders)]
+    newest = max(path.stat().st_mtime for path in sources)
+    if own.exists() and own.stat().st_mtime >= newest:
+        return own
+    return built_program(source, *folders)
+
+
 class Server:
     """A running server; its standard error is kept in a file."""
 
-    def __init__(self, binary: Path, arguments: list[str], **options) -> None:
+    def __init__(
+        self, binary: Path, arguments: list[str], port: int = 0, **options
+    ) -> None:
         self.log = BUILD / "wire" / f"stderr-{os.getpid()}-{id(self)}.log"
+        self.log.parent.mkdir(parents=True, exist_ok=True)
         self._log = open(self.log, "w")
         self.process = subprocess.Popen(
-            [str(binary), "0", *arguments],
+            [str(binary), str(port), *arguments],
             stdout=subprocess.PIPE,
             stderr=self._log,
             env=environment(),
@@ -130,6 +147,27 @@ def fetcher():
     yield running
     assert running.process.poll() is None, "the client died during the tests"
     assert running.close() == 0
+
+
+@pytest.fixture(scope="session")
+def tls_client():
+    """Runs the program that tries `TlsStream`; gives the lines that it prints."""
+    binary = built("tls_client")
+
+    def run(host: str, port: int, **options) -> list[str]:
+        arguments = [f"{key}={value}" for key, value in options.items()]
+        result = subprocess.run(
+            [str(binary), host, str(port), *arguments],
+            cwd=ROOT,
+            env=environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            timeout=TLS_CLIENT_TIMEOUT_S,
+        )
+        assert result.returncode == 0
+        return result.stdout.splitlines()
+
+    return run
 
 
 @pytest.fixture

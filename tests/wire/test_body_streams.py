@@ -1,5 +1,6 @@
 """Content that handlers read while it arrives."""
 
+import random
 import signal
 import socket
 import threading
@@ -347,6 +348,44 @@ def test_over_tls(start_tls, certs, size):
         assert client.response().body == b"Hello, World!"
         client.send(head(length=5, target="/upload") + b"abc")
     assert wait_until(lambda: "upload failed: 400" in server.stderr())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_requests_in_random_pieces(server, seed):
+    """Whatever content says and handlers leave unread, no octet of it becomes
+    a request."""
+    rng = random.Random(seed)
+    data, wanted = b"", []
+    for _ in range(40):
+        if rng.random() < 0.3:
+            data += GET
+            wanted.append(b"Hello, World!")
+            continue
+        content = (GET * 900)[: rng.choice([1, 30, 500, 20_000, 60_000])]
+        read = rng.choice([0, 1, 700, 1 << 20])
+        target = f"/upload?read={read}&pause={rng.choice([0, 0, 2])}"
+        if rng.random() < 0.5:
+            data += head(target, len(content)) + content
+        else:
+            size = max(rng.choice([1, 50, 30_000]), len(content) // 200)
+            data += head(target) + chunked(content, size, b"X-T: t\r\n")
+        wanted.append(b"%d " % min(read, len(content)))
+    with Client(server, 20) as client:
+        while data:
+            piece = data[: rng.choice([1, 7, 90, 3_000, 70_000, 300_000])]
+            data = data[len(piece) :]
+            try:
+                client.send(piece)
+            except OSError:
+                break
+        for prefix in wanted:
+            response = client.response()
+            assert response.status == 200
+            assert response.body.startswith(prefix)
+            if response.fields.get("connection") == "close":
+                # Content that had not arrived was left unread.
+                assert client.is_closed()
+                return
 
 
 def test_many_streams_at_once(pool):

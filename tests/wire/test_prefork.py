@@ -122,6 +122,60 @@ def test_figures_of_all_can_be_read_from_any(prefork):
     )
 
 
+def metrics(server) -> dict[str, int]:
+    """Gives the figures for Prometheus, of all workers."""
+    lines = fetch(server, "/metrics").decode().splitlines()
+    pairs = [line.rsplit(" ", 1) for line in lines if line[0] != "#"]
+    return {name: int(value) for name, value in pairs if value.isdigit()}
+
+
+def test_metrics_are_those_of_all_workers_the_dead_included(prefork):
+    server = prefork(workers=2, delay_first_ms=1)
+    assert all_ready(server, 2)
+    for _ in range(40):
+        fetch(server, "/fail")
+    failed = 'http_requests_total{method="GET",status="500"}'
+    # Any worker tells the same.
+    for _ in range(10):
+        figures = metrics(server)
+        assert figures[failed] == 40
+        assert figures["http_requests_in_flight"] == 1
+    before = workers(server.process.pid)
+    with pytest.raises(EOFError):
+        fetch(server, "/crash/9")
+    assert wait_until(
+        lambda: len(workers(server.process.pid)) == 2
+        and workers(server.process.pid) != before
+    )
+    assert all_ready(server, 2)
+    fetch(server, "/fail")
+    # What the dead one had in hand is neither answered nor under way.
+    for _ in range(10):
+        figures = metrics(server)
+        assert figures[failed] == 41
+        assert figures["http_requests_in_flight"] == 1
+    assert wait_until(lambda: metrics(server)["http_connections_open"] == 1)
+    assert metrics(server)["worker_restarts_total"] == 1
+
+
+@pytest.mark.parametrize("mode", ["threads", "prefork"])
+def test_server_that_stops_is_not_ready(start, mode):
+    server = start("workers_server", mode=mode, workers=1)
+    asking = GET % b"/ready"
+    with Client(server) as idle, Client(server) as late:
+        idle.send(asking)
+        assert idle.response().status == 200
+        late.send(asking[:-2])
+        server.process.send_signal(signal.SIGTERM)
+        assert idle.is_closed()
+        late.send(asking[-2:])
+        response = late.response()
+        assert response.status == 503
+        assert json.loads(response.body)["switch"] == "off"
+        assert response.fields["connection"] == "close"
+    assert server.process.wait(5) == 0
+
+
 def test_killed_worker_costs_only_its_own_requests(prefork):
     server = prefork(workers=2, delay_first_ms=100)
     master = server.process.pid

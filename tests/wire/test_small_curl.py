@@ -8,9 +8,9 @@ import subprocess
 import time
 
 import pytest
-from conftest import ROOT, built_program
+from conftest import built_example
 from raw_server import Connection, RawServer
-from toolchain import BUILD, environment, mojo_sources
+from toolchain import environment
 
 TIMEOUT_S = 20
 BINARY = bytes(range(256)) * 5000
@@ -91,15 +91,7 @@ def server():
 @pytest.fixture(scope="module")
 def programs():
     """The commands of both programs."""
-    source = ROOT / "examples" / "30_small_curl.mojo"
-    folders = ["flare", "examples/small_curl"]
-    # The examples' own run has built it just now.
-    own = BUILD / "examples" / source.stem
-    newest = max(
-        path.stat().st_mtime for path in [source, *mojo_sources(*folders)]
-    )
-    if not own.exists() or own.stat().st_mtime < newest:
-        own = built_program(source, *folders)
+    own = built_example("30_small_curl", "small_curl")
     return [["curl", "-q", "-sS"], [str(own)]]
 
 

@@ -7,30 +7,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, built, environment, wait_until
+from conftest import wait_until
 
 TIMEOUT_S = 20
-
-
-@pytest.fixture(scope="session")
-def client():
-    """Runs the client program; gives the lines that it prints."""
-    binary = built("tls_client")
-
-    def run(host: str, port: int, **options) -> list[str]:
-        arguments = [f"{key}={value}" for key, value in options.items()]
-        result = subprocess.run(
-            [str(binary), host, str(port), *arguments],
-            cwd=ROOT,
-            env=environment(),
-            text=True,
-            stdout=subprocess.PIPE,
-            timeout=TIMEOUT_S,
-        )
-        assert result.returncode == 0
-        return result.stdout.splitlines()
-
-    return run
 
 
 def free_port() -> int:
@@ -56,17 +35,10 @@ def s_server(certs):
         key = shown.removesuffix("_chain")
         process = subprocess.Popen(
             [
-                "openssl",
-                "s_server",
-                "-accept",
-                f"127.0.0.1:{port}",
-                "-www",
-                "-cert",
-                str(certs / f"{shown}.pem"),
-                "-cert_chain",
-                str(certs / f"{shown}.pem"),
-                "-key",
-                str(certs / f"{key}.key"),
+                "openssl", "s_server", "-accept", f"127.0.0.1:{port}", "-www",
+                "-cert", str(certs / f"{shown}.pem"),
+                "-cert_chain", str(certs / f"{shown}.pem"),
+                "-key", str(certs / f"{key}.key"),
                 *[str(argument) for argument in arguments],
             ],
             stdout=subprocess.DEVNULL,
@@ -100,18 +72,18 @@ def s_server(certs):
         ("good", "localhost", "IncompleteChain: TLS with localhost: "),
     ],
 )
-def test_certificates(client, s_server, certs, shown, host, outcome):
+def test_certificates(tls_client, s_server, certs, shown, host, outcome):
     port = s_server(shown=shown)
-    lines = client(host, port, at="127.0.0.1", ca=certs / "root.pem")
+    lines = tls_client(host, port, at="127.0.0.1", ca=certs / "root.pem")
     assert len(lines) == 1 and lines[0].startswith(outcome), lines
 
 
-def test_revoked(client, s_server, certs):
+def test_revoked(tls_client, s_server, certs):
     options = {"ca": certs / "root.pem", "crl": certs / "revocations.pem"}
-    good = client("localhost", s_server(), at="127.0.0.1", **options)
+    good = tls_client("localhost", s_server(), at="127.0.0.1", **options)
     assert good[0].startswith("ok "), good
     port = s_server(shown="revoked")
-    revoked = client("localhost", port, at="127.0.0.1", **options)
+    revoked = tls_client("localhost", port, at="127.0.0.1", **options)
     assert revoked[0].startswith("CertificateRevoked: "), revoked
 
 
@@ -122,45 +94,37 @@ def test_revoked(client, s_server, certs):
         (["-tls1_2"], "good_chain", "ok TLSv1.2 ECDHE-ECDSA-AES"),
         (["-tls1_2"], "rsa", "ok TLSv1.2 ECDHE-RSA-AES"),
         (
-            ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"],
-            "good_chain",
+            ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], "good_chain",
             "ProtocolVersionRefused: ",
         ),
         (
-            ["-tls1", "-cipher", "ALL:@SECLEVEL=0"],
-            "good_chain",
+            ["-tls1", "-cipher", "ALL:@SECLEVEL=0"], "good_chain",
             "ProtocolVersionRefused: ",
         ),
         # Without encryption, without authentication, without forward secrecy,
         # without AEAD. (Export suites are not in OpenSSL any more: see
         # tests/tls/test_failure.mojo.)
         (
-            ["-tls1_2", "-cipher", "eNULL:@SECLEVEL=0"],
-            "good_chain",
+            ["-tls1_2", "-cipher", "eNULL:@SECLEVEL=0"], "good_chain",
             "NoSharedCipher: ",
         ),
         (
-            ["-tls1_2", "-cipher", "aNULL:@SECLEVEL=0"],
-            "good_chain",
+            ["-tls1_2", "-cipher", "aNULL:@SECLEVEL=0"], "good_chain",
             "NoSharedCipher: ",
         ),
         (
-            ["-tls1_2", "-cipher", "AES128-GCM-SHA256"],
-            "rsa",
+            ["-tls1_2", "-cipher", "AES128-GCM-SHA256"], "rsa",
             "NoSharedCipher: ",
         ),
         (
-            ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256"],
-            "good_chain",
+            ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256"], "good_chain",
             "NoSharedCipher: ",
         ),
     ],
 )
-def test_versions_and_suites(
-    client, s_server, certs, arguments, shown, outcome
-):
+def test_versions_and_suites(tls_client, s_server, certs, arguments, shown, outcome):
     port = s_server(*arguments, shown=shown)
-    lines = client("localhost", port, at="127.0.0.1", ca=certs / "root.pem")
+    lines = tls_client("localhost", port, at="127.0.0.1", ca=certs / "root.pem")
     assert lines[0].startswith(outcome), lines
 
 
@@ -173,17 +137,17 @@ def test_versions_and_suites(
         (None, "http/1.1", " - resumed"),
     ],
 )
-def test_protocols(client, s_server, certs, spoken, offered, outcome):
+def test_protocols(tls_client, s_server, certs, spoken, offered, outcome):
     port = s_server(*(["-alpn", spoken] if spoken else []))
     options = {"ca": certs / "root.pem", "alpn": offered}
-    lines = client("localhost", port, at="127.0.0.1", **options)
+    lines = tls_client("localhost", port, at="127.0.0.1", **options)
     assert outcome in lines[0], lines
 
 
 @pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
-def test_resumption(client, s_server, certs, version):
+def test_resumption(tls_client, s_server, certs, version):
     port = s_server(version)
-    lines = client("127.0.0.1", port, times=3, ca=certs / "root.pem")
+    lines = tls_client("127.0.0.1", port, times=3, ca=certs / "root.pem")
     resumed = [line.split()[4] for line in lines]
     assert resumed == ["resumed=False", "resumed=True", "resumed=True"], lines
 
@@ -197,22 +161,17 @@ def test_resumption(client, s_server, certs, version):
         ("strange_client", "CertificateRefused: "),
     ],
 )
-def test_client_certificates(client, s_server, certs, version, shown, outcome):
+def test_client_certificates(tls_client, s_server, certs, version, shown, outcome):
     port = s_server(
-        version,
-        "-Verify",
-        "2",
-        "-CAfile",
-        certs / "root.pem",
+        version, "-Verify", "2", "-CAfile", certs / "root.pem",
         "-verify_return_error",
     )
     options = {"ca": certs / "root.pem", "at": "127.0.0.1"}
     if shown:
         options |= {
-            "cert": certs / f"{shown}.pem",
-            "key": certs / f"{shown}.key",
+            "cert": certs / f"{shown}.pem", "key": certs / f"{shown}.key"
         }
-    lines = client("localhost", port, **options)
+    lines = tls_client("localhost", port, **options)
     assert lines[0].startswith(outcome), lines
 
 
@@ -269,7 +228,7 @@ def answer(stream: ssl.SSLSocket, body: bytes) -> None:
     stream.sendall(body)
 
 
-def test_python_server(client, raw, certs):
+def test_python_server(tls_client, raw, certs):
     context = python_context(certs)
     context.set_alpn_protocols(["http/1.1"])
 
@@ -279,13 +238,13 @@ def test_python_server(client, raw, certs):
             stream.unwrap()
 
     options = {"ca": certs / "root.pem", "alpn": "http/1.1", "times": 2}
-    lines = client("127.0.0.1", raw(treat), **options)
+    lines = tls_client("127.0.0.1", raw(treat), **options)
     assert len(lines) == 2
     assert lines[0].endswith(" http/1.1 resumed=False 300000"), lines
     assert lines[1].endswith(" http/1.1 resumed=True 300000"), lines
 
 
-def test_python_server_cut_off(client, raw, certs):
+def test_python_server_cut_off(tls_client, raw, certs):
     context = python_context(certs)
 
     def treat(connection):
@@ -293,11 +252,11 @@ def test_python_server_cut_off(client, raw, certs):
         answer(stream, b"half of it")
         stream.close()
 
-    lines = client("127.0.0.1", raw(treat), ca=certs / "root.pem")
+    lines = tls_client("127.0.0.1", raw(treat), ca=certs / "root.pem")
     assert lines[0].startswith("ClosedEarly: TLS with 127.0.0.1: "), lines
 
 
-def test_python_server_octet_by_octet(client, raw, certs):
+def test_python_server_octet_by_octet(tls_client, raw, certs):
     context = python_context(certs)
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
 
@@ -326,7 +285,7 @@ def test_python_server_octet_by_octet(client, raw, certs):
         repeat(session.unwrap)
         connection.close()
 
-    lines = client("127.0.0.1", raw(treat), ca=certs / "root.pem")
+    lines = tls_client("127.0.0.1", raw(treat), ca=certs / "root.pem")
     assert lines[0].endswith(" 20000"), lines
 
 
@@ -341,7 +300,7 @@ def test_python_server_octet_by_octet(client, raw, certs):
         (b"\x16\x03\x03\xff\xff" + b"\0" * 70_000, "ProtocolViolation: "),
     ],
 )
-def test_not_a_server(client, raw, certs, said, outcome):
+def test_not_a_server(tls_client, raw, certs, said, outcome):
     def treat(connection):
         connection.recv(4096)
         connection.sendall(said)
@@ -350,20 +309,20 @@ def test_not_a_server(client, raw, certs, said, outcome):
             continue
         connection.close()
 
-    lines = client("127.0.0.1", raw(treat), ca=certs / "root.pem")
+    lines = tls_client("127.0.0.1", raw(treat), ca=certs / "root.pem")
     assert lines[0].startswith(outcome), lines
 
 
-def test_silent_server(client, raw, certs):
+def test_silent_server(tls_client, raw, certs):
     done = threading.Event()
     port = raw(lambda connection: done.wait(TIMEOUT_S))
-    lines = client("127.0.0.1", port, timeout_ms=200, ca=certs / "root.pem")
+    lines = tls_client("127.0.0.1", port, timeout_ms=200, ca=certs / "root.pem")
     done.set()
     assert lines[0].startswith("HandshakeTimeout: "), lines
     assert "within 200 ms" in lines[0]
 
 
-def test_dripping_server(client, raw, certs):
+def test_dripping_server(tls_client, raw, certs):
     """The deadline is for the whole handshake, not for each octet."""
     done = threading.Event()
 
@@ -375,11 +334,11 @@ def test_dripping_server(client, raw, certs):
                 return
 
     port = raw(treat)
-    lines = client("127.0.0.1", port, timeout_ms=300, ca=certs / "root.pem")
+    lines = tls_client("127.0.0.1", port, timeout_ms=300, ca=certs / "root.pem")
     done.set()
     assert lines[0].startswith("HandshakeTimeout: "), lines
 
 
-def test_nobody_listens(client, certs):
-    lines = client("127.0.0.1", free_port(), ca=certs / "root.pem")
+def test_nobody_listens(tls_client, certs):
+    lines = tls_client("127.0.0.1", free_port(), ca=certs / "root.pem")
     assert lines[0].startswith("ConnectionFailed: TLS with 127.0.0.1: ")

@@ -48,19 +48,22 @@ def part(name: bytes, content: bytes) -> bytes:
     return b"--" + BOUNDARY + b"\r\n" + line + b"\r\n\r\n" + content + b"\r\n"
 
 
-def head(length: int, kind: bytes = KIND) -> bytes:
+def head(length: int, kind: bytes = KIND, path: bytes = b"/upload") -> bytes:
     return (
-        b"POST /upload HTTP/1.1\r\nHost: h\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
-        % (kind, length)
+        b"POST %s HTTP/1.1\r\nHost: h\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
+        % (path, kind, length)
     )
 
 
 END = b"--" + BOUNDARY + b"--\r\n"
+# Forms that are taken when they are there, and while they arrive.
+both_ways = pytest.mark.parametrize("path", [b"/upload", b"/streamed"])
 
 
-def test_a_form_of_an_ordinary_client(server, temporary):
+@both_ways
+def test_a_form_of_an_ordinary_client(server, temporary, path):
     response = httpx.post(
-        server.url + "/upload",
+        server.url + path.decode(),
         data={"title": "Sommer 🌞", "empty": ""},
         files=[
             ("small", ("a.txt", b"x" * 65_536)),
@@ -79,10 +82,11 @@ def test_a_form_of_an_ordinary_client(server, temporary):
     assert os.listdir(temporary) == []
 
 
-def test_a_form_in_single_octets(client):
+@both_ways
+def test_a_form_in_single_octets(client, path):
     form = part(b"a", b"\r\n--frontie\r\n--") + part(b"b", b"") + END
     client.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    client.send(head(len(form)))
+    client.send(head(len(form), path=path))
     for octet in form:
         client.send(bytes([octet]))
     response = client.response()
@@ -91,6 +95,7 @@ def test_a_form_in_single_octets(client):
     ) + described("b", b"", "memory")
 
 
+@both_ways
 @pytest.mark.parametrize("status,kind,form", [
     (400, b"text/plain", END),
     (400, b"multipart/form-data", END),
@@ -105,13 +110,11 @@ def test_a_form_in_single_octets(client):
     (200, KIND, part(b"a", b"x") * 8 + END),
     (200, KIND, part(b"a", bytes(PART_LEN_MAX)) + END),
 ])  # fmt: skip
-def test_limits_and_rules(client, server, status, kind, form):
+def test_limits_and_rules(client, server, status, kind, form, path):
     before = descriptor_count(server.process.pid)
-    client.send(head(len(form), kind) + form)
+    client.send(head(len(form), kind, path) + form)
     assert client.response().status == status
-    assert wait_until(
-        lambda: descriptor_count(server.process.pid) <= before + 1
-    )
+    assert wait_until(lambda: descriptor_count(server.process.pid) <= before + 1)
 
 
 def test_a_body_that_is_longer_than_the_server_takes(client):
@@ -119,23 +122,28 @@ def test_a_body_that_is_longer_than_the_server_takes(client):
     assert client.response().status == 413
 
 
-@pytest.mark.parametrize("sent", [100, 65_536, 3_500_000])
-def test_an_upload_that_is_broken_off(server, temporary, sent):
+@pytest.mark.parametrize("path,sent,opened", [
+    (b"/upload", 100, 1),
+    (b"/upload", 3_500_000, 1),
+    (b"/streamed", 100, 1),
+    # The connection, the first part's file, and that of the second.
+    (b"/streamed", 3_500_000, 3),
+])  # fmt: skip
+def test_an_upload_that_is_broken_off(server, temporary, path, sent, opened):
     """Nothing is left: no file with a name, and no descriptor of one without."""
     with Client(server) as watcher:
-        watcher.send(head(len(END)) + END)
+        # In two pieces, so that all threads that take forms are there.
+        watcher.send(head(len(END), path=path) + END[:5])
+        watcher.send(END[5:])
         assert watcher.response().status == 200
         before = descriptor_count(server.process.pid)
         with Client(server) as leaver:
             form = part(b"a", BIG) + part(b"b", BIG) + END
-            leaver.send(head(len(form)) + form[:sent])
-            assert wait_until(
-                lambda: descriptor_count(server.process.pid) > before
-            )
-        assert wait_until(
-            lambda: descriptor_count(server.process.pid) == before
-        )
-        assert os.listdir(temporary) == []
+            leaver.send(head(len(form), path=path) + form[:sent])
+            wanted = before + opened
+            assert wait_until(lambda: descriptor_count(server.process.pid) == wanted)
+            assert os.listdir(temporary) == []
+        assert wait_until(lambda: descriptor_count(server.process.pid) == before)
 
 
 def test_a_folder_that_is_gone(start, tmp_path):

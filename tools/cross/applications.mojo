@@ -7,9 +7,12 @@ from flare.http import (
     BasicGuard,
     BearerGuard,
     Compress,
+    Conditional,
     Cors,
+    CurrentSession,
     Endpoint,
     Extracted,
+    EntityTag,
     FnHandler,
     Form,
     ForwardedField,
@@ -21,6 +24,8 @@ from flare.http import (
     Measured,
     Metrics,
     MetricsEndpoint,
+    Multipart,
+    MultipartReader,
     OptCookieStr,
     OptHeaderStr,
     OptQueryInt,
@@ -34,9 +39,15 @@ from flare.http import (
     Response,
     Router,
     SecurityHeaders,
+    Sessions,
+    SigningKeys,
     State,
+    Streamed,
+    Timeout,
     Timing,
     TrustedProxies,
+    UploadedPart,
+    Validators,
     add_api_docs,
     ok,
     ok_json,
@@ -108,6 +119,51 @@ struct Submit(Endpoint):
         return ok_json(self.item.value)
 
 
+struct Photo(Movable):
+    """A form with a file."""
+
+    var title: String
+    """Some text."""
+    var image: UploadedPart
+    """A file."""
+
+
+@fieldwise_init
+struct Upload(Endpoint):
+    """Reaches forms with files."""
+
+    var photo: Multipart[Photo]
+    """From the content."""
+
+    def serve(self) raises -> Response:
+        """Answers with the title.
+
+        Returns:
+            The title.
+
+        Raises:
+            Error: Never.
+        """
+        return ok(self.photo.value.title)
+
+
+def parts(req: Request) raises -> Response:
+    """Reaches forms that are read while they arrive.
+
+    Args:
+        req: The request.
+
+    Returns:
+        The first part.
+
+    Raises:
+        Error: If there is none.
+    """
+    var form = MultipartReader(req)
+    var room = List[UInt8](length=99, fill=0)
+    return ok(String(form.next_part().value().name, form.read(Span(room))))
+
+
 def who(req: Request) raises -> Response:
     """Reaches what guards and ids tell.
 
@@ -139,6 +195,40 @@ def count(req: Request, state: State[List[Item]]) raises -> Response:
     return ok(String(len(state.snapshot())))
 
 
+def visit(req: Request) raises -> Response:
+    """Reaches sessions and their tokens.
+
+    Args:
+        req: The request.
+
+    Returns:
+        A token.
+
+    Raises:
+        Error: If there is no session.
+    """
+    var session = CurrentSession.of(req)
+    session[].set("user", "7")
+    if session.has_csrf_token("x"):
+        return ok()
+    return ok(session.csrf_token())
+
+
+def current(req: Request) raises -> Validators:
+    """Reaches conditions on changes.
+
+    Args:
+        req: The request.
+
+    Returns:
+        What there is now.
+
+    Raises:
+        Error: Never.
+    """
+    return Validators(EntityTag("1"), None, True)
+
+
 def applications() raises:
     """Reaches App, middleware, endpoints, documents and the test client.
 
@@ -150,11 +240,17 @@ def applications() raises:
     router.get("/count", count)
     router.put("/items/:id", Extracted[Change]())
     router.post("/items", Extracted[Submit]())
+    router.post("/photos", Extracted[Upload]())
+    router.post("/parts", Timeout(Streamed(parts), timeout_ms=9))
     router.get("/who", BasicGuard(FnHandler(who), KnownUsers("a", "b")))
     router.get("/token", BearerGuard(FnHandler(who), KnownToken("t", "c")))
     router.get("/live", Health())
     router.get("/ready", Readiness())
     router.get("/metrics", MetricsEndpoint(metrics))
+    var visits = Sessions(
+        FnHandler(visit), SigningKeys("0123456789abcdef0123456789abcdef")
+    )
+    router.put("/visit", Conditional(visits^, current, makes_tags=True))
     add_api_docs(router, ApiInfo("everything", "1"))
     var app = App(state=List[Item](), handler=Recover(router^))
     var inside = RateLimit(Measured(app^, metrics), rate=100, burst=10)

@@ -58,6 +58,7 @@ from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
 from flare.sys.signal import SIGHUP, SignalBell
 from flare.sys.thread import Task, Thread
 from tools.cross.applications import applications
+from tools.cross.compiled import compiled
 from tools.cross.files import files, signed
 from tools.cross.web_sockets import add_room, web_sockets
 from std.os import Process
@@ -323,6 +324,7 @@ def main() raises:
     cookies()
     uploads()
     applications()
+    compiled()
     files()
     signed()
     event_loop()

@@ -1,9 +1,12 @@
-// The hello server of the benchmarks on fasthttp.
-// Usage: server [-prefork] PORT; GOMAXPROCS is the number of workers.
+// The hello server of the benchmarks on fasthttp, which has no router: a switch
+// on the path stands for one.
+// Usage: server [-prefork] PORT; GOMAXPROCS is the number of workers, BENCH_HOST
+// the address, by default loopback.
 package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"log"
 	"os"
@@ -15,13 +18,27 @@ import (
 var (
 	hello = []byte("Hello, World!")
 	done  = []byte("OK")
+	users = []byte("/users/")
 	large = bytes.Repeat([]byte("x"), 65536)
 )
 
+type greeting struct {
+	Message string `json:"message"`
+}
+
 func answer(ctx *fasthttp.RequestCtx) {
-	switch string(ctx.Path()) {
+	path := ctx.Path()
+	if bytes.HasPrefix(path, users) {
+		ctx.SetBodyString("user " + string(path[len(users):]))
+		return
+	}
+	switch string(path) {
 	case "/":
 		ctx.Response.SetBodyRaw(hello)
+	case "/json":
+		body, _ := json.Marshal(greeting{"Hello, World!"})
+		ctx.SetContentType("application/json")
+		ctx.Response.SetBodyRaw(body)
 	case "/64k":
 		ctx.Response.SetBodyRaw(large)
 	case "/upload":
@@ -41,7 +58,11 @@ func main() {
 	if flag.NArg() != 1 {
 		log.Fatal("usage: server [-prefork] PORT")
 	}
-	address := "127.0.0.1:" + flag.Arg(0)
+	host := os.Getenv("BENCH_HOST")
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	address := host + ":" + flag.Arg(0)
 	server := &fasthttp.Server{Handler: answer}
 	if *forks {
 		master := prefork.New(server)

@@ -1,3 +1,5 @@
 module bench/nethttp
 
 go 1.24
+
+require github.com/gorilla/websocket v1.5.3

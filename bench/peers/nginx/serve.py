@@ -1,6 +1,6 @@
 """Writes nginx's configuration into a folder, then becomes nginx.
 
-Usage: serve.py PORT WORKERS FOLDER [CERTIFICATE KEY]
+Usage: serve.py PORT WORKERS FOLDER [CERTIFICATE KEY]; BENCH_HOST is the address.
 """
 
 import os
@@ -23,8 +23,10 @@ http {{
   # The answers carry the same fields as everyone's.
   etag off; max_ranges 0; add_header Last-Modified "";
   server {{
-    listen 127.0.0.1:{port}{options};{tls}
+    listen {host}:{port}{options};{tls}
     location = / {{ return 200 "Hello, World!"; }}
+    location = /json {{ default_type application/json; return 200 '{{"message":"Hello, World!"}}'; }}
+    location ~ ^/users/([^/]+)$ {{ return 200 "user $1"; }}
     location = /upload {{ client_max_body_size 1m; return 200 "OK"; }}
     location = /64k {{ root {folder}/html; }}
   }}
@@ -39,7 +41,7 @@ TLS = """
 
 
 def main() -> None:
-    port, workers, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    port, workers, folder = (int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
     html = folder / "html"
     html.mkdir(exist_ok=True)
     (html / "64k").write_bytes(b"x" * 65536)
@@ -51,7 +53,12 @@ def main() -> None:
         options += " ssl"
         tls = TLS.format(certificate=sys.argv[4], key=sys.argv[5])
     text = CONFIGURATION.format(
-        port=port, workers=workers, folder=folder, options=options, tls=tls
+        port=port,
+        workers=workers,
+        folder=folder,
+        options=options,
+        tls=tls,
+        host=os.environ.get("BENCH_HOST", "127.0.0.1"),
     )
     path = folder / "nginx.conf"
     path.write_text(user + text)

@@ -61,6 +61,15 @@ struct RequestBody(Copyable, Defaultable, Movable):
         self = Self(Body(text), String(APPLICATION_JSON))
 
     @implicit
+    def __init__(out self, text: StringSpan):
+        """Copies JSON text; it is not checked.
+
+        Args:
+            text: The text.
+        """
+        self = Self(Body(String(text)), String(APPLICATION_JSON))
+
+    @implicit
     def __init__(out self, var octets: List[UInt8]):
         """Takes octets.
 

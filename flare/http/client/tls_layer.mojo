@@ -13,9 +13,9 @@ and the header."""
 comptime PLAINTEXT_LEN_MAX = 65_536
 """Most plaintext encrypted before it is sent, in bytes."""
 
-comptime ROUND_COUNT_MAX = 16
-"""Most reads without plaintext at once: key updates and tickets without end
-must not keep a caller from looking at the clock."""
+comptime ROUND_COUNT_MAX = 4
+"""Most reads without plaintext at once: key updates, tickets and requests for
+handshakes without end must not keep a caller from looking at the clock."""
 
 comptime UNSENT_LEN_MAX = 1 << 18
 """Most octets that wait to be sent, in bytes: `send` leaves half at most, the
@@ -71,9 +71,9 @@ struct TlsLayer(Movable):
 
         Returns:
             0 if it is complete, `TLS_FAILED`, or a negative errno; -EAGAIN to
-            wait for the connection.
+            wait for the connection, which may be readable already.
         """
-        while True:
+        for _ in range(ROUND_COUNT_MAX):
             try:
                 _ = self.session.advance(self._input, self._output)
             except error:
@@ -87,6 +87,7 @@ struct TlsLayer(Movable):
             var count = self._receive_records(socket)
             if count < 0:
                 return count
+        return -EAGAIN
 
     def wants_write(self) -> Bool:
         """Tells whether records wait to be sent.
@@ -115,7 +116,9 @@ struct TlsLayer(Movable):
             octets: The plaintext.
 
         Returns:
-            How many octets were taken, `TLS_FAILED`, or a negative errno.
+            How many octets were taken, `TLS_FAILED`, or a negative errno: then
+            none of them has left. An error behind the first that have left is
+            met by the next call.
         """
         var flushed = self.flush(socket)
         if flushed < 0:
@@ -126,8 +129,11 @@ struct TlsLayer(Movable):
         except error:
             self.failure = error^
             return TLS_FAILED
+        var sealed_len = len(self._output)
         flushed = self.flush(socket)
-        return count if flushed == 0 or flushed == -EAGAIN else flushed
+        if flushed == 0 or flushed == -EAGAIN:
+            return count
+        return count if len(self._output) < sealed_len else flushed
 
     def receive(
         mut self, mut socket: RawSocket, room: MutSpan[UInt8, _]

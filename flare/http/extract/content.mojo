@@ -1,6 +1,7 @@
 """Inputs from the content of a request."""
 
 from flare.bytes.escape import write_escaped
+from flare.http.extract.checked import Checked
 from flare.http.extract.text_value import read_texts
 from flare.http.message.form import FormData
 from flare.http.message.media_type import MediaType
@@ -21,7 +22,8 @@ struct Json[T: Movable & Deinitable](Input):
     """Content in JSON, read into a plain struct.
 
     Parameters:
-        T: What it is read into; see `read_json`.
+        T: What it is read into; see `read_json`. If it is `Checked`, it is
+            also asked.
     """
 
     var value: Self.T
@@ -48,20 +50,12 @@ struct Json[T: Movable & Deinitable](Input):
         Raises:
             InputError: 415 if it is not said to be JSON, 400 if it is not
                 JSON, 422 if it does not fit; the name is the member's path.
+                What a `Checked` raises.
         """
         var essence = essence_of(req)
         if essence != _JSON and not essence.endswith("+json"):
             raise wrong_type(_JSON)
-        var value = _parse(req)
-        try:
-            return Self(read_json[Self.T](value.view()))
-        except error:
-            raise InputError(
-                422,
-                "body",
-                _dotted(error.path),
-                String("found ", error.found, ", expected ", error.expected),
-            )
+        return Self(_checked(_read_json[Self.T](_parse(req))))
 
     @staticmethod
     def describe(mut operation: Operation):
@@ -80,7 +74,7 @@ struct Form[T: Movable & Deinitable](Input):
     `read_texts` does; form fields without one are left out of account.
 
     Parameters:
-        T: What it is read into.
+        T: What it is read into. If it is `Checked`, it is also asked.
     """
 
     var value: Self.T
@@ -106,7 +100,8 @@ struct Form[T: Movable & Deinitable](Input):
 
         Raises:
             InputError: 415 if it is not said to be such a form, 400 if it has
-                too many fields, 422 if a field is missing or bad.
+                too many fields, 422 if a field is missing or bad. What a
+                `Checked` raises.
         """
         if essence_of(req) != _FORM:
             raise wrong_type(_FORM)
@@ -116,7 +111,7 @@ struct Form[T: Movable & Deinitable](Input):
         except error:
             raise InputError(400, "body", String(), String(error))
         var source = _FormFields(form^)
-        return Self(make_fieldwise[Self.T](source))
+        return Self(_checked(make_fieldwise[Self.T](source)))
 
     @staticmethod
     def describe(mut operation: Operation):
@@ -145,7 +140,7 @@ struct _FormFields(FieldSource):
         try:
             return read_texts[F](self.form.get_all(name))
         except error:
-            raise InputError(422, "body", String(name), String(error.reason))
+            raise InputError.of_content(String(name), String(error.reason))
 
 
 def essence_of(req: Request) -> String:
@@ -185,6 +180,24 @@ def _parse(req: Request) raises InputError -> JsonValue:
         return parse(req.body)
     except error:
         raise InputError(400, "body", String(), String(error))
+
+
+def _read_json[
+    T: Movable & Deinitable
+](value: JsonValue) raises InputError -> T:
+    try:
+        return read_json[T](value.view())
+    except error:
+        raise InputError.of_content(
+            _dotted(error.path),
+            String("found ", error.found, ", expected ", error.expected),
+        )
+
+
+def _checked[T: Movable & Deinitable](var value: T) raises InputError -> T:
+    comptime if conforms_to(T, Checked):
+        value.check()
+    return value^
 
 
 def _dotted(path: String) -> String:

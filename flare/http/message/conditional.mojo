@@ -1,6 +1,8 @@
 """Conditional requests: whether a method is applied, and to how much."""
 
 from flare.bytes.ascii import trim_whitespace
+from flare.bytes.buffer import Buffer
+from flare.http.message.date import append_imf_fixdate
 from flare.http.message.entity_tag import (
     EntityTag,
     TagListMatch,
@@ -8,6 +10,8 @@ from flare.http.message.entity_tag import (
     scan_entity_tag,
 )
 from flare.http.message.fields import Fields
+from flare.http.message.header_error import HeaderError
+from flare.http.message.header_map import HeaderMap
 from flare.http.message.http_date import parse_http_date
 from flare.http.message.method import Method
 
@@ -29,6 +33,24 @@ struct Validators(Copyable, Defaultable, Movable):
         self.entity_tag = None
         self.modified_s = None
         self.exists = False
+
+    def describe(self, mut headers: HeaderMap) raises HeaderError:
+        """Sets ETag and Last-Modified, as far as they are known.
+
+        Args:
+            headers: The header fields of a response.
+
+        Raises:
+            HeaderError: Never.
+        """
+        if self.entity_tag:
+            headers.set("ETag", String(self.entity_tag.value()))
+        if self.modified_s:
+            var date = Buffer(32)
+            append_imf_fixdate(date, self.modified_s.value())
+            headers.set(
+                "Last-Modified", StringSpan(unsafe_from_utf8=date.span())
+            )
 
 
 struct Precondition(Equatable, ImplicitlyCopyable):

@@ -79,13 +79,14 @@ struct Session(Movable):
             for ref cookie in parse_cookie_header(value):
                 if cookie.name != config.cookie_name:
                     continue
-                var text = keys.verify(
+                var opened = keys.open(
                     config.cookie_name,
                     cookie.value.as_bytes(),
                     now_s,
                     config.max_age_s,
                 )
-                if text and session._take(text.value()):
+                if opened and session._take(opened.value().text):
+                    session._is_changed = not opened.value().is_by_newest
                     return session^
         return session^
 
@@ -135,7 +136,8 @@ struct Session(Movable):
         """Tells whether the client's copy is out of date.
 
         Returns:
-            True if a cookie should be set.
+            True if a cookie should be set: a value was, or an older key has
+            signed what the client sent.
         """
         return self._is_changed
 

@@ -47,6 +47,17 @@ struct SigningKeyError(Copyable, Movable, Writable):
         writer.write("; make one with `openssl rand -hex 32`")
 
 
+@fieldwise_init
+struct OpenedText(Copyable, Movable):
+    """A signed text that one of our keys has signed."""
+
+    var text: String
+    """The text."""
+    var is_by_newest: Bool
+    """False if an older key has signed it, which will be dropped one day: sign
+    it again."""
+
+
 struct SigningKeys(Copyable, Movable):
     """Secrets that sign, and check what they have signed.
 
@@ -118,6 +129,29 @@ struct SigningKeys(Copyable, Movable):
             The text; nothing if it was changed, was signed for something else,
             or is too old. The client is told no more, so neither are you.
         """
+        var opened = self.open(purpose, signed, now_s, max_age_s)
+        if not opened:
+            return None
+        return opened.take().text
+
+    def open(
+        self,
+        purpose: StringSpan,
+        signed: Span[UInt8, _],
+        now_s: Int,
+        max_age_s: Int,
+    ) -> Optional[OpenedText]:
+        """Reads a signed text, and tells whether it should be signed again.
+
+        Args:
+            purpose: As it was signed for.
+            signed: What `sign` gave, as the client sent it.
+            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
+            max_age_s: How long a text is good, in seconds.
+
+        Returns:
+            As `verify` does.
+        """
         var code_start = len(signed) - _CODE_LEN
         if code_start < 2 or signed[code_start - 1] != _DOT:
             return None
@@ -125,15 +159,18 @@ struct SigningKeys(Copyable, Movable):
         if not code or len(code.value()) != SHA256_LEN:
             return None
         var payload = signed[: code_start - 1]
-        var is_ours = False
+        var signer = -1
         # All keys are tried, so that the time does not tell which one it was.
         for index in range(len(self._keys)):
             var expected = self._code(index, purpose, payload)
             if equals_in_constant_time(Span(expected), Span(code.value())):
-                is_ours = True
-        if not is_ours:
+                signer = index if signer < 0 else signer
+        if signer < 0:
             return None
-        return _open(payload, now_s, max_age_s)
+        var text = _text_of(payload, now_s, max_age_s)
+        if not text:
+            return None
+        return OpenedText(text.take(), signer == 0)
 
     def code(self, purpose: StringSpan, text: Span[UInt8, _]) -> Sha256Digest:
         """Computes the code of a text with the newest key.
@@ -178,7 +215,7 @@ struct SigningKeys(Copyable, Movable):
         return code^.finish()
 
 
-def _open(
+def _text_of(
     payload: Span[UInt8, _], now_s: Int, max_age_s: Int
 ) -> Optional[String]:
     """Takes text and time apart; the code was right."""

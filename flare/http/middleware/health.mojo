@@ -2,10 +2,9 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import APPLICATION_JSON, Response
+from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.routing.handler import Handler
 from flare.json.writer import JsonWriter
-from std.atomic import Atomic, Ordering
-from std.memory import ArcPointer
 
 comptime HealthCheck = def() raises thin -> None
 """Finds out whether a part works; raises with the reason if not."""
@@ -41,38 +40,6 @@ struct Health(Handler):
         return False
 
 
-struct ReadySwitch(ImplicitlyCopyable, Movable):
-    """Says by hand whether requests may come; copies are the same switch."""
-
-    var _value: ArcPointer[Atomic[Int64]]
-
-    def __init__(out self, is_ready: Bool = True):
-        """Makes a switch.
-
-        Args:
-            is_ready: Its first position.
-        """
-        self._value = ArcPointer(Atomic(Int64(1 if is_ready else 0)))
-
-    def set(self, is_ready: Bool):
-        """Turns the switch, from any thread.
-
-        Args:
-            is_ready: Whether requests may come.
-        """
-        self._value[].store[ordering=Ordering.RELEASE](
-            Int64(1 if is_ready else 0)
-        )
-
-    def is_ready(self) -> Bool:
-        """Reads the switch.
-
-        Returns:
-            Whether requests may come.
-        """
-        return self._value[].load[ordering=Ordering.ACQUIRE]() == 1
-
-
 @fieldwise_init
 struct _NamedCheck(Copyable, Movable):
     var name: String
@@ -82,7 +49,7 @@ struct _NamedCheck(Copyable, Movable):
 struct Readiness(Handler):
     """Answers 200 if the program can serve requests, else 503 (readiness).
 
-        var ready = Readiness(switch)
+        var ready = Readiness(server.ready_switch())
         ready.add("database", ping_database)
         router.get("/ready", ready^)
 

@@ -48,11 +48,12 @@ struct Measured[H: Handler](Middleware):
         Raises:
             Error: What the inner handler raises.
         """
-        self.metrics.begin()
+        var place = self.metrics.begin()
         var began_ns = monotonic_ns()
         try:
             var response = self.handler.serve(req)
             self.metrics.end(
+                place,
                 req.method,
                 response.status.code,
                 (monotonic_ns() - began_ns) // 1_000,
@@ -60,7 +61,7 @@ struct Measured[H: Handler](Middleware):
             return response^
         except error:
             self.metrics.end(
-                req.method, 500, (monotonic_ns() - began_ns) // 1_000
+                place, req.method, 500, (monotonic_ns() - began_ns) // 1_000
             )
             raise error^
 

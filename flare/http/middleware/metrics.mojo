@@ -2,6 +2,7 @@
 
 from flare.http.message.method import Method
 from flare.http.message.metric_source import MetricSource
+from flare.http.middleware.in_flight import InFlight
 from flare.sys.current_cpu import current_cpu
 from flare.sys.errno import OsError
 from flare.sys.shared_memory import SharedCounters
@@ -13,9 +14,8 @@ comptime _METHOD_COUNT = 10
 # GET to PATCH by their numbers; 0 for all others.
 comptime _STATUS_COUNT = 512
 # Statuses 100 to 611.
-comptime _IN_FLIGHT = 0
-comptime _SUM_US = 1
-comptime _BUCKETS = 2
+comptime _SUM_US = 0
+comptime _BUCKETS = 1
 comptime _REQUESTS = 32
 comptime _ROW_LEN = _REQUESTS + _METHOD_COUNT * _STATUS_COUNT
 
@@ -63,11 +63,12 @@ struct Metrics(ImplicitlyCopyable, MetricSource):
     """Figures of requests; copies are the same figures.
 
     They lie in memory that worker threads and worker processes share, in rows
-    by CPU, and are summed when they are read. A worker process that is killed
-    leaves the requests in its hands in the number of those in flight.
+    by CPU, and are summed when they are read. What a worker process was doing
+    when it was killed counts neither as answered nor as in flight.
     """
 
     var _counters: ArcPointer[SharedCounters]
+    var _in_flight: ArcPointer[InFlight]
 
     def __init__(out self) raises OsError:
         """Makes figures, all of them 0.
@@ -76,23 +77,29 @@ struct Metrics(ImplicitlyCopyable, MetricSource):
             OsError: If the kernel has no memory.
         """
         self._counters = ArcPointer(SharedCounters(_SHARD_COUNT * _ROW_LEN))
+        self._in_flight = ArcPointer(InFlight())
 
     @always_inline
-    def begin(self):
-        """Counts a request that is now in the hands of a handler."""
-        self._counters[].add(_row() + _IN_FLIGHT, 1)
+    def begin(self) -> Int:
+        """Counts a request that is now in the hands of a handler.
 
-    def end(self, method: Method, status: Int, elapsed_us: Int):
+        Returns:
+            Where it is counted, for `end`.
+        """
+        return self._in_flight[].begin()
+
+    def end(self, place: Int, method: Method, status: Int, elapsed_us: Int):
         """Counts what became of it.
 
         Args:
+            place: What `begin` told.
             method: Its method.
             status: The response's status.
             elapsed_us: How long the handler took, in microseconds.
         """
+        self._in_flight[].end(place)
         ref counters = self._counters[]
         var row = _row()
-        counters.add(row + _IN_FLIGHT, -1)
         counters.add(row + _SUM_US, max(elapsed_us, 0))
         counters.add(row + _BUCKETS + _bucket(elapsed_us), 1)
         var number = Int(method.number)
@@ -130,7 +137,7 @@ struct Metrics(ImplicitlyCopyable, MetricSource):
         text.write("\nhttp_request_duration_seconds_count ", total, "\n")
         text.write("# HELP http_requests_in_flight Requests in handlers.\n")
         text.write("# TYPE http_requests_in_flight gauge\n")
-        text.write("http_requests_in_flight ", self._sum(_IN_FLIGHT), "\n")
+        text.write("http_requests_in_flight ", self._in_flight[].total(), "\n")
 
     def _sum(self, column: Int) -> Int:
         var sum = 0

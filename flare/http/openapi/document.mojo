@@ -238,36 +238,47 @@ def _write_parameter(
 def _write_responses(mut writer: JsonWriter, operation: Operation) raises:
     """Writes the responses: 200 if nothing is said, and those to bad inputs."""
     var takes_content = False
-    var tells = False
-    for ref content in operation.contents:
-        takes_content = takes_content or content.status == 0
-        tells = tells or content.status != 0
+    var told = List[Int]()
     writer.key("responses")
     writer.begin_object()
-    if not tells:
+    for ref content in operation.contents:
+        if content.status == 0:
+            takes_content = True
+            continue
+        told.append(content.status)
+        _begin_response(writer, content.status)
+        if content.media_type.byte_length() > 0:
+            _write_content(writer, content)
+        writer.end_object()
+    if len(told) == 0:
         _begin_response(writer, 200)
         writer.end_object()
-    for ref content in operation.contents:
-        if content.status != 0:
-            _begin_response(writer, content.status)
-            _write_content(writer, content)
-            writer.end_object()
-    var problem = ContentDescription(
-        400, "application/problem+json", String(_BAD_INPUT)
-    )
-    if takes_content or len(operation.parameters) > 0:
-        _begin_response(writer, 400)
-        _write_content(writer, problem)
-        writer.end_object()
-    if takes_content:
-        for status in [415, 422]:
-            _begin_response(writer, status)
-            _write_content(writer, problem)
-            writer.end_object()
-    if len(operation.guards) > 0:
-        _begin_response(writer, 401)
+    for status in _refusals(operation, takes_content):
+        if status in told:
+            continue
+        _begin_response(writer, status)
+        if status != 401:
+            _write_content(
+                writer,
+                ContentDescription(
+                    status, "application/problem+json", String(_BAD_INPUT)
+                ),
+            )
         writer.end_object()
     writer.end_object()
+
+
+def _refusals(operation: Operation, takes_content: Bool) -> List[Int]:
+    """Lists the statuses that come of inputs and guards."""
+    var statuses = List[Int]()
+    if takes_content or len(operation.parameters) > 0:
+        statuses.append(400)
+    if takes_content:
+        statuses.append(415)
+        statuses.append(422)
+    if len(operation.guards) > 0:
+        statuses.append(401)
+    return statuses^
 
 
 def _begin_response(mut writer: JsonWriter, status: Int) raises:

@@ -80,6 +80,9 @@ def _write_operation(operation: Operation, mut page: String) raises:
             page.write("Takes ")
         else:
             page.write("Gives ", content.status, " ")
+        if content.media_type.byte_length() == 0:
+            page.write("without content\n")
+            continue
         _escape(content.media_type, page)
         page.write("<pre>")
         _escape(content.schema, page)

@@ -52,6 +52,7 @@ def capture_named[
         PercentError: If a value is not percent-encoded as it should.
     """
     comptime for index in range(len(NAMES)):
+        # SAFETY: the name is a part of the program.
         comptime NAME = get_static_string[NAMES[index]]()
         var name = lend_text[ImmUntrackedOrigin](
             NAME.unsafe_ptr(), NAME.byte_length()

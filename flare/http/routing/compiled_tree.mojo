@@ -90,6 +90,7 @@ def _go_on[
     if is_encoded:
         # Also where no text could match: what is malformed is refused.
         var text = percent_decode(path[start:end])
+        # SAFETY: the text lives until nothing uses its octets any more.
         var octets = lend[ImmUntrackedOrigin](
             text.unsafe_ptr(), text.byte_length()
         )

@@ -3,32 +3,36 @@
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.routing.fixed_handler import can_be_fixed
 from flare.http.routing.handler import (
     DEFAULT_BODY_LIMIT,
+    DEFAULT_TIMEOUT_MS,
     Handler,
     HandlerFunction,
 )
 from flare.http.routing.operation import Operation
 from flare.http.routing.route_tree import ANY_METHOD
 
-comptime LimitFunction = def[o: ImmOrigin](Request[o]) thin -> Int
-"""What `Handler.max_body_size` is as a plain function."""
+comptime NumberFunction = def[o: ImmOrigin](Request[o]) thin -> Int
+"""What `Handler.max_body_size` is as a plain function, and `timeout_ms`."""
 
-comptime BlocksFunction = def[o: ImmOrigin](Request[o]) thin -> Bool
-"""What `Handler.may_block` is as a plain function."""
+comptime ClaimFunction = def[o: ImmOrigin](Request[o]) thin -> Bool
+"""What `Handler.may_block` is as a plain function, and `streams_body`."""
 
-comptime DescribeFunction = def(mut Operation) thin -> None
+comptime DescribeFunction = def(var Operation) thin -> Operation
 """What `Handler.describe` is as a plain function."""
 
 
 struct ComptimeRoute(Copyable, Movable):
     """What a `ComptimeRouter` is told of one route.
 
-    comptime ROUTES: List[ComptimeRoute] = [
-        ComptimeRoute(Method.GET, "/", home),
-        ComptimeRoute(Method.GET, "/users/:id", user),
-        ComptimeRoute.of[StateHandler(count)](Method.GET, "/count"),
-    ]
+        comptime ROUTES: List[ComptimeRoute] = [
+            ComptimeRoute(Method.GET, "/", home),
+            ComptimeRoute(Method.GET, "/users/:id", user),
+            ComptimeRoute.of[StateHandler(count)](Method.GET, "/count"),
+        ]
+
+    It is made of a plain function, or with `of` of another handler.
     """
 
     comptime ANY = Method(number=ANY_METHOD)
@@ -45,10 +49,14 @@ struct ComptimeRoute(Copyable, Movable):
     """False if the handler never takes long."""
     var answer: HandlerFunction
     """What answers."""
-    var limit: LimitFunction
+    var limit: NumberFunction
     """What the handler says of the size of content."""
-    var blocks: BlocksFunction
-    """What the handler says of the time it takes."""
+    var timeout: NumberFunction
+    """What the handler says of the time it may take."""
+    var blocks: ClaimFunction
+    """Whether the handler may take long."""
+    var streams: ClaimFunction
+    """Whether the handler reads content while it arrives."""
     var describe: DescribeFunction
     """What the handler says of itself."""
 
@@ -78,8 +86,10 @@ struct ComptimeRoute(Copyable, Movable):
         self.may_block = may_block
         self.answer = function
         self.limit = _default_limit
-        self.blocks = _always_blocks
-        self.describe = _say_nothing
+        self.timeout = _default_timeout
+        self.blocks = _always
+        self.streams = _never
+        self.describe = _as_it_is
 
     @staticmethod
     def of[
@@ -98,7 +108,7 @@ struct ComptimeRoute(Copyable, Movable):
         `Router`.
 
         Parameters:
-            H: The handler's type.
+            H: The handler's type: `Copyable`, or a `Middleware` around such.
             HANDLER: What answers.
 
         Args:
@@ -110,6 +120,7 @@ struct ComptimeRoute(Copyable, Movable):
         Returns:
             The route.
         """
+        comptime assert can_be_fixed[H](), "HANDLER must be Copyable"
         var route = Self(
             method,
             pattern^,
@@ -118,7 +129,9 @@ struct ComptimeRoute(Copyable, Movable):
             may_block=may_block,
         )
         route.limit = _limit[H, HANDLER, ...]
+        route.timeout = _timeout[H, HANDLER, ...]
         route.blocks = _blocks[H, HANDLER, ...]
+        route.streams = _streams[H, HANDLER, ...]
         route.describe = _describe[H, HANDLER]
         return route^
 
@@ -127,12 +140,20 @@ def _default_limit(req: Request) -> Int:
     return DEFAULT_BODY_LIMIT
 
 
-def _always_blocks(req: Request) -> Bool:
+def _default_timeout(req: Request) -> Int:
+    return DEFAULT_TIMEOUT_MS
+
+
+def _always(req: Request) -> Bool:
     return True
 
 
-def _say_nothing(mut operation: Operation):
-    pass
+def _never(req: Request) -> Bool:
+    return False
+
+
+def _as_it_is(var operation: Operation) -> Operation:
+    return operation^
 
 
 def _answer[
@@ -145,9 +166,18 @@ def _limit[H: Handler, HANDLER: H, o: ImmOrigin](req: Request[o]) -> Int:
     return materialize[HANDLER]().max_body_size(req)
 
 
+def _timeout[H: Handler, HANDLER: H, o: ImmOrigin](req: Request[o]) -> Int:
+    return materialize[HANDLER]().timeout_ms(req)
+
+
+def _streams[H: Handler, HANDLER: H, o: ImmOrigin](req: Request[o]) -> Bool:
+    return materialize[HANDLER]().streams_body(req)
+
+
 def _blocks[H: Handler, HANDLER: H, o: ImmOrigin](req: Request[o]) -> Bool:
     return materialize[HANDLER]().may_block(req)
 
 
-def _describe[H: Handler, HANDLER: H](mut operation: Operation):
+def _describe[H: Handler, HANDLER: H](var operation: Operation) -> Operation:
     materialize[HANDLER]().describe(operation)
+    return operation^

@@ -6,7 +6,11 @@ from flare.http.routing.allow import answer_without_route
 from flare.http.routing.capturing import capture_named
 from flare.http.routing.compiled_tree import find_compiled
 from flare.http.routing.comptime_route import ComptimeRoute
-from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
+from flare.http.routing.handler import (
+    DEFAULT_BODY_LIMIT,
+    DEFAULT_TIMEOUT_MS,
+    Handler,
+)
 from flare.http.routing.operation import Operation
 from flare.http.routing.pattern import param_names, parse_pattern
 from flare.http.routing.route import operation_of
@@ -103,6 +107,38 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
                 return MAY_BLOCK and ASK(req)
         return False
 
+    def streams_body(self, req: Request) -> Bool:
+        """Asks the request's route whether it reads content as it arrives.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            Its answer; False for what the router answers by itself.
+        """
+        var route = self._find(req)
+        comptime for index in range(len(Self.ROUTES)):
+            comptime ASK = Self.ROUTES[index].streams
+            if route == index:
+                return ASK(req)
+        return False
+
+    def timeout_ms(self, req: Request) -> Int:
+        """Asks the request's route how long it may take.
+
+        Args:
+            req: The request.
+
+        Returns:
+            Its answer, or `DEFAULT_TIMEOUT_MS`.
+        """
+        var route = self._find(req)
+        comptime for index in range(len(Self.ROUTES)):
+            comptime ASK = Self.ROUTES[index].timeout
+            if route == index:
+                return ASK(req)
+        return DEFAULT_TIMEOUT_MS
+
     def operations(self) -> List[Operation]:
         """Tells what the routes take, for documents.
 
@@ -114,9 +150,9 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
             comptime METHOD = Self.ROUTES[index].method.number
             comptime PATTERN = Self.ROUTES[index].pattern
             comptime DESCRIBE = Self.ROUTES[index].describe
-            var operation = operation_of(METHOD, materialize[PATTERN]())
-            DESCRIBE(operation)
-            operations.append(operation^)
+            operations.append(
+                DESCRIBE(operation_of(METHOD, materialize[PATTERN]()))
+            )
         return operations^
 
     def _find(self, req: Request) -> Int:

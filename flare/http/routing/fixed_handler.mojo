@@ -2,14 +2,10 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler
-from flare.http.routing.operation import Operation
+from flare.http.routing.handler import Handler, HoldsHandler
 
 
-@fieldwise_init
-struct FixedHandler[H: Handler, //, HANDLER: H](
-    Handler, TrivialRegisterPassable
-):
+struct FixedHandler[H: Handler, //, HANDLER: H](Handler, HoldsHandler):
     """Stands for a handler whose value is part of the program.
 
     The compiler sees which function is called, where a handler in memory would
@@ -20,6 +16,15 @@ struct FixedHandler[H: Handler, //, HANDLER: H](
             of fixed values alone (`TrivialRegisterPassable`).
         HANDLER: The handler.
     """
+
+    comptime Inner = Self.H
+    """The handler's type."""
+    var handler: Self.H
+    """The handler, to be asked what it says of itself."""
+
+    def __init__(out self):
+        """Makes the handler."""
+        self.handler = materialize[Self.HANDLER]()
 
     @always_inline
     def serve(self, req: Request) raises -> Response:
@@ -36,32 +41,22 @@ struct FixedHandler[H: Handler, //, HANDLER: H](
         """
         return materialize[Self.HANDLER]().serve(req)
 
-    def max_body_size(self, req: Request) -> Int:
-        """Asks the handler for its limit.
 
-        Args:
-            req: The request's head.
+def can_be_fixed[H: AnyType]() -> Bool:
+    """Tells whether a handler made by the compiler works in the program.
 
-        Returns:
-            Its answer.
-        """
-        return materialize[Self.HANDLER]().max_body_size(req)
+    One that keeps others behind pointers of its own does not: such memory
+    comes over from the compiler without the functions that it points to.
 
-    def may_block(self, req: Request) -> Bool:
-        """Asks the handler whether it may take long.
+    Parameters:
+        H: The handler's type.
 
-        Args:
-            req: The request.
-
-        Returns:
-            Its answer.
-        """
-        return materialize[Self.HANDLER]().may_block(req)
-
-    def describe(self, mut operation: Operation):
-        """Lets the handler say what it takes and gives.
-
-        Args:
-            operation: What is known of the route.
-        """
-        materialize[Self.HANDLER]().describe(operation)
+    Returns:
+        True if it is `Copyable`, or a `Middleware` around what is.
+    """
+    comptime if conforms_to(H, Copyable):
+        return True
+    elif conforms_to(H, HoldsHandler):
+        return can_be_fixed[H.Inner]()
+    else:
+        return False

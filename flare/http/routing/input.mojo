@@ -40,6 +40,19 @@ struct InputError(Copyable, Movable, Writable):
         self.name = name^
         self.reason = reason^
 
+    @staticmethod
+    def of_content(var name: String, var reason: String) -> Self:
+        """Describes a part of the content that can be read, but is not good.
+
+        Args:
+            name: The part's name, such as that of a field.
+            reason: What is wrong, fit for strangers.
+
+        Returns:
+            An error to be answered with 422.
+        """
+        return Self(422, "body", name^, reason^)
+
     def write_to(self, mut writer: Some[Writer]):
         """Writes place, name and reason, escaped.
 

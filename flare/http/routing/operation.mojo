@@ -26,7 +26,7 @@ struct ContentDescription(Copyable, Movable):
     var status: Int
     """Of which response it is the content; 0 for that of the request."""
     var media_type: String
-    """Its media type."""
+    """Its media type; empty if there is none to speak of."""
     var schema: String
     """Its JSON Schema, as text."""
 
@@ -89,6 +89,15 @@ struct Operation(Copyable, Movable):
         self.contents.append(
             ContentDescription(status, "application/json", schema_text[T]())
         )
+
+    def answers(mut self, status: Int):
+        """Says that there is a response without content to speak of, such as
+        204 or 404.
+
+        Args:
+            status: The response's status.
+        """
+        self.contents.append(ContentDescription(status, "", ""))
 
 
 def schema_text[T: AnyType]() -> String:

@@ -20,11 +20,14 @@ struct RouteTable(Movable):
     """Finds a route's index."""
     var routes: List[Route]
     """The routes."""
+    var fallback: Optional[AnyHandler]
+    """What answers paths without a route, if anything does."""
 
     def __init__(out self):
         """Makes an empty table."""
         self.tree = RouteTree()
         self.routes = []
+        self.fallback = None
 
     def add(
         mut self,
@@ -54,12 +57,12 @@ struct RouteTable(Movable):
             Route(method, pattern, names^, handler^, max_body_size, may_block)
         )
 
-    def mount(mut self, prefix: StringSpan, var other: Self) raises RouteError:
-        """Takes over another table's routes below a prefix.
+    def mount(mut self, prefix: StringSpan, mut other: Self) raises RouteError:
+        """Takes over another table's routes, not its fallback, below a prefix.
 
         Args:
             prefix: Begins with `/` and does not end with it.
-            other: The other table.
+            other: The other table, without routes afterwards.
 
         Raises:
             RouteError: If the prefix is malformed, or a route conflicts.

@@ -21,6 +21,7 @@ from flare.http.routing.route_table import RouteTable
 from flare.http.routing.route_tree import ANY_METHOD, RouteMatch
 from flare.http.routing.ws_handler import WsConfig, WsHandler
 from flare.http.routing.ws_route import WsRoute
+from std.memory import OwnedPointer
 
 
 struct Router(Handler):
@@ -34,13 +35,12 @@ struct Router(Handler):
     path without any with 404.
     """
 
-    var _table: RouteTable
-    var _fallback: Optional[AnyHandler]
+    # In a box, since a handler that is a word costs least to call.
+    var _table: OwnedPointer[RouteTable]
 
     def __init__(out self):
         """Makes a router without routes."""
-        self._table = RouteTable()
-        self._fallback = None
+        self._table = OwnedPointer(RouteTable())
 
     def route(
         mut self,
@@ -66,7 +66,7 @@ struct Router(Handler):
             RouteError: If the method is not registered, the pattern is
                 malformed, or another pattern matches the same paths.
         """
-        self._table.add(
+        self._table[].add(
             method.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -89,7 +89,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._table.add(
+        self._table[].add(
             Method.GET.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -112,7 +112,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._table.add(
+        self._table[].add(
             Method.HEAD.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -135,7 +135,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._table.add(
+        self._table[].add(
             Method.POST.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -158,7 +158,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._table.add(
+        self._table[].add(
             Method.PUT.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -181,7 +181,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._table.add(
+        self._table[].add(
             Method.PATCH.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -204,7 +204,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._table.add(
+        self._table[].add(
             Method.DELETE.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -227,7 +227,7 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._table.add(
+        self._table[].add(
             Method.OPTIONS.number, pattern, handler^, max_body_size, may_block
         )
 
@@ -250,7 +250,9 @@ struct Router(Handler):
         Raises:
             RouteError: As `route` does.
         """
-        self._table.add(ANY_METHOD, pattern, handler^, max_body_size, may_block)
+        self._table[].add(
+            ANY_METHOD, pattern, handler^, max_body_size, may_block
+        )
 
     def ws(
         mut self,
@@ -276,7 +278,7 @@ struct Router(Handler):
         Args:
             handler: A plain function or any `Handler`.
         """
-        self._fallback = handler^
+        self._table[].fallback = handler^
 
     def mount(
         mut self, prefix: StringSpan, var router: Router
@@ -290,15 +292,7 @@ struct Router(Handler):
         Raises:
             RouteError: If the prefix is malformed, or a route conflicts.
         """
-        self._table.mount(prefix, router^.take_table())
-
-    def take_table(deinit self) -> RouteTable:
-        """Takes the routes out, for another router.
-
-        Returns:
-            The routes.
-        """
-        return self._table^
+        self._table[].mount(prefix, router._table[])
 
     def operations(self) -> List[Operation]:
         """Tells what the routes take, for documents.
@@ -306,7 +300,7 @@ struct Router(Handler):
         Returns:
             One operation a route, in the order of registration.
         """
-        return self._table.operations()
+        return self._table[].operations()
 
     def serve(self, req: Request) raises -> Response:
         """Lets the route of a request answer it.
@@ -320,19 +314,20 @@ struct Router(Handler):
         Raises:
             Error: What the route's handler raises.
         """
+        ref table = self._table[]
         var found = RouteMatch()
         try:
-            self._table.tree.find(req.method, req.path.as_bytes(), found)
+            table.tree.find(req.method, req.path.as_bytes(), found)
             if found.route >= 0 and not capture(
-                req, found, self._table.routes[found.route].names
+                req, found, table.routes[found.route].names
             ):
                 return internal_error("too many path parameters")
         except error:
             return bad_request(String(error))
         if found.route >= 0:
-            return self._table.routes[found.route].handler.serve(req)
-        if found.allowed == 0 and self._fallback and not (req.path == "*"):
-            return self._fallback.value().serve(req)
+            return table.routes[found.route].handler.serve(req)
+        if found.allowed == 0 and table.fallback and not (req.path == "*"):
+            return table.fallback.value().serve(req)
         return answer_without_route(req, found.allowed)
 
     def max_body_size(self, req: Request) -> Int:
@@ -344,11 +339,12 @@ struct Router(Handler):
         Returns:
             Bytes, or `DEFAULT_BODY_LIMIT`.
         """
-        var found = self._table.find(req)
+        ref table = self._table[]
+        var found = table.find(req)
         if found.route >= 0:
-            return self._table.routes[found.route].body_limit(req)
-        if found.allowed == 0 and self._fallback:
-            return self._fallback.value().max_body_size(req)
+            return table.routes[found.route].body_limit(req)
+        if found.allowed == 0 and table.fallback:
+            return table.fallback.value().max_body_size(req)
         return DEFAULT_BODY_LIMIT
 
     def may_block(self, req: Request) -> Bool:
@@ -360,11 +356,12 @@ struct Router(Handler):
         Returns:
             Its answer; False for what the router answers by itself.
         """
-        var found = self._table.find(req)
+        ref table = self._table[]
+        var found = table.find(req)
         if found.route < 0:
-            var falls_back = found.allowed == 0 and Bool(self._fallback)
-            return falls_back and self._fallback.value().may_block(req)
-        return self._table.routes[found.route].blocks(req)
+            var falls_back = found.allowed == 0 and Bool(table.fallback)
+            return falls_back and table.fallback.value().may_block(req)
+        return table.routes[found.route].blocks(req)
 
     def streams_body(self, req: Request) -> Bool:
         """Asks the request's route whether it reads content as it arrives.
@@ -375,11 +372,12 @@ struct Router(Handler):
         Returns:
             Its answer; False for what the router answers by itself.
         """
-        var found = self._table.find(req)
+        ref table = self._table[]
+        var found = table.find(req)
         if found.route >= 0:
-            return self._table.routes[found.route].handler.streams_body(req)
-        var falls_back = found.allowed == 0 and Bool(self._fallback)
-        return falls_back and self._fallback.value().streams_body(req)
+            return table.routes[found.route].handler.streams_body(req)
+        var falls_back = found.allowed == 0 and Bool(table.fallback)
+        return falls_back and table.fallback.value().streams_body(req)
 
     def timeout_ms(self, req: Request) -> Int:
         """Asks the request's route how long it may take.
@@ -390,9 +388,10 @@ struct Router(Handler):
         Returns:
             Its answer, or `DEFAULT_TIMEOUT_MS`.
         """
-        var found = self._table.find(req)
+        ref table = self._table[]
+        var found = table.find(req)
         if found.route >= 0:
-            return self._table.routes[found.route].handler.timeout_ms(req)
-        if found.allowed == 0 and self._fallback:
-            return self._fallback.value().timeout_ms(req)
+            return table.routes[found.route].handler.timeout_ms(req)
+        if found.allowed == 0 and table.fallback:
+            return table.fallback.value().timeout_ms(req)
         return DEFAULT_TIMEOUT_MS

@@ -152,42 +152,19 @@ def call_handler[
         Its response; 500 if it raises or gives what is no final response.
     """
     try:
-        return checked_response(handler, request)
+        var response = handler.serve(request)
+        var code = response.status.code
+        if unlikely(code < 200 or code > 599):
+            # 1xx is no final response, and others are none at all.
+            if not response.body.listens() or code != SWITCHING_PROTOCOLS:
+                raise Error("a handler answered with status ", code)
+        elif unlikely(response.body.listens()):
+            raise Error("a conversation needs status 101, not ", code)
+        return response^
     except error:
         if logs_errors:
             log_handler_error(request, error)
         return internal_error()
-
-
-@always_inline
-def checked_response[
-    H: Handler, o: ImmOrigin
-](handler: H, request: Request[o]) raises -> Response:
-    """Lets a handler answer with a final response.
-
-    Parameters:
-        H: The handler's type.
-        o: Where the request's octets live.
-
-    Args:
-        handler: Answers.
-        request: The request.
-
-    Returns:
-        Its response.
-
-    Raises:
-        Error: What the handler raises, or that it gave no final response.
-    """
-    var response = handler.serve(request)
-    var code = response.status.code
-    if unlikely(code < 200 or code > 599):
-        # 1xx is no final response, and others are none at all.
-        if not response.body.listens() or code != SWITCHING_PROTOCOLS:
-            raise Error("a handler answered with status ", code)
-    elif unlikely(response.body.listens()):
-        raise Error("a conversation needs status 101, not ", code)
-    return response^
 
 
 @always_inline

@@ -65,13 +65,16 @@ struct ServerConfig(Copyable, Movable):
     30 s."""
     var handler_threads: Int
     """Threads of each worker that run handlers which may block; see
-    `Handler.may_block`. Default 0: handlers run on the worker's own thread."""
+    `Handler.may_block`. Default 0: handlers run on the worker's own thread, but
+    for those that are `Streamed`: 16 threads are started when they are needed.
+    """
     var handler_queue: Int
     """Requests that may wait for such a thread; beyond it 503. Default 1,024.
     """
     var handler_timeout_ms: Int
     """For a handler on such a thread, waiting included; then 503, and
-    `Request.cancelled` is true. Default 60 s."""
+    `Request.cancelled` is true. Default 60 s; `Timeout` sets another for a
+    route."""
     var linger_timeout_ms: Int
     """For a client to read the last response before its connection is closed.
     Default 2 s."""

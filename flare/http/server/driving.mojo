@@ -5,6 +5,7 @@ and one that could go on gives way to the others through the ready list.
 """
 
 from flare.http.h1.exchange import Exchange, Progress
+from flare.http.h1.protocol_error import RemoteProtocolError
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.routing.handler import Handler
 from flare.http.server.answering import (
@@ -213,16 +214,7 @@ def process[
         try:
             progress = exchange.advance(state.limits)
             if unlikely(progress == Progress.HEAD_READY):
-                exchange.max_body_size = body_limit(
-                    exchange, connection, state, handler
-                )
-                progress = exchange.advance(state.limits)
-                if progress == Progress.NEEDS_OCTETS:
-                    exchange.is_streamed = streams_body(
-                        exchange, connection, state, handler
-                    )
-                    if not exchange.is_streamed:
-                        _ask_for_content(exchange, state)
+                progress = _begin_content(connection, exchange, state, handler)
         except error:
             answer_error(connection, state, error)
             connection.lingers = True
@@ -253,6 +245,27 @@ def process[
 
 
 @no_inline
+def _begin_content[
+    H: Handler
+](
+    mut connection: Connection,
+    mut exchange: Exchange,
+    mut state: WorkerState,
+    handler: H,
+) raises RemoteProtocolError -> Progress:
+    """Decides how content is taken whose request's head is there."""
+    exchange.max_body_size = body_limit(exchange, connection, state, handler)
+    var progress = exchange.advance(state.limits)
+    if progress == Progress.NEEDS_OCTETS:
+        exchange.is_streamed = streams_body(
+            exchange, connection, state, handler
+        )
+        if not exchange.is_streamed and owes_continue(exchange):
+            state.out.append_literal[CONTINUE_RESPONSE]()
+    return progress
+
+
+@no_inline
 def _park(
     mut connection: Connection, exchange: Exchange, mut state: WorkerState
 ) -> Fate:
@@ -263,12 +276,6 @@ def _park(
     if connection.tail:
         return _settle_unfinished(connection, exchange, state)
     return Fate.PARKS
-
-
-def _ask_for_content(exchange: Exchange, mut state: WorkerState):
-    """Sends 100 (Continue) to a client that waits for it (RFC 9110 10.1.1)."""
-    if owes_continue(exchange):
-        state.out.append_literal[CONTINUE_RESPONSE]()
 
 
 @always_inline

@@ -1,6 +1,5 @@
 """Files of a folder as a handler."""
 
-from flare.bytes.buffer import Buffer
 from flare.compress.content_coding import ContentCoding
 from flare.http.message.accept_encoding import AcceptEncoding
 from flare.http.message.body import Body
@@ -11,7 +10,6 @@ from flare.http.message.conditional import (
     evaluate_preconditions,
     range_applies,
 )
-from flare.http.message.date import append_imf_fixdate
 from flare.http.message.entity_tag import EntityTag
 from flare.http.message.file_path import FilePath
 from flare.http.message.file_type import file_type
@@ -26,12 +24,15 @@ from flare.http.message.range import (
 from flare.http.message.request import Request
 from flare.http.message.response import Response, not_found, redirect
 from flare.http.routing.handler import Handler
+from flare.http.server.file_folder import FileFolder, FoundFile
+from flare.http.server.file_server_config import FileServerConfig
 from flare.http.server.file_source import FileSource
 from flare.http.server.folder_page import folder_page
 from flare.sys.clock import unix_seconds
 from flare.sys.errno import OsError
-from flare.sys.file import File, FileStatus, names_in
+from flare.sys.file import File, FileStatus
 from flare.sys.random import fill_random
+from std.memory import ArcPointer
 
 comptime READ_LEN_MAX = 8 * 1024
 """Longest content that is read to go with its head, in bytes.
@@ -42,81 +43,22 @@ One call with both costs less than two with none of it copied.
 comptime _NS_A_SECOND = 1_000_000_000
 
 
-struct FileServerConfig(Copyable, Movable):
-    """How files are served."""
+struct _Chosen(Movable):
+    """What of a file will be sent, once its coding is known."""
 
-    var prefix: String
-    """What of a request's path stands before that of the file: `/static` for
-    a server under `/static/*rest`."""
-    var index_file: String
-    """What is sent for a folder; empty for nothing."""
-    var fallback_file: String
-    """What is sent where there is no file, as single-page applications want;
-    empty to answer 404."""
-    var cache_control: String
-    """The Cache-Control field of what is found; empty for none."""
-    var lists_folders: Bool
-    """Whether a folder without an index is listed."""
-    var follows_links: Bool
-    """Whether symbolic links are followed, wherever they lead."""
-    var serves_hidden: Bool
-    """Whether files are served whose names begin with a dot."""
-    var serves_coded: Bool
-    """Whether `NAME.br` or `NAME.gz` beside a file is sent to clients that
-    take it."""
-
-    def __init__(
-        out self,
-        *,
-        var prefix: String = String(),
-        var index_file: String = String("index.html"),
-        var fallback_file: String = String(),
-        var cache_control: String = String(),
-        lists_folders: Bool = False,
-        follows_links: Bool = False,
-        serves_hidden: Bool = False,
-        serves_coded: Bool = True,
-    ):
-        """Chooses.
-
-        Args:
-            prefix: What stands before the path of the file.
-            index_file: What is sent for a folder.
-            fallback_file: What is sent where there is no file.
-            cache_control: The Cache-Control field.
-            lists_folders: Whether a folder without an index is listed.
-            follows_links: Whether symbolic links are followed.
-            serves_hidden: Whether hidden files are served.
-            serves_coded: Whether coded neighbours are sent.
-        """
-        self.prefix = prefix^
-        self.index_file = index_file^
-        self.fallback_file = fallback_file^
-        self.cache_control = cache_control^
-        self.lists_folders = lists_folders
-        self.follows_links = follows_links
-        self.serves_hidden = serves_hidden
-        self.serves_coded = serves_coded
-
-
-struct _Found(Movable):
-    """A regular file that will be sent."""
-
-    var file: File
+    var file: ArcPointer[File]
     var status: FileStatus
-    var name: String
+    var path: String
     var coding: ContentCoding
     var has_variants: Bool
 
-    def __init__(out self, var file: File, status: FileStatus, name: String):
-        self.file = file^
-        self.status = status
-        self.name = name
+    def __init__(out self, var found: FoundFile, var path: String):
+        ref file = found.file[]
+        self.file = file.plain
+        self.status = found.status
+        self.path = path^
         self.coding = ContentCoding.IDENTITY
-        self.has_variants = False
-
-    def take_file(deinit self) -> File:
-        return self.file^
+        self.has_variants = Bool(file.brotli) or Bool(file.gzip)
 
 
 struct FileServer(Handler):
@@ -128,8 +70,7 @@ struct FileServer(Handler):
     clients, and what there is no right to read is not found.
     """
 
-    var _root: File
-    var _root_path: String
+    var _folder: FileFolder
     var _config: FileServerConfig
 
     def __init__(
@@ -146,8 +87,12 @@ struct FileServer(Handler):
         Raises:
             OsError: If the folder cannot be opened.
         """
-        self._root = File.folder(root)
-        self._root_path = String(root)
+        self._folder = FileFolder(
+            root,
+            follows_links=config.follows_links,
+            finds_coded=config.serves_coded,
+            cache_ms=config.cache_ms,
+        )
         self._config = config^
 
     def serve(self, req: Request) raises -> Response:
@@ -176,62 +121,49 @@ struct FileServer(Handler):
         if not path:
             return not_found()
         var wanted = path.value().path
-        var found = self._open(wanted)
-        if found and found.value().status.is_folder:
+        if path.value().is_folder:
+            return self._serve_folder(req, wanted)
+        var found = self._folder.find(wanted)
+        if found:
+            return self._respond(req, found.take(), wanted^)
+        var status = self._folder.status(wanted)
+        if status and status.value().is_folder:
             # Relative links of a page resolve rightly behind a slash alone.
-            if not path.value().is_folder:
-                return redirect(_with_slash(req), 301)
-            var index = self._open_index(wanted)
+            return redirect(_with_slash(req), 301)
+        return self._fall_back(req)
+
+    def _serve_folder(self, req: Request, folder: String) raises -> Response:
+        if self._config.index_file.byte_length() > 0:
+            var path = _join(folder, self._config.index_file)
+            var index = self._folder.find(path)
             if index:
-                return self._respond(req, index.take())
-            if self._config.lists_folders:
-                return self._list(wanted)
-            found = None
-        elif path.value().is_folder:
-            found = None
-        if not found or not found.value().status.is_regular:
-            return self._fall_back(req)
-        return self._respond(req, found.take())
-
-    def _open(self, path: String) -> Optional[_Found]:
-        """Opens a file; what cannot be opened is not there for a client."""
-        try:
-            var file = self._root.open_beneath(
-                path, follows_links=self._config.follows_links
-            )
-            var status = file.status()
-            return _Found(file^, status, path)
-        except:
-            return None
-
-    def _open_index(self, folder: String) -> Optional[_Found]:
-        if self._config.index_file.byte_length() == 0:
-            return None
-        var found = self._open(_join(folder, self._config.index_file))
-        if found and found.value().status.is_regular:
-            return found^
-        return None
+                return self._respond(req, index.take(), path^)
+        if self._config.lists_folders:
+            var status = self._folder.status(folder)
+            if status and status.value().is_folder:
+                return self._list(folder)
+        return self._fall_back(req)
 
     def _fall_back(self, req: Request) raises -> Response:
         if self._config.fallback_file.byte_length() == 0:
             return not_found()
-        var found = self._open(self._config.fallback_file)
-        if not found or not found.value().status.is_regular:
+        var found = self._folder.find(self._config.fallback_file)
+        if not found:
             return not_found()
-        return self._respond(req, found.take())
+        return self._respond(req, found.take(), self._config.fallback_file)
 
     def _list(self, folder: String) raises -> Response:
         var names = List[String]()
-        for name in names_in(_join(self._root_path, folder)):
+        for name in self._folder.names(folder):
             var is_hidden = name.startswith(".")
             if is_hidden and not self._config.serves_hidden:
                 continue
-            var entry = self._open(_join(folder, name))
-            if not entry:
+            var status = self._folder.status(_join(folder, name))
+            if not status:
                 continue
-            if entry.value().status.is_folder:
+            if status.value().is_folder:
                 names.append(name + "/")
-            elif entry.value().status.is_regular:
+            elif status.value().is_regular:
                 names.append(name)
         var response = Response(
             200,
@@ -241,39 +173,30 @@ struct FileServer(Handler):
         response.headers.set("Cache-Control", "no-cache")
         return response^
 
-    def _choose_coding(self, req: Request, mut found: _Found) raises:
+    def _choose(
+        self, req: Request, var found: FoundFile, var path: String
+    ) raises -> _Chosen:
         """Takes the neighbour that the client wants most, if there is one."""
-        if not self._config.serves_coded:
-            return
-        var offered = List[ContentCoding]()
-        var brotli = self._open(found.name + ".br")
-        if brotli and brotli.value().status.is_regular:
-            offered.append(ContentCoding.BR)
-        var gzip = self._open(found.name + ".gz")
-        if gzip and gzip.value().status.is_regular:
-            offered.append(ContentCoding.GZIP)
-        found.has_variants = len(offered) > 0
-        if not found.has_variants:
-            return
+        var file = found.file
+        var chosen = _Chosen(found^, path^)
+        if not chosen.has_variants:
+            return chosen^
         var text = String()
         for value in req.headers.get_all("accept-encoding"):
             text.write(value, ",")
-        var chosen = AcceptEncoding(text).choose(offered)
-        if not chosen:
-            return
-        found.coding = chosen.value()
-        var coded: _Found
-        if chosen.value() == ContentCoding.BR:
-            coded = brotli.take()
-        else:
-            coded = gzip.take()
-        found.status = coded.status
-        swap(found.file, coded.file)
+        var coding = AcceptEncoding(text).choose(file[].codings())
+        if coding:
+            chosen.coding = coding.value()
+            chosen.file = file[].in_coding(coding.value())
+            chosen.status = chosen.file[].status()
+        return chosen^
 
-    def _respond(self, req: Request, var found: _Found) raises -> Response:
-        self._choose_coding(req, found)
+    def _respond(
+        self, req: Request, var found: FoundFile, var path: String
+    ) raises -> Response:
+        var chosen = self._choose(req, found^, path^)
         var now_s = unix_seconds()
-        var validators = _validators(found)
+        var validators = _validators(chosen)
         var precondition = evaluate_preconditions(
             req.method, req.headers, validators, now_s
         )
@@ -281,9 +204,9 @@ struct FileServer(Handler):
             return Response(412)
         if precondition == Precondition.NOT_MODIFIED:
             var response = Response(304)
-            self._describe(response, found, validators)
+            self._describe(response, chosen, validators)
             return response^
-        var size = found.status.size
+        var size = chosen.status.size
         var set = RangeSet(RangeVerdict.WHOLE)
         # Section 14.2: Range is defined for GET alone.
         var line = req.headers.find("range")
@@ -300,20 +223,20 @@ struct FileServer(Handler):
             response.headers.set("Content-Range", unsatisfied_range(size))
             return response^
         var response = Response(200)
-        self._describe(response, found, validators)
+        self._describe(response, chosen, validators)
         response.headers.set("Accept-Ranges", "bytes")
-        var media_type = file_type(found.name)
+        var media_type = file_type(chosen.path)
         response.headers.set("Content-Type", media_type)
         if set.verdict != RangeVerdict.PARTS:
             response.body = _content(
-                found^.take_file(), ByteRange(0, size), req.method
+                chosen.file, ByteRange(0, size), req.method
             )
             return response^
         response.status = 206
         if len(set.ranges) == 1:
             var part = set.ranges[0]
             response.headers.set("Content-Range", content_range(part, size))
-            response.body = _content(found^.take_file(), part, req.method)
+            response.body = _content(chosen.file, part, req.method)
             return response^
         var random = Array[UInt8, 16](fill=0)
         fill_random(Span(random))
@@ -322,28 +245,21 @@ struct FileServer(Handler):
         )
         response.headers.set("Content-Type", layout.content_type())
         var length = layout.content_length()
-        response.body = Body(
-            FileSource(found^.take_file(), layout), length=length
-        )
+        response.body = Body(FileSource(chosen.file, layout), length=length)
         return response^
 
     def _describe(
-        self, mut response: Response, found: _Found, validators: Validators
+        self, mut response: Response, chosen: _Chosen, validators: Validators
     ) raises:
         """Sets what a 200, a 206 and a 304 have in common (section 15.4.5)."""
-        response.headers.set("ETag", String(validators.entity_tag.value()))
-        var date = Buffer(32)
-        append_imf_fixdate(date, validators.modified_s.value())
-        response.headers.set(
-            "Last-Modified", StringSpan(unsafe_from_utf8=date.span())
-        )
+        validators.describe(response.headers)
         if self._config.cache_control.byte_length() > 0:
             response.headers.set("Cache-Control", self._config.cache_control)
-        if found.has_variants:
+        if chosen.has_variants:
             response.headers.set("Vary", "Accept-Encoding")
-        if found.coding == ContentCoding.BR:
+        if chosen.coding == ContentCoding.BR:
             response.headers.set("Content-Encoding", "br")
-        elif found.coding == ContentCoding.GZIP:
+        elif chosen.coding == ContentCoding.GZIP:
             response.headers.set("Content-Encoding", "gzip")
 
 
@@ -355,23 +271,25 @@ def _with_slash(req: Request) -> String:
     return target^
 
 
-def _content(var file: File, range: ByteRange, method: Method) raises -> Body:
+def _content(
+    file: ArcPointer[File], range: ByteRange, method: Method
+) raises -> Body:
     """Reads short content, which then goes with its head; anything longer is
     left to the server."""
     if range.length > READ_LEN_MAX or method == Method.HEAD:
-        return Body(FileSource(file^, range), length=range.length)
+        return Body(FileSource(file, range), length=range.length)
     var octets = List[UInt8](length=range.length, fill=0)
-    file.read_exactly_at(octets, range.start)
+    file[].read_exactly_at(octets, range.start)
     return Body(octets^)
 
 
-def _validators(found: _Found) raises -> Validators:
+def _validators(chosen: _Chosen) raises -> Validators:
     """Tells versions apart by length and time; a coding makes another tag."""
-    var modified_ns = max(found.status.modified_ns, 0)
-    var text = String(hex(found.status.size, prefix=""), "-")
+    var modified_ns = max(chosen.status.modified_ns, 0)
+    var text = String(hex(chosen.status.size, prefix=""), "-")
     text.write(hex(modified_ns, prefix=""))
-    if found.coding != ContentCoding.IDENTITY:
-        text.write("-br" if found.coding == ContentCoding.BR else "-gz")
+    if chosen.coding != ContentCoding.IDENTITY:
+        text.write("-br" if chosen.coding == ContentCoding.BR else "-gz")
     return Validators(EntityTag(text^), modified_ns // _NS_A_SECOND, True)
 
 

@@ -6,6 +6,7 @@ from flare.http.message.byteranges import ByterangesLayout
 from flare.http.message.file_region import FileRegion
 from flare.http.message.range import ByteRange
 from flare.sys.file import File
+from std.memory import ArcPointer
 
 comptime FILE_PIECE_LEN = 64 * 1024
 """How much of a file is read at a time, in bytes."""
@@ -18,7 +19,7 @@ struct FileSource(BodySource, Movable):
     Memory is used for one piece at a time, however long the file is.
     """
 
-    var _file: File
+    var _file: ArcPointer[File]
     var _texts: List[String]
     var _ranges: List[ByteRange]
     var _index: Int
@@ -26,28 +27,28 @@ struct FileSource(BodySource, Movable):
     var _text_sent: Bool
     var _range_done: Int
 
-    def __init__(out self, var file: File, range: ByteRange):
+    def __init__(out self, file: ArcPointer[File], range: ByteRange):
         """Takes one range of a file.
 
         Args:
-            file: The file.
+            file: The file; others may send from it at the same time.
             range: What is sent of it; may be of length 0.
         """
-        self._file = file^
+        self._file = file
         self._texts = [String()]
         self._ranges = [range]
         self._index = 0
         self._text_sent = True
         self._range_done = 0
 
-    def __init__(out self, var file: File, layout: ByterangesLayout):
+    def __init__(out self, file: ArcPointer[File], layout: ByterangesLayout):
         """Takes several ranges of a file.
 
         Args:
-            file: The file.
+            file: The file; others may send from it at the same time.
             layout: What is sent of it, and what between.
         """
-        self._file = file^
+        self._file = file
         self._texts = List[String]()
         self._ranges = List[ByteRange]()
         for index in range(layout.part_count()):
@@ -69,7 +70,7 @@ struct FileSource(BodySource, Movable):
             return FileRegion.none()
         var rest = self._ranges[self._index]
         return FileRegion(
-            self._file.number(),
+            self._file[].number(),
             rest.start + self._range_done,
             rest.length - self._range_done,
         )
@@ -117,7 +118,7 @@ struct FileSource(BodySource, Movable):
             out.reserve(min(region.length, FILE_PIECE_LEN))
             var room = out.room()
             var wanted = min(min(region.length, FILE_PIECE_LEN), len(room))
-            var count = self._file.read_at(room[:wanted], region.offset)
+            var count = self._file[].read_at(room[:wanted], region.offset)
             if count == 0:
                 raise Error(
                     "the file ends at byte ",

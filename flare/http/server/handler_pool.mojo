@@ -15,10 +15,10 @@ from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response, internal_error
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.routing.handler import Handler
-from flare.http.server.answering import call_handler, checked_response
+from flare.http.server.answering import call_handler
 from flare.http.server.body_pipe import BodyOutlet, BodyPipe
 from flare.http.server.config import ServerConfig
-from flare.http.server.error_log import log_handler_error, log_server_error
+from flare.http.server.error_log import log_server_error
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.waker import Waker
 from flare.sys.affinity import restrict_thread, usable_cpus
@@ -115,13 +115,8 @@ struct Job(Movable):
         ref outlet = self.outlet.value()
         var feed = LentFeed(outlet)
         var loan = NoteLoan(request.notes(), feed)
-        try:
-            self.response = checked_response(handler, request)
-        except error:
-            # A client that goes away is no error of ours.
-            if logs_errors and not outlet.has_failed():
-                log_handler_error(request, error)
-            self.response = internal_error()
+        var reading = _Reading(Pointer(to=handler), Pointer(to=outlet))
+        self.response = call_handler(reading, request, logs_errors)
         loan^.end()
 
     def _tls_pointer(self) -> OptionalPointer[TlsPeer, ImmUntrackedOrigin]:
@@ -141,6 +136,24 @@ struct Job(Movable):
             Its exchange.
         """
         return self.box^
+
+
+@fieldwise_init
+struct _Reading[H: Handler, h: ImmOrigin, o: ImmOrigin](Handler):
+    """A handler that may fail because its client did."""
+
+    # SAFETY: both outlive the call that this is made for; their origins say so.
+    var handler: Pointer[Self.H, Self.h]
+    var outlet: Pointer[BodyOutlet, Self.o]
+
+    def serve(self, req: Request) raises -> Response:
+        try:
+            return self.handler[].serve(req)
+        except error:
+            # A client that goes away is no error of ours, and not logged.
+            if self.outlet[].has_failed():
+                return internal_error()
+            raise error^
 
 
 struct _Queue(Movable):
@@ -286,8 +299,11 @@ struct HandlerPool(Movable):
                     )
                 )
             except error:
-                # Those that run already would wait for ever.
+                # Those that run already would wait for ever; the next call
+                # starts over.
                 _close(self._queue)
+                self._threads.clear()
+                self._queue = ArcPointer(_Queue())
                 raise error^
             self._queue[].monitor.lock()
             self._queue[].thread_count += 1

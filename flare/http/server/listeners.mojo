@@ -150,3 +150,29 @@ struct Listeners(Movable):
     def close(mut self):
         """Closes the sockets: nothing new is accepted here."""
         self._sockets.clear()
+
+
+def take_listeners(
+    mut listeners: List[RawSocket], method: StringSpan
+) raises -> List[RawSocket]:
+    """Takes the sockets of a server that begins to serve.
+
+    Args:
+        listeners: Where they are; empty afterwards.
+        method: The method that wants them, for the error.
+
+    Returns:
+        The sockets.
+
+    Raises:
+        Error: If there are none any more.
+    """
+    if len(listeners) == 0:
+        raise Error(
+            "HttpServer.",
+            method,
+            ": this server has been served and stopped; bind a new one",
+        )
+    var taken = List[RawSocket]()
+    swap(taken, listeners)
+    return taken^

@@ -1,11 +1,12 @@
 """The HTTP server that programs use."""
 
-from flare.http.routing.fixed_handler import FixedHandler
+from flare.http.middleware.ready_switch import ReadySwitch
+from flare.http.routing.fixed_handler import FixedHandler, can_be_fixed
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.server.config import ServerConfig
 from flare.http.server.figures import Figures
 from flare.http.server.handles import ReloadHandle, ShutdownHandle, StatsHandle
-from flare.http.server.listeners import Listeners
+from flare.http.server.listeners import Listeners, take_listeners
 from flare.http.server.processes import ServerProgram
 from flare.http.server.stopping import StopRequests
 from flare.http.server.terms import ServerTerms
@@ -164,6 +165,16 @@ struct HttpServer(Movable):
         """
         return ShutdownHandle(self._waker.copy())
 
+    def ready_switch(self) -> ReadySwitch:
+        """Gives the switch for `Readiness`, which the server turns off when it
+        begins to stop.
+
+        Returns:
+            The switch, on. Turned off by hand it says so beforehand: a load
+            balancer has time to send its requests elsewhere.
+        """
+        return self._terms.ready
+
     def stats(self) -> WorkerStats:
         """Sums the figures of all workers.
 
@@ -240,7 +251,7 @@ struct HttpServer(Movable):
         `FnHandler` or `ComptimeRouter`, are direct; any other is made once.
 
         Parameters:
-            H: The handler's type.
+            H: The handler's type: `Copyable`, or a `Middleware` around such.
             HANDLER: Answers requests.
             CONFIG: Limits and times, in place of those given to `bind`.
 
@@ -252,6 +263,7 @@ struct HttpServer(Movable):
             Error: As `serve` does, or if `CONFIG` wants to inherit listeners
                 and `bind` was not told so.
         """
+        comptime assert can_be_fixed[H](), "HANDLER must be Copyable"
         comptime PROBLEM = CONFIG.problem()
         comptime assert PROBLEM.byte_length() == 0, PROBLEM
         comptime INHERITS = CONFIG.inherits_listeners
@@ -293,7 +305,7 @@ struct HttpServer(Movable):
         """
         prefork.check()
         prefork.inherits_listeners = self._terms.config.inherits_listeners
-        var listeners = self._take_listeners("serve_prefork")
+        var listeners = take_listeners(self._listeners, "serve_prefork")
         ignore_sigpipe()
         var program = ServerProgram(
             ArcPointer(handler^),
@@ -364,7 +376,7 @@ struct HttpServer(Movable):
 
     def _serve[H: Handler](mut self, var handler: H, plan: ThreadPlan) raises:
         check_worker_count(plan.worker_count)
-        var listeners = self._take_listeners("serve")
+        var listeners = take_listeners(self._listeners, "serve")
         ignore_sigpipe()
         var stop = StopRequests(
             self._waker.copy(), self._terms.config.handles_signals
@@ -384,14 +396,3 @@ struct HttpServer(Movable):
         )
         worker.begin()
         worker.run()
-
-    def _take_listeners(mut self, method: StringSpan) raises -> List[RawSocket]:
-        if len(self._listeners) == 0:
-            raise Error(
-                "HttpServer.",
-                method,
-                ": this server has been served and stopped; bind a new one",
-            )
-        var listeners = List[RawSocket]()
-        swap(listeners, self._listeners)
-        return listeners^

@@ -98,6 +98,8 @@ def take_content(mut connection: Connection, mut state: WorkerState) -> Fate:
         box[].pipe.fail(BodyError(400, "the client broke it off"))
         connection.cancel_job()
         return fate
+    if connection.peer_has_ended and box[].intake.is_complete():
+        connection.job.value()[].set()
     _share_time(connection, box[], state)
     connection.content = box^
     return fate

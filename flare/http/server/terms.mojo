@@ -1,5 +1,6 @@
 """On what terms the clients of a server are served."""
 
+from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.tls.server_config import TlsServerConfig
 from flare.tls.server_context import TlsServerContext
@@ -18,6 +19,8 @@ struct ServerTerms(Copyable, Movable):
     """Limits and times."""
     var tls: Optional[TlsServerContext]
     """What TLS is spoken with; nothing for plain HTTP."""
+    var ready: ReadySwitch
+    """Turned off when the server begins to stop."""
 
     def __init__(out self, var config: ServerConfig) raises ConfigError:
         """Makes the terms of plain HTTP.
@@ -31,6 +34,7 @@ struct ServerTerms(Copyable, Movable):
         config.check()
         self.config = config^
         self.tls = None
+        self.ready = ReadySwitch()
 
     def speak_tls(mut self, var config: TlsServerConfig) raises:
         """Chooses HTTP over TLS; reads the files that are named.

@@ -382,7 +382,7 @@ struct Worker[H: Handler](Movable):
     def _begin_drain(mut self):
         # What waits in the kernel came before the request to stop.
         self._accept(self._state.config.max_connections)
-        self._state.is_draining = True
+        self._state.begin_drain()
         self._drain_end_ms = (
             self._state.now_ms + self._state.config.shutdown_timeout_ms
         )

@@ -5,6 +5,7 @@ from flare.http.h1.exchange import Exchange
 from flare.http.h1.limits import HeadLimits
 from flare.http.h1.serialiser import DateLine
 from flare.http.message.path_params import PathParams
+from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.server.config import ServerConfig
 from flare.http.server.mailbox import Mailbox
 from flare.sys.errno import OsError
@@ -60,6 +61,7 @@ struct WorkerState(Movable):
     var sealed_out: Buffer
     """Octets of TLS for the connection at hand; empty between calls."""
     var _pool: List[OwnedPointer[Exchange]]
+    var _ready: ReadySwitch
 
     def __init__(out self, terms: ServerTerms) raises OsError:
         """Makes the state of a worker that has not begun.
@@ -84,6 +86,7 @@ struct WorkerState(Movable):
         self.sealed_in = Buffer(READ_BUFFER_LEN if self.tls else 0)
         self.sealed_out = Buffer(READ_BUFFER_LEN if self.tls else 0)
         self._pool = []
+        self._ready = terms.ready
 
     def params_pointer(mut self) -> Pointer[PathParams, MutUntrackedOrigin]:
         """Gives the storage for path parameters.
@@ -95,6 +98,12 @@ struct WorkerState(Movable):
         return Pointer(to=self.params[]).unsafe_origin_cast[
             MutUntrackedOrigin
         ]()
+
+    def begin_drain(mut self):
+        """Keeps no connection alive from now on, and says so to readiness
+        endpoints of this process."""
+        self.is_draining = True
+        self._ready.set(False)
 
     def first_head_timeout_ms(self) -> Int:
         """Tells how long a new connection may take for the head of a request.

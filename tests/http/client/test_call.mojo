@@ -143,10 +143,12 @@ def test_content_says_what_it_is() raises:
     form.add("a", "b c")
     var bodies: List[RequestBody] = [
         RequestBody('{"k": 1}'),
+        RequestBody(StaticString('{"k": 1}')),
         RequestBody([UInt8(1), 2]),
         RequestBody(form),
     ]
     var types: List[String] = [
+        "application/json",
         "application/json",
         "application/octet-stream",
         "application/x-www-form-urlencoded",

@@ -116,7 +116,7 @@ def test_bad_forms_are_named() raises:
             "part_len_max",
         ),
         _Row(title + image, 400, "image", "before the last boundary"),
-        _Row(title + _file("image", "x", "1")[byte=0:70], 400, "", "byte"),
+        _Row(title + _file("image", "x", "1")[byte=0:60], 400, "", "byte"),
         _Row("nothing", 400, "", "begins with its boundary"),
     ]
     for row in rows:

@@ -52,6 +52,10 @@ def test_rotation() raises:
     var octets = signed.as_bytes()
     assert_true(SigningKeys(_NEW, _OLD).verify("session", octets, _NOW_S, 9))
     assert_false(SigningKeys(_NEW).verify("session", octets, _NOW_S, 9))
+    assert_false(SigningKeys(_NEW).open("session", octets, _NOW_S, 9))
+    var both = SigningKeys(_NEW, _OLD).open("session", octets, _NOW_S, 9)
+    assert_false(both.value().is_by_newest)
+    assert_true(old.open("session", octets, _NOW_S, 9).value().is_by_newest)
     var renewed = SigningKeys(_NEW, _OLD).sign("session", "x", _NOW_S)
     assert_false(old.verify("session", renewed.as_bytes(), _NOW_S, 9))
 

@@ -11,6 +11,7 @@ from flare.http.middleware.measured import (
 )
 from flare.http.middleware.metrics import Metrics
 from flare.http.routing.router import Router
+from flare.sys.process import end_process, fork_process, reap
 from flare.sys.thread import Task, Thread
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_raises, assert_true
@@ -33,8 +34,7 @@ def _text(metrics: Metrics) -> String:
 def test_histogram() raises:
     var metrics = Metrics()
     for elapsed_us in [0, 100, 101, 5_000, 9_999_999, 10_000_001]:
-        metrics.begin()
-        metrics.end(Method.GET, 200, elapsed_us)
+        metrics.end(metrics.begin(), Method.GET, 200, elapsed_us)
     var text = _text(metrics)
     for line in [
         'http_requests_total{method="GET",status="200"} 6\n',
@@ -53,11 +53,9 @@ def test_histogram() raises:
 
 def test_methods_and_statuses() raises:
     var metrics = Metrics()
-    metrics.begin()
-    metrics.begin()
-    metrics.end(Method.PATCH, 599, 1)
-    metrics.begin()
-    metrics.end(Method.OTHER, 100, 1)
+    _ = metrics.begin()
+    metrics.end(metrics.begin(), Method.PATCH, 599, 1)
+    metrics.end(metrics.begin(), Method.OTHER, 100, 1)
     var text = _text(metrics)
     assert_true('{method="PATCH",status="599"} 1\n' in text, text)
     assert_true('{method="other",status="100"} 1\n' in text, text)
@@ -104,8 +102,7 @@ struct _Asker(Task):
 
     def run(mut self) raises:
         for _ in range(5_000):
-            self.metrics.begin()
-            self.metrics.end(Method.GET, 204, 7)
+            self.metrics.end(self.metrics.begin(), Method.GET, 204, 7)
 
 
 def test_threads_lose_no_count() raises:
@@ -118,3 +115,25 @@ def test_threads_lose_no_count() raises:
     var text = _text(metrics)
     assert_true('{method="GET",status="204"} 20000\n' in text, text)
     assert_true("http_requests_in_flight 0\n" in text, text)
+
+
+def test_requests_of_a_dead_process_are_not_in_flight() raises:
+    var metrics = Metrics()
+    var place = metrics.begin()
+    # Each takes the rows of those before it over, or one of its own.
+    for _ in range(3):
+        var child = fork_process()
+        if child == 0:
+            metrics.end(metrics.begin(), Method.GET, 200, 1)
+            _ = metrics.begin()
+            end_process(0 if "in_flight 2\n" in _text(metrics) else 1)
+        var status = reap(child)
+        while not status:
+            status = reap(child)
+        assert_true(status.value().is_clean())
+        var text = _text(metrics)
+        assert_true("http_requests_in_flight 1\n" in text, text)
+    metrics.end(place, Method.GET, 200, 1)
+    var text = _text(metrics)
+    assert_true("http_requests_in_flight 0\n" in text, text)
+    assert_true('{method="GET",status="200"} 4\n' in text, text)

@@ -14,7 +14,7 @@ from flare.http.routing.operation import Operation
 from flare.http.routing.router import Router
 from flare.json.value import parse
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_true
+from std.testing import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init
@@ -37,6 +37,9 @@ struct _Show(Endpoint):
         operation.summary = "Shows <one>"
         operation.gives[_Item]()
         operation.gives[List[Int]](206)
+        operation.answers(404)
+        # Said by the handler, so not what inputs would say.
+        operation.answers(400)
 
 
 @fieldwise_init
@@ -101,7 +104,10 @@ def test_document() raises:
         ),
     )
     assert_true(show["responses"].contains("206"))
-    assert_true(show["responses"].contains("400"))
+    for status in ["400", "404"]:
+        assert_true(show["responses"].contains(status), status)
+        assert_false(show["responses"][status].contains("content"), status)
+    assert_equal(text.count('"400":'), 3)
     var given = show["responses"]["200"]["content"]["application/json"]
     assert_true(given["schema"]["properties"].contains("name"))
 

@@ -5,9 +5,11 @@ from flare.http.message.method import Method
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
+from flare.http.middleware.timing import Timing
 from flare.http.routing.app import App, StateHandler
 from flare.http.routing.comptime_route import ComptimeRoute
 from flare.http.routing.comptime_router import ComptimeRouter
+from flare.http.routing.fixed_handler import FixedHandler, can_be_fixed
 from flare.http.routing.handler import FnHandler, Handler
 from flare.http.routing.operation import Operation
 from flare.http.routing.router import Router
@@ -235,6 +237,12 @@ struct _Careful(Copyable, Handler):
     def may_block(self, req: Request) -> Bool:
         return False
 
+    def streams_body(self, req: Request) -> Bool:
+        return True
+
+    def timeout_ms(self, req: Request) -> Int:
+        return self.limit * 100
+
     def describe(self, mut operation: Operation):
         operation.summary = "careful"
 
@@ -253,21 +261,54 @@ comptime HANDLERS: List[ComptimeRoute] = [
 ]
 
 
-def test_routes_and_handlers_choose_limits_and_threads() raises:
+@fieldwise_init
+struct _Said(Copyable, Movable):
+    """What a router says of a request before it is served."""
+
+    var method: String
+    var path: String
+    var limit: Int
+    var blocks: Bool
+    var streams: Bool
+    var timeout_ms: Int
+
+
+def test_routes_and_handlers_say_what_they_need() raises:
     comptime ROUTER = ComptimeRouter[HANDLERS]()
-    var rows: List[Tuple[String, String, Int, Bool]] = [
-        ("POST", "/careful", 5, False),
-        ("PUT", "/careful", 9, False),
-        ("GET", "/count", -1, True),
-        ("POST", "/plain", 7, True),
-        ("POST", "/quick", -1, False),
-        ("GET", "/nope", -1, False),
-        ("GET", "/%", -1, False),
+    var rows: List[_Said] = [
+        _Said("POST", "/careful", 5, False, True, 500),
+        _Said("PUT", "/careful", 9, False, True, 500),
+        _Said("GET", "/count", -1, True, False, -1),
+        _Said("POST", "/plain", 7, True, False, -1),
+        _Said("POST", "/quick", -1, False, False, -1),
+        _Said("GET", "/nope", -1, False, False, -1),
+        _Said("GET", "/%", -1, False, False, -1),
     ]
-    for index in range(len(rows)):
-        var owned = OwnedRequest(rows[index][0], rows[index][1])
-        assert_equal(ROUTER.max_body_size(owned.view()), rows[index][2])
-        assert_equal(ROUTER.may_block(owned.view()), rows[index][3])
+    for row in rows:
+        var owned = OwnedRequest(row.method, row.path)
+        assert_equal(ROUTER.max_body_size(owned.view()), row.limit)
+        assert_equal(ROUTER.may_block(owned.view()), row.blocks)
+        assert_equal(ROUTER.streams_body(owned.view()), row.streams)
+        assert_equal(ROUTER.timeout_ms(owned.view()), row.timeout_ms)
+
+
+def test_a_fixed_handler_says_what_the_handler_says() raises:
+    var fixed = FixedHandler[_Careful(5)]()
+    var owned = OwnedRequest("GET", "/")
+    assert_equal(String(fixed.serve(owned.view()).body), "limit 5")
+    assert_equal(fixed.max_body_size(owned.view()), 5)
+    assert_equal(fixed.timeout_ms(owned.view()), 500)
+    assert_true(fixed.streams_body(owned.view()))
+    assert_true(not fixed.may_block(owned.view()))
+
+
+def test_which_handlers_the_compiler_can_make() raises:
+    """A router keeps its handlers behind pointers that would lead nowhere."""
+    assert_true(can_be_fixed[FnHandler]())
+    assert_true(can_be_fixed[ComptimeRouter[HANDLERS]]())
+    assert_true(can_be_fixed[Timing[Timing[FnHandler]]]())
+    assert_true(not can_be_fixed[Router]())
+    assert_true(not can_be_fixed[Timing[Router]]())
 
 
 def test_a_handler_with_a_state_is_found() raises:

@@ -14,7 +14,7 @@ from flare.http import (
 from flare.http.server import ServerConfig
 from flare.net import IpAddr, SocketAddr
 from flare.runtime import Event, Reactor, TimerWheel
-from std.testing import assert_equal, assert_true
+from std.testing import assert_equal, assert_raises, assert_true
 
 comptime HELLO: FnHandler = FnHandler(_hello)
 comptime CONFIG: ServerConfig = ServerConfig(
@@ -58,6 +58,8 @@ def test_every_kind_of_handler_is_served() raises:
     var router = Router()
     router.get("/greet/:name", _handle)
     srv.serve(router^)
+    srv = _stopped()
+    srv.serve_comptime[HELLO, CONFIG]()
 
 
 def test_addresses() raises:
@@ -82,3 +84,10 @@ def test_runtime_names() raises:
     var reactor = Reactor()
     assert_equal(reactor.poll(0), 0)
     assert_true(Event(1, True, False, False).is_readable)
+
+
+def test_a_config_that_inherits_wants_a_bind_that_does() raises:
+    comptime INHERITING: ServerConfig = ServerConfig(inherits_listeners=True)
+    var server = HttpServer.bind(SocketAddr.localhost(0))
+    with assert_raises(contains="inherits_listeners"):
+        server.serve_comptime[HELLO, INHERITING]()

@@ -4,7 +4,8 @@ from flare.bytes.buffer import Buffer
 from flare.http.message.body_source import Supply
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
-from flare.http.server.file_server import FileServer, FileServerConfig
+from flare.http.server.file_server import FileServer
+from flare.http.server.file_server_config import FileServerConfig
 from std.os import mkdir, remove, symlink
 from std.pathlib import Path
 from std.tempfile import TemporaryDirectory

@@ -7,14 +7,17 @@ from flare.http.message.byteranges import ByterangesLayout
 from flare.http.message.range import ByteRange
 from flare.http.server.file_source import FileSource
 from flare.sys.file import File
+from std.memory import ArcPointer
 from std.pathlib import Path
 from std.tempfile import TemporaryDirectory
 from std.testing import assert_equal, assert_true
 
 
-def _open(folder: String) raises -> File:
+def _open(folder: String) raises -> ArcPointer[File]:
     Path(folder + "/a.txt").write_text("0123456789")
-    return File.folder(folder).open_beneath("a.txt", follows_links=False)
+    return ArcPointer(
+        File.folder(folder).open_beneath("a.txt", follows_links=False)
+    )
 
 
 def _send(mut stream: BodyStream, step: Int) raises -> String:

@@ -4,22 +4,40 @@ Arguments: port, workers.
 """
 
 from flare.http import (
+    AccessLog,
     App,
     BasicGuard,
+    BearerGuard,
     Compress,
+    Conditional,
+    CookieStr,
     Cors,
+    CurrentSession,
     Endpoint,
+    EntityTag,
     Extracted,
     FnHandler,
+    Form,
+    ForwardedField,
+    HeaderStr,
     Health,
     HttpServer,
     Json,
+    KnownToken,
     KnownUsers,
+    LogFormat,
     Measured,
     MetricPair,
     Metrics,
     MetricsEndpoint,
+    OptQueryInt,
     PathInt,
+    PathStr,
+    Peer,
+    QueryBool,
+    QueryParam,
+    QueryStr,
+    RateLimit,
     Readiness,
     Recover,
     Request,
@@ -27,16 +45,23 @@ from flare.http import (
     Response,
     Router,
     SecurityHeaders,
+    SessionConfig,
+    Sessions,
+    SigningKeys,
+    StandardError,
     State,
     Timing,
+    TrustedProxies,
+    Validators,
     add_api_docs,
     ApiInfo,
+    forwarded_proto,
     ok,
     ok_json,
     principal,
     request_id,
 )
-from flare.net import SocketAddr
+from flare.net import IpNetwork, SocketAddr
 from std.sys import argv
 
 
@@ -45,6 +70,8 @@ struct Counters(Copyable, Movable):
     """What handlers count."""
 
     var hits: Int
+    var note: String
+    var revision: Int
 
 
 @fieldwise_init
@@ -64,6 +91,38 @@ struct Add(Endpoint):
 
     def serve(self) raises -> Response:
         return ok_json(self.item.value)
+
+
+@fieldwise_init
+struct Find(Endpoint):
+    """Tells all that it takes from a request's head."""
+
+    var kind: PathStr["kind"]
+    var q: QueryStr["q"]
+    var page: OptQueryInt["page"]
+    var full: QueryBool["full"]
+    var tags: QueryParam[List[String], "tag"]
+    var agent: HeaderStr["user-agent"]
+    var session: CookieStr["session"]
+    var peer: Peer
+    var counters: State[Counters]
+
+    def serve(self) raises -> Response:
+        var text = String(self.kind.value, " ", self.q.value, " ")
+        text.write(self.page.value.or_else(-1), " ", self.full.value, " ")
+        text.write(len(self.tags.value), " ", self.agent.value, " ")
+        text.write(self.session.value, " ", self.peer.address.ip, " ")
+        return ok(String(text, self.counters.snapshot().hits >= 0))
+
+
+@fieldwise_init
+struct LogIn(Endpoint):
+    """Gives a form back as JSON."""
+
+    var form: Form[Item]
+
+    def serve(self) raises -> Response:
+        return ok_json(self.form.value)
 
 
 def hit(req: Request, state: State[Counters]) raises -> Response:
@@ -92,6 +151,59 @@ def who(req: Request) raises -> Response:
     return ok(principal(req))
 
 
+def whence(req: Request) raises -> Response:
+    return ok(String(req.peer.ip, " ", forwarded_proto(req)))
+
+
+def add_guarded(mut router: Router) raises:
+    """Adds routes with middleware of their own."""
+    router.get("/who", BasicGuard(FnHandler(who), KnownUsers("ann", "pw")))
+    router.get(
+        "/token", BearerGuard(FnHandler(who), KnownToken("t0k", "robot"))
+    )
+    router.get("/few", RateLimit(FnHandler(tell_id), rate=0.001, burst=3))
+    router.get(
+        "/whence",
+        TrustedProxies(
+            FnHandler(whence),
+            [IpNetwork.parse("127.0.0.0/8")],
+            ForwardedField.X_FORWARDED_FOR,
+        ),
+    )
+    router.get(
+        "/logged",
+        AccessLog(FnHandler(tell_id), LogFormat.JSON, sink=StandardError()),
+    )
+
+
+def current_note(req: Request) raises -> Validators:
+    var now = State[Counters].of(req).snapshot()
+    if now.revision == 0:
+        return Validators()
+    return Validators(EntityTag(String("r", now.revision)), None, True)
+
+
+def show_note(req: Request) raises -> Response:
+    return ok(State[Counters].of(req).snapshot().note)
+
+
+def save_note(req: Request) raises -> Response:
+    var state = State[Counters].of(req)
+    var counters = state.lock()
+    counters[].note = req.text()
+    counters[].revision += 1
+    return Response(204)
+
+
+def login(req: Request) raises -> Response:
+    CurrentSession.of(req)[].set("user", req.query_param("user"))
+    return ok()
+
+
+def visitor(req: Request) raises -> Response:
+    return ok(CurrentSession.of(req)[].get("user").or_else("nobody"))
+
+
 def main() raises:
     var server = HttpServer.bind(
         SocketAddr.localhost(UInt16(Int(String(argv()[1]))))
@@ -103,15 +215,26 @@ def main() raises:
     router.get("/id", tell_id)
     router.get("/long", long)
     router.get("/fail", fail)
-    router.get("/who", BasicGuard(FnHandler(who), KnownUsers("ann", "pw")))
+    router.get("/find/:kind", Extracted[Find]())
+    router.post("/form", Extracted[LogIn]())
     router.post("/items/:id", Extracted[Add]())
+    router.get("/note", Conditional(FnHandler(show_note), current_note))
+    router.put("/note", Conditional(FnHandler(save_note), current_note))
+    router.post("/login", login)
+    router.get("/visitor", visitor)
     router.get("/live", Health())
     router.get("/ready", Readiness())
     router.get(
         "/metrics", MetricsEndpoint(MetricPair(metrics, server.stats_handle()))
     )
+    add_guarded(router)
     add_api_docs(router, ApiInfo("wire", "1"))
-    var app = App(state=Counters(hits=0), handler=router^)
+    var visited = Sessions(
+        router^,
+        SigningKeys("a-key-of-the-tests-a-key-of-the-tests"),
+        SessionConfig("sid", 60, is_secure=False),
+    )
+    var app = App(state=Counters(hits=0, note="", revision=0), handler=visited^)
     var stack = Timing(
         RequestId(
             Cors(SecurityHeaders(Compress(Measured(Recover(app^), metrics))))

@@ -4,7 +4,8 @@
 
 Further arguments are those of `tls_options`. `/strict/` serves the folder as
 it is by default, `/open/` with all that can be allowed, `/app/` with a
-fallback, and `/upload` takes forms.
+fallback. `/upload` takes forms when they are there, `/streamed` while they
+arrive.
 """
 
 from flare.http import (
@@ -17,6 +18,7 @@ from flare.http import (
     Response,
     Router,
     ServerConfig,
+    Streamed,
     UploadedPart,
     ok,
 )
@@ -60,9 +62,9 @@ struct Upload(Handler):
             form = FormUpload(media_type, limits, self.folder)
         except error:
             return Response(400, String(error))
+        var body = req.body_reader()
         try:
-            form.receive(req.body)
-            form.finish()
+            form.receive_all(body)
         except error:
             return Response(error.status, error.reason)
         var text = String()
@@ -79,6 +81,7 @@ def main() raises:
     var tls = TlsOptions()
     var root = String(".")
     var temporary = String("/tmp")
+    var cache_ms = 1_000
     for index in range(2, len(argv())):
         var parts = String(argv()[index]).split("=")
         if tls.take(String(parts[0]), String(parts[1])):
@@ -87,6 +90,8 @@ def main() raises:
             root = String(parts[1])
         elif parts[0] == "temporary":
             temporary = String(parts[1])
+        elif parts[0] == "cache_ms":
+            cache_ms = Int(String(parts[1]))
         elif parts[0] == "write_timeout_ms":
             config.write_timeout_ms = Int(String(parts[1]))
         elif parts[0] == "shutdown_timeout_ms":
@@ -100,7 +105,9 @@ def main() raises:
         "/strict/*rest",
         FileServer(
             root,
-            FileServerConfig(prefix="/strict", cache_control="max-age=60"),
+            FileServerConfig(
+                prefix="/strict", cache_control="max-age=60", cache_ms=cache_ms
+            ),
         ),
     )
     router.get(
@@ -121,7 +128,8 @@ def main() raises:
             root, FileServerConfig(prefix="/app", fallback_file="index.html")
         ),
     )
-    router.post("/upload", Upload(temporary^))
+    router.post("/upload", Upload(temporary))
+    router.post("/streamed", Streamed(Upload(temporary)))
     var server = tls.bind(UInt16(Int(String(argv()[1]))), config^)
     print("listening on", server.local_addr(), flush=True)
     server.serve(router^)

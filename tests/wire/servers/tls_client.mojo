@@ -2,7 +2,7 @@
 
 Run: tls_client HOST PORT [option=value...]: `at` is the address to connect to
 if the host has none, `times` how often, `timeout_ms` how long a handshake may
-take; `ca`, `crl`, `cert`, `key` are files, `alpn` is a list with commas.
+take, `read_timeout_ms` how long a read; `ca`, `crl`, `cert`, `key` are files, `alpn` is a list with commas.
 
 Each connection sends a small HTTP request and reads to the end. It prints
 "ok VERSION SUITE ALPN resumed=BOOL LENGTH" or the kind of the error and its
@@ -33,13 +33,20 @@ struct Options(Movable):
     """How often to connect."""
     var timeout_ms: Int
     """How long a connection may take to be made."""
+    var read_timeout_ms: Int
+    """How long one read may take."""
 
 
 def main() raises:
     """Connects as the command line says."""
     var arguments = argv()
     var options = Options(
-        String(arguments[1]), UInt16(Int(String(arguments[2]))), "", 1, 5_000
+        String(arguments[1]),
+        UInt16(Int(String(arguments[2]))),
+        "",
+        1,
+        5_000,
+        5_000,
     )
     var config = TlsConfig()
     var certificate = String()
@@ -66,6 +73,8 @@ def main() raises:
             options.times = Int(value)
         elif name == "timeout_ms":
             options.timeout_ms = Int(value)
+        elif name == "read_timeout_ms":
+            options.read_timeout_ms = Int(value)
         else:
             raise Error("no option ", name)
     config.identity = TlsIdentity(certificate, key)
@@ -107,6 +116,7 @@ def connect(options: Options, context: TlsClientContext):
                 context,
                 options.timeout_ms,
             )
+        stream.set_read_timeout(options.read_timeout_ms)
         talk(stream)
     except error:
         print(error.kind, ": ", error, sep="")
@@ -121,7 +131,6 @@ def talk(mut stream: TlsStream) raises TlsError:
     Raises:
         TlsError: If it fails.
     """
-    stream.set_read_timeout(5_000)
     stream.write_all("GET / HTTP/1.0\r\n\r\n".as_bytes())
     var room = List[UInt8](length=16_384, fill=0)
     var length = 0

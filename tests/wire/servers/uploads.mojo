@@ -1,6 +1,18 @@
 """What the test servers do with content that they read while it arrives."""
 
-from flare.http import BodyError, BodyReader, Request, Response, ok
+from flare.http import (
+    BodyError,
+    BodyReader,
+    Endpoint,
+    FormUpload,
+    Multipart,
+    MultipartLimits,
+    MultipartReader,
+    Request,
+    Response,
+    UploadedPart,
+    ok,
+)
 from std.sys import stderr
 from std.time import sleep
 
@@ -60,3 +72,53 @@ def _take(
 def _number(req: Request, name: StringSpan, otherwise: Int) raises -> Int:
     var text = req.query_param(name)
     return Int(text) if text.byte_length() > 0 else otherwise
+
+
+def form(req: Request) raises -> Response:
+    """Keeps a form, and tells what is where."""
+    var form = FormUpload(req.headers["content-type"], MultipartLimits(1 << 34))
+    var body = req.body_reader()
+    form.receive_all(body)
+    var text = String()
+    for index in range(len(form.parts)):
+        ref part = form.parts[index]
+        text.write(part.head.name, " ", len(part), " ")
+        text.write("file" if part.is_in_file() else "memory", "\n")
+    return ok(text^)
+
+
+def parts(req: Request) raises -> Response:
+    """Goes through a form, and tells of each part when it is read."""
+    var form = MultipartReader(req, MultipartLimits(1 << 34))
+    var room = List[UInt8](length=65_536, fill=0)
+    var text = String()
+    while True:
+        var head = form.next_part()
+        if not head:
+            return ok(text^)
+        var length = 0
+        while True:
+            var count = form.read(Span(room))
+            if count == 0:
+                break
+            length += count
+        text.write(head.value().name, " ", length, "\n")
+        print("part", head.value().name, length, file=stderr)
+
+
+struct Photo(Movable):
+    """A form."""
+
+    var title: String
+    var image: UploadedPart
+
+
+@fieldwise_init
+struct Submit(Endpoint):
+    """Takes a form as an input."""
+
+    var photo: Multipart[Photo]
+
+    def serve(self) raises -> Response:
+        ref photo = self.photo.value
+        return ok(String(photo.title, " ", len(photo.image)))

@@ -7,10 +7,16 @@ Further arguments are those of `tls_options`.
 """
 
 from flare.http import (
+    Extracted,
     FnHandler,
     Handler,
     HttpServer,
     ListenerMode,
+    Measured,
+    MetricPair,
+    Metrics,
+    MetricsEndpoint,
+    Readiness,
     Request,
     Response,
     Router,
@@ -33,7 +39,7 @@ from flare.sys.signal import process_id, send_signal
 from std.sys import argv, stderr
 from std.time import sleep
 from tests.wire.servers.tls_options import TlsOptions
-from tests.wire.servers.uploads import upload
+from tests.wire.servers.uploads import Submit, form, parts, upload
 
 
 def root(req: Request) -> Response:
@@ -269,17 +275,29 @@ def main() raises:
     router.get("/size/:size", sized)
     router.post("/upload", Streamed(upload))
     router.post("/upload/large", Streamed(upload), max_body_size=1 << 34)
+    router.post("/form", Streamed(form), max_body_size=1 << 34)
+    router.post("/parts", Streamed(parts), max_body_size=1 << 34)
+    router.post("/photo", Extracted[Submit](), max_body_size=1 << 24)
     var port = UInt16(Int(String(argv()[1])))
     var server = options.tls.bind(port, options.server.copy())
     router.get("/stats", Stats(server.stats_handle(), options.workers))
+    var metrics = Metrics()
+    router.get(
+        "/metrics", MetricsEndpoint(MetricPair(metrics, server.stats_handle()))
+    )
+    router.get("/ready", Readiness(server.ready_switch()))
     print("listening on", server.local_addr(), flush=True)
     if options.mode == "prefork":
-        server.serve_prefork(router^, options.prefork.copy(), Hooks())
+        server.serve_prefork(
+            Measured(router^, metrics), options.prefork.copy(), Hooks()
+        )
     elif options.mode == "mute" or options.mode == "failing":
         var supervisor = Prefork(options.prefork.copy())
         supervisor.run(Hopeless(options.mode == "failing"), Hooks())
     else:
         server.serve(
-            router^, num_workers=options.workers, pin_cores=options.pins
+            Measured(router^, metrics),
+            num_workers=options.workers,
+            pin_cores=options.pins,
         )
     print("stopped", server.stats(), flush=True)

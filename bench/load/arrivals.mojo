@@ -1,0 +1,53 @@
+"""When requests are due, whatever the server does: the open loop."""
+
+comptime _SECOND_NS = 1_000_000_000
+
+
+struct Arrivals(Movable):
+    """Requests at a constant rate from a start to an end.
+
+    A request that finds no free connection stays due. Its latency runs from
+    when it was due, not from when it was sent: so a server that stops for a
+    while is charged for all that would have come meanwhile.
+    """
+
+    var rate: Int
+    """Requests a second."""
+    var start_ns: Int
+    """When the first is due."""
+    var end_ns: Int
+    """None is due from here on."""
+    var taken_count: Int
+    """How many were taken."""
+
+    def __init__(out self, rate: Int, start_ns: Int, duration_ns: Int):
+        """Plans them; `rate` is at least 1."""
+        self.rate = rate
+        self.start_ns = start_ns
+        self.end_ns = start_ns + duration_ns
+        self.taken_count = 0
+
+    def next_ns(self) -> Int:
+        """Tells when the next is due."""
+        # In two parts: the product of a long run would not fit into 64 bits.
+        var seconds = self.taken_count // self.rate
+        var rest = self.taken_count % self.rate
+        return (
+            self.start_ns
+            + seconds * _SECOND_NS
+            + rest * _SECOND_NS // self.rate
+        )
+
+    def is_due(self, now_ns: Int) -> Bool:
+        """Tells whether there is one to send."""
+        return self.next_ns() <= now_ns and not self.is_over()
+
+    def is_over(self) -> Bool:
+        """Tells whether all were taken."""
+        return self.next_ns() >= self.end_ns
+
+    def take(mut self) -> Int:
+        """Takes the next and tells when it was due."""
+        var due_ns = self.next_ns()
+        self.taken_count += 1
+        return due_ns

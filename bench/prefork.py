@@ -1,0 +1,36 @@
+"""Starts a server without threads of its own several times, each on one CPU.
+
+Usage: prefork.py COUNT COMMAND...
+
+The processes share the port by SO_REUSEPORT. The CPUs are the first COUNT that
+this program may use; with fewer, nothing is pinned. SIGTERM ends all; when one
+ends by itself, all end.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+
+
+def main() -> int:
+    count, command = int(sys.argv[1]), sys.argv[2:]
+    cpus = sorted(os.sched_getaffinity(0))
+    workers = []
+
+    def stop(*_: object) -> None:
+        for worker in workers:
+            worker.terminate()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    for index in range(count):
+        pin = ["taskset", "-c", str(cpus[index])] if count <= len(cpus) else []
+        workers.append(subprocess.Popen([*pin, *command]))
+    os.wait()
+    stop()
+    return max(abs(worker.wait()) for worker in workers)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,267 @@
+"""The command line of the benchmark suite."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suite import clients as client_rounds
+from suite import commands
+from suite.compare import comparison
+from suite.console import say, show
+from suite.own import own_record
+from suite.page import build_page
+from suite.programs import BENCH
+from suite.publishing import publish
+from suite.record import read_record
+from suite.running import QUICK_NAMES, QUICK_WORKLOADS, Wanted, finish, measure
+
+HELP = """Builds, checks, runs and compares HTTP servers written in several languages.
+
+A typical way through it:
+
+    list                    which servers there are, and which can be built here
+
+    responses nginx flare   what they answer, checked octet by octet
+
+    run --quick             two minutes: a table and charts
+
+    run                     ten minutes: all servers, all workloads
+
+    compare OLD NEW         what changed between two result folders
+
+    report FOLDER           a page to show to others
+
+NAME is a server's folder in bench/peers, a file in bench/servers, a row's
+name, or a part of one. Each run leaves a folder in bench/results.
+"""
+app = typer.Typer(
+    help=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+
+class Kind(StrEnum):
+    """What servers may use."""
+
+    SINGLE = "single"
+    MULTI = "multi"
+
+
+class ToolName(StrEnum):
+    """What loads the servers."""
+
+    WRK = "wrk"
+    HEY = "hey"
+    OPEN = "open"
+
+
+Names = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME]...", help="Servers; by default all."),
+]
+Parts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--workload", metavar="PART", help="Only workloads with this in their name; repeatable."
+    ),
+]
+Rounds = Annotated[int, typer.Option(min=1, help="Counted rounds; five or more for an interval."),]
+Seconds = Annotated[int, typer.Option("--seconds", "--duration", min=1, help="Length of a round."),]
+
+
+@app.command("list")
+def list_servers(
+    names: Names = None,
+    workloads: Annotated[bool, typer.Option("--workloads", help="The workloads instead.")] = False,
+) -> None:
+    """Show the servers there are, and what is missing to build them."""
+    show(commands.list_workloads() if workloads else commands.list_rows(names or []))
+
+
+@app.command()
+def build(names: Names = None) -> int:
+    """Build servers; what cannot be built is named with the reason."""
+    return commands.build_only(names or [])
+
+
+@app.command()
+def responses(names: Names = None) -> int:
+    """Show an answer of each server, compared with bench/workloads.toml, and hold it to HTTP/1.1."""
+    return commands.responses(names or [])
+
+
+@app.command()
+def versions(names: Names = None) -> None:
+    """Show the versions of all tools as a Markdown table."""
+    show(commands.version_lines(names or []))
+
+
+@app.command()
+def run(
+    names: Names = None,
+    kind: Annotated[
+        Kind,
+        typer.Option(
+            "--type",
+            help="single: a core for the server, another for the"
+            " load. multi: all rows, the load free to use every core.",
+        ),
+    ] = Kind.SINGLE,
+    workload: Parts = None,
+    rounds: Rounds = 5,
+    seconds: Seconds = 1,
+    connections: Annotated[int, typer.Option(min=1, help="Of the load tool.")] = 64,
+    threads: Annotated[
+        int, typer.Option(help="Of the load tool; 0 for one a CPU that it has.")
+    ] = 0,
+    pipeline: Annotated[int, typer.Option(min=0, help="So many requests in one write.")] = 0,
+    tool: Annotated[
+        ToolName,
+        typer.Option(
+            help="wrk and hey ask as fast as they are answered; open"
+            " at --rate, corrected for coordinated omission."
+        ),
+    ] = ToolName.WRK,
+    rate: Annotated[int, typer.Option(help="Requests a second of the open loop.")] = 0,
+    remote: Annotated[
+        str, typer.Option(metavar="USER@HOST", help="Run the load there, over ssh."),
+    ] = "",
+    host: Annotated[
+        str, typer.Option(help="Address to serve on, as the remote host reaches it."),
+    ] = "127.0.0.1",
+    base: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TREE",
+            help="Also our servers built from another" " tree, alternated with this one's.",
+        ),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all-workloads", help="All workloads for all rows: hours."),
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Two minutes: five servers, two workloads."),
+    ] = False,
+) -> int:
+    """Measure servers, and leave a result folder with tables and charts.
+
+    Without names all servers have a row in the workloads for everyone, the
+    headline servers in the others; `list --workloads` shows which is which.
+    Rounds of one second are interleaved over the servers, so that what disturbs
+    the machine disturbs all of them.
+    """
+    wanted = Wanted(
+        names or [],
+        workload or [],
+        kind,
+        rounds,
+        seconds,
+        connections,
+        threads,
+        pipeline,
+        tool,
+        rate,
+        remote,
+        host,
+        base,
+        everything,
+    )
+    if quick:
+        wanted.names = wanted.names or QUICK_NAMES
+        wanted.workloads = wanted.workloads or QUICK_WORKLOADS
+    return measure(wanted)
+
+
+@app.command()
+def sweep(
+    names: Names = None,
+    rates: Annotated[str, typer.Option(help="Requests a second, with commas between.")] = (
+        "10000,20000,40000,60000,80000,100000,120000"
+    ),
+    seconds: Seconds = 3,
+    connections: Annotated[int, typer.Option(min=1, help="Of the generator.")] = 64,
+    remote: Annotated[
+        str, typer.Option(metavar="USER@HOST", help="Run the load there, over ssh."),
+    ] = "",
+    host: Annotated[str, typer.Option(help="Address to serve on.")] = "127.0.0.1",
+) -> int:
+    """Measure latency against load with the open-loop generator, plaintext."""
+    try:
+        steps = sorted({int(word) for word in rates.split(",")})
+    except ValueError:
+        raise ValueError(f"--rates is {rates!r}; write numbers such as 10000,20000") from None
+    wanted = Wanted(
+        names or QUICK_NAMES,
+        ["plaintext"],
+        rounds=1,
+        seconds=seconds,
+        connections=connections,
+        tool=ToolName.OPEN,
+        rate=steps[0],
+        remote=remote,
+        host=host,
+    )
+    return measure(wanted, steps)
+
+
+@app.command()
+def micro(parts: Annotated[list[str] | None, typer.Argument(metavar="[PART]...")] = None) -> int:
+    """Measure the library's pieces; without PART also its build and its idle connections.
+
+    PART picks files of bench/micro by name: http, masking, json ...
+    """
+    return finish(own_record(parts or []), {})
+
+
+@app.command()
+def clients(
+    names: Names = None, workload: Parts = None, rounds: Rounds = 5, seconds: Seconds = 1
+) -> int:
+    """Measure HTTP clients over the raw C server."""
+    return finish(client_rounds.measure(names or [], workload or [], rounds, seconds), {})
+
+
+@app.command()
+def compare(old: Path, new: Path) -> int:
+    """Show what changed between two result folders; ends with 1 if a row is worse.
+
+    A change counts when it is beyond the 95 % interval of the rounds and at
+    least 3 %.
+    """
+    text, worse = comparison(read_record(old), read_record(new))
+    show(text.splitlines())
+    say(f"\n{len(worse)} regressions" + "".join(f"\n  {name}" for name in worse))
+    return 1 if worse else 0
+
+
+@app.command()
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...")],
+    html: Annotated[Path, typer.Option(help="Folder for the page.")] = BENCH / "results" / "report",
+    publish_too: Annotated[
+        bool,
+        typer.Option(
+            "--publish", help="Also write the tables of README.md and" " docs/benchmarks.md."
+        ),
+    ] = False,
+) -> None:
+    """Build a static HTML page with the tables and charts of result folders."""
+    say(f"page: {build_page(folders, html)}")
+    if publish_too:
+        publish(folders)
+        say("written: README.md, docs/benchmarks.md, bench/recorded; look at them, then commit")
+
+
+def main(words: list[str]) -> int:
+    """Runs the tool; what is wrong with its input is one line and status 2."""
+    try:
+        return app(words, standalone_mode=False) or 0
+    except (ValueError, typer.BadParameter.__base__) as error:
+        if str(error):  # without a word the help has been shown
+            print(f"bench: {error}", file=sys.stderr)
+        return 2

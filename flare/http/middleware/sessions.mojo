@@ -1,0 +1,241 @@
+"""Sessions of clients, from cookie to handler and back."""
+
+from flare.bytes.base64url import base64url_encode
+from flare.http.message.csrf_token import (
+    CSRF_RANDOM_LEN,
+    has_csrf_token,
+    issue_csrf_token,
+)
+from flare.http.message.request import Request
+from flare.http.message.request_notes import NoteLoan
+from flare.http.message.response import Response
+from flare.http.message.session import Session, SessionConfig
+from flare.http.message.signing_keys import SigningKeys
+from flare.http.message.vary import add_vary
+from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.input import Input, InputError
+from flare.http.routing.operation import Operation
+from flare.sys.clock import unix_seconds
+from flare.sys.random import fill_random
+from std.memory import ArcPointer
+
+comptime CSRF_NAME = StaticString("csrf")
+"""The session's value to which its CSRF tokens are bound."""
+
+
+struct Sessions[H: Handler](Middleware):
+    """Reads the session of each request, and sends it back if it was changed.
+
+        def login(req: Request) raises -> Response:
+            CurrentSession.of(req)[].set("user", "7")
+            return ok("welcome")
+
+        var keys = SigningKeys("newest key ...", "older key ...")
+        server.serve(Sessions(router^, keys^))
+
+    A session that is changed, or was signed with an older key, goes back in a
+    new cookie; one that was emptied is ended. Nothing is sent if the handler
+    raises. Responses of handlers that ask for the session say so to caches
+    (Vary, RFC 9110 section 12.5.5).
+
+    Parameters:
+        H: The inner handler's type.
+    """
+
+    comptime Inner = Self.H
+    """The inner handler's type."""
+    var handler: Self.H
+    """What answers."""
+    var config: SessionConfig
+    """How sessions are kept."""
+    var _keys: ArcPointer[SigningKeys]
+
+    def __init__(
+        out self,
+        var handler: Self.H,
+        var keys: SigningKeys,
+        var config: SessionConfig = SessionConfig(),
+    ):
+        """Wraps a handler.
+
+        Args:
+            handler: What answers.
+            keys: What signs sessions; the first key signs new ones.
+            config: How they are kept.
+        """
+        self.handler = handler^
+        self.config = config^
+        self._keys = ArcPointer(keys^)
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the inner handler answer, with a session at hand.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the inner handler raises; or `CookieError` if the
+                session has become too long for a cookie.
+        """
+        var session = Session.read(
+            req.headers, self._keys[], self.config, unix_seconds()
+        )
+        var current = CurrentSession(_Visit(session^, self._keys))
+        var loan = NoteLoan(req.notes(), current)
+        var response = self.handler.serve(req)
+        loan^.end()
+        ref visit = current._visit[]
+        if visit.is_seen:
+            add_vary(response.headers, "Cookie")
+        if visit.session.is_changed():
+            response.set_cookie(
+                visit.session.cookie(self._keys[], self.config, unix_seconds())
+            )
+        return response^
+
+
+struct _Visit(Movable):
+    """A session in the course of one request."""
+
+    var session: Session
+    var keys: ArcPointer[SigningKeys]
+    var is_seen: Bool
+
+    def __init__(out self, var session: Session, keys: ArcPointer[SigningKeys]):
+        self.session = session^
+        self.keys = keys
+        self.is_seen = False
+
+
+struct CurrentSession(ImplicitlyCopyable, Input):
+    """The session of the request that is being handled.
+
+        var session = CurrentSession.of(req)
+        var user = session[].get("user")
+
+    Or a field of an endpoint: `var session: CurrentSession`. It is of no use
+    when the handler has answered.
+    """
+
+    var _visit: ArcPointer[_Visit]
+
+    def __init__(out self, var _visit: _Visit):
+        """Stands for a session; `Sessions` makes it.
+
+        Args:
+            _visit: The session and its keys.
+        """
+        self._visit = ArcPointer(_visit^)
+
+    @staticmethod
+    def of(req: Request) raises -> Self:
+        """Finds the session of a request.
+
+        Args:
+            req: The request that is being handled.
+
+        Returns:
+            The session that the innermost `Sessions` around the handler keeps.
+
+        Raises:
+            Error: If there is no `Sessions` around the handler.
+        """
+        # SAFETY: the Sessions that lends its note is in the midst of a call.
+        var found = req.notes()[].find[Self]()
+        if not found:
+            raise Error(
+                "no Sessions around this handler keeps a session; serve"
+                " Sessions(router^, keys^)"
+            )
+        var current = found.value()[]
+        current._visit[].is_seen = True
+        return current
+
+    @staticmethod
+    def extract(req: Request) raises InputError -> Self:
+        """Finds the session for a field of an endpoint.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The session.
+
+        Raises:
+            InputError: 500 if there is no `Sessions` around the endpoint.
+        """
+        try:
+            return Self.of(req)
+        except error:
+            raise InputError(500, "session", String(), String(error))
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        """Says nothing: it is no input of which documents tell.
+
+        Args:
+            operation: What is known of the route.
+        """
+        _ = operation
+
+    def __getitem__[
+        o: ImmOrigin
+    ](ref[o] self) -> ref[o.unsafe_mut_cast[True]()] Session:
+        """Reaches the session.
+
+        Parameters:
+            o: The origin of this handle, which keeps the session.
+
+        Returns:
+            The session, to read and to change.
+        """
+        # SAFETY: the visit lives on the heap for as long as this handle, and
+        # one request is in the hands of one thread.
+        return (
+            Pointer(to=self._visit[].session)
+            .unsafe_mut_cast[True]()
+            .unsafe_origin_cast[o.unsafe_mut_cast[True]()]()[]
+        )
+
+    def csrf_token(self) raises -> String:
+        """Makes a token for a form of this session, or for its scripts.
+
+        The first one adds a random value of the name `CSRF_NAME` to the
+        session; when that goes, as at a log-out, its tokens are void.
+
+        Returns:
+            The token, in digits that need no quoting.
+
+        Raises:
+            Error: If the system has no random octets.
+        """
+        ref visit = self._visit[]
+        var random = Array[UInt8, CSRF_RANDOM_LEN](fill=0)
+        if not visit.session.get(CSRF_NAME):
+            fill_random(Span(random))
+            var text = List[UInt8]()
+            base64url_encode(Span(random), text)
+            visit.session.set(String(CSRF_NAME), String(unsafe_from_utf8=text))
+        fill_random(Span(random))
+        return issue_csrf_token(
+            visit.keys[], visit.session.get(CSRF_NAME).value(), random
+        )
+
+    def has_csrf_token(self, token: StringSpan) -> Bool:
+        """Tells whether a token was made for this session.
+
+        Args:
+            token: What came with the request, in a field of the form or in a
+                header field, never in a cookie.
+
+        Returns:
+            True if so. Answer 403 otherwise, and change nothing.
+        """
+        ref visit = self._visit[]
+        var bound = visit.session.get(CSRF_NAME)
+        if not bound:
+            return False
+        return has_csrf_token(visit.keys[], bound.value(), token.as_bytes())

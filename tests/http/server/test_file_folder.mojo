@@ -1,0 +1,155 @@
+"""Files that change while they are kept open, and descriptors that run out."""
+
+from flare.http.server.file_folder import FileFolder
+from flare.sys.deadline import Deadline
+from flare.sys.descriptor import Descriptor, duplicate_from
+from flare.sys.errno import EMFILE
+from flare.sys.pipe import Pipe
+from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
+from std.os import Process, remove
+from std.pathlib import Path
+from std.tempfile import TemporaryDirectory
+from std.testing import assert_equal, assert_false
+
+comptime _LONG_MS = 3_600_000
+
+
+def _folder(path: String, *, cache_ms: Int = _LONG_MS) raises -> FileFolder:
+    return FileFolder(
+        path, follows_links=False, finds_coded=True, cache_ms=cache_ms
+    )
+
+
+def _write(folder: String, name: StringSpan, text: StringSpan) raises:
+    Path(String(folder, "/", name)).write_text(text)
+
+
+def _rename(old: String, new: String) raises:
+    var process = Process.run("/bin/mv", ["-f", old, new])
+    _ = process.wait()
+
+
+def _text(folder: FileFolder, name: String) raises -> String:
+    """Reads all of a file as long as it is said to be; "-" if there is none."""
+    var found = folder.find(name)
+    if not found:
+        return "-"
+    var octets = List[UInt8](length=found.value().status.size, fill=0)
+    found.value().file[].plain[].read_exactly_at(octets, 0)
+    return String(from_utf8=octets)
+
+
+def _number(folder: FileFolder, name: String) raises -> Int32:
+    return folder.find(name).value().file[].plain[].number()
+
+
+def test_a_file_stays_open() raises:
+    with TemporaryDirectory() as path:
+        _write(path, "a", "one")
+        var folder = _folder(path)
+        var held = folder.find("a")
+        assert_equal(_number(folder, "a"), held.value().file[].plain[].number())
+        var eager = _folder(path, cache_ms=0)
+        var first = eager.find("a")
+        assert_false(
+            _number(eager, "a") == first.value().file[].plain[].number()
+        )
+        _ = held^
+        _ = first^
+
+
+def test_changes_are_noticed_at_once() raises:
+    with TemporaryDirectory() as path:
+        var folder = _folder(path)
+        _write(path, "a", "one")
+        assert_equal(_text(folder, "a"), "one")
+        _write(path, "a", "longer")
+        assert_equal(_text(folder, "a"), "longer", "written in place")
+        _write(path, "a", "")
+        assert_equal(_text(folder, "a"), "", "cut")
+        _write(path, "new", "two")
+        _rename(path + "/new", path + "/a")
+        assert_equal(_text(folder, "a"), "two", "replaced")
+        remove(path + "/a")
+        assert_equal(_text(folder, "a"), "-", "removed")
+        _write(path, "a", "three")
+        assert_equal(_text(folder, "a"), "three", "there again")
+
+
+def test_neighbours_that_go_are_noticed_at_once() raises:
+    with TemporaryDirectory() as path:
+        var folder = _folder(path)
+        _write(path, "a", "plain")
+        _write(path, "a.br", "br")
+        _write(path, "a.gz", "gz")
+        assert_equal(len(folder.find("a").value().file[].codings()), 2)
+        for name in ["a.br", "a.gz"]:
+            var count = len(folder.find("a").value().file[].codings())
+            remove(String(path, "/", name))
+            var found = folder.find("a")
+            assert_equal(len(found.value().file[].codings()), count - 1, name)
+
+
+def test_what_moves_away_is_noticed_when_the_time_is_over() raises:
+    with TemporaryDirectory() as path:
+        var folder = _folder(path, cache_ms=20)
+        _write(path, "a", "one")
+        assert_equal(_text(folder, "a"), "one")
+        _rename(path + "/a", path + "/b")
+        _write(path, "b.gz", "gz")
+        var deadline = Deadline(10_000)
+        while _text(folder, "a") != "-" and deadline.left_ms() > 0:
+            pass
+        assert_equal(_text(folder, "a"), "-")
+        assert_equal(len(folder.find("b").value().file[].codings()), 1)
+
+
+def test_a_response_keeps_its_file() raises:
+    """What was found goes on, whatever becomes of the name."""
+    with TemporaryDirectory() as path:
+        var folder = _folder(path)
+        _write(path, "a", "one")
+        var found = folder.find("a")
+        remove(path + "/a")
+        assert_equal(_text(folder, "a"), "-")
+        var octets = List[UInt8](length=3, fill=0)
+        found.value().file[].plain[].read_exactly_at(octets, 0)
+        assert_equal(String(from_utf8=octets), "one")
+
+
+def _use_up(mut hoard: List[Descriptor], pipe: Pipe):
+    while True:
+        var copy = duplicate_from(pipe.reading_number(), 0)
+        if not copy.is_open():
+            return
+        hoard.append(copy^)
+
+
+def _errno_of_status(folder: FileFolder, name: String) -> Int:
+    try:
+        return 0 if folder.status(name) else -1
+    except error:
+        return error.number
+
+
+def test_the_cache_gives_way_when_descriptors_run_out() raises:
+    with TemporaryDirectory() as path:
+        var folder = _folder(path)
+        for name in ["a", "b", "c"]:
+            _write(path, name, name)
+        assert_equal(_text(folder, "a") + _text(folder, "b"), "ab")
+        var pipe = Pipe()
+        var hoard = List[Descriptor]()
+        var limit = descriptor_limit()
+        set_descriptor_limit(300)
+        _use_up(hoard, pipe)
+        var of_found = _errno_of_status(folder, "c")
+        _use_up(hoard, pipe)
+        # Nothing is left to give way: that is an error, not a missing file.
+        var of_refused = _errno_of_status(folder, "c")
+        _ = hoard^
+        _ = pipe^
+        set_descriptor_limit(limit)
+        assert_equal(of_found, 0)
+        assert_equal(of_refused, EMFILE)
+        assert_equal(_text(folder, "a"), "a")

@@ -1,0 +1,88 @@
+"""Intervals, ties, and what is a regression between two runs."""
+
+import random
+
+import pytest
+from suite.compare import comparison
+from suite.intervals import bootstrap, change, is_change, places
+from test_bench_figures import record, rows
+
+FIVE = [2.0, 2.02, 1.99, 2.01, 1.98]
+
+
+def noisy(median: float, seed: int, count: int = 9) -> list[float]:
+    """Makes rounds that deviate by 2 %, as a quiet machine's do."""
+    draw = random.Random(seed)
+    return [median * draw.gauss(1, 0.02) for _ in range(count)]
+
+
+def test_an_interval_holds_the_median_and_is_the_same_each_time():
+    found = bootstrap(FIVE)
+    assert found == bootstrap(FIVE) and found.median == 2.0
+    assert 1.98 <= found.low < 2.0 < found.high <= 2.02
+
+
+def test_one_round_has_an_interval_of_no_width():
+    assert (bootstrap([3.0]).low, bootstrap([3.0]).high) == (3.0, 3.0)
+
+
+def test_an_interval_holds_the_true_median_nearly_always():
+    held = 0
+    for seed in range(40):
+        found = bootstrap(noisy(10, seed))
+        held += found.low <= 10 <= found.high
+    assert held >= 34  # of 40; 38 are expected
+
+
+@pytest.mark.parametrize(
+    ("after", "changed"),
+    [
+        (FIVE, False),
+        ([value * 1.1 for value in FIVE], True),
+        ([value * 0.9 for value in FIVE], True),
+        ([value * 1.02 for value in FIVE], False),  # beyond chance, but no news
+        ([1.6, 2.1, 2.4, 2.0, 2.3], False),  # large, but chance
+    ],
+)
+def test_a_change_is_beyond_chance_and_large(after, changed):
+    assert is_change(change(FIVE, after)) is changed
+
+
+def test_rows_whose_intervals_overlap_tie():
+    assert places({"slow": [3.0, 3.1, 3.2], "a": [1.0, 1.1, 1.2], "b": [1.1, 1.15, 1.3]}) == {
+        "a": "1, tie", "b": "1, tie", "slow": "3",
+    }
+    assert places({"b": [2.0, 2.0], "a": [1.0, 1.0]}) == {"a": "1", "b": "2"}
+
+
+def test_two_runs_of_the_same_server_show_no_regression():
+    for seed in range(20):
+        old = record(limit=rows(*noisy(5, seed)), flare=rows(*noisy(5.2, seed + 100)))
+        new = record(limit=rows(*noisy(5, seed + 200)), flare=rows(*noisy(5.2, seed + 300)))
+        assert comparison(old, new)[1] == []
+
+
+def test_a_server_slowed_by_a_tenth_is_flagged():
+    for seed in range(20):
+        old = record(limit=rows(*noisy(5, seed)), flare=rows(*noisy(5.2, seed + 100)))
+        new = record(limit=rows(*noisy(5, seed + 200)), flare=rows(*noisy(5.72, seed + 300)))
+        text, worse = comparison(old, new)
+        assert worse == ["w, flare"] and "| **regression** |" in text
+        assert comparison(new, old)[1] == [] and "| better |" in comparison(new, old)[0]
+
+
+def test_a_slower_day_of_the_machine_is_no_regression():
+    old = record(limit=rows(5.0, 5.1, 4.9), flare=rows(5.2, 5.3, 5.1))
+    new = record(limit=rows(6.0, 6.12, 5.88), flare=rows(6.24, 6.36, 6.12))
+    text, worse = comparison(old, new)
+    assert "against limit" in text and worse == ["w, limit"]
+
+
+def test_without_the_raw_server_in_both_the_time_itself_counts():
+    text, worse = comparison(record(flare=rows(*FIVE)), record(limit=rows(1.0), flare=rows(*FIVE)))
+    assert "CPU alone" in text and worse == []
+
+
+def test_rows_of_one_run_alone_are_not_compared():
+    text, _ = comparison(record(gone=rows(1.0)), record(new=rows(1.0)))
+    assert "gone" not in text and "| new |" not in text

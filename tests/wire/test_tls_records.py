@@ -1,0 +1,383 @@
+"""Records that hold nothing, come without end, or stand where they must not,
+against the client and the server: each ends by its deadline or by an alert."""
+
+import socket
+import ssl
+import time
+from pathlib import Path
+
+import pytest
+from https_client import TIMEOUT_S, HttpsClient, Sealer, trusting
+from raw_server import Connection, RawServer, answering
+from tls_records import (
+    ALERT,
+    CHANGE_CIPHER_SPEC,
+    CLOSE_NOTIFY,
+    HANDSHAKE,
+    KEY_UPDATE,
+    KEY_UPDATE_WANTED,
+    USER_CANCELED,
+    RecordSealer,
+    plain_record,
+    ticket,
+)
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
+SIZED = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
+TICKETS = ticket() * 600
+LATE_S = 4
+
+
+@pytest.fixture
+def tls_peer(certs, tmp_path):
+    """Starts servers that shake hands, read a request, and then send records
+    of their own: tls_peer(lambda connection, sealer: ...)."""
+    running = []
+
+    def start(treat) -> RawServer:
+        key_log = tmp_path / f"keys{len(running)}"
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certs / "good_chain.pem", certs / "good.key")
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.num_tickets = 0
+        context.keylog_filename = str(key_log)
+
+        def handle(connection: Connection) -> None:
+            connection.raw = connection.sock.dup()
+            connection.raw.settimeout(20)
+            stream = context.wrap_socket(connection.sock, server_side=True)
+            connection.sock = stream
+            connection.head()
+            label = "SERVER_TRAFFIC_SECRET_0"
+            sealer = RecordSealer.of(stream, key_log, label)
+            treat(connection, sealer)
+
+        running.append(RawServer(handle))
+        running[-1].url = f"https://localhost:{running[-1].port}"
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.close()
+
+
+def endless(content: bytes, content_type: int, start: bytes = b""):
+    """Sends the same content until nobody takes it."""
+
+    def treat(connection: Connection, sealer: RecordSealer) -> None:
+        if start:
+            connection.raw.sendall(sealer.seal(start))
+        while True:
+            records = b""
+            for _ in range(64):
+                records += sealer.seal(content, content_type)
+                if content in (KEY_UPDATE, KEY_UPDATE_WANTED):
+                    sealer.update()
+            connection.raw.sendall(records)
+
+    return treat
+
+
+LATE = ("total", "Timeout")
+REFUSED = ("read head", "TlsFailed")
+
+
+@pytest.mark.parametrize(
+    ("content", "content_type", "start", "outcomes"),
+    [
+        # OpenSSL ends some of them by itself: 32 empty records, 5 warnings.
+        (b"", 23, b"", [REFUSED]),
+        (b"", 23, HEAD, [("read body", "TlsFailed")]),
+        (USER_CANCELED, ALERT, b"", [REFUSED]),
+        (b"", HANDSHAKE, b"", [REFUSED]),
+        (b"\1", CHANGE_CIPHER_SPEC, b"", [REFUSED]),
+        (b"", 0, b"", [REFUSED]),
+        # These may come at any time.
+        (TICKETS, HANDSHAKE, b"", [LATE]),
+        (TICKETS, HANDSHAKE, HEAD, [LATE]),
+        (KEY_UPDATE, HANDSHAKE, b"", [LATE]),
+        # Nobody reads the answers: they are bounded, too.
+        (KEY_UPDATE_WANTED, HANDSHAKE, b"", [LATE, REFUSED]),
+    ],
+)
+def test_the_client_ends_a_flood(
+    fetcher, certs, tls_peer, content, content_type, start, outcomes
+):
+    server = tls_peer(endless(content, content_type, start))
+    fetcher.client(ca_file=str(certs / "root.pem"), total_timeout_ms=400)
+    began = time.monotonic()
+    answer = fetcher.get(server.url)
+    assert (answer.get("phase"), answer.get("kind")) in outcomes, answer
+    assert time.monotonic() - began < LATE_S
+    assert fetcher.memory_kib() < 120_000
+
+
+def test_a_flood_keeps_no_other_request_waiting(fetcher, certs, tls_peer):
+    def treat(connection, sealer):
+        # Made before it is sent: the other server runs in this process, too.
+        connection.raw.sendall(b"".join(sealer.seal(TICKETS, 22) for _ in range(500)))
+
+    flood = tls_peer(treat)
+    good = RawServer(answering(SIZED + b"0123456789"))
+    fetcher.client(ca_file=str(certs / "root.pem"), total_timeout_ms=1_500)
+    requests = [f'{{"url":"{flood.url}"}}'] + [f'{{"url":"{good.url}"}}'] * 3
+    began = time.monotonic()
+    answer = fetcher.ask(do="all", requests=requests, parallel=4)
+    good.close()
+    late, *others = answer["results"]
+    assert (late["phase"], late["kind"]) == LATE, late
+    assert [other.get("body") for other in others] == ["0123456789"] * 3, answer
+    assert time.monotonic() - began < LATE_S
+
+
+def test_the_end_is_the_notice_not_that_of_the_connection(
+    fetcher, certs, tls_peer
+):
+    """RFC 9112 section 9.8: close_notify ends a message without a length."""
+
+    def treat(connection, sealer):
+        records = sealer.seal(HEAD + b"all") + sealer.seal(CLOSE_NOTIFY, ALERT)
+        # What stands behind it is not read.
+        connection.raw.sendall(records + sealer.seal(b"more"))
+        connection.raw.recv(1)
+        time.sleep(LATE_S)
+
+    server = tls_peer(treat)
+    fetcher.client(ca_file=str(certs / "root.pem"))
+    began = time.monotonic()
+    answer = fetcher.get(server.url)
+    assert answer.get("body") == "all" and answer["idle"] == 0, answer
+    assert time.monotonic() - began < 1.5
+
+
+def test_an_idle_connection_that_has_ended_is_not_used(
+    fetcher, certs, tls_peer
+):
+    """Not even for POST, and though its socket is open (RFC 9110 section
+    9.2.2: it is repeated by nobody)."""
+
+    def treat(connection, sealer):
+        # Late tickets do it no harm; a notice does.
+        records = sealer.seal(SIZED + b"0123456789")
+        records += sealer.seal(ticket(), HANDSHAKE)
+        connection.raw.sendall(records)
+        if connection.head():
+            connection.raw.sendall(sealer.seal(SIZED + b"and again!"))
+            connection.raw.sendall(sealer.seal(CLOSE_NOTIFY, ALERT))
+            connection.sock.recv(1)
+
+    server = tls_peer(treat)
+    fetcher.client(ca_file=str(certs / "root.pem"))
+    bodies = []
+    for _ in range(3):
+        bodies.append(fetcher.get(server.url, method="POST").get("body"))
+        time.sleep(0.1)
+    assert bodies == ["0123456789", "and again!", "0123456789"]
+    assert server.connection_count == 2
+
+
+def test_a_post_is_sent_once(fetcher, certs, tls_peer):
+    """GET is repeated when a used connection breaks; POST may have run."""
+
+    def treat(connection, sealer):
+        connection.raw.sendall(sealer.seal(SIZED + b"0123456789"))
+        connection.head()
+        # A reset, since what it sent was not all read.
+        connection.raw.close()
+
+    server = tls_peer(treat)
+    fetcher.client(ca_file=str(certs / "root.pem"))
+    assert fetcher.get(server.url)["body"] == "0123456789"
+    assert fetcher.get(server.url)["body"] == "0123456789"
+    assert server.connection_count == 2
+    answer = fetcher.get(server.url, method="POST", octets="x" * 300_000)
+    assert "phase" in answer and server.connection_count == 2, answer
+
+
+@pytest.mark.parametrize(
+    ("records", "phase", "kind"),
+    [
+        ([(SIZED + b"half", 23), (CLOSE_NOTIFY, ALERT)], "read body",
+         "TruncatedResponse"),
+        ([(CLOSE_NOTIFY, ALERT)], "read head", "NoResponse"),
+        # A message of a handshake must not be cut by other records.
+        ([(ticket()[:5], HANDSHAKE), (HEAD, 23)], "read head", "TlsFailed"),
+        ([(KEY_UPDATE * 2, HANDSHAKE)], "read head", "TlsFailed"),
+        ([(b"\x01\x00\x00\x00", HANDSHAKE)], "read head", "TlsFailed"),
+        ([(b"x" * 16_385, 23)], "read head", "TlsFailed"),
+        ([(b"\x02\x50", ALERT)], "read head", "TlsFailed"),
+    ],
+)
+def test_bad_records(fetcher, certs, tls_peer, records, phase, kind):
+    def treat(connection, sealer):
+        for content, content_type in records:
+            connection.raw.sendall(sealer.seal(content, content_type))
+        connection.raw.recv(1)
+        time.sleep(LATE_S)
+
+    server = tls_peer(treat)
+    fetcher.client(ca_file=str(certs / "root.pem"))
+    began = time.monotonic()
+    answer = fetcher.get(server.url)
+    assert (answer.get("phase"), answer.get("kind")) == (phase, kind), answer
+    assert time.monotonic() - began < 1.5
+
+
+def hello_requests(connection: Connection) -> None:
+    """Asks for a handshake within the handshake, which a client is to pass
+    over (RFC 5246 section 7.4.1.1), without end."""
+    flood = plain_record(HANDSHAKE, bytes(16_384)) * 64
+    while True:
+        connection.send(flood)
+
+
+def test_a_flood_within_the_handshake(fetcher, certs):
+    server = RawServer(hello_requests)
+    fetcher.client(ca_file=str(certs / "root.pem"), connect_timeout_ms=300)
+    url = f"https://localhost:{server.port}"
+    began = time.monotonic()
+    answer = fetcher.get(url)
+    assert (answer["phase"], answer["kind"]) == ("tls", "Timeout"), answer
+    assert time.monotonic() - began < LATE_S
+    server.close()
+
+
+def test_floods_end_the_reads_of_a_stream(tls_client, certs, tls_peer):
+    """`TlsStream` looks at the clock though octets come all the time."""
+    began = time.monotonic()
+    port = RawServer(hello_requests).port
+    lines = tls_client("127.0.0.1", port, timeout_ms=300, ca=certs / "root.pem")
+    assert lines[0].startswith("HandshakeTimeout: "), lines
+    port = tls_peer(endless(TICKETS, HANDSHAKE)).port
+    options = {"ca": certs / "root.pem", "read_timeout_ms": 300}
+    lines = tls_client("localhost", port, at="127.0.0.1", **options)
+    assert lines[0].startswith("ConnectionFailed: "), lines
+    assert "nothing of use within 300 ms" in lines[0], lines
+    assert time.monotonic() - began < LATE_S
+
+
+@pytest.fixture
+def sealing(certs, tmp_path):
+    """Opens connections to a server, whose records the test seals itself."""
+    opened = []
+
+    def connect(server) -> tuple[Sealer, RecordSealer]:
+        context = trusting(certs, minimum_version="TLSv1_3")
+        context.keylog_filename = str(tmp_path / f"keys{len(opened)}")
+        client = Sealer(server.connect(TIMEOUT_S), context)
+        opened.append(client.sock)
+        client.shake()
+        label = "CLIENT_TRAFFIC_SECRET_0"
+        log = Path(context.keylog_filename)
+        return client, RecordSealer.of(client.tls, log, label)
+
+    yield connect
+    for sock in opened:
+        sock.close()
+
+
+def serves(server, certs) -> bool:
+    with HttpsClient(server, trusting(certs)) as client:
+        return client.get("/").body == b"OK"
+
+
+def alert_of(client: Sealer) -> str:
+    """Reads to the end; names the alert that came, or the notice."""
+    try:
+        _, is_announced = client.read_all()
+        return "close_notify" if is_announced else "nothing"
+    except ConnectionResetError:
+        return "reset"
+    except ssl.SSLError as error:
+        return error.reason or str(error)
+
+
+@pytest.mark.parametrize(
+    ("records", "outcome"),
+    [
+        ([(b"", 23)] * 40, "UNEXPECTED_MESSAGE"),
+        ([(USER_CANCELED, ALERT)] * 40, "UNEXPECTED_MESSAGE"),
+        ([(b"", HANDSHAKE)], "UNEXPECTED_MESSAGE"),
+        ([(b"\1", CHANGE_CIPHER_SPEC)], "UNEXPECTED_MESSAGE"),
+        ([(b"", 0)], "UNEXPECTED_MESSAGE"),
+        ([(b"x", 99)], "UNEXPECTED_MESSAGE"),
+        ([(ticket(), HANDSHAKE)], "UNEXPECTED_MESSAGE"),
+        ([(b"\x01\0\0\0", HANDSHAKE)], "UNEXPECTED_MESSAGE"),
+        ([(KEY_UPDATE * 2, HANDSHAKE)], "UNEXPECTED_MESSAGE"),
+        ([(b"\x18\0\0\x01\x02", HANDSHAKE)], "ILLEGAL_PARAMETER"),
+        ([(KEY_UPDATE[:3], HANDSHAKE), (REQUEST, 23)], "UNEXPECTED_MESSAGE"),
+        ([(b"x" * 16_385, 23)], "RECORD_OVERFLOW"),
+        # A fatal alert of the client is not answered.
+        ([(b"\x02\x50", ALERT)], "nothing"),
+    ],
+)
+def test_the_server_answers_bad_records_with_an_alert(
+    probe_tls, certs, sealing, records, outcome
+):
+    client, sealer = sealing(probe_tls)
+    data = b"".join(sealer.seal(content, kind) for content, kind in records)
+    client.sock.sendall(data)
+    assert outcome in alert_of(client)
+    assert serves(probe_tls, certs)
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        plain_record(23, REQUEST),
+        plain_record(ALERT, CLOSE_NOTIFY),
+        plain_record(HANDSHAKE, KEY_UPDATE),
+        REQUEST,
+    ],
+)
+def test_plain_octets_behind_the_handshake(probe_tls, sealing, octets):
+    client, _ = sealing(probe_tls)
+    client.sock.sendall(octets)
+    assert alert_of(client) not in ("close_notify", "nothing")
+
+
+def test_key_updates_between_requests(probe_tls, sealing):
+    """Both kinds are taken, also within a request, and with padding."""
+    client, sealer = sealing(probe_tls)
+    data = sealer.seal(REQUEST[:20], padding=1_000)
+    for update in (KEY_UPDATE, KEY_UPDATE_WANTED):
+        data += sealer.seal(update, HANDSHAKE)
+        sealer.update()
+    data += sealer.seal(REQUEST[20:], padding=16_000)
+    data += sealer.seal(REQUEST) + sealer.seal(CLOSE_NOTIFY, ALERT)
+    # Behind the notice nothing counts.
+    client.sock.sendall(data + sealer.seal(REQUEST))
+    content, is_announced = client.read_all()
+    assert content.count(b"HTTP/1.1 200 OK") == 2 and is_announced
+
+
+@pytest.mark.parametrize("update", [KEY_UPDATE, KEY_UPDATE_WANTED])
+def test_key_updates_without_end(start_tls, certs, sealing, update):
+    """They do not prolong a deadline, keep others waiting, or grow."""
+    server = start_tls(header_timeout_ms=400, write_timeout_ms=400)
+    before = memory_kib(server)
+    client, sealer = sealing(server)
+    client.sock.settimeout(1)
+    began = time.monotonic()
+    slowest = 0.0
+    try:
+        while time.monotonic() - began < LATE_S:
+            data = b""
+            for _ in range(200):
+                data += sealer.seal(update, HANDSHAKE)
+                sealer.update()
+            client.sock.sendall(data)
+            asked = time.monotonic()
+            assert serves(server, certs)
+            slowest = max(slowest, time.monotonic() - asked)
+    except (ConnectionError, TimeoutError):
+        pass
+    assert time.monotonic() - began < LATE_S
+    assert slowest < 1
+    assert memory_kib(server) - before < 8_000
+
+
+def memory_kib(server) -> int:
+    text = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(text.split("VmRSS:")[1].split()[0])
