@@ -9,6 +9,7 @@ import time
 import pytest
 from conftest import read_all, wait_until
 from https_client import TIMEOUT_S, HttpsClient, Sealer, trusting
+from tls_records import ALERT, CHANGE_CIPHER_SPEC, HANDSHAKE, plain_record
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -53,6 +54,96 @@ def test_garbage(probe_tls, certs):
             client.shutdown(socket.SHUT_WR)
             read_all(client)  # there is an end
     assert serves(probe_tls, certs)
+
+
+UNEXPECTED, OVERSIZED = 10, 47
+
+
+@pytest.mark.parametrize(
+    ("octets", "alert"),
+    [
+        # A hello of 16 MiB is announced, and one that is sent and too long.
+        (plain_record(HANDSHAKE, b"\1\xff\xff\xff\3\3" + bytes(1000)), OVERSIZED),
+        (plain_record(HANDSHAKE, b"\1\2\2\0\3\3" + bytes(16_378)) * 9, OVERSIZED),
+        (plain_record(HANDSHAKE, b"") * 40, UNEXPECTED),
+        (plain_record(HANDSHAKE, bytes(16_384)) * 500, UNEXPECTED),
+        (plain_record(CHANGE_CIPHER_SPEC, b"\1") * 10_000, UNEXPECTED),
+        (plain_record(ALERT, b"\1\x5a") * 1_000, UNEXPECTED),
+        (plain_record(ALERT, b"\1\0"), UNEXPECTED),
+        (plain_record(23, b"x" * 100), UNEXPECTED),
+        # A heartbeat that claims more than it has (CVE-2014-0160).
+        (b"\x18\3\2\0\3\1\x40\0", UNEXPECTED),
+        # A hello of SSL 2.
+        (b"\x80\x2e\1\0\2\0\x15\0\0\0\x10" + bytes(60), 70),
+    ],
+)
+def test_first_flights_that_are_none(probe_tls, certs, octets, alert):
+    with probe_tls.connect() as sock:
+        try:
+            sock.sendall(octets)
+        except ConnectionError:
+            pass  # it has seen enough
+        answer = read_all(sock)
+    assert answer[:1] == b"\x15" and answer[-1] == alert, answer
+    assert serves(probe_tls, certs)
+
+
+def test_names_and_protocols_that_are_none(start_tls, certs):
+    """A client may name anything: it gets an alert or the first certificate."""
+    server = start_tls("good_chain", "wild", handshake_timeout_ms=200)
+    context = trusting(certs)
+    context.set_alpn_protocols(["http/1.1"])
+    with server.connect() as sock:
+        hello = Sealer(sock, context).hello()
+    for name in [
+        b"local\0ost", b"LOCALHOST", b"127.0.0.1", b"\xff" * 9, b"*.wild.te",
+        b"." * 9, b"a b\r\nc:de", b"[::1]%\0\0\0",
+    ]:
+        with server.connect() as sock:
+            assert len(name) == len("localhost")
+            sock.sendall(hello.replace(b"localhost", name))
+            assert read_all(sock)[:1] in (b"\x15", b"\x16"), name
+    for protocols, alert in [
+        (b"\x08http/1.0", 120),  # no_application_protocol (RFC 7301)
+        (b"\x08" + bytes(8), 120),
+        (b"\xffhttp/1.1", 50),
+        (b"\x00http/1.1", 50),
+        (b"\x07http/1.1", 50),
+    ]:
+        with server.connect() as sock:
+            sock.sendall(hello.replace(b"\x08http/1.1", protocols))
+            answer = read_all(sock)
+        assert answer[:1] == b"\x15" and answer[-1] == alert, (protocols, answer)
+    assert serves(server, certs)
+
+
+def test_a_hello_in_records_of_one_octet(probe_tls, certs):
+    with probe_tls.connect(TIMEOUT_S) as sock:
+        sealer = Sealer(sock, trusting(certs))
+        pieces = sealer.hello()[5:]
+        sock.sendall(
+            b"".join(plain_record(HANDSHAKE, bytes([x])) for x in pieces)
+        )
+        while not sealer.is_established:
+            sock.sendall(sealer.answer())
+        sock.sendall(sealer.seal(REQUEST))
+        sealer._incoming.write(sock.recv(65536))
+    assert sealer.tls.read(15) == b"HTTP/1.1 200 OK"
+
+
+def test_clients_that_leave_within_the_handshake(start_tls, certs):
+    """At any octet, by an end or a reset: nothing of them stays."""
+    server = start_tls()
+    with server.connect() as sock:
+        hello = Sealer(sock, trusting(certs)).hello()
+    for number in range(300):
+        with server.connect() as sock:
+            sock.sendall(hello[: len(hello) * number // 250])
+            if number % 2:
+                reset = struct.pack("ii", 1, 0)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+    assert wait_until(lambda: connection_count(server) == 0)
+    assert serves(server, certs)
 
 
 def test_spoilt_handshakes(probe_tls, certs):

@@ -32,7 +32,7 @@ LATE_S = 4
 @pytest.fixture
 def tls_peer(certs, tmp_path):
     """Starts servers that shake hands, read a request, and then send records
-    of their own: tls_peer(lambda sock, sealer: ...)."""
+    of their own: tls_peer(lambda connection, sealer: ...)."""
     running = []
 
     def start(treat) -> RawServer:
@@ -44,13 +44,14 @@ def tls_peer(certs, tmp_path):
         context.keylog_filename = str(key_log)
 
         def handle(connection: Connection) -> None:
-            raw = connection.sock.dup()
-            raw.settimeout(20)
+            connection.raw = connection.sock.dup()
+            connection.raw.settimeout(20)
             stream = context.wrap_socket(connection.sock, server_side=True)
             connection.sock = stream
             connection.head()
             label = "SERVER_TRAFFIC_SECRET_0"
-            treat(raw, RecordSealer.of(stream, key_log, label))
+            sealer = RecordSealer.of(stream, key_log, label)
+            treat(connection, sealer)
 
         running.append(RawServer(handle))
         running[-1].url = f"https://localhost:{running[-1].port}"
@@ -64,16 +65,16 @@ def tls_peer(certs, tmp_path):
 def endless(content: bytes, content_type: int, start: bytes = b""):
     """Sends the same content until nobody takes it."""
 
-    def treat(sock: socket.socket, sealer: RecordSealer) -> None:
+    def treat(connection: Connection, sealer: RecordSealer) -> None:
         if start:
-            sock.sendall(sealer.seal(start))
+            connection.raw.sendall(sealer.seal(start))
         while True:
             records = b""
             for _ in range(64):
                 records += sealer.seal(content, content_type)
                 if content in (KEY_UPDATE, KEY_UPDATE_WANTED):
                     sealer.update()
-            sock.sendall(records)
+            connection.raw.sendall(records)
 
     return treat
 
@@ -113,9 +114,9 @@ def test_the_client_ends_a_flood(
 
 
 def test_a_flood_keeps_no_other_request_waiting(fetcher, certs, tls_peer):
-    def treat(sock, sealer):
+    def treat(connection, sealer):
         # Made before it is sent: the other server runs in this process, too.
-        sock.sendall(b"".join(sealer.seal(TICKETS, 22) for _ in range(500)))
+        connection.raw.sendall(b"".join(sealer.seal(TICKETS, 22) for _ in range(500)))
 
     flood = tls_peer(treat)
     good = RawServer(answering(SIZED + b"0123456789"))
@@ -135,11 +136,11 @@ def test_the_end_is_the_notice_not_that_of_the_connection(
 ):
     """RFC 9112 section 9.8: close_notify ends a message without a length."""
 
-    def treat(sock, sealer):
+    def treat(connection, sealer):
         records = sealer.seal(HEAD + b"all") + sealer.seal(CLOSE_NOTIFY, ALERT)
         # What stands behind it is not read.
-        sock.sendall(records + sealer.seal(b"more"))
-        sock.recv(1)
+        connection.raw.sendall(records + sealer.seal(b"more"))
+        connection.raw.recv(1)
         time.sleep(LATE_S)
 
     server = tls_peer(treat)
@@ -148,6 +149,50 @@ def test_the_end_is_the_notice_not_that_of_the_connection(
     answer = fetcher.get(server.url)
     assert answer.get("body") == "all" and answer["idle"] == 0, answer
     assert time.monotonic() - began < 1.5
+
+
+def test_an_idle_connection_that_has_ended_is_not_used(
+    fetcher, certs, tls_peer
+):
+    """Not even for POST, and though its socket is open (RFC 9110 section
+    9.2.2: it is repeated by nobody)."""
+
+    def treat(connection, sealer):
+        # Late tickets do it no harm; a notice does.
+        records = sealer.seal(SIZED + b"0123456789")
+        records += sealer.seal(ticket(), HANDSHAKE)
+        connection.raw.sendall(records)
+        if connection.head():
+            connection.raw.sendall(sealer.seal(SIZED + b"and again!"))
+            connection.raw.sendall(sealer.seal(CLOSE_NOTIFY, ALERT))
+            connection.sock.recv(1)
+
+    server = tls_peer(treat)
+    fetcher.client(ca_file=str(certs / "root.pem"))
+    bodies = []
+    for _ in range(3):
+        bodies.append(fetcher.get(server.url, method="POST").get("body"))
+        time.sleep(0.1)
+    assert bodies == ["0123456789", "and again!", "0123456789"]
+    assert server.connection_count == 2
+
+
+def test_a_post_is_sent_once(fetcher, certs, tls_peer):
+    """GET is repeated when a used connection breaks; POST may have run."""
+
+    def treat(connection, sealer):
+        connection.raw.sendall(sealer.seal(SIZED + b"0123456789"))
+        connection.head()
+        # A reset, since what it sent was not all read.
+        connection.raw.close()
+
+    server = tls_peer(treat)
+    fetcher.client(ca_file=str(certs / "root.pem"))
+    assert fetcher.get(server.url)["body"] == "0123456789"
+    assert fetcher.get(server.url)["body"] == "0123456789"
+    assert server.connection_count == 2
+    answer = fetcher.get(server.url, method="POST", octets="x" * 300_000)
+    assert "phase" in answer and server.connection_count == 2, answer
 
 
 @pytest.mark.parametrize(
@@ -165,10 +210,10 @@ def test_the_end_is_the_notice_not_that_of_the_connection(
     ],
 )
 def test_bad_records(fetcher, certs, tls_peer, records, phase, kind):
-    def treat(sock, sealer):
+    def treat(connection, sealer):
         for content, content_type in records:
-            sock.sendall(sealer.seal(content, content_type))
-        sock.recv(1)
+            connection.raw.sendall(sealer.seal(content, content_type))
+        connection.raw.recv(1)
         time.sleep(LATE_S)
 
     server = tls_peer(treat)

@@ -1,11 +1,12 @@
 """WebSocket routes of the server, and clients that many people use."""
 
+import json
 import signal
 import subprocess
 
 import pytest
 from browser import Browser
-from conftest import wait_until
+from conftest import ROOT, Server, built_program, wait_until
 from peer_servers import go_program
 
 # Defines what the scripts below wait with.
@@ -45,6 +46,13 @@ ECHO = """
 })()
 """
 
+ENTER = """
+(() => { door.elements.name.value = %s; door.requestSubmit(); return true; })()
+"""
+SAY = """
+(() => { mouth.text.value = %s; mouth.requestSubmit(); return true; })()
+"""
+
 
 @pytest.fixture(scope="module")
 def browser():
@@ -64,7 +72,9 @@ def test_gorilla(start):
     client = go_program("go_gorilla")
     server = start("ws_server", compression=1, subprotocol="chat")
     url = f"ws://127.0.0.1:{server.port}/ws"
-    ran = subprocess.run([client, url], capture_output=True, text=True, timeout=60)
+    ran = subprocess.run(
+        [client, url], capture_output=True, text=True, timeout=60
+    )
     assert ran.stdout == "ok\n", ran.stderr
     # It sends the code back, without the reason.
     assert wait_until(lambda: server.stderr() == "closed 4001 \n" * 8)
@@ -86,7 +96,10 @@ def test_a_page_of_another_site_is_refused(browser, start):
       () => 'open', (error) => error.message)
     """
     assert page.evaluate(script) == "not opened"
-    assert page.evaluate(script.replace(str(server.port), str(other.port))) == "open"
+    assert (
+        page.evaluate(script.replace(str(server.port), str(other.port)))
+        == "open"
+    )
 
 
 def test_a_page_hears_that_the_server_stops(browser, start):
@@ -109,3 +122,33 @@ def test_a_tab_that_is_closed(browser, start):
     page.close()
     # 1001, or nothing if the browser is quicker to end the tab than to say so.
     assert wait_until(lambda: "closed 100" in server.stderr())
+
+
+@pytest.fixture
+def chat():
+    """The server of the example with the page, which needs its files."""
+    binary = built_program(ROOT / "examples" / "28_chat_room.mojo", "flare")
+    server = Server(binary, [], cwd=ROOT)
+    yield server
+    assert server.stop() == 0
+
+
+def test_the_chat_room_of_the_examples(browser, chat):
+    """Two tabs; what is said is text, whatever it looks like."""
+    ann, bob = browser.open(chat.url), browser.open(chat.url)
+    for page, name in ((ann, "ann"), (bob, "bob & co")):
+        page.evaluate(ENTER % json.dumps(name))
+        page.wait_for("state.textContent == 'connected'")
+    said = "<img src=x onerror='document.title=1'>\u00e4\U0001f4a9"
+    bob.evaluate(SAY % json.dumps(said))
+    lines = "[...talk.children].map((line) => line.textContent)"
+    ann.wait_for("talk.children.length == 2")
+    assert ann.evaluate(lines) == ["bob & co has come", f"bob & co: {said}"]
+    bob.wait_for("talk.children.length == 1")
+    bob.close()
+    ann.wait_for("talk.children.length == 3")
+    assert ann.evaluate(lines)[2] == "bob & co has left"
+    # The page's policy forbids everything that is not its own.
+    assert ann.evaluate("document.title") == "Chat room"
+    assert not ann.evaluate("document.querySelector('img') !== null")
+    ann.close()

@@ -60,18 +60,12 @@ from flare.sys.thread import Task, Thread
 from tools.cross.applications import applications
 from tools.cross.compiled import compiled
 from tools.cross.files import files, signed
+from tools.cross.web_sockets import add_room, web_sockets
 from std.os import Process
 from std.subprocess import run
 from flare.tcp import KeepAlive, Shutdown, TcpListener, TcpStream
 from flare.udp import MulticastInterface, UdpSocket
 from flare.unix import UnixDatagram, UnixListener, UnixStream
-from flare.ws import Opcode, WsClient
-from flare.ws.core.connection import WsConnection
-from flare.ws.core.limits import WsLimits
-from flare.ws.core.mask import MaskingKey
-from flare.ws.core.role import Role
-from flare.ws.core.server_handshake import ServerHandshake
-from flare.http.message.header_map import HeaderMap
 from flare.tls import (
     TlsClientContext,
     TlsConfig,
@@ -300,23 +294,6 @@ def uploads() raises:
     print(writer.content_type(), len(output))
 
 
-def sockets_of_the_web() raises:
-    """Reaches WebSocket: the client, and both roles of its core."""
-    with WsClient.connect("wss://localhost/chat") as ws:
-        ws.send_text("hello")
-        ws.send_binary("octets".as_bytes())
-        ws.send_fragment(Opcode.TEXT, "part".as_bytes(), True)
-        ws.ping("there?")
-        print(ws.recv_message().as_text(), ws.recv().text_payload())
-        ws.close(1001, "bye")
-    var request = OwnedRequest("GET", "/chat")
-    var core = WsConnection(Role.SERVER, WsLimits(1_000, 1_000))
-    core.send_message(Opcode.TEXT, "hi".as_bytes(), MaskingKey.none())
-    var output = Buffer()
-    var acceptance = ServerHandshake().accept("GET", 1, request.view().headers)
-    acceptance.write_to(output, HeaderMap())
-
-
 def requests() raises:
     """Reaches the HTTP client."""
     var config = ClientConfig()
@@ -352,10 +329,11 @@ def main() raises:
     signed()
     event_loop()
     encrypted()
-    sockets_of_the_web()
+    web_sockets()
     var router = Router()
     router.get("/hello/:name", hello)
     router.post("/data", data)
+    add_room(router)
     var server = HttpServer.bind(SocketAddr.localhost(0))
     server.serve(router^)
     var plain = HttpServer.bind(SocketAddr.localhost(0), ServerConfig())

@@ -18,7 +18,7 @@ from flare.http import (
 
 def files() raises:
     """Reaches the file server, ranges and uploads."""
-    var config = FileServerConfig(lists_folders=True, follows_links=True)
+    var config = FileServerConfig(lists_folders=True, cache_ms=500)
     var server = FileServer(".", config^)
     var request = OwnedRequest("GET", "/")
     print(server.serve(request.view()).reason())

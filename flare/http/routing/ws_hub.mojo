@@ -8,10 +8,10 @@ from std.memory import ArcPointer
 
 
 struct _Rooms(Movable):
-    """Who is where, under the monitor's lock."""
+    """Who is where, by connection, under the monitor's lock."""
 
     var monitor: Monitor
-    var rooms: Dict[String, List[WsSender]]
+    var rooms: Dict[String, Dict[UInt64, WsSender]]
 
     def __init__(out self) raises:
         self.monitor = Monitor()
@@ -22,42 +22,74 @@ struct _Rooms(Movable):
 # takes it for granted that nothing changes `mut self` while a lock is awaited.
 
 
-def _members(shared: ArcPointer[_Rooms], room: String) -> List[WsSender]:
-    """Copies the members of a room."""
-    var members = List[WsSender]()
+def _join(shared: ArcPointer[_Rooms], room: String, sender: WsSender):
     shared[].monitor.lock()
-    var found = shared[].rooms.get(room)
+    shared[].rooms.setdefault(room, {})[sender.id()] = sender.copy()
     shared[].monitor.unlock()
-    if found:
-        members = found.take()
-    return members^
 
 
-def _set_members(
-    shared: ArcPointer[_Rooms], room: String, sender: WsSender, joins: Bool
-):
-    """Takes a sender out of a room, and puts it in if it joins."""
+def _leave(shared: ArcPointer[_Rooms], room: String, id: UInt64):
     shared[].monitor.lock()
-    var kept = List[WsSender]()
-    var found = shared[].rooms.get(room)
-    if found:
-        for member in found.value():
-            if member.id() != sender.id():
-                kept.append(member.copy())
-    if joins:
-        kept.append(sender.copy())
-    if len(kept) > 0:
-        shared[].rooms[room] = kept^
-    elif found:
-        _ = shared[].rooms.pop(room, List[WsSender]())
+    try:
+        _drop(shared[].rooms[room], id)
+        if len(shared[].rooms[room]) == 0:
+            _ = shared[].rooms.pop(room)
+    except:
+        # There is no such room.
+        pass
     shared[].monitor.unlock()
+
+
+def _drop(mut members: Dict[UInt64, WsSender], id: UInt64):
+    try:
+        _ = members.pop(id)
+    except:
+        # It was not there.
+        pass
+
+
+def _count(shared: ArcPointer[_Rooms], room: String) -> Int:
+    var count = 0
+    shared[].monitor.lock()
+    try:
+        count = len(shared[].rooms[room])
+    except:
+        # Nobody is there.
+        pass
+    shared[].monitor.unlock()
+    return count
+
+
+def _send_to_all(
+    shared: ArcPointer[_Rooms], room: String, frame: ArcPointer[Buffer]
+) -> Int:
+    """Sends under the lock, so that all get messages in the same order."""
+    var count = 0
+    shared[].monitor.lock()
+    try:
+        for member in shared[].rooms[room].values():
+            count += Int(_takes(member, frame))
+    except:
+        # Nobody is there.
+        pass
+    shared[].monitor.unlock()
+    return count
+
+
+def _takes(member: WsSender, frame: ArcPointer[Buffer]) -> Bool:
+    try:
+        member.send_frame(frame)
+        return True
+    except:
+        # It is closed or cut off, and says so itself.
+        return False
 
 
 struct WsHub(Copyable, Movable):
     """Rooms of clients; copies are the same hub.
 
     A message is written once, however many get it, on whatever worker they
-    are. A worker process has a hub of its own.
+    are, and in the same order for all. A worker process has a hub of its own.
     """
 
     var _shared: ArcPointer[_Rooms]
@@ -77,7 +109,7 @@ struct WsHub(Copyable, Movable):
             sender: Sends to the client.
             room: The room; made when the first one joins.
         """
-        _set_members(self._shared, String(room), sender, True)
+        _join(self._shared, String(room), sender)
 
     def leave(self, sender: WsSender, room: StringSpan = ""):
         """Lets a client out of a room; call it in `on_close`.
@@ -86,7 +118,7 @@ struct WsHub(Copyable, Movable):
             sender: Sends to the client.
             room: The room; ends when the last one leaves.
         """
-        _set_members(self._shared, String(room), sender, False)
+        _leave(self._shared, String(room), sender.id())
 
     def count(self, room: StringSpan = "") -> Int:
         """Counts the clients in a room.
@@ -97,7 +129,7 @@ struct WsHub(Copyable, Movable):
         Returns:
             How many there are.
         """
-        return len(_members(self._shared, String(room)))
+        return _count(self._shared, String(room))
 
     def send_text(self, text: StringSpan, room: StringSpan = "") -> Int:
         """Sends a text message to all in a room.
@@ -110,7 +142,8 @@ struct WsHub(Copyable, Movable):
             To how many it goes; those that are closed, or too far behind, do
             not count.
         """
-        return self._send(shared_frame(Opcode.TEXT, text.as_bytes()), room)
+        var frame = shared_frame(Opcode.TEXT, text.as_bytes())
+        return _send_to_all(self._shared, String(room), frame)
 
     def send_binary(self, octets: Span[UInt8, _], room: StringSpan = "") -> Int:
         """Sends a binary message to all in a room.
@@ -122,15 +155,5 @@ struct WsHub(Copyable, Movable):
         Returns:
             To how many it goes.
         """
-        return self._send(shared_frame(Opcode.BINARY, octets), room)
-
-    def _send(self, frame: ArcPointer[Buffer], room: StringSpan) -> Int:
-        var count = 0
-        for member in _members(self._shared, String(room)):
-            try:
-                member.send_frame(frame)
-                count += 1
-            except:
-                # It is closed or cut off, and says so itself.
-                continue
-        return count
+        var frame = shared_frame(Opcode.BINARY, octets)
+        return _send_to_all(self._shared, String(room), frame)

@@ -6,7 +6,8 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN, forbidden
 from flare.http.routing.handler import Handler
 from flare.http.routing.ws_handler import WsConfig, WsHandler
-from flare.http.routing.ws_sender import WsOutbox, WsSender
+from flare.http.routing.ws_outbox import WsOutbox, end
+from flare.http.routing.ws_sender import WsSender
 from flare.http.routing.ws_session import WsSession
 from flare.ws.core.connection import WsConnection
 from flare.ws.core.handshake_error import WsHandshakeError
@@ -98,16 +99,20 @@ struct WsRoute[H: WsHandler](Handler):
         var box = ArcPointer(
             WsOutbox(
                 self._next_id[].fetch_add(1),
+                core^,
                 config.max_queue_size,
                 config.cuts_slow_clients,
             )
         )
-        self._handler[].on_open(req, WsSender(box.copy()))
+        try:
+            self._handler[].on_open(req, WsSender(box.copy()))
+        except error:
+            # The sender may have been kept.
+            end(box)
+            raise error^
         var response = Response(
             101,
-            Body.conversing(
-                WsSession(self._handler, core^, box^, self._config)
-            ),
+            Body.conversing(WsSession(self._handler, box^, self._config)),
         )
         response.headers.set("Upgrade", "websocket")
         response.headers.set("Connection", "Upgrade")

@@ -19,7 +19,7 @@ from flare.http.server.connection import (
 )
 from flare.http.server.fate import Fate
 from flare.http.server.sending import deliver, flush
-from flare.http.server.streaming import await_tail
+from flare.http.server.streaming import ask_again, await_tail
 from flare.http.server.worker_state import FRESH_GRACE_MS, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 
@@ -94,6 +94,7 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
     if connection.phase == PHASE_SOURCE:
         # Nobody is late; the source wants to be asked, and that sets the next.
         connection.deadline_ms = NEVER_MS
+        ask_again(connection)
         return Fate.GIVES_WAY
     if connection.job:
         connection.cancel_job()
@@ -144,6 +145,7 @@ def leave(mut connection: Connection, state: WorkerState) -> Fate:
         waited for shortly, and answered with `Connection: close`.
     """
     if connection.phase == PHASE_SOURCE:
+        ask_again(connection)
         return Fate.GIVES_WAY
     if connection.exchange:
         return Fate.WAITS

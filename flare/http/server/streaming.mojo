@@ -25,6 +25,9 @@ of `ServerConfig.write_timeout_ms` for."""
 comptime _PIECE_COUNT_MAX = 16
 # Pieces that one connection sends before the others have their turn.
 
+comptime _PIECE_KEEP_LEN_MAX = 1 << 20
+# Room for pieces that a worker keeps, in bytes.
+
 
 def start_stream(
     mut connection: Connection,
@@ -52,11 +55,11 @@ def start_stream(
         tail.sends_regions = not connection.tls
     tail.stream = stream.copy()
     stream[].begin(state.mailbox.waker_for(connection.token))
+    connection.tail = OwnedPointer(tail^)
     # A file is there at once, so it goes with its head.
     if stream[].region().length > 0:
-        if not _fill(tail, state):
+        if not _fill(connection, state):
             return False
-    connection.tail = OwnedPointer(tail^)
     return send_tail(connection, state)
 
 
@@ -84,10 +87,12 @@ def send_tail(mut connection: Connection, mut state: WorkerState) -> Bool:
             return True
         # What was here has been taken: the next piece has its own time.
         connection.phase = PHASE_SOURCE
-        if not _fill(tail, state):
-            return False
-        if tail.waits_for_source and tail.is_empty():
+        if tail.waits_for_source:
+            if tail.octets.capacity() > 0:
+                tail.octets = Buffer(0)
             return True
+        if not _fill(connection, state):
+            return False
     connection.tail.value()[].gives_way = True
     return True
 
@@ -126,7 +131,23 @@ def await_tail(mut connection: Connection, mut state: WorkerState) -> Fate:
     return fate
 
 
-def on_wake(connection: Connection) -> Fate:
+def has_to_write(connection: Connection) -> Bool:
+    """Tells whether a connection is to go on when its client takes octets.
+
+    Args:
+        connection: Any.
+
+    Returns:
+        False if it has no tail, or only a source that has nothing.
+    """
+    if not connection.tail:
+        return False
+    return not (
+        connection.tail.value()[].waits_for_source and is_taken(connection)
+    )
+
+
+def on_wake(mut connection: Connection) -> Fate:
     """Looks at a connection whose source has rung.
 
     Args:
@@ -135,11 +156,22 @@ def on_wake(connection: Connection) -> Fate:
     Returns:
         CLOSES if the source gives the client up, GIVES_WAY otherwise.
     """
+    ask_again(connection)
     if connection.tail:
         ref tail = connection.tail.value()[]
         if tail.stream and tail.stream.value()[].has_given_up():
             return Fate.CLOSES
     return Fate.GIVES_WAY
+
+
+def ask_again(mut connection: Connection):
+    """Lets a source be asked that had nothing.
+
+    Args:
+        connection: Any.
+    """
+    if connection.tail:
+        connection.tail.value()[].waits_for_source = False
 
 
 def hear(
@@ -167,13 +199,10 @@ def hear(
         log_server_error(String("a conversation failed: ", error))
         return False
     input.clear()
-    tail.octets.append(state.piece.span())
-    if supply == Supply.END:
-        _finish(tail)
     tail.waits_for_source = supply == Supply.LATER
-    if not tail.waits_for_source:
-        return send_tail(connection, state)
-    return _send_what_is_here(connection, state)
+    if supply == Supply.END:
+        tail.stream = None
+    return _send_piece(connection, state) and send_tail(connection, state)
 
 
 def is_taken(connection: Connection) -> Bool:
@@ -216,8 +245,29 @@ def _send_what_is_here(
             return False
 
 
-def _fill(mut tail: Tail, mut state: WorkerState) -> Bool:
-    """Has the source make a piece; False if it cannot."""
+def _send_piece(mut connection: Connection, mut state: WorkerState) -> Bool:
+    """Sends what is in the worker's own piece; False if broken.
+
+    What the client does not take now is kept in the tail.
+    """
+    ref tail = connection.tail.value()[]
+    if tail.is_empty() and not connection.tls:
+        while len(state.piece) > 0:
+            var count = connection.socket.send(state.piece.span())
+            if count == -EAGAIN:
+                break
+            if count < 0 and count != -EINTR:
+                return False
+            state.piece.consume(max(count, 0))
+    tail.octets.append(state.piece.span())
+    if state.piece.capacity() > _PIECE_KEEP_LEN_MAX:
+        state.piece = Buffer(0)
+    return not connection.tls or _send_what_is_here(connection, state)
+
+
+def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
+    """Has the source make a piece, and sends it; False if it cannot."""
+    ref tail = connection.tail.value()[]
     var stream = tail.stream.value()
     tail.waits_for_source = False
     if tail.sends_regions:
@@ -250,17 +300,12 @@ def _fill(mut tail: Tail, mut state: WorkerState) -> Bool:
                 )
             )
             return False
-    if tail.is_chunked:
-        append_chunk(tail.octets, state.piece.span())
-    else:
-        tail.octets.append(state.piece.span())
-    if supply == Supply.END:
-        _finish(tail)
     tail.waits_for_source = supply == Supply.LATER
-    return True
-
-
-def _finish(mut tail: Tail):
-    tail.stream = None
-    if tail.is_chunked:
+    if supply == Supply.END:
+        tail.stream = None
+    if not tail.is_chunked:
+        return _send_piece(connection, state)
+    append_chunk(tail.octets, state.piece.span())
+    if supply == Supply.END:
         tail.octets.append_literal[LAST_CHUNK]()
+    return True

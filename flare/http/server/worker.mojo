@@ -19,7 +19,7 @@ from flare.http.server.parking import (
     note_event,
     waits_for,
 )
-from flare.http.server.streaming import on_wake
+from flare.http.server.streaming import has_to_write, on_wake
 from flare.http.server.stopping import StopRequests
 from flare.http.server.terms import ServerTerms
 from flare.http.server.tokens import (
@@ -196,7 +196,7 @@ struct Worker[H: Handler](Movable):
         if unlikely(connection.job.__bool__()):
             self._settle(slot, note_event(connection, self._state))
             return
-        if unlikely(connection.tail.__bool__() and event.is_writable):
+        if unlikely(event.is_writable and has_to_write(connection)):
             # It counts before the end of the stream does.
             connection.has_unread |= event.is_readable
             fate = resume(connection, self._state, self._handler[])

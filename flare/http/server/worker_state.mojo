@@ -13,8 +13,9 @@ from flare.http.server.terms import ServerTerms
 from flare.tls.server_context import TlsServerContext
 from std.memory import OwnedPointer
 
-comptime READ_BUFFER_LEN = 65_536
-"""Size of a worker's own input buffer in bytes: most that one read takes."""
+comptime READ_BUFFER_LEN = 128 * 1024
+"""Size of a worker's own input buffer in bytes: most that one read takes. A
+message of 64 KiB and its frame's header fit."""
 
 comptime PARTIAL_BUFFER_LEN = 4_096
 """First size of a connection's buffer for a part of a request, in bytes."""

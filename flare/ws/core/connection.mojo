@@ -274,6 +274,13 @@ struct WsConnection(Movable):
             raise WsMisuse.CLOSE_REASON
         self._write_close(code, reason.as_bytes(), key)
 
+    def release(mut self):
+        """Gives memory back; nothing is sent or received any more."""
+        self.state = CloseState.CLOSED
+        self.output = Buffer()
+        self.receiver = FrameReceiver(self._role, self.receiver.limits)
+        self._deflater = None
+
     def _check_may_send(self) raises WsMisuse:
         if not self.state.may_send():
             raise WsMisuse.CLOSED

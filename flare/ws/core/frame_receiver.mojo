@@ -27,7 +27,7 @@ from flare.ws.core.role import Role
 from flare.ws.core.utf8 import Utf8Checker
 from std.sys.intrinsics import likely, unlikely
 
-comptime MESSAGE_KEEP_LEN_MAX = 65_536
+comptime MESSAGE_KEEP_LEN_MAX = 4_096
 """Room for messages that is kept from one to the next, in bytes."""
 
 # Where the payload that `advance` told of stands.

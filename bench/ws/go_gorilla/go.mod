@@ -1,0 +1,5 @@
+module peer
+
+go 1.20
+
+require github.com/gorilla/websocket v1.5.3

@@ -1,0 +1,83 @@
+"""The server's side of a WebSocket connection without a worker around it."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.escape import write_escaped
+from flare.http.message.stream_waker import StreamWaker, WakeTarget
+from flare.http.routing.ws_outbox import WsOutbox
+from flare.ws.core.connection import WsConnection
+from flare.ws.core.deflate_agreement import DeflateAgreement
+from flare.ws.core.limits import WsLimits
+from flare.ws.core.role import Role
+from std.atomic import Atomic
+from std.memory import ArcPointer
+
+
+@fieldwise_init
+struct Bell(WakeTarget):
+    """Counts how often it is rung."""
+
+    var count: ArcPointer[Atomic[Int64]]
+
+    def wake(self, token: UInt64):
+        """Counts.
+
+        Args:
+            token: The connection's.
+        """
+        _ = self.count[].fetch_add(1)
+
+
+def open_box(
+    id: UInt64 = 1,
+    waiting_len_max: Int = 100,
+    cuts: Bool = False,
+    agreement: Optional[DeflateAgreement] = None,
+) raises -> ArcPointer[WsOutbox]:
+    """Makes the box of an open connection that waits to be woken.
+
+    Args:
+        id: The connection's.
+        waiting_len_max: Most bytes that may wait.
+        cuts: True to break off beyond that.
+        agreement: What was agreed on about compression.
+
+    Returns:
+        The box.
+
+    Raises:
+        Error: If the system has no more locks.
+    """
+    var core = WsConnection(Role.SERVER, WsLimits(1_000, 1_000), agreement)
+    var box = ArcPointer(WsOutbox(id, core^, waiting_len_max, cuts))
+    box[].is_awake = False
+    return box^
+
+
+def bell_of(box: ArcPointer[WsOutbox]) -> ArcPointer[Atomic[Int64]]:
+    """Hangs a bell beside a box.
+
+    Args:
+        box: The box.
+
+    Returns:
+        How often it has been rung.
+    """
+    var count = ArcPointer(Atomic[Int64](0))
+    box[].waker = StreamWaker(Bell(count), 1)
+    return count^
+
+
+def taken(box: ArcPointer[WsOutbox]) -> String:
+    """Takes what waits in a box, as a worker does.
+
+    Args:
+        box: The box.
+
+    Returns:
+        The octets, escaped.
+    """
+    var out = Buffer()
+    box[].take(out)
+    var text = String()
+    write_escaped(out.span(), text)
+    return text^
