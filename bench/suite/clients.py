@@ -29,6 +29,7 @@ from suite.workload import Workload
 OVERTIME_S = 60
 STOP_S = 10
 SCRIPTS = ("plain.lua", "upload.lua")  # clients neither pipeline nor send more fields
+DEFAULT = ["plaintext", "64 KiB response", "16 KiB upload"]
 LIMIT = "libcurl"  # what the others are compared with
 COLUMNS = (
     "client",
@@ -253,8 +254,8 @@ def measure(names: list[str], wanted: list[str], rounds: int, seconds: int) -> d
     rows = metadata.select(load_rows(BENCH), names)
     items = [
         item
-        for item in workload.load(BENCH, wanted, with_extra=False)
-        if item.script in SCRIPTS and not item.tls
+        for item in workload.load(BENCH, wanted or DEFAULT)
+        if item.script in SCRIPTS and not item.tls and not item.connections
     ]
     if not items:
         raise ValueError("no workload that was named is for clients; see `list --workloads`")

@@ -75,7 +75,7 @@ def check_labels(program: Program) -> None:
     """Raises ValueError unless each label is there and says something known."""
     for name, allowed in LABELS.items():
         found = program.labels.get(name)
-        is_known = found in allowed if allowed else found and re.match(r"default|tuned: .", found)
+        is_known = found in allowed if allowed else found and re.match(r"default$|tuned: .", found)
         if not is_known:
             words = ", ".join(allowed) or "default, or tuned: and what was changed"
             raise ValueError(f"{program.key}: the label {name} is {found!r}; write one of {words}")

@@ -12,7 +12,7 @@ STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem;
   color: #212529; background: #fff }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid #dee2e6; text-align: right }
+th, td { padding: .25rem .6rem; border-bottom: 1px solid #dee2e6; text-align: right; white-space: nowrap }
 th { border-bottom: 2px solid #868e96 } td:nth-child(-n+2), th:nth-child(-n+2) { text-align: left }
 .wide { overflow-x: auto } svg { max-width: 100%; height: auto } b { color: #c92a2a }
 nav a { margin-right: 1.2rem } p.origin { color: #495057; font-size: 13px }

@@ -52,6 +52,9 @@ def check_publishable(folder: Path, record: dict) -> None:
         raise ValueError(f"{folder}: figures of a dirty tree are not published; commit first")
     if error_count(rounds):
         raise ValueError(f"{folder}: a failed response is not published; see its summary.md")
+    chart = CHARTS.get(record["origin"]["run"])
+    if chart and not (folder / "charts" / f"{chart}.svg").exists():
+        raise ValueError(f"{folder}: there is no chart of {chart}; measure that as well")
 
 
 def publish(folders: list[Path]) -> None:

@@ -74,6 +74,14 @@ def test_a_dirty_tree_or_a_failed_response_is_not_published(pages, tmp_path):
         read_record(tmp_path / "none")
 
 
+def test_a_run_without_the_chart_that_goes_along_is_not_published(pages):
+    _, _, folder = pages
+    path = folder(run("single", flare=rows(1.0)))
+    (path / "charts" / "plaintext.svg").unlink()
+    with pytest.raises(ValueError, match="there is no chart of plaintext"):
+        publishing.publish([path])
+
+
 def test_figures_are_cut_to_five_digits():
     assert rounded({"a": [1.23456789, 7], "b": "x"}) == {"a": [1.2346, 7], "b": "x"}
 
