@@ -9,7 +9,8 @@ comptime PAGE_LEN = 16_384
 
 comptime _PROT_NONE = 0
 comptime _PROT_READ_WRITE = 3
-comptime _MAP_PRIVATE_ANONYMOUS = by_platform(0x22, 0x1002)
+comptime MAP_PRIVATE_ANONYMOUS = by_platform(0x22, 0x1002)
+"""Memory of this process alone, copied by a fork."""
 
 
 struct GuardedMemory(Movable):
@@ -29,7 +30,7 @@ struct GuardedMemory(Movable):
         """
         self._length = (length + PAGE_LEN - 1) // PAGE_LEN * PAGE_LEN
         self._address = map_memory(
-            self._length + PAGE_LEN, _MAP_PRIVATE_ANONYMOUS
+            self._length + PAGE_LEN, MAP_PRIVATE_ANONYMOUS
         )
         var result = external_call["mprotect", Int32](
             self._address + self._length, PAGE_LEN, Int32(_PROT_NONE)

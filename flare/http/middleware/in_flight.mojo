@@ -2,6 +2,7 @@
 
 from flare.sys.current_cpu import current_cpu
 from flare.sys.errno import OsError
+from flare.sys.process_word import ProcessWord
 from flare.sys.shared_memory import SharedCounters
 from flare.sys.signal import process_exists, process_id
 
@@ -26,6 +27,8 @@ struct InFlight(Movable):
 
     # First the owner of each row, a process number, then the rows.
     var _counters: SharedCounters
+    # This process's own row, and 1.
+    var _own: ProcessWord
 
     def __init__(out self) raises OsError:
         """Counts from nothing.
@@ -34,6 +37,7 @@ struct InFlight(Movable):
             OsError: If the kernel has no memory.
         """
         self._counters = SharedCounters(_PROCESS_COUNT * (1 + _ROW_LEN))
+        self._own = ProcessWord()
 
     def begin(self) -> Int:
         """Counts a request in.
@@ -41,7 +45,7 @@ struct InFlight(Movable):
         Returns:
             Where it was counted, for `end`.
         """
-        var place = _row(self._find(process_id()))
+        var place = _row(self._own_row())
         place += (current_cpu() % _SHARD_COUNT) * _LINE_LEN
         self._counters.add(place, 1)
         return place
@@ -72,6 +76,15 @@ struct InFlight(Movable):
         for shard in range(_SHARD_COUNT):
             sum += self._counters.load(_row(row) + shard * _LINE_LEN)
         return sum
+
+    @always_inline
+    def _own_row(self) -> Int:
+        var known = self._own.load()
+        if known > 0:
+            return known - 1
+        var row = self._find(process_id())
+        self._own.store(row + 1)
+        return row
 
     def _find(self, owner: Int) -> Int:
         """Gives the row of a process; its own number leads there at once,
