@@ -272,13 +272,13 @@ def run_path(report: Report, path: str) -> None:
 
 
 def main() -> int:
-    named = [
-        argument for argument in sys.argv[1:] if not argument.startswith("-")
-    ]
+    named = [argument for argument in sys.argv[1:] if argument != "-x"]
     for name in named:
-        if name not in PARTS and "/" not in name:
+        if name not in PARTS and ("/" not in name or name.startswith("-")):
             print(
-                f"test: there is no part '{name}'; parts are {', '.join(PARTS)}"
+                f"test: there is no part '{name}'; name parts or paths, or"
+                " nothing for all, and -x to stop at the first failure of"
+                f" pytest; parts are {', '.join(PARTS)}"
             )
             return 2
     report = Report()

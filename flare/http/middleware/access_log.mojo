@@ -9,6 +9,7 @@ from flare.http.middleware.log_line import (
     text_line,
 )
 from flare.http.middleware.log_sink import LogSink, StandardOutput
+from flare.http.middleware.request_id import request_id
 from flare.http.routing.handler import Handler, Middleware
 from flare.sys.clock import monotonic_ns, realtime_ns
 
@@ -89,14 +90,16 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Middleware):
         var began_ns = monotonic_ns()
         try:
             var response = self.handler.serve(req)
-            var entry = _entry(response)
+            var entry = _entry(req, response)
             entry.unix_ms = unix_ms
             entry.elapsed_us = (monotonic_ns() - began_ns) // 1_000
             self._write(req, entry)
             return response^
         except error:
             var elapsed_us = (monotonic_ns() - began_ns) // 1_000
-            self._write(req, LogEntry(unix_ms, elapsed_us, 500, 0, String()))
+            self._write(
+                req, LogEntry(unix_ms, elapsed_us, 500, 0, request_id(req))
+            )
             raise error^
 
     def _write(self, req: Request, entry: LogEntry) raises:
@@ -106,12 +109,13 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Middleware):
             self.sink.write_line(text_line(req, entry))
 
 
-def _entry(response: Response) -> LogEntry:
+def _entry(req: Request, response: Response) -> LogEntry:
+    # A RequestId within sets the field, one around it lends the id.
     var id = response.headers.get("x-request-id")
     return LogEntry(
         0,
         0,
         response.status.code,
         len(response.body),
-        String(id.value()) if id else String(),
+        String(id.value()) if id else request_id(req),
     )

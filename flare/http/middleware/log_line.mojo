@@ -33,7 +33,7 @@ struct LogEntry(Copyable, Movable):
     var content_len: Int
     """Length of the content in bytes."""
     var request_id: String
-    """The response's X-Request-Id; empty if it has none."""
+    """The request's id; empty if there is no `RequestId`."""
 
 
 def text_line(req: Request, entry: LogEntry) -> String:

@@ -115,6 +115,22 @@ def test_every_request_has_a_line() raises:
     assert_true(" GET /fail HTTP/1.1 500 0 " in kept[2], kept[2])
 
 
+def test_an_id_from_outside_is_logged_too() raises:
+    var lines = State(List[String]())
+    var client = TestClient(
+        RequestId(AccessLog(_router(), LogFormat.JSON, sink=_Kept(lines)))
+    )
+    var response = client.get("/hello")
+    with assert_raises(contains="no"):
+        _ = client.get("/fail")
+    var kept = lines.snapshot()
+    assert_equal(
+        parse(kept[0])["request_id"].string_value(),
+        String(response.headers.get("x-request-id").value()),
+    )
+    assert_equal(parse(kept[1])["request_id"].string_value().byte_length(), 32)
+
+
 def test_json_through_the_middleware() raises:
     var lines = State(List[String]())
     var client = TestClient(
