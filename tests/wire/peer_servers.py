@@ -74,9 +74,7 @@ class Peer:
     """A running server on a port of its own."""
 
     def __init__(self, command: list[str], port: int, **options) -> None:
-        self.log = open(
-            FOLDER / f"{Path(command[0]).name}-{os.getpid()}.log", "w"
-        )
+        self.log = open(FOLDER / f"{Path(command[0]).name}-{os.getpid()}.log", "w")
         self.process = subprocess.Popen(command, stderr=self.log, **options)
         self.port = port
 
@@ -103,9 +101,7 @@ def go_program(name: str) -> Path:
         text=True,
     )
     if "dial tcp" in built.stderr or "module lookup disabled" in built.stderr:
-        pytest.skip(
-            f"the modules of {name} cannot be had: {built.stderr[-300:]}"
-        )
+        pytest.skip(f"the modules of {name} cannot be had: {built.stderr[-300:]}")
     assert built.returncode == 0, built.stderr
     return binary
 
@@ -129,9 +125,7 @@ def start_nginx(users: dict[str, str]) -> Peer:
     nginx = program("nginx", "nginx")
     here = FOLDER / f"nginx-{os.getpid()}"
     (here / "files" / "saved").mkdir(parents=True, exist_ok=True)
-    lines = [
-        f"{name}:{{PLAIN}}{password}\n" for name, password in users.items()
-    ]
+    lines = [f"{name}:{{PLAIN}}{password}\n" for name, password in users.items()]
     (here / "users").write_text("".join(lines))
     redirects = "".join(
         f"location = /to/{code} {{ return {code} /echo?from={code}; }}\n"
@@ -147,15 +141,7 @@ def start_nginx(users: dict[str, str]) -> Peer:
         )
         number = inherited.fileno()
         peer = Peer(
-            [
-                nginx,
-                "-c",
-                str(config),
-                "-p",
-                str(here),
-                "-e",
-                str(here / "error.log"),
-            ],
+            [nginx, "-c", str(config), "-p", str(here), "-e", str(here / "error.log")],
             port,
             env={**os.environ, "NGINX": f"{number};"},
             pass_fds=[number],
@@ -170,20 +156,9 @@ def start_httpbin() -> Peer:
         number = inherited.fileno()
         return Peer(
             [
-                sys.executable,
-                "-m",
-                "gunicorn",
-                "httpbin:app",
-                "--bind",
-                f"fd://{number}",
-                "--worker-class",
-                "gthread",
-                "--threads",
-                "8",
-                "--keep-alive",
-                "60",
-                "--log-level",
-                "error",
+                sys.executable, "-m", "gunicorn", "httpbin:app",
+                "--bind", f"fd://{number}", "--worker-class", "gthread",
+                "--threads", "8", "--keep-alive", "60", "--log-level", "error",
                 "--no-control-socket",
             ],
             inherited.getsockname()[1],

@@ -33,9 +33,7 @@ class Connection:
     def body(self, head: str) -> bytes:
         """Reads the content that a head announces."""
         fields = dict(
-            line.lower().split(":", 1)
-            for line in head.split("\r\n")[1:]
-            if line
+            line.lower().split(":", 1) for line in head.split("\r\n")[1:] if line
         )
         if "chunked" in fields.get("transfer-encoding", ""):
             return self._chunks()
@@ -159,9 +157,7 @@ class Fetcher:
 
     def memory_kib(self) -> int:
         """Reads the highest resident memory so far."""
-        for line in (
-            Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        ):
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1])
         raise AssertionError("no VmHWM")

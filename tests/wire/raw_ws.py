@@ -28,8 +28,4 @@ def frame(first: int, payload: bytes, key: bytes | None = b"mask") -> bytes:
         head = bytes([first, flag | 127]) + struct.pack("!Q", length)
     if key is None:
         return head + payload
-    return (
-        head
-        + key
-        + bytes(octet ^ key[index % 4] for index, octet in enumerate(payload))
-    )
+    return head + key + bytes(octet ^ key[index % 4] for index, octet in enumerate(payload))

@@ -36,9 +36,7 @@ def test_workers_share_the_state_and_lose_no_count(app):
     before = int(ask(app, "GET", "/hits").content)
 
     def hit():
-        connection = http.client.HTTPConnection(
-            "127.0.0.1", app.port, timeout=5
-        )
+        connection = http.client.HTTPConnection("127.0.0.1", app.port, timeout=5)
         for _ in range(REQUEST_COUNT):
             connection.request("GET", "/hit")
             assert connection.getresponse().read().isdigit()

@@ -27,9 +27,7 @@ def echo(head: str, content: bytes) -> bytes:
         "fields": [field for field in fields if field],
         "content": content.decode("latin-1"),
     }
-    return sized(
-        json.dumps(said).encode(), b"Content-Type: application/json\r\n"
-    )
+    return sized(json.dumps(said).encode(), b"Content-Type: application/json\r\n")
 
 
 @pytest.fixture
@@ -314,9 +312,7 @@ def test_interim_responses(fetcher):
     )
     fetcher.client()
     answer = fetcher.get(server.url)
-    assert answer["body"] == "done" and answer["headers"] == [
-        ["Content-Length", "4"]
-    ]
+    assert answer["body"] == "done" and answer["headers"] == [["Content-Length", "4"]]
     server.close()
 
 
@@ -366,9 +362,7 @@ def test_downloads_and_uploads_in_bounded_memory(fetcher):
                 count += len(connection.sock.recv(1 << 20))
             connection.send(sized(str(count).encode()))
             return
-        connection.send(
-            b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length
-        )
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length)
         piece = bytes(1 << 20)
         for _ in range(length >> 20):
             connection.send(piece)
@@ -379,11 +373,7 @@ def test_downloads_and_uploads_in_bounded_memory(fetcher):
     answer = fetcher.ask(do="download", url=server.url)
     assert answer["sink_count"] == length, answer
     answer = fetcher.ask(
-        do="upload",
-        method="PUT",
-        url=server.url,
-        length=length,
-        announced=length,
+        do="upload", method="PUT", url=server.url, length=length, announced=length
     )
     assert answer["body"] == str(length), answer
     server.close()
@@ -409,21 +399,13 @@ def test_streams_that_fail(fetcher):
     assert "the disk is full" in answer["text"]
     for length, announced in [(10, 20), (20, 10)]:
         answer = fetcher.ask(
-            do="upload",
-            method="PUT",
-            url=server.url,
-            length=length,
-            announced=announced,
+            do="upload", method="PUT", url=server.url, length=length, announced=announced
         )
         assert answer["kind"] == "SourceFailed", answer
-    answer = fetcher.ask(
-        do="upload", method="PUT", url=server.url, length=200_000
-    )
+    answer = fetcher.ask(do="upload", method="PUT", url=server.url, length=200_000)
     assert answer["status"] == 200
     # An error page is the response's, not the sink's.
-    failing = RawServer(
-        once(b"HTTP/1.1 404 No\r\nContent-Length: 3\r\n\r\nwhy")
-    )
+    failing = RawServer(once(b"HTTP/1.1 404 No\r\nContent-Length: 3\r\n\r\nwhy"))
     answer = fetcher.ask(do="download", url=failing.url)
     assert (answer["sink_count"], answer["body"]) == (0, "why")
     failing.close()
@@ -455,9 +437,7 @@ def test_unix_sockets(fetcher, tmp_path):
 
 def test_proxies_for_plain_requests(fetcher):
     proxy = RawServer(answering(echo))
-    fetcher.client(
-        proxy=f"http://u:p@127.0.0.1:{proxy.port}", no_proxy="b.test"
-    )
+    fetcher.client(proxy=f"http://u:p@127.0.0.1:{proxy.port}", no_proxy="b.test")
     answer = said(fetcher.get("http://a.test/x?y#z"))
     assert answer["line"] == "GET http://a.test/x?y HTTP/1.1"
     assert "Host: a.test" in answer["fields"]

@@ -104,10 +104,7 @@ ROWS = [
     ),
     (
         "length and coding",
-        once(
-            OK
-            + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
-        ),
+        once(OK + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         {},
         "read head",
         "MalformedResponse",
@@ -289,9 +286,7 @@ ROWS = [
     ),
     (
         "bomb in a bomb",
-        once(
-            sized(gzip.compress(BOMB, 9), b"Content-Encoding: gzip, gzip\r\n")
-        ),
+        once(sized(gzip.compress(BOMB, 9), b"Content-Encoding: gzip, gzip\r\n")),
         {"max_decoded_size": 8 << 20},
         "decode",
         "ResponseTooLarge",
@@ -305,22 +300,14 @@ ROWS = [
     ),
     (
         "gzip cut short",
-        once(
-            sized(
-                gzip.compress(b"abc" * 100)[:-6], b"Content-Encoding: gzip\r\n"
-            )
-        ),
+        once(sized(gzip.compress(b"abc" * 100)[:-6], b"Content-Encoding: gzip\r\n")),
         {},
         "decode",
         "BadContent",
     ),
     (
         "octets behind gzip",
-        once(
-            sized(
-                gzip.compress(b"abc") + b"more", b"Content-Encoding: gzip\r\n"
-            )
-        ),
+        once(sized(gzip.compress(b"abc") + b"more", b"Content-Encoding: gzip\r\n")),
         {},
         "decode",
         "BadContent",
@@ -349,9 +336,7 @@ ROWS = [
     ),
     (
         "redirection to itself",
-        answering(
-            b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"
-        ),
+        answering(b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"),
         {},
         "redirect",
         "TooManyRedirects",
@@ -421,9 +406,7 @@ def test_octets_behind_a_response_are_not_the_next_one(fetcher):
 
     def handle(connection: Connection) -> None:
         connection.head()
-        connection.send(
-            sized(b"good") + (evil if connection.number == 1 else b"")
-        )
+        connection.send(sized(b"good") + (evil if connection.number == 1 else b""))
         if connection.number == 2:
             time.sleep(0.2)
             connection.send(evil)
@@ -444,19 +427,13 @@ def test_a_response_before_the_request_ends(fetcher):
 
     def handle(connection: Connection) -> None:
         connection.head()
-        connection.send(
-            b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno"
-        )
+        connection.send(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
         time.sleep(1)
 
     server = RawServer(handle)
     fetcher.client()
     answer = fetcher.ask(
-        do="upload",
-        method="POST",
-        url=server.url,
-        length=50 << 20,
-        announced=50 << 20,
+        do="upload", method="POST", url=server.url, length=50 << 20, announced=50 << 20
     )
     server.close()
     assert (answer["status"], answer["body"]) == (413, "no")
@@ -471,11 +448,7 @@ def test_a_server_that_stops_reading(fetcher):
     server = RawServer(handle)
     fetcher.client(write_timeout_ms=300)
     answer = fetcher.ask(
-        do="upload",
-        method="POST",
-        url=server.url,
-        length=50 << 20,
-        announced=50 << 20,
+        do="upload", method="POST", url=server.url, length=50 << 20, announced=50 << 20
     )
     server.close()
     assert (answer["phase"], answer["kind"]) == ("write", "Timeout"), answer
@@ -490,9 +463,7 @@ def test_credentials_stay_with_their_origin(fetcher):
 
     other = RawServer(answering(note))
     first = RawServer(
-        once(
-            b"HTTP/1.1 302 Found\r\nLocation: %s/\r\n\r\n" % other.url.encode()
-        )
+        once(b"HTTP/1.1 302 Found\r\nLocation: %s/\r\n\r\n" % other.url.encode())
     )
     fetcher.client(base=first.url, user="me", password="secret")
     answer = fetcher.get("/", headers={"Cookie": "a=b", "X-Mine": "yes"})

@@ -153,12 +153,8 @@ class TestNginx:
         length = 4 << 20
         for expect in [{"expect": 1}, {}]:
             answer = fetcher.ask(
-                do="upload",
-                method="PUT",
-                url="/small/",
-                length=length,
-                announced=length,
-                **expect,
+                do="upload", method="PUT", url="/small/", length=length,
+                announced=length, **expect,
             )
             assert answer.get("status") == 413, answer
 
@@ -219,11 +215,8 @@ class TestGo:
         """307 asks for the content again, and a stream is read only once."""
         fetcher.client(base=go.url)
         answer = fetcher.ask(
-            do="upload",
-            method="PUT",
-            url="/redirect?code=307&to=/echo",
-            length=1_000,
-            announced=1_000,
+            do="upload", method="PUT", url="/redirect?code=307&to=/echo",
+            length=1_000, announced=1_000,
         )
         assert failure(answer) == ("redirect", "BadRequest"), answer
         assert "streamed content cannot be sent again" in answer["text"]
@@ -297,10 +290,7 @@ class TestGo:
         fetcher.client(base=go.url)
         before = fetcher.memory_kib()
         answer = fetcher.ask(
-            do="upload",
-            method="PUT",
-            url="/upload",
-            length=UPLOAD_LEN,
+            do="upload", method="PUT", url="/upload", length=UPLOAD_LEN,
             announced=announced,
         )
         coding = "[chunked]" if announced < 0 else "[]"
@@ -311,10 +301,7 @@ class TestGo:
     def test_an_answer_before_the_upload_ends(self, fetcher, go):
         fetcher.client(base=go.url)
         answer = fetcher.ask(
-            do="upload",
-            method="PUT",
-            url="/refuse",
-            length=UPLOAD_LEN,
+            do="upload", method="PUT", url="/refuse", length=UPLOAD_LEN,
             announced=UPLOAD_LEN,
         )
         assert answer.get("status") == 413, answer

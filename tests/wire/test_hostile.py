@@ -117,9 +117,7 @@ def test_no_state_of_a_half_closed_connection_spins_or_leaks(start):
     assert cpu_s(server.process.pid) - before < 0.1
     for client in clients:
         client.sock.close()
-    assert wait_until(
-        lambda: descriptor_count(server.process.pid) <= descriptors
-    )
+    assert wait_until(lambda: descriptor_count(server.process.pid) <= descriptors)
 
 
 def test_a_hundred_thousand_pipelined_requests(probe):

@@ -35,11 +35,8 @@ def test_tickets_of_one_worker_serve_all(start_tls, certs, mode, version):
 @pytest.mark.parametrize("mode", [THREADS, PREFORK], ids=["threads", "prefork"])
 def test_handler_threads(start_tls, certs, mode):
     server = start_tls(
-        server="workers_server",
-        handler_threads=2,
-        verify="optional",
-        client_ca=certs / "root.pem",
-        **mode,
+        server="workers_server", handler_threads=2, verify="optional",
+        client_ca=certs / "root.pem", **mode,
     )
     context = trusting(certs)
     context.load_cert_chain(certs / "client.pem", certs / "client.key")
@@ -59,12 +56,8 @@ def test_handler_threads(start_tls, certs, mode):
 def test_client_leaves_its_handler(start_tls, certs):
     """What the handler knows of the client outlives the connection."""
     server = start_tls(
-        server="workers_server",
-        handler_threads=1,
-        verify="required",
-        client_ca=certs / "root.pem",
-        handler_timeout_ms=100,
-        **THREADS,
+        server="workers_server", handler_threads=1, verify="required",
+        client_ca=certs / "root.pem", handler_timeout_ms=100, **THREADS,
     )
     context = trusting(certs)
     context.load_cert_chain(certs / "client.pem", certs / "client.key")
@@ -145,9 +138,7 @@ class Visitors:
         session = None
         while not self.ends.is_set():
             try:
-                with HttpsClient(
-                    self.server, self.context, session=session
-                ) as client:
+                with HttpsClient(self.server, self.context, session=session) as client:
                     assert client.get("/").status == 200
                     session = client.sock.session
                     self.count += 1
@@ -203,7 +194,9 @@ def test_plain_server_has_nothing_to_reload(start):
 
 def test_sighup_lets_new_processes_read_new_files(start, certs, tmp_path):
     files = Files(tmp_path, certs, "rsa")
-    server = start("workers_server", cert=files.cert, key=files.key, **PREFORK)
+    server = start(
+        "workers_server", cert=files.cert, key=files.key, **PREFORK
+    )
     context = trusting(certs)
     with HttpsClient(server, context) as client:
         before, first = serial(client), client.get("/pid").body
@@ -214,9 +207,7 @@ def test_sighup_lets_new_processes_read_new_files(start, certs, tmp_path):
 
     files.key.write_text("no key")
     server.process.send_signal(signal.SIGHUP)
-    assert wait_until(
-        lambda: "the program goes on as it was" in server.stderr()
-    )
+    assert wait_until(lambda: "the program goes on as it was" in server.stderr())
     files.put("strange")
     context.load_verify_locations(certs / "stranger.pem")
     server.process.send_signal(signal.SIGHUP)
@@ -254,9 +245,7 @@ def test_drain(start_tls, certs, mode):
         # One that was used a moment ago has a second for its next request.
         time.sleep(1.1)
         idle.get("/")
-        body = (
-            b"POST /size/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab"
-        )
+        body = b"POST /size/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab"
         busy.send(body)
         sealer = Sealer(shaking, context)
         shaking.sendall(sealer.hello())
@@ -264,7 +253,9 @@ def test_drain(start_tls, certs, mode):
         server.process.send_signal(signal.SIGTERM)
         assert quiet.sock.recv(1) == b""
         shaking.sendall(flight)
-        shaking.sendall(sealer.seal(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"))
+        shaking.sendall(
+            sealer.seal(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        )
         data, is_announced = sealer.read_all()
         assert b"200 OK" in data and is_announced
         assert idle.sock.recv(1) == b""

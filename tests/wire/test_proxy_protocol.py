@@ -18,10 +18,8 @@ def v2(command: int, family: int, rest: bytes = b"") -> bytes:
     return SIGNATURE + struct.pack("!BBH", command, family, len(rest)) + rest
 
 
-V4 = (
-    socket.inet_aton("192.0.2.1")
-    + socket.inet_aton("1.2.3.4")
-    + bytes([220, 4, 1, 187])
+V4 = socket.inet_aton("192.0.2.1") + socket.inet_aton("1.2.3.4") + bytes(
+    [220, 4, 1, 187]
 )
 V6 = socket.inet_pton(socket.AF_INET6, "2001:db8::1") * 2 + bytes([0, 7, 0, 8])
 HEADERS = [
@@ -29,10 +27,8 @@ HEADERS = [
     (b"PROXY TCP6 2001:db8::1 ::1 7 8\r\n", "[2001:db8::1]:7"),
     (b"PROXY UNKNOWN\r\n", None),
     (v2(0x21, 0x11, V4), "192.0.2.1:56324"),
-    (
-        v2(0x21, 0x11, V4 + b"\2\0\1a" + b"\4\x0b\0" + bytes(2816)),
-        "192.0.2.1:56324",
-    ),
+    (v2(0x21, 0x11, V4 + b"\2\0\1a" + b"\4\x0b\0" + bytes(2816)),
+     "192.0.2.1:56324"),
     (v2(0x21, 0x21, V6), "[2001:db8::1]:7"),
     (v2(0x20, 0x00), None),
     (v2(0x21, 0x31, bytes(216)), None),

@@ -102,15 +102,7 @@ def test_echo(talker, echo, compresses):
     assert request.path == "/chat?x=y"
     offered = request.headers.get("Sec-WebSocket-Extensions", "")
     assert ("permessage-deflate" in offered) == bool(compresses)
-    for text in [
-        "",
-        "a",
-        "ä€💩",
-        "x" * 125,
-        "y" * 126,
-        "z" * 70_000,
-        "w" * 3_000_000,
-    ]:
+    for text in ["", "a", "ä€💩", "x" * 125, "y" * 126, "z" * 70_000, "w" * 3_000_000]:
         talk(talker, "send", text=text)
         assert talk(talker, "recv")["text"] == text
     for count in [0, 1, 65_535, 65_536, 1_000_000]:
@@ -169,9 +161,7 @@ def test_a_with_block_closes_and_lets_errors_out(talker, echo):
     assert talk(talker, "block", url=url, text="7") == {}
     assert server.wait_for_close() == (1000, "")
     server.closes.clear()
-    assert (
-        "not convertible" in talk(talker, "block", url=url, text="x")["error"]
-    )
+    assert "not convertible" in talk(talker, "block", url=url, text="x")["error"]
     assert server.wait_for_close() == (1001, "")
 
 
@@ -297,9 +287,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(
-    ("octets", "code"),
-    [row[1:] for row in HOSTILE],
-    ids=[r[0] for r in HOSTILE],
+    ("octets", "code"), [row[1:] for row in HOSTILE], ids=[r[0] for r in HOSTILE]
 )
 def test_a_broken_rule_is_answered(talker, octets, code):
     frames = []
@@ -319,28 +307,16 @@ def test_a_broken_rule_is_answered(talker, octets, code):
 
 
 REFUSED = [
-    (
-        "403",
-        "HTTP/1.1 403 Forbidden\r\nContent-Length: 3\r\n\r\nno!",
-        "WsRefused",
-        403,
-    ),
+    ("403", "HTTP/1.1 403 Forbidden\r\nContent-Length: 3\r\n\r\nno!", "WsRefused", 403),
     ("302", "HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n", "WsRefused", 302),
     ("no HTTP", "SSH-2.0-OpenSSH\r\n\r\n", "MalformedResponse", 0),
     ("nothing", "", "NoResponse", 0),
-    (
-        "a wrong key",
-        "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n",
-        "WsBadHandshake",
-        101,
-    ),
+    ("a wrong key", "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n", "WsBadHandshake", 101),
 ]
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "status"),
-    [r[1:] for r in REFUSED],
-    ids=[r[0] for r in REFUSED],
+    ("answer", "kind", "status"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED]
 )
 def test_a_handshake_that_fails(talker, answer, kind, status):
     def handle(connection: Connection) -> None:
@@ -355,13 +331,7 @@ def test_a_handshake_that_fails(talker, answer, kind, status):
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "http://127.0.0.1/",
-        "ws://127.0.0.1/#part",
-        "ws:",
-        "127.0.0.1",
-        "ws://[::1/",
-    ],
+    ["http://127.0.0.1/", "ws://127.0.0.1/#part", "ws:", "127.0.0.1", "ws://[::1/"],
 )
 def test_bad_urls(talker, url):
     assert connect(talker, url)["kind"] == "BadUrl"
@@ -451,9 +421,7 @@ def test_a_server_that_writes_before_it_reads(talker):
 
     def handle(connection: Connection) -> None:
         for _ in range(8):
-            connection.send(
-                b"\x82\x7f" + struct.pack(">Q", 100_000) + big[:100_000]
-            )
+            connection.send(b"\x82\x7f" + struct.pack(">Q", 100_000) + big[:100_000])
         while True:
             first, payload = read_frame(connection)
             if first == 0x88:

@@ -16,9 +16,7 @@ def test_ten_thousand_idle_connections(start):
     pid = server.process.pid
     with raw(server):
         base = anonymous_len(pid)
-        clients = crowd.connect(
-            server.port, COUNT, UPGRADE % (b"/ws?room", b"")
-        )
+        clients = crowd.connect(server.port, COUNT, UPGRADE % (b"/ws?room", b""))
         for sock in clients:
             assert sock.recv(4096).endswith(b"\r\n\r\n")
         opened = (anonymous_len(pid) - base) / COUNT

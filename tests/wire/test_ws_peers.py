@@ -72,9 +72,7 @@ def test_gorilla(start):
     client = go_program("go_gorilla")
     server = start("ws_server", compression=1, subprotocol="chat")
     url = f"ws://127.0.0.1:{server.port}/ws"
-    ran = subprocess.run(
-        [client, url], capture_output=True, text=True, timeout=60
-    )
+    ran = subprocess.run([client, url], capture_output=True, text=True, timeout=60)
     assert ran.stdout == "ok\n", ran.stderr
     # It sends the code back, without the reason.
     assert wait_until(lambda: server.stderr() == "closed 4001 \n" * 8)
@@ -96,10 +94,7 @@ def test_a_page_of_another_site_is_refused(browser, start):
       () => 'open', (error) => error.message)
     """
     assert page.evaluate(script) == "not opened"
-    assert (
-        page.evaluate(script.replace(str(server.port), str(other.port)))
-        == "open"
-    )
+    assert page.evaluate(script.replace(str(server.port), str(other.port))) == "open"
 
 
 def test_a_page_hears_that_the_server_stops(browser, start):
