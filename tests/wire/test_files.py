@@ -416,7 +416,7 @@ def test_a_file_is_sent_to_its_end_at_shutdown(start, root):
         client.buffer = b"HTTP"
         assert client.response().body == BIG
         assert client.is_closed()
-    assert server.stop() == 0
+    assert server.process.wait(10) == 0
 
 
 def test_ranges_of_five_gigabytes(client):
