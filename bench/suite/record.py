@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import re
+import tempfile
 import time
 from pathlib import Path
 
@@ -62,8 +63,10 @@ def origin(rows: list[Row], plan: Plan, kind: str) -> dict:
 
 
 def neutral(command: list[str]) -> str:
-    """Writes a command with paths from the project's root."""
-    return " ".join(command).replace(f"{BUILD}/", "build/").replace(f"{ROOT}/", "")
+    """Writes a command with paths from the project's root, and no other ones."""
+    text = " ".join(command).replace(f"{BUILD}/", "build/")
+    text = text.replace(f"{ROOT}/", "").replace(str(ROOT), ".")
+    return text.replace(f"{tempfile.gettempdir()}/", "TEMPORARY/")
 
 
 def as_record(about: dict, servers: list[Server], plan: Plan) -> dict:

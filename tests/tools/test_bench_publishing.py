@@ -6,8 +6,9 @@ import pytest
 from suite import publishing
 from suite.markers import replaced, section
 from suite.publishing import headline_text, section_text
-from suite.record import read_record, rounded
+from suite.record import neutral, read_record, rounded
 from test_bench_figures import record, rows
+from toolchain import BUILD, ROOT
 
 PAGE = "before\n<!-- bench: begin {0} -->\nold\n<!-- bench: end {0} -->\nafter\n"
 
@@ -94,3 +95,8 @@ def test_the_pages_hold_what_was_recorded():
         if path.stem == "single":
             readme = section(publishing.README.read_text(), publishing.HEADLINE)
             assert readme == headline_text(found)
+
+
+def test_a_record_has_no_path_of_the_machine():
+    command = [f"{BUILD}/x", "-I", str(ROOT), f"{ROOT}/bench/a.c", "/tmp/b-1"]
+    assert neutral(command) == "build/x -I . bench/a.c TEMPORARY/b-1"
