@@ -12,10 +12,11 @@
 #   200 {"id":1,"title":"buy tea","done":true}
 #   422 *"name":"title","detail":"must not be blank"}
 #   200 {"revision":2,"tasks":[{"id":1,"title":"buy tea","done":true}]}
-#   stopped
 #   id: 2
 #   event: changed
 #   data: {"id":1,"title":"buy tea","done":true}
+#
+#   stopped
 
 from examples.task_list.service import task_service
 from flare.http import HttpServer, ServerConfig, StandardError
@@ -56,6 +57,6 @@ def main() raises:
         demo = Process.run("/bin/sh", ["-c", url + DEMO])
     # SIGTERM and SIGINT let it finish what is under way.
     server.serve(task_service(SITE, StandardError()), num_workers=2)
-    print("stopped", flush=True)
     if demo:
         _ = demo.value().wait()
+    print("stopped", flush=True)
