@@ -41,10 +41,16 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def memory_len(pid: int, field: str) -> int:
+    """Gives memory of a process in bytes, by its name in proc(5): `VmRSS` is
+    what it has resident, `VmHWM` the most that it had, `RssAnon` its own."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(rf"{field}:\s*(\d+) kB", text)[1]) * 1024
+
+
 def anonymous_len(pid: int) -> int:
     """Gives the memory that a process has written to, in bytes."""
-    text = Path(f"/proc/{pid}/status").read_text()
-    return int(re.search(r"RssAnon:\s*(\d+)", text)[1]) * 1024
+    return memory_len(pid, "RssAnon")
 
 
 def cpus_of_threads(pid: int) -> list[str]:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from processes import memory_len
 from toolchain import environment
 
 ANSWER_TIMEOUT_S = 30
@@ -157,10 +158,7 @@ class Fetcher:
 
     def memory_kib(self) -> int:
         """Reads the highest resident memory so far."""
-        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1])
-        raise AssertionError("no VmHWM")
+        return memory_len(self.process.pid, "VmHWM") // 1024
 
     def close(self) -> int:
         self.process.stdin.close()

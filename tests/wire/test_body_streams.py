@@ -5,11 +5,11 @@ import signal
 import socket
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from conftest import Client, read_all, wait_until
 from https_client import HttpsClient, trusting
+from processes import memory_len
 
 GET = b"GET /fast HTTP/1.1\r\nHost: test\r\n\r\n"
 CONTENT = bytes(range(251)) * 2_000
@@ -58,15 +58,6 @@ def taken(content: bytes) -> bytes:
 TAKEN = taken(CONTENT)
 
 
-def memory_kib(server) -> int:
-    status = Path(f"/proc/{server.process.pid}/status").read_text()
-    return next(
-        int(line.split()[1])
-        for line in status.splitlines()
-        if line.startswith("VmRSS:")
-    )
-
-
 @pytest.mark.parametrize("size", [None, 1, 1000, 65_536, 400_000])
 def test_whole_content_and_the_request_behind_it(server, size):
     """The next request starts exactly where the content ends."""
@@ -112,7 +103,7 @@ def test_fast_client_of_a_slow_handler_is_held_up(pool):
     server = pool()
     with Client(server) as client:
         client.send(head("/upload/large", 64 << 20))
-        before = memory_kib(server)
+        before = memory_len(server.process.pid, "VmRSS")
         with Client(server, 30) as slow:
             slow.send(head("/upload/large?pause=20&read=60000000", 64 << 20))
             slow.sock.settimeout(0.3)
@@ -121,7 +112,8 @@ def test_fast_client_of_a_slow_handler_is_held_up(pool):
                 while sent < 64 << 20:
                     sent += slow.sock.send(bytes(1 << 20))
                     assert sent < 48 << 20, "nothing holds the client up"
-            assert memory_kib(server) - before < 8_000
+            resident = memory_len(server.process.pid, "VmRSS")
+            assert resident - before < 8_000_000
             # Others go on.
             with Client(server) as other:
                 other.send(GET)

@@ -7,7 +7,6 @@ sockets, descriptors and memory.
 import email
 import os
 import random
-import re
 import signal
 import socket
 import ssl
@@ -18,7 +17,7 @@ from pathlib import Path
 import pytest
 from conftest import Client, Response, Server, built, shown, wait_until
 from https_client import HttpsClient, trusting
-from processes import descriptor_count
+from processes import descriptor_count, memory_len
 
 BIG = random.Random(7).randbytes(3_000_000)
 DATE = "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -458,7 +457,7 @@ def grown(server: Server, client: Client, length: int) -> int:
     """Takes so much of the sparse file, and tells what the most memory that
     the server ever had has grown by."""
     assert ask(client, "/strict/big.bin").body == BIG
-    before = peak_len(server)
+    before = memory_len(server.process.pid, "VmHWM")
     client.send(target("/strict/sparse.bin"))
     received = client.sock.recv(65536)
     head, content = received.split(b"\r\n\r\n", 1)
@@ -470,12 +469,7 @@ def grown(server: Server, client: Client, length: int) -> int:
         taken += count
     if length == SPARSE_LEN:
         assert taken == SPARSE_LEN and room[:count].endswith(b"end\n!")
-    return peak_len(server) - before
-
-
-def peak_len(server: Server) -> int:
-    status = Path(f"/proc/{server.process.pid}/status").read_text()
-    return int(re.search(r"VmHWM:\s*(\d+) kB", status)[1]) * 1024
+    return memory_len(server.process.pid, "VmHWM") - before
 
 
 def slow_client(server: Server) -> Client:

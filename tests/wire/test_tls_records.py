@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from https_client import TIMEOUT_S, HttpsClient, Sealer, trusting
+from processes import memory_len
 from raw_server import Connection, RawServer, answering
 from tls_records import (
     ALERT,
@@ -79,6 +80,15 @@ def endless(content: bytes, content_type: int, start: bytes = b""):
     return treat
 
 
+def answered_soon(fetcher, certs, server) -> dict:
+    """What the client says of a request to it, at once."""
+    fetcher.client(ca_file=str(certs / "root.pem"))
+    began = time.monotonic()
+    answer = fetcher.get(server.url)
+    assert time.monotonic() - began < 1.5
+    return answer
+
+
 LATE = ("total", "Timeout")
 REFUSED = ("read head", "TlsFailed")
 
@@ -143,12 +153,8 @@ def test_the_end_is_the_notice_not_that_of_the_connection(
         connection.raw.recv(1)
         time.sleep(LATE_S)
 
-    server = tls_peer(treat)
-    fetcher.client(ca_file=str(certs / "root.pem"))
-    began = time.monotonic()
-    answer = fetcher.get(server.url)
+    answer = answered_soon(fetcher, certs, tls_peer(treat))
     assert answer.get("body") == "all" and answer["idle"] == 0, answer
-    assert time.monotonic() - began < 1.5
 
 
 def test_an_idle_connection_that_has_ended_is_not_used(
@@ -216,12 +222,8 @@ def test_bad_records(fetcher, certs, tls_peer, records, phase, kind):
         connection.raw.recv(1)
         time.sleep(LATE_S)
 
-    server = tls_peer(treat)
-    fetcher.client(ca_file=str(certs / "root.pem"))
-    began = time.monotonic()
-    answer = fetcher.get(server.url)
+    answer = answered_soon(fetcher, certs, tls_peer(treat))
     assert (answer.get("phase"), answer.get("kind")) == (phase, kind), answer
-    assert time.monotonic() - began < 1.5
 
 
 def hello_requests(connection: Connection) -> None:
@@ -356,7 +358,7 @@ def test_key_updates_between_requests(probe_tls, sealing):
 def test_key_updates_without_end(start_tls, certs, sealing, update):
     """They do not prolong a deadline, keep others waiting, or grow."""
     server = start_tls(header_timeout_ms=400, write_timeout_ms=400)
-    before = memory_kib(server)
+    before = memory_len(server.process.pid, "VmRSS")
     client, sealer = sealing(server)
     client.sock.settimeout(1)
     began = time.monotonic()
@@ -375,9 +377,5 @@ def test_key_updates_without_end(start_tls, certs, sealing, update):
         pass
     assert time.monotonic() - began < LATE_S
     assert slowest < 1
-    assert memory_kib(server) - before < 8_000
-
-
-def memory_kib(server) -> int:
-    text = Path(f"/proc/{server.process.pid}/status").read_text()
-    return int(text.split("VmRSS:")[1].split()[0])
+    resident = memory_len(server.process.pid, "VmRSS")
+    assert resident - before < 8_000_000

@@ -121,10 +121,10 @@ struct Tail(Movable):
             How many octets were taken, 0 if the file of the region has become
             shorter, or a negative errno.
         """
-        var rest = self.content()
-        var count: Int
         if self.region.length > 0:
             return self._send_to_region(socket)
+        var rest = self.content()
+        var count: Int
         if len(rest) == 0:
             count = socket.send(self.octets.span())
         elif len(self.octets) == 0:
