@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from mojo_source import Problem, Source, conclude
+from programs import write_together
 from report import Report
 from toolchain import BUILD, ROOT, build, mojo
 
@@ -203,30 +204,13 @@ def compile_programs(root: Path) -> tuple[int, str]:
     ]
     if not programs:
         return 0, ""
-    folder = BUILD / "docs" / "programs"
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.mojo"):
-        old.unlink()
-    (folder / "__init__.mojo").touch()
-    imports, calls = ["from std.sys import argv"], []
+    texts = {}
     for block in programs:
         name = re.sub(r"\W", "_", f"{block.path.with_suffix('')}_{block.line}")
-        # A module of a package has no `main`.
-        text = re.sub(
-            r"^def main\(", "def run_main(", block.text, flags=re.MULTILINE
-        )
-        text = "\n" * (block.line - 1) + text
-        (folder / f"{name}.mojo").write_text(text)
-        imports.append(f"from programs.{name} import run_main as {name}")
-        calls.append(f'    if argv()[1] == "{name}":\n        {name}()\n')
-    main = "\n".join(imports) + "\n\n\ndef main() raises:\n" + "".join(calls)
-    (folder.parent / "all_programs.mojo").write_text(main)
-    result = build(
-        folder.parent / "all_programs.mojo",
-        folder.parent / "all_programs.o",
-        "--emit",
-        "object",
-    )
+        texts[name] = "\n" * (block.line - 1) + block.text
+    source = BUILD / "docs" / "programs.mojo"
+    write_together(source, texts)
+    result = build(source, source.with_suffix(".o"), "--emit", "object")
     return len(programs), result.stdout if result.returncode else ""
 
 

@@ -15,13 +15,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from programs import build_together, shares
 from report import Report
-from toolchain import BUILD, ROOT, build, environment
+from toolchain import BUILD, ROOT, environment
 
 FOLDER = BUILD / "fuzz"
 CRASHES = ROOT / "fuzz" / "crashes"
 # The engine ends a hanging input after 30 seconds of its own.
 GRACE_S = 120
+BATCH_COUNT = 4
 
 
 @dataclass(frozen=True)
@@ -62,15 +64,8 @@ def engine_name(source: Path) -> str:
 
 
 def run_target(source: Path, options: Options, report: Report) -> None:
-    """Builds and runs one target and keeps the input of a failure."""
+    """Runs one target that is built, and keeps the input of a failure."""
     name = engine_name(source)
-    began = time.monotonic()
-    print(f"  {source.stem}: building", flush=True)
-    built = build(source, FOLDER / source.stem)
-    report.timed(f"build {source.name}", time.monotonic() - began)
-    if built.returncode:
-        report.fail(f"build of {source.name}", built.stdout[-4000:])
-        return
     (FOLDER / f"{name}.crash").unlink(missing_ok=True)
     command = [str(FOLDER / source.stem), "--seed", str(options.seed)]
     command += ["--seconds", str(options.seconds)]
@@ -104,15 +99,24 @@ def run_target(source: Path, options: Options, report: Report) -> None:
 
 
 def run(report: Report, options: Options, names: list[str]) -> None:
-    """Runs the targets, two at a time."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    """Builds and runs the targets, two at a time."""
+    batches = shares(targets(names), BATCH_COUNT)
+
+    def one(index: int) -> None:
+        name = f"batch_{index}"
+        began = time.monotonic()
+        print(f"  {name}: building", flush=True)
+        programs = {FOLDER / source.stem: source for source in batches[index]}
+        built = build_together(programs, FOLDER / name)
+        report.timed(f"build {name} of fuzz targets", time.monotonic() - began)
+        if built.returncode:
+            report.fail(f"build of fuzz targets, {name}", built.stdout[-4000:])
+            return
+        for source in batches[index]:
+            run_target(source, options, report)
+
     with ThreadPoolExecutor(2) as pool:
-        jobs = [
-            pool.submit(run_target, source, options, report)
-            for source in targets(names)
-        ]
-        for job in jobs:
-            job.result()
+        list(pool.map(one, range(len(batches))))
 
 
 def main() -> int:

@@ -6,7 +6,6 @@ slash is a path: a test file, or a folder of them.
 """
 
 import importlib.util
-import re
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 import check_docs
 import check_layers
 import check_style
+import examples
 import fuzz as fuzz_targets
 import refusals
 import unit
@@ -27,7 +27,6 @@ CROSS_TARGETS = [
     ("arm64-apple-macosx14", "apple-m1"),
 ]
 FUZZ_SECONDS = 3
-EXAMPLE_TIMEOUT_S = 60
 
 
 def check_format(report: Report) -> None:
@@ -113,81 +112,6 @@ def vectors(report: Report) -> None:
         report.skipped("vectors", "their files are not here", skipped)
 
 
-def expected_output(text: str) -> list[str]:
-    """Reads the expected output from an example's header."""
-    lines = text.splitlines()
-    if "# Expected output:" not in lines:
-        raise ValueError("its header has no `# Expected output:`")
-    expected = []
-    for line in lines[lines.index("# Expected output:") + 1 :]:
-        if line != "#" and not line.startswith("#   "):
-            break
-        expected.append(line[4:])
-    # The blank lines at the end of what it prints are not compared either.
-    while expected and not expected[-1]:
-        expected.pop()
-    return expected
-
-
-def matches(wanted: list[str], got: list[str]) -> bool:
-    """Compares lines; a `*` in what is wanted matches anything."""
-    if len(wanted) != len(got):
-        return False
-    patterns = [re.escape(line).replace(r"\*", ".*") for line in wanted]
-    return all(re.fullmatch(p, line) for p, line in zip(patterns, got))
-
-
-def run_example(binary: Path, wanted: list[str]) -> str:
-    """Runs an example; says what is wrong with what it prints, if anything."""
-    try:
-        outcome = subprocess.run(
-            [str(binary)],
-            cwd=ROOT,
-            env=environment(),
-            text=True,
-            errors="replace",
-            capture_output=True,
-            timeout=EXAMPLE_TIMEOUT_S,
-        )
-    except subprocess.TimeoutExpired:
-        return f"did not end by itself in {EXAMPLE_TIMEOUT_S} s"
-    got = outcome.stdout.rstrip("\n").splitlines()
-    if outcome.returncode == 0 and matches(wanted, got):
-        return ""
-    lines = [f"exit {outcome.returncode}; wanted:", *wanted, "got:", *got]
-    return "\n".join([*lines, outcome.stderr])
-
-
-def examples(report: Report, below: str = "examples") -> None:
-    """Builds and runs every example and compares what it prints."""
-    sources = [
-        source
-        for source in sorted((ROOT / "examples").glob("[0-9]*.mojo"))
-        if str(source).startswith(str(ROOT / below))
-    ]
-
-    def one(source: Path) -> None:
-        binary = BUILD / "examples" / source.stem
-        try:
-            wanted = expected_output(source.read_text())
-        except ValueError as error:
-            report.fail(source.name, str(error))
-            return
-        began = time.monotonic()
-        result = build(source, binary)
-        report.timed(f"build {source.name}", time.monotonic() - began)
-        if result.returncode:
-            report.fail(f"build of {source.name}", result.stdout[-4000:])
-        elif trouble := run_example(binary, wanted):
-            report.fail(source.name, trouble)
-        else:
-            report.passed(source.name)
-            print(f"  {source.name}: as expected", flush=True)
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(one, sources))
-
-
 def run_pytest(report: Report, folder: str, *options: str) -> None:
     """Runs pytest and counts its results one by one."""
     if not (ROOT / folder.split("::")[0]).exists():
@@ -247,7 +171,7 @@ PARTS = {
     "cross": lambda report: report.step("cross builds", cross),
     "fuzz": lambda report: report.step("fuzz targets", fuzz),
     "vectors": lambda report: report.step("vectors", vectors),
-    "examples": lambda report: report.step("examples", examples),
+    "examples": lambda report: report.step("examples", examples.run),
     "wire": lambda report: report.step("wire tests", wire),
     "nightly": lambda report: report.step("nightly tests", nightly),
     "asan": lambda report: report.step("unit tests under ASan", unit.run, True),
@@ -266,7 +190,7 @@ def run_path(report: Report, path: str) -> None:
     elif path.startswith("tests/compile"):
         refusals.run(report, path)
     elif path.startswith("examples"):
-        examples(report, path)
+        examples.run(report, path)
     else:
         unit.run(report, below=path)
 

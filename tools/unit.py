@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from programs import shares
 from report import Report
 from toolchain import BUILD, ROOT, build, environment
 
@@ -32,17 +33,6 @@ def find_tests(below: str) -> dict[Path, list[str]]:
         if inside and not skipped.intersection(path.parents):
             found[path] = TEST.findall(path.read_text())
     return found
-
-
-def batches(tests: dict[Path, list[str]], count: int) -> list[list[Path]]:
-    """Shares files out so that the batches have about the same length."""
-    shares: list[list[Path]] = [[] for _ in range(count)]
-    sizes = [0] * count
-    for path in sorted(tests, key=lambda p: -p.stat().st_size):
-        smallest = sizes.index(min(sizes))
-        shares[smallest].append(path)
-        sizes[smallest] += path.stat().st_size
-    return [share for share in shares if share]
 
 
 def write_main(
@@ -145,11 +135,11 @@ def run(report: Report, asan: bool = False, below: str = "tests") -> None:
     """Builds and runs the unit tests: all, or those below a path."""
     tests = find_tests(below)
     folder = BUILD / ("asan" if asan else "unit")
-    shares = batches(tests, BATCH_COUNT)
+    batches = shares(tests, BATCH_COUNT)
 
     def one(index: int) -> None:
         source = folder / f"batch_{index}.mojo"
-        names = write_main(source, shares[index], tests, asan)
+        names = write_main(source, batches[index], tests, asan)
         binary = folder / f"batch_{index}"
         began = time.monotonic()
         result = build(source, binary, *(ASAN_OPTIONS if asan else []))
@@ -163,4 +153,4 @@ def run(report: Report, asan: bool = False, below: str = "tests") -> None:
         report.timed(f"run {binary.name}", time.monotonic() - began)
 
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(one, range(len(shares))))
+        list(pool.map(one, range(len(batches))))

@@ -1,9 +1,9 @@
 """How examples and refusals are compared, and what is kept of a crash."""
 
+import examples
 import fuzz
 import pytest
 import refusals
-import test as runner
 
 EXAMPLE = '''"""Shows an address."""
 
@@ -19,17 +19,17 @@ from flare.net import IpAddr
 
 def test_reads_expected_output():
     wanted = ["127.0.0.1", "port *", "", "end"]
-    assert runner.expected_output(EXAMPLE) == wanted
+    assert examples.expected_output(EXAMPLE) == wanted
 
 
 def test_blank_lines_at_the_end_are_not_expected():
     text = "# Expected output:\n#   one\n#\n#   two\n#\n\n"
-    assert runner.expected_output(text) == ["one", "", "two"]
+    assert examples.expected_output(text) == ["one", "", "two"]
 
 
 def test_wants_an_expected_output():
     with pytest.raises(ValueError):
-        runner.expected_output("def main():\n    print(1)\n")
+        examples.expected_output("def main():\n    print(1)\n")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_wants_an_expected_output():
     ],
 )
 def test_compares_output(wanted, got, fits):
-    assert runner.matches(wanted, got) == fits
+    assert examples.matches(wanted, got) == fits
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_runs_an_example(tmp_path, script, message):
     binary = tmp_path / "example"
     binary.write_text(f"#!/bin/sh\n{script}\n")
     binary.chmod(0o755)
-    trouble = runner.run_example(binary, ["127.0.0.1"])
+    trouble = examples.run_one(binary, ["127.0.0.1"])
     assert message in trouble
     assert bool(message) == bool(trouble)
 

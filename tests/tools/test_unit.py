@@ -1,6 +1,7 @@
 """How unit tests are shared out, and what a batch's output is read as."""
 
 import unit
+from programs import shares
 from report import Report
 
 
@@ -65,9 +66,9 @@ def test_batches_are_of_about_one_length(tmp_path):
         path = tmp_path / f"test_{number}.mojo"
         path.write_text("x" * length)
         files[path] = ["test_a"]
-    shares = unit.batches(files, 2)
     sizes = sorted(
-        sum(path.stat().st_size for path in share) for share in shares
+        sum(path.stat().st_size for path in share)
+        for share in shares(files, 2)
     )
     assert sizes == [900, 1000]
 

@@ -1,6 +1,5 @@
 """Builds the servers of the wire tests once, and starts them on free ports."""
 
-import hashlib
 import os
 import select
 import signal
@@ -15,46 +14,23 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-from toolchain import BUILD, build, environment, mojo_sources  # noqa: E402
+from toolchain import BUILD, environment  # noqa: E402
+from wire_programs import build_all, built  # noqa: E402
 
 START_TIMEOUT_S = 10
 STOP_TIMEOUT_S = 40
 TLS_CLIENT_TIMEOUT_S = 20
+MANY_FILES = 10
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "nightly: takes minutes")
 
 
-def built(name: str, folder: str = "servers") -> Path:
-    """Builds tests/wire/FOLDER/NAME.mojo unless nothing has changed."""
-    source = ROOT / "tests" / "wire" / folder / f"{name}.mojo"
-    return built_program(source, "flare", "tests/wire/servers")
-
-
-def built_program(source: Path, *folders: str) -> Path:
-    """Builds a program unless neither it nor a file of the folders changed."""
-    digest = hashlib.sha256(source.read_bytes())
-    for path in mojo_sources(*folders):
-        digest.update(path.read_bytes())
-    binary = BUILD / "wire" / f"{source.stem}-{digest.hexdigest()[:16]}"
-    if not binary.exists():
-        result = build(source, binary)
-        assert result.returncode == 0, result.stdout
-    return binary
-
-
-def built_example(name: str, folder: str) -> Path:
-    """Builds examples/NAME.mojo, whose parts are in examples/FOLDER, unless the
-    examples' own run has built it just now."""
-    source = ROOT / "examples" / f"{name}.mojo"
-    folders = ["flare", f"examples/{folder}"]
-    own = BUILD / "examples" / name
-    sources = [source, *mojo_sources(*folders)]
-    newest = max(path.stat().st_mtime for path in sources)
-    if own.exists() and own.stat().st_mtime >= newest:
-        return own
-    return built_program(source, *folders)
+def pytest_collection_finish(session):
+    """Builds all programs at once if most of them are wanted."""
+    if len({item.path for item in session.items}) > MANY_FILES:
+        build_all()
 
 
 class Server:

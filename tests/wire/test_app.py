@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from conftest import Server, built
+from conftest import Server
+from wire_programs import built
 
 WORKER_COUNT = 2
 THREAD_COUNT = 4

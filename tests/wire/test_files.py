@@ -15,9 +15,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from conftest import Client, Response, Server, built, shown, wait_until
+from conftest import Client, Response, Server, shown, wait_until
 from https_client import HttpsClient, trusting
 from processes import descriptor_count, memory_len
+from wire_programs import built
 
 BIG = random.Random(7).randbytes(3_000_000)
 DATE = "Sun, 06 Nov 1994 08:49:37 GMT"

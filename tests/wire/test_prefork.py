@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Client, built, environment, wait_until
+from conftest import Client, environment, wait_until
 from load import (
     FreshConnections,
     KeptConnections,
@@ -27,6 +27,7 @@ from processes import (
     is_alive,
     workers,
 )
+from wire_programs import built
 
 GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
 CRASH = re.compile(
@@ -338,7 +339,7 @@ def test_nothing_is_lost_by_rolling_restarts_and_upgrades(prefork):
 
 
 def test_new_program_that_fails_is_rolled_back(tmp_path, start):
-    program = tmp_path / "server"
+    program = tmp_path / "workers_server"
     shutil.copy(built("workers_server"), program)
     process = subprocess.Popen(
         [str(program), "0", "mode=prefork", "workers=2", "inherits=1"],
@@ -404,7 +405,7 @@ def test_upgrade_needs_few_descriptors(prefork):
 
 def test_upgrade_does_not_cut_a_stop_short(tmp_path):
     """The new program becomes ready when the old one has been told to stop."""
-    program = tmp_path / "server"
+    program = tmp_path / "workers_server"
     shutil.copy(built("workers_server"), program)
     log = tmp_path / "log"
     process = subprocess.Popen(
@@ -444,7 +445,7 @@ def test_upgrade_does_not_cut_a_stop_short(tmp_path):
 
 
 def test_new_program_that_hangs_is_killed(tmp_path):
-    program = tmp_path / "server"
+    program = tmp_path / "workers_server"
     shutil.copy(built("workers_server"), program)
     process = subprocess.Popen(
         [

@@ -5,8 +5,9 @@ import struct
 import time
 
 import pytest
-from conftest import Client, Server, built, read_all, shown, wait_until
+from conftest import Client, Server, read_all, shown, wait_until
 from https_client import Sealer, trusting
+from wire_programs import built
 
 GET = b"GET /peer HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LAST = b"GET /peer HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"

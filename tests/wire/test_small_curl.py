@@ -8,9 +8,9 @@ import subprocess
 import time
 
 import pytest
-from conftest import built_example
 from raw_server import Connection, RawServer
 from toolchain import environment
+from wire_programs import built_example
 
 TIMEOUT_S = 20
 BINARY = bytes(range(256)) * 5000

@@ -18,7 +18,8 @@ LETTERS = b"abcdefghijklmnopqrstuvwxyz" * 4000
 
 @pytest.fixture(scope="module")
 def streams():
-    from conftest import Server, built
+    from conftest import Server
+    from wire_programs import built
 
     server = Server(built("stream_server"), ["write_timeout_ms=600"])
     yield server

@@ -8,7 +8,8 @@ import threading
 
 import pytest
 from browser import Browser
-from conftest import ROOT, Server, built_example, read_all, wait_until
+from conftest import ROOT, Server, read_all, wait_until
+from wire_programs import built_example
 
 TIMEOUT_S = 10
 THREAD_COUNT = 4

@@ -9,8 +9,9 @@ import subprocess
 import time
 
 import pytest
-from conftest import Client, built, environment, wait_until
+from conftest import Client, environment, wait_until
 from processes import cpus_of_threads, descriptor_count
+from wire_programs import built
 
 GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from conftest import Client, Server, built, wait_until
+from conftest import Client, Server, wait_until
 from processes import descriptor_count
+from wire_programs import built
 
 BIG = random.Random(11).randbytes(3_000_000)
 BOUNDARY = b"frontier"

@@ -11,9 +11,10 @@ import threading
 import time
 
 import pytest
-from conftest import built, wait_until
+from conftest import wait_until
 from raw_server import Connection, Fetcher, RawServer
 from websockets.asyncio.server import serve
+from wire_programs import built
 
 GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 

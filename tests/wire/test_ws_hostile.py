@@ -6,10 +6,11 @@ import threading
 import zlib
 
 import pytest
-from conftest import Server, built, read_all, wait_until
+from conftest import Server, read_all, wait_until
 from processes import anonymous_len
 from raw_ws import frame, raw
 from websockets.sync.client import connect as open_socket
+from wire_programs import built
 
 DEFLATE = b"Sec-WebSocket-Extensions: permessage-deflate\r\n"
 MESSAGE_LEN_MAX = 1_000_000

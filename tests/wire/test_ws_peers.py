@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 from browser import Browser
-from conftest import ROOT, Server, built_program, wait_until
+from conftest import Server, wait_until
 from peer_servers import go_program
+from wire_programs import built_example
 
 # Defines what the scripts below wait with.
 TOOLS = """
@@ -122,7 +123,7 @@ def test_a_tab_that_is_closed(browser, start):
 @pytest.fixture
 def chat():
     """The server of the example with the page, which needs its files."""
-    binary = built_program(ROOT / "examples" / "28_chat_room.mojo", "flare")
+    binary = built_example("28_chat_room", "chat_room")
     server = Server(binary, [], cwd=ROOT)
     yield server
     assert server.stop() == 0

@@ -18,7 +18,8 @@ from websockets.sync.client import connect as open_socket
 
 @pytest.fixture(scope="module")
 def echo():
-    from conftest import Server, built
+    from conftest import Server
+    from wire_programs import built
 
     server = Server(built("ws_server"), ["close_timeout_ms=500", "compression=1"])
     yield server

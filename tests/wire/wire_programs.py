@@ -1,0 +1,72 @@
+"""Builds the programs of the wire tests, each once for a state of the library."""
+
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from programs import build_together
+from toolchain import BUILD, ROOT, build, mojo_sources
+
+WIRE = ROOT / "tests" / "wire"
+# Built together, to take less time. `counting_server` stands alone: it brings
+# an allocator of its own.
+TOGETHER = [
+    ["servers/probe_server", "servers/ws_server", "clients/fetcher",
+     "clients/talker"],
+    ["servers/app_server", "servers/file_server", "servers/stream_server",
+     "servers/workers_server", "servers/tls_client", "servers/tls_echo"],
+]
+
+
+def built(name: str, folder: str = "servers") -> Path:
+    """Builds tests/wire/FOLDER/NAME.mojo unless nothing has changed."""
+    return built_program(
+        WIRE / folder / f"{name}.mojo", "flare", "tests/wire/servers"
+    )
+
+
+def built_program(source: Path, *folders: str) -> Path:
+    """Builds a program unless neither it nor a file of the folders changed."""
+    binary = binary_of(source, *folders)
+    if not binary.exists():
+        result = build(source, binary)
+        assert result.returncode == 0, result.stdout
+    return binary
+
+
+def binary_of(source: Path, *folders: str) -> Path:
+    """Names the binary of a program and of all that it is made of."""
+    digest = hashlib.sha256(source.read_bytes())
+    for path in mojo_sources(*folders):
+        digest.update(path.read_bytes())
+    return BUILD / "wire" / f"{source.stem}-{digest.hexdigest()[:16]}"
+
+
+def built_example(name: str, folder: str) -> Path:
+    """Builds examples/NAME.mojo, whose parts are in examples/FOLDER, unless the
+    examples' own run has built it just now."""
+    source = ROOT / "examples" / f"{name}.mojo"
+    folders = ["flare", f"examples/{folder}"]
+    own = BUILD / "examples" / name
+    sources = [source, *mojo_sources(*folders)]
+    newest = max(path.stat().st_mtime for path in sources)
+    if own.exists() and own.stat().st_mtime >= newest:
+        return own
+    return built_program(source, *folders)
+
+
+def build_all() -> None:
+    """Builds what many tests want, two at a time. What fails to build is left
+    to the test that wants it, which then says why."""
+
+    def one(number: int) -> None:
+        sources = [WIRE / f"{name}.mojo" for name in TOGETHER[number]]
+        programs = {
+            binary_of(source, "flare", "tests/wire/servers"): source
+            for source in sources
+        }
+        if not all(binary.exists() for binary in programs):
+            build_together(programs, BUILD / "wire" / f"programs_{number}")
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(one, range(len(TOGETHER))))

@@ -1,0 +1,75 @@
+"""Builds several programs as one, which runs the one by whose name it is called.
+
+Mojo compiles the library anew for each program, so that many small ones cost
+minutes; together they cost little more than the largest.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from toolchain import build
+
+MAIN = re.compile(r"^def main\(", re.MULTILINE)
+
+
+def shares(files: Iterable[Path], count: int) -> list[list[Path]]:
+    """Shares files out so that the shares have about the same length."""
+    found: list[list[Path]] = [[] for _ in range(count)]
+    sizes = [0] * count
+    for path in sorted(files, key=lambda p: -p.stat().st_size):
+        smallest = sizes.index(min(sizes))
+        found[smallest].append(path)
+        sizes[smallest] += path.stat().st_size
+    return [share for share in found if share]
+
+
+def write_together(main: Path, programs: dict[str, str]) -> None:
+    """Writes programs, texts by name, as modules that one main calls.
+
+    Lines keep their numbers, so that an error of the compiler points into the
+    text it came from. A file calls the program whose name its own begins with,
+    up to a hyphen.
+    """
+    package = main.with_name(f"{main.stem}_modules")
+    shutil.rmtree(package, ignore_errors=True)
+    package.mkdir(parents=True)
+    (package / "__init__.mojo").touch()
+    imports, calls = ["from std.sys import argv"], []
+    for number, (name, text) in enumerate(programs.items()):
+        # A module of a package has no `main`.
+        (package / f"{name}.mojo").write_text(MAIN.sub("def run_main(", text))
+        imports.append(
+            f"from {package.name}.`{name}` import run_main as run_{number}"
+        )
+        calls.append(
+            f'    if called == "{name}":\n        return run_{number}()\n'
+        )
+    main.write_text(
+        "\n".join(imports)
+        + "\n\n\ndef main() raises:\n    var path = String(argv()[0])\n"
+        + '    var start = path.rfind("/") + 1\n'
+        + '    var called = String(path[byte=start:]).split("-")[0]\n'
+        + "".join(calls)
+        + '    raise Error("no program of this file has the name ", called)\n'
+    )
+
+
+def build_together(
+    programs: dict[Path, Path], together: Path
+) -> subprocess.CompletedProcess:
+    """Builds programs, sources by the paths they shall have, as one file, which
+    gets those paths too."""
+    for path in programs:
+        path.unlink(missing_ok=True)
+    main = together.with_suffix(".mojo")
+    texts = {source.stem: source.read_text() for source in programs.values()}
+    write_together(main, texts)
+    result = build(main, together)
+    if result.returncode == 0:
+        for path in programs:
+            os.link(together, path)
+    return result
