@@ -130,7 +130,11 @@ def rounded(value: object) -> object:
 
 def write_results(record: dict, texts: dict[str, str], raw: dict[str, str]) -> Path:
     """Writes a new folder of results: the record, pages, and the tools' own words."""
-    folder = BENCH / "results" / time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    began = BENCH / "results" / time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    folder, number = began, 1
+    while folder.exists():  # of a run that ended in the same second
+        number += 1
+        folder = began.with_name(f"{began.name}-{number}")
     (folder / "raw").mkdir(parents=True)
     (folder / "results.json").write_text(json.dumps(rounded(record), indent=1))
     for name, text in texts.items():

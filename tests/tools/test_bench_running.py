@@ -17,9 +17,11 @@ ELSEWHERE = "192.0.2.1"  # for documentation (RFC 5737): no machine has it
 FIRST, SECOND = (Workload(name, "/", "plain.lua", b"") for name in ("one", "two"))
 # Runs bench.py with a command line that waits, and says what ended it.
 WAITING = """
-import runpy, signal, sys
-sys.path[:0] = [{bench!r}, {tools!r}]
-import suite.cli
+import runpy, signal, sys, types
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, getattr(signal, {before!r}))
 
 def main(words):
     try:
@@ -29,7 +31,8 @@ def main(words):
         print("stopped", flush=True)
     return 130
 
-suite.cli.main = main
+sys.modules["suite"], sys.modules["suite.cli"] = types.ModuleType("suite"), types.ModuleType("cli")
+sys.modules["suite.cli"].main = main
 runpy.run_path({bench!r} + "/bench.py", run_name="__main__")
 """
 
@@ -40,12 +43,26 @@ def row(*command: str) -> metadata.Row:
     return metadata.Row(program, "it", 1, list(command))
 
 
+def waiting(before: str) -> str:
+    """Writes the program, started with a handling of signals."""
+    return WAITING.format(bench=str(BENCH), before=before)
+
+
 @pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ends_a_run_as_an_interruption(name):
-    text = WAITING.format(bench=str(BENCH), tools=str(BENCH.parent / "tools"))
+    text = waiting("SIG_DFL")
     with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout.readline() == "ready\n"
         run.send_signal(name)
+        assert run.stdout.read() == "stopped\n" and run.wait(10) == 130
+
+
+def test_a_signal_that_is_ignored_stays_so():
+    text = waiting("SIG_IGN")
+    with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout.readline() == "ready\n"
+        run.send_signal(signal.SIGHUP)  # as nohup has it
+        run.send_signal(signal.SIGINT)
         assert run.stdout.read() == "stopped\n" and run.wait(10) == 130
 
 
@@ -136,6 +153,12 @@ def test_what_a_tool_cannot_do_is_left_out_before_the_run():
 def test_options_that_contradict_each_other_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         running.planned(running.Wanted(["c_epoll"], ["JSON"], **options))
+
+
+def test_two_runs_of_one_second_have_folders_of_their_own(monkeypatch, tmp_path):
+    monkeypatch.setattr(record, "BENCH", tmp_path)
+    folders = {record.write_results({}, {}, {}) for _ in range(3)}
+    assert len(folders) == 3 and all((one / "results.json").exists() for one in folders)
 
 
 def test_a_folder_that_takes_no_results_is_found_before_the_run(monkeypatch, tmp_path):
