@@ -189,6 +189,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--size", type=int, default=65_536)
     arguments = parser.parse_args()
+    if min(arguments.rounds, arguments.seconds, arguments.size) < 1:
+        parser.error("--rounds, --seconds and --size are 1 or more")
     (FOLDER / "root").mkdir(parents=True, exist_ok=True)
     content = random.Random(1).randbytes(arguments.size)
     (FOLDER / "root" / NAME).write_bytes(content)

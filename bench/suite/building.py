@@ -51,12 +51,12 @@ def start_all(
             own = workload.of_row(everything, row)
             try:
                 server = Server(row, layout(here, kind, row.cores, widest).server, host)
-                server.start(own[0])
-            except (Failed, ValueError) as error:
+            except ValueError as error:
                 plan.leave_out(row.name, str(error))
                 continue
-            servers.append(server)
+            servers.append(server)  # before it starts, so that an interruption stops it
             try:
+                server.start(own[0])
                 server.check(own[0], workload.upload_of(everything, row))
             except Failed as error:
                 plan.leave_out(row.name, str(error))

@@ -15,8 +15,9 @@ from suite.own import own_record
 from suite.page import build_page
 from suite.programs import BENCH
 from suite.publishing import publish
-from suite.record import read_record
+from suite.record import check_results, read_record
 from suite.running import QUICK_NAMES, QUICK_WORKLOADS, Wanted, finish, measure
+from suite.server import INTERRUPTED
 
 HELP = """Builds, checks, runs and compares HTTP servers written in several languages.
 
@@ -109,7 +110,7 @@ def run(
         typer.Option(
             "--type",
             help="single: a core for the server, another for the"
-            " load. multi: all rows, the load free to use every core.",
+            " load. multi: all rows, the load on the free cores, or on all if these are too few.",
         ),
     ] = Kind.SINGLE,
     workload: Parts = None,
@@ -117,7 +118,7 @@ def run(
     seconds: Seconds = 1,
     connections: Annotated[int, typer.Option(min=1, help="Of the load tool.")] = 64,
     threads: Annotated[
-        int, typer.Option(help="Of the load tool; 0 for one a CPU that it has.")
+        int, typer.Option(min=0, help="Of the load tool; 0 for one a CPU that it has.")
     ] = 0,
     pipeline: Annotated[int, typer.Option(min=0, help="So many requests in one write.")] = 0,
     tool: Annotated[
@@ -127,7 +128,7 @@ def run(
             " at --rate, corrected for coordinated omission."
         ),
     ] = ToolName.WRK,
-    rate: Annotated[int, typer.Option(help="Requests a second of the open loop.")] = 0,
+    rate: Annotated[int, typer.Option(min=0, help="Requests a second of the open loop.")] = 0,
     remote: Annotated[
         str, typer.Option(metavar="USER@HOST", help="Run the load there, over ssh."),
     ] = "",
@@ -179,7 +180,10 @@ def run(
 
 @app.command()
 def sweep(
-    names: Names = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Servers; by default those of run --quick."),
+    ] = None,
     rates: Annotated[str, typer.Option(help="Requests a second, with commas between.")] = (
         "10000,20000,40000,60000,80000,100000,120000"
     ),
@@ -194,7 +198,9 @@ def sweep(
     try:
         steps = sorted({int(word) for word in rates.split(",")})
     except ValueError:
-        raise ValueError(f"--rates is {rates!r}; write numbers such as 10000,20000") from None
+        steps = [0]
+    if steps[0] < 1:
+        raise ValueError(f"--rates is {rates!r}; write numbers such as 10000,20000")
     wanted = Wanted(
         names or QUICK_NAMES,
         ["plaintext"],
@@ -215,14 +221,19 @@ def micro(parts: Annotated[list[str] | None, typer.Argument(metavar="[PART]...")
 
     PART picks files of bench/micro by name: http, masking, json ...
     """
+    check_results()
     return finish(own_record(parts or []), {})
 
 
 @app.command()
 def clients(
-    names: Names = None, workload: Parts = None, rounds: Rounds = 5, seconds: Seconds = 1
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Clients; by default all."),
+    ] = None,
+    workload: Parts = None, rounds: Rounds = 5, seconds: Seconds = 1
 ) -> int:
     """Measure HTTP clients over the raw C server."""
+    check_results()
     return finish(client_rounds.measure(names or [], workload or [], rounds, seconds), {})
 
 
@@ -260,8 +271,14 @@ def report(
 def main(words: list[str]) -> int:
     """Runs the tool; what is wrong with its input is one line and status 2."""
     try:
-        return app(words, standalone_mode=False) or 0
-    except (ValueError, typer.BadParameter.__base__) as error:
+        status = app(words, standalone_mode=False) or 0
+        if status == INTERRUPTED:
+            print("bench: interrupted; servers are stopped, no results kept but those named above", file=sys.stderr)
+        return status
+    except typer.BadParameter.__base__ as error:
         if str(error):  # without a word the help has been shown
-            print(f"bench: {error}", file=sys.stderr)
+            print(f"bench: {error.format_message()}", file=sys.stderr)
+        return 2
+    except (OSError, ValueError) as error:
+        print(f"bench: {error}", file=sys.stderr)
         return 2

@@ -269,8 +269,8 @@ def measure(names: list[str], wanted: list[str], rounds: int, seconds: int) -> d
     build(limit.program)
     rows = built(rows, plan)
     server = Server(limit, places.server)
-    server.start(items[0])
     try:
+        server.start(items[0])
         found = {item.name: run_rounds(rows, item, server, plan) for item in items}
     finally:
         server.stop()

@@ -14,6 +14,10 @@ COLUMNS = (
     "verdict",
 )
 
+# Of the origin: where these differ, figures do too.
+CONDITIONS = ("run", "cpu", "cores", "load tool", "load from", "connections", "load threads", "seconds")
+NAMED_MAX = 20  # rows of one run alone, by name
+
 
 def values(record: dict, name: str, workload: str) -> tuple[str, list[float]]:
     """Gives what a row is judged by, round by round.
@@ -36,8 +40,15 @@ def verdict(found: Interval) -> str:
 
 
 def comparison(old: dict, new: dict) -> tuple[str, list[str]]:
-    """Writes the change of each row that both records have; lists regressions."""
-    lines, worse = [f"old: {_run(old)}  ", f"new: {_run(new)}  ", "", *heading(*COLUMNS)], []
+    """Writes the change of each row that both records have; lists regressions.
+
+    Raises ValueError if they have none in common.
+    """
+    lines, worse = [f"old: {_run(old)}  ", f"new: {_run(new)}  ", *differences(old, new)], []
+    lines += ["", *heading(*COLUMNS)]
+    had, has = measured(old), measured(new)
+    if not set(had) & set(has):
+        raise ValueError("the two runs have no row in common, so nothing can be compared")
     for name, workloads in new["rounds"].items():
         for workload, rows in workloads.items():
             before = old["rounds"].get(name, {}).get(workload)
@@ -66,7 +77,36 @@ def comparison(old: dict, new: dict) -> tuple[str, list[str]]:
                     verdict(found),
                 )
             )
+    for which, mine, other in (("old", had, has), ("new", has, had)):
+        if alone := [row for row in mine if row not in other]:
+            more = f"; and {len(alone) - NAMED_MAX} more" if len(alone) > NAMED_MAX else ""
+            named = "; ".join(alone[:NAMED_MAX])
+            lines += ["", f"Not compared, only in the {which} run: {named}{more}."]
     return "\n".join(lines) + "\n", worse
+
+
+def measured(record: dict) -> list[str]:
+    """Lists the rows of a record that have rounds."""
+    rounds = record.get("rounds", {})  # a sweep has none
+    return [
+        f"{workload}, {name}"
+        for name, workloads in rounds.items()
+        for workload, rows in workloads.items()
+        if rows
+    ]
+
+
+def differences(old: dict, new: dict) -> list[str]:
+    """Says in what two runs differ that changes their figures."""
+    was, is_now = old["origin"], new["origin"]
+    found = [
+        f"{key} ({was.get(key)}, then {is_now.get(key)})"
+        for key in CONDITIONS
+        if was.get(key) != is_now.get(key)
+    ]
+    if not found:
+        return []
+    return [f"**the runs differ in {', '.join(found)}: a change may come from that**"]
 
 
 def _run(record: dict) -> str:

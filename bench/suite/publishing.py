@@ -50,6 +50,8 @@ def check_publishable(folder: Path, record: dict) -> None:
     ]
     if record["origin"]["tree"] == "dirty":
         raise ValueError(f"{folder}: figures of a dirty tree are not published; commit first")
+    if "interrupted" in record["origin"]:
+        raise ValueError(f"{folder}: an interrupted run is not published; measure again")
     if error_count(rounds):
         raise ValueError(f"{folder}: a failed response is not published; see its summary.md")
     chart = CHARTS.get(record["origin"]["run"])

@@ -15,6 +15,18 @@ from suite.server import Server, filled
 from suite.tools import load_command
 from toolchain import BUILD, ROOT
 
+RESULTS_LEN = 4 * 2**20  # what a folder takes, and a little more
+# What a record holds, whatever it is of, and beside that for each kind of run.
+ABOUT = ("run", "date", "commit", "tree", "cpu")
+_MEASURED = ("servers", "workloads", "rounds", "left_out")
+PARTS = {
+    "single": (*_MEASURED, "micro_ns"),
+    "multi": (*_MEASURED, "micro_ns"),
+    "micro": (*_MEASURED, "micro_ns"),
+    "sweep": ("sweep", "left_out"),
+    "client": ("clients", "workloads", "rounds", "left_out"),
+}
+
 
 def versions(rows: list[Row]) -> dict[str, str]:
     """Asks the tools and the rows' programs for their versions."""
@@ -118,7 +130,11 @@ def rounded(value: object) -> object:
 
 def write_results(record: dict, texts: dict[str, str], raw: dict[str, str]) -> Path:
     """Writes a new folder of results: the record, pages, and the tools' own words."""
-    folder = BENCH / "results" / time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    began = BENCH / "results" / time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    folder, number = began, 1
+    while folder.exists():  # of a run that ended in the same second
+        number += 1
+        folder = began.with_name(f"{began.name}-{number}")
     (folder / "raw").mkdir(parents=True)
     (folder / "results.json").write_text(json.dumps(rounded(record), indent=1))
     for name, text in texts.items():
@@ -128,9 +144,38 @@ def write_results(record: dict, texts: dict[str, str], raw: dict[str, str]) -> P
     return folder
 
 
-def read_record(folder: Path) -> dict:
-    """Reads a folder's record; raises ValueError if it holds none."""
+def check_results() -> None:
+    """Raises ValueError if no results can be kept, before hours are spent on them."""
+    folder = BENCH / "results"
     try:
-        return json.loads((folder / "results.json").read_text())
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(RESULTS_LEN))
+            file.flush()
+    except OSError as error:
+        raise ValueError(f"{folder} takes no results: {error.strerror}; make room there") from None
+
+
+def read_record(folder: Path) -> dict:
+    """Reads a folder's record; raises ValueError if it holds none, or a part of one."""
+    path = folder / "results.json"
+    try:
+        record = json.loads(path.read_text())
     except OSError:
         raise ValueError(f"{folder} holds no results.json; name a folder of a run") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}; measure again") from None
+    if missing := lacking(record):
+        raise ValueError(f"{path} is no record of this suite: there is no {missing}; measure again")
+    return record
+
+
+def lacking(record: object) -> str | None:
+    """Names the first part that a record should have and has not."""
+    about = record.get("origin") if isinstance(record, dict) else None
+    if not isinstance(about, dict):
+        return "origin"
+    if about.get("run") not in PARTS:
+        return f"run of a known kind: {', '.join(PARTS)}"
+    gone = [name for name in ABOUT if name not in about]
+    return next(iter(gone + [name for name in PARTS[about["run"]] if name not in record]), None)

@@ -14,13 +14,14 @@ from suite.metadata import Row
 from suite.own_load import OPEN_LOOP, WS_ECHO, build_own
 from suite.process import busy_s
 from suite.programs import BENCH, missing
-from suite.record import as_record, origin, write_results
+from suite.record import as_record, check_results, origin, write_results
 from suite.remote import copy_load
 from suite.rounds import DISTURBED_CPUS, WARM_UP_S, Plan, run_rounds
-from suite.server import LOOPBACK, Server
+from suite.server import INTERRUPTED, LOOPBACK, Server, free_port, stop_all
 from suite.summary import summary
 from suite.sweep import run_sweep
 from suite.tables import detail_tables
+from suite.tools import load_command
 from toolchain import ROOT
 
 # Two minutes: what builds quickly and is known to most.
@@ -75,6 +76,8 @@ def check_tools(wanted: Wanted, plan: Plan) -> None:
     ):
         if reason := missing(need):
             raise ValueError(reason)
+    free_port(wanted.host)
+    check_results()
     own = [OPEN_LOOP] if wanted.tool == "open" else []
     own += [WS_ECHO] if any(item.message_len for item in plan.workloads) else []
     for name in own:
@@ -85,8 +88,22 @@ def check_tools(wanted: Wanted, plan: Plan) -> None:
         copy_load(wanted.remote, own)
 
 
+def check_load(wanted: Wanted) -> None:
+    """Raises ValueError for options that contradict each other."""
+    if wanted.tool == "open" and not wanted.rate:
+        raise ValueError("--tool open needs --rate, in requests a second")
+    if wanted.tool != "open" and wanted.rate:
+        raise ValueError(f"--rate is for --tool open; {wanted.tool} asks as fast as it is answered")
+    if wanted.threads > wanted.connections:
+        raise ValueError(
+            f"--threads {wanted.threads} is more than --connections {wanted.connections};"
+            " each thread needs one"
+        )
+
+
 def planned(wanted: Wanted) -> tuple[list[Row], Plan]:
     """Chooses rows and workloads. Raises ValueError if there is nothing to do."""
+    check_load(wanted)
     rows = metadata.of_kind(chosen(wanted.names, wanted.base), wanted.kind)
     if not rows:
         raise ValueError("every row that was named needs --type multi")
@@ -109,7 +126,24 @@ def planned(wanted: Wanted) -> tuple[list[Row], Plan]:
     rows = [row for row in rows if workload.of_row(items, row, narrow)]
     if not rows:
         raise ValueError("no server that was named takes part in a workload that was named")
-    return rows, Plan(items, load_of(rows, wanted), wanted.rounds, narrow)
+    load = load_of(rows, wanted)
+    return rows, Plan(loadable(items, load), load, wanted.rounds, narrow)
+
+
+def loadable(items: list[workload.Workload], load: Load) -> list[workload.Workload]:
+    """Keeps what the tool can do, and names the rest. Raises ValueError for nothing."""
+    kept, reasons = [], []
+    for item in items:
+        try:
+            load_command((LOOPBACK, 1), item, load)
+            kept.append(item)
+        except ValueError as error:
+            reasons.append(str(error))
+    if not kept:
+        raise ValueError(reasons[0])
+    for reason in reasons:
+        say(f"bench: left out: {reason}")
+    return kept
 
 
 def look_around() -> None:
@@ -148,12 +182,42 @@ def measure(wanted: Wanted, rates: list[int] | None = None) -> int:
             found = run_sweep(servers, plan, rates)
             record = {"origin": about, "left_out": plan.left_out, "sweep": found}
         else:
-            run_rounds(servers, plan)
+            run_kept(servers, plan, about)
             record = as_record(about, servers, plan)
     finally:
+        stop_all(servers)
+    status = finish(record, plan.raw)
+    if not (record.get("sweep") or any(record.get("rounds", {}).values())):
+        raise ValueError("no server was measured; the reasons are above")
+    return INTERRUPTED if "interrupted" in about else status
+
+
+def run_kept(servers: list[Server], plan: Plan, about: dict) -> None:
+    """Runs the rounds; an interruption keeps the workloads that are finished.
+
+    Raises KeyboardInterrupt if there is none of these.
+    """
+    try:
+        run_rounds(servers, plan)
+    except KeyboardInterrupt:
+        done = finished(servers, plan)
+        if not done:
+            raise
+        say(f"bench: interrupted; kept are the finished workloads: {'; '.join(done)}")
+        about["interrupted"] = f"after {len(done)} of {len(plan.workloads)} workloads"
+
+
+def finished(servers: list[Server], plan: Plan) -> list[str]:
+    """Lists the workloads with all their rounds; forgets the rounds of the others."""
+    done = []
+    for item in plan.workloads:
+        counts = [len(server.rounds[item.name]) for server in servers if item.name in server.rounds]
+        if counts and min(counts) >= plan.rounds:
+            done.append(item.name)
+            continue
         for server in servers:
-            server.stop()
-    return finish(record, plan.raw)
+            server.rounds.pop(item.name, None)
+    return done
 
 
 def finish(record: dict, raw: dict[str, str]) -> int:
@@ -162,9 +226,12 @@ def finish(record: dict, raw: dict[str, str]) -> int:
     pages = {"summary.md": text}
     if "servers" in record:
         pages["detail.md"] = detail_tables(record)
-    folder = write_results(record, pages, raw)
-    charts = draw(record, folder / "charts")
     show(["", *text.splitlines()])
+    try:
+        folder = write_results(record, pages, raw)
+        charts = draw(record, folder / "charts")
+    except OSError as error:
+        raise ValueError(f"the results were not written, only shown: {error}") from None
     say(f"results: {folder.relative_to(ROOT)}")
     if charts:
         say(f"charts: {folder.relative_to(ROOT)}/charts/{charts[0]}.png and {len(charts) - 1} more")

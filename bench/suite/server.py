@@ -25,6 +25,7 @@ CERTS = ROOT / "build" / "certs"
 LOOPBACK = "127.0.0.1"
 START_S = 10
 STOP_S = 10
+INTERRUPTED = 130  # the status, as shells have it
 
 
 class Failed(ValueError):
@@ -73,8 +74,12 @@ def build(program: Program) -> float:
 
 
 def free_port(host: str = LOOPBACK) -> int:
+    """Finds a port to serve on. Raises Failed for no address of this machine."""
     with socket.socket() as listener:
-        listener.bind((host, 0))
+        try:
+            listener.bind((host, 0))
+        except OSError as error:
+            raise Failed(f"nothing can listen on {host}: {error.strerror}") from None
         return listener.getsockname()[1]
 
 
@@ -112,22 +117,25 @@ class Server:
         if self.row.tls:
             tool = [sys.executable, str(ROOT / "tools" / "certs.py")]
             subprocess.run(tool, check=True, stdout=subprocess.DEVNULL)
-        self.scratch = Path(tempfile.mkdtemp(prefix="flare-bench-"))
         self.port = free_port(self.host)
+        self.scratch = Path(tempfile.mkdtemp(prefix="flare-bench-"))
         given = {"port": self.port, "scratch": self.scratch, "host": self.host}
         self.command = [*pinned(self.cpus), *filled(self.row.program, self.row.run, **given)]
         values = filled(self.row.program, list(self.row.env.values()), **given)
         env = {"BENCH_HOST": self.host, **dict(zip(self.row.env, values))}
         log = self.scratch / "log"
         with log.open("wb") as output:
-            self.process = subprocess.Popen(
-                self.command,
-                env={**program_environment(), **env},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+            try:
+                self.process = subprocess.Popen(
+                    self.command,
+                    env={**program_environment(), **env},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise Failed(f"{error.filename} could not be started: {error.strerror}") from None
         end = time.monotonic() + START_S
         while time.monotonic() < end and self.process.poll() is None:
             try:
@@ -143,16 +151,33 @@ class Server:
     def stop(self) -> None:
         """Asks the process to end, then ends what is left of its group."""
         if self.process is None:
-            return
+            return self.kill()
         self.process.terminate()
         try:
             self.process.wait(STOP_S)
         except subprocess.TimeoutExpired:
             say(f"bench: {self.name} did not stop in {STOP_S} s and is killed")
+        finally:  # of an interruption too
+            self.kill()
+
+    def kill(self) -> None:
+        """Ends what is left of the process's group at once, and of its files."""
+        if self.process is not None:
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                self.process.poll()  # nothing was left
+            self.process.wait()
+            self.process = None
+        if self.scratch is not None:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def stop_all(servers: list[Server]) -> None:
+    """Stops servers; who interrupts that does not wait for those that are left."""
+    is_waited_for = True
+    for server in servers:
         try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            self.process.poll()  # nothing was left
-        self.process.wait()
-        self.process = None
-        shutil.rmtree(self.scratch, ignore_errors=True)
+            server.stop() if is_waited_for else server.kill()
+        except KeyboardInterrupt:
+            is_waited_for = False

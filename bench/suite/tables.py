@@ -39,7 +39,7 @@ DETAIL_COLUMNS = (
 
 def limit_of(record: dict) -> str | None:
     """Names the server that stands for the limit of the machine, if one ran."""
-    names = [name for name, server in record["servers"].items() if not server["parses"]]
+    names = [name for name, server in record.get("servers", {}).items() if not server["parses"]]
     return names[0] if names else None
 
 

@@ -165,7 +165,13 @@ def main() -> None:
     options.add_argument("--milliseconds", type=int, default=1500, help="of a round")
     options.add_argument("--workload", default="", help="only those with this in their name")
     options.add_argument("--built", action="store_true", help="use what was built before")
-    options = options.parse_args()
+    parser, options = options, options.parse_args()
+    if unknown := [name for name in options.names if name not in PROGRAMS]:
+        parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(PROGRAMS)}")
+    if not any(options.workload in title for title in WORKLOADS):
+        parser.error(f"no workload has {options.workload!r} in its name; there are {'; '.join(WORKLOADS)}")
+    if options.rounds < 1 or options.milliseconds < 1:
+        parser.error("--rounds and --milliseconds are 1 or more")
     limit = min(DESCRIPTOR_COUNT, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     names = options.names or list(PROGRAMS)
@@ -173,6 +179,8 @@ def main() -> None:
         build(names)
     # A server is left out if its compiler is not here.
     programs = {name: PROGRAMS[name] for name in names if PROGRAMS[name].exists()}
+    if not programs or not (FOLDER / "load").exists():
+        parser.error("nothing is built that could be measured; run it without --built")
     began = time.strftime("%Y%m%d-%H%M%S")
     found = {}
     for title, workload in WORKLOADS.items():

@@ -83,6 +83,30 @@ def test_without_the_raw_server_in_both_the_time_itself_counts():
     assert "CPU alone" in text and worse == []
 
 
-def test_rows_of_one_run_alone_are_not_compared():
-    text, _ = comparison(record(gone=rows(1.0)), record(new=rows(1.0)))
-    assert "gone" not in text and "| new |" not in text
+def test_rows_of_one_run_alone_are_named_and_not_compared():
+    old, new = record(gone=rows(1.0), it=rows(1.0)), record(new=rows(1.0), it=rows(1.0))
+    text, worse = comparison(old, new)
+    assert "| gone |" not in text and "| new |" not in text and worse == []
+    assert "Not compared, only in the old run: w, gone.\n" in text
+    assert "Not compared, only in the new run: w, new.\n" in text
+
+
+def test_runs_without_a_row_in_common_are_refused():
+    sweep = {"origin": record()["origin"], "sweep": {}}
+    for new in (record(new=rows(1.0)), record(gone=[]), sweep):
+        with pytest.raises(ValueError, match="no row in common"):
+            comparison(record(gone=rows(1.0)), new)
+
+
+def test_what_two_runs_differ_in_is_said():
+    old, new = record(it=rows(1.0)), record("multi", it=rows(1.0))
+    new["origin"]["connections"] = 64
+    told = "**the runs differ in run (single, then multi), connections (None, then 64):"
+    assert told in comparison(old, new)[0]
+    assert "differ" not in comparison(old, old)[0]
+
+
+def test_runs_of_clients_are_compared():
+    old, new = record("client", it=rows(*FIVE)), record("client", it=rows(*[2 * it for it in FIVE]))
+    del old["servers"], new["servers"]
+    assert comparison(old, new)[1] == ["w, it"]

@@ -230,8 +230,10 @@ def test_a_narrow_run_has_headline_rows_in_all_and_others_in_what_is_for_everyon
 
 @pytest.mark.parametrize(
     "words",
-    [["list", "no such server"], ["run", "--rounds", "0"], ["run", "--type", "x"], ["nothing"]],
+    [["list", "no such server"], ["run", "--rounds", "0"], ["run", "--type", "x"], ["nothing"],
+     ["sweep", "--rates", "-1,2"], ["run", "--threads", "-1"]],
 )
 def test_what_is_wrong_with_the_command_line_is_one_line(words, capsys):
     assert main(words) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1 and words[-2 if len(words) > 2 else -1] in told

@@ -75,6 +75,31 @@ def test_a_dirty_tree_or_a_failed_response_is_not_published(pages, tmp_path):
         read_record(tmp_path / "none")
 
 
+def test_an_interrupted_run_is_not_published(pages):
+    found = run("single", flare=rows(1.0))
+    found["origin"]["interrupted"] = "after 1 of 2 workloads"
+    with pytest.raises(ValueError, match="an interrupted run is not published"):
+        publishing.publish([pages[2](found)])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"origin": {', "is damaged: Expecting"),
+        ("", "is damaged: Expecting"),
+        ("[]", "there is no origin"),
+        ('{"origin": 1}', "there is no origin"),
+        ('{"origin": {"run": "x"}}', "there is no run of a known kind: single"),
+        ('{"origin": {"run": "sweep", "date": "d"}}', "there is no commit"),
+        (json.dumps({"origin": record()["origin"], "servers": {}}), "there is no workloads"),
+    ],
+)
+def test_a_damaged_record_is_named(tmp_path, text, message):
+    (tmp_path / "results.json").write_text(text)
+    with pytest.raises(ValueError, match=f"{tmp_path}/results.json .*{message}"):
+        read_record(tmp_path)
+
+
 def test_a_run_without_the_chart_that_goes_along_is_not_published(pages):
     _, _, folder = pages
     path = folder(run("single", flare=rows(1.0)))
