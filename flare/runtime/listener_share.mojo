@@ -11,7 +11,8 @@ struct ListenerShare(Movable):
     Each socket belongs to the worker whose number is the socket's modulo the
     number of workers, so that none is left alone when there are fewer. As the
     master holds them too, connections that wait in a dead worker's socket
-    wait for its successor. Without `reuseport` all belong to all.
+    wait for its successor. Without `reuseport`, and if it is a Unix socket,
+    all belong to all.
     """
 
     var sockets: List[RawSocket]
@@ -39,6 +40,10 @@ struct ListenerShare(Movable):
             Error: If the kernel refuses.
         """
         if self.is_shared or len(self.sockets) == 0:
+            return
+        if self.sockets[0].local_addr().port == 0:
+            # No other socket can join a Unix socket.
+            self.is_shared = True
             return
         while len(self.sockets) < worker_count:
             var socket = share_port(self.sockets[0])

@@ -13,9 +13,18 @@ from flare.net.error import AddressInUse, NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.sys.errno import ECONNREFUSED, EADDRINUSE, OsError
 from flare.sys.sock_addr import AF_UNIX
-from flare.sys.socket import bind_socket, connect_socket, open_socket
+from flare.sys.socket import (
+    SOCK_STREAM,
+    bind_socket,
+    connect_socket,
+    listen_socket,
+    open_socket,
+)
 from flare.sys.socket_file import SocketFile
 from flare.unix.unix_addr import UnixAddr
+
+comptime UNIX_BACKLOG = 4_096
+"""Most connections that wait to be accepted; the system may allow fewer."""
 
 
 struct BoundSocket(Movable):
@@ -98,6 +107,27 @@ def bind_unix(
         raise _error(result, address, replace_stale)
     if address.is_path():
         bound.file = SocketFile.at(_path_text(address))
+    return bound^
+
+
+def listen_unix(
+    address: UnixAddr, replace_stale: Bool, backlog: Int
+) raises NetworkError -> BoundSocket:
+    """Makes a Unix socket that waits for stream connections.
+
+    Args:
+        address: The address.
+        replace_stale: True to remove a socket file that nobody listens at.
+        backlog: Most connections that wait to be accepted.
+
+    Returns:
+        The socket with its file.
+
+    Raises:
+        NetworkError: If the address cannot be had; it names the address.
+    """
+    var bound = bind_unix(SOCK_STREAM, address, replace_stale)
+    listen_socket(bound.socket.number(), backlog)
     return bound^
 
 

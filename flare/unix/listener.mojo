@@ -5,14 +5,10 @@ from flare.net.error import NetworkError
 from flare.sys.deadline import NO_TIMEOUT_MS, Deadline
 from flare.sys.errno import ECONNABORTED
 from flare.sys.poll import POLL_READ
-from flare.sys.socket import SOCK_STREAM, listen_socket
 from flare.sys.socket_file import SocketFile
-from flare.unix.binding import bind_unix
+from flare.unix.binding import UNIX_BACKLOG, listen_unix
 from flare.unix.stream import UnixStream
 from flare.unix.unix_addr import UnixAddr
-
-comptime UNIX_BACKLOG = 4_096
-"""Most connections that wait to be accepted; the system may allow fewer."""
 
 
 struct UnixListener(Movable):
@@ -67,8 +63,7 @@ struct UnixListener(Movable):
         Raises:
             NetworkError: If the address cannot be had.
         """
-        var bound = bind_unix(SOCK_STREAM, address, replace_stale)
-        listen_socket(bound.socket.number(), backlog)
+        var bound = listen_unix(address, replace_stale, backlog)
         self._file = bound.take_file()
         self._socket = BlockingSocket(bound.take_socket(), String(address))
         self._address = address.copy()

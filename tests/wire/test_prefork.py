@@ -584,9 +584,10 @@ def test_worker_is_replaced_after_so_many_requests(prefork):
     load = FreshConnections(server.port)
     load.start()
     assert wait_until(lambda: not before & set(workers(master)), 15)
+    # Both successors have answered.
+    assert wait_until(lambda: len(load.processes) >= 4, 15)
     load.stop()
     assert load.failures == []
-    assert len(load.processes) >= 4
     figures = json.loads(fetch(server, "/stats"))
     assert figures["restarts"] == 0
     assert figures["requests"] >= load.answered

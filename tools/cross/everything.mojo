@@ -237,8 +237,9 @@ def workers(router: HandlerFunction) raises:
         TlsServerConfig("chain.pem", "key.pem"),
         config.copy(),
     )
-    secure.reload_tls()
     secure.reload_handle().reload_tls()
+    var local = HttpServer.bind_unix("@app", replace_stale=True)
+    local.serve(router)
     threads.serve(router, num_workers=default_worker_count())
     print(threads.stats(), threads.stats_handle().worker(0))
     var processes = HttpServer.bind(SocketAddr.localhost(0), config.copy())

@@ -3,10 +3,10 @@
 from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.routing.fixed_handler import FixedHandler, can_be_fixed
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
+from flare.http.server.binding import check_inherited, listen_ip, listen_path
 from flare.http.server.config import ServerConfig
-from flare.http.server.figures import Figures
 from flare.http.server.handles import ReloadHandle, ShutdownHandle, StatsHandle
-from flare.http.server.listeners import Listeners, take_listeners
+from flare.http.server.listeners import take_listeners
 from flare.http.server.processes import ServerProgram
 from flare.http.server.stopping import StopRequests
 from flare.http.server.terms import ServerTerms
@@ -15,19 +15,19 @@ from flare.http.server.threads import (
     check_worker_count,
     serve_on_threads,
 )
-from flare.http.server.worker import Worker
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.prefork import Prefork
 from flare.runtime.prefork_config import PreforkConfig
 from flare.runtime.prefork_program import NoHooks, PreforkHooks
-from flare.runtime.service_manager import inherited_listeners
 from flare.runtime.stats_board import StatsBoard, WorkerStats
 from flare.runtime.waker import Waker
 from flare.runtime.worker_count import default_worker_count
 from flare.sys.platform import IS_MACOS
 from flare.sys.signal import ignore_sigpipe
+from flare.sys.socket_file import SocketFile
 from flare.tls.server_config import TlsServerConfig
+from flare.unix.unix_addr import UnixAddr
 from std.memory import ArcPointer
 
 
@@ -40,25 +40,27 @@ struct HttpServer(Movable):
 
     var _listeners: List[RawSocket]
     var _address: SocketAddr
+    var _file: SocketFile
     var _terms: ServerTerms
     var _waker: Waker
     var _board: ArcPointer[StatsBoard]
 
     def __init__(
-        out self, var listener: RawSocket, var config: ServerConfig
+        out self, var listeners: List[RawSocket], var config: ServerConfig
     ) raises:
-        """Makes a server of a socket that listens already.
+        """Makes a server of sockets that listen already.
 
         Args:
-            listener: A listening TCP socket.
+            listeners: Sockets at one address, TCP or Unix; at least one.
             config: Limits and times.
 
         Raises:
             Error: If the configuration contradicts itself.
         """
         self._terms = ServerTerms(config^)
-        self._address = listener.local_addr()
-        self._listeners = [listener^]
+        self._address = listeners[0].local_addr()
+        self._listeners = listeners^
+        self._file = SocketFile()
         self._waker = Waker()
         self._board = ArcPointer(StatsBoard())
 
@@ -80,16 +82,8 @@ struct HttpServer(Movable):
             Error: If the address cannot be had, or the configuration
                 contradicts itself; the text says which and why.
         """
-        config.check()
-        var inherited = List[RawSocket]()
-        if config.inherits_listeners:
-            inherited = inherited_listeners(address)
-        if len(inherited) == 0:
-            return Self(RawSocket.listen_tcp(address), config^)
-        var server = Self(inherited.pop(), config^)
-        while len(inherited) > 0:
-            server._listeners.append(inherited.pop())
-        return server^
+        var listeners = listen_ip(address, config)
+        return Self(listeners^, config^)
 
     @staticmethod
     def bind_tls(
@@ -120,20 +114,39 @@ struct HttpServer(Movable):
         swap(server._terms.tls, terms.tls)
         return server^
 
-    def reload_tls(self) raises:
-        """Reads certificates, keys and lists anew, for new connections.
+    @staticmethod
+    def bind_unix(
+        address: UnixAddr,
+        var config: ServerConfig = ServerConfig(),
+        *,
+        replace_stale: Bool = False,
+    ) raises -> Self:
+        """Makes a server that listens at a Unix socket, for a proxy in front.
 
-        Connections that exist go on undisturbed. With `serve_prefork`, send
-        SIGHUP to the master instead.
+        Workers share its socket. `Request.peer` is 0.0.0.0:0, as of no peer
+        over IP: the network "0.0.0.0" trusts all who may connect.
+
+        Args:
+            address: A path, removed when the server goes, or `@` and an
+                abstract name. The rights of the file and of its folder decide
+                who may connect.
+            config: Limits and times; `inherits_listeners` has to be off.
+            replace_stale: True to take over the path of a program that died.
+
+        Returns:
+            The server.
 
         Raises:
-            Error: If a file does not work; all stays as it was then. Or if
-                the server speaks plain HTTP.
+            Error: As `bind`, or if listeners were to be inherited.
         """
-        self.reload_handle().reload_tls()
+        var bound = listen_path(address, config, replace_stale)
+        var server = Self([bound.take_socket()], config^)
+        server._file = bound.take_file()
+        return server^
 
     def reload_handle(self) -> ReloadHandle:
-        """Makes a handle that can be given to other threads and to handlers.
+        """Makes a handle that reads certificates anew, as SIGHUP does under
+        `serve_prefork`; for other threads and handlers.
 
         Returns:
             The handle.
@@ -144,7 +157,8 @@ struct HttpServer(Movable):
         """Tells where the server listens.
 
         Returns:
-            The address, with the port that the kernel chose.
+            The address, with the port that the kernel chose; 0.0.0.0:0 for a
+            Unix socket.
         """
         return self._address
 
@@ -266,12 +280,7 @@ struct HttpServer(Movable):
         comptime assert can_be_fixed[H](), "HANDLER must be Copyable"
         comptime PROBLEM = CONFIG.problem()
         comptime assert PROBLEM.byte_length() == 0, PROBLEM
-        comptime INHERITS = CONFIG.inherits_listeners
-        if INHERITS and not self._terms.config.inherits_listeners:
-            raise Error(
-                "serve_comptime: bind makes listeners; give it a ServerConfig"
-                " with inherits_listeners, too"
-            )
+        check_inherited(self._terms.config, CONFIG.inherits_listeners)
         self._terms.config = materialize[CONFIG]()
         var plan = ThreadPlan(num_workers, pin_cores)
         comptime if conforms_to(H, TrivialRegisterPassable):
@@ -311,7 +320,7 @@ struct HttpServer(Movable):
             ArcPointer(handler^),
             self._terms.copy(),
             self._board.copy(),
-            not prefork.reuseport or IS_MACOS,
+            not prefork.reuseport or IS_MACOS or self._address.port == 0,
         )
         var supervisor = Prefork(prefork^, listeners^, self._board, self._waker)
         supervisor.run(program^, hooks^)
@@ -381,18 +390,11 @@ struct HttpServer(Movable):
         var stop = StopRequests(
             self._waker.copy(), self._terms.config.handles_signals
         )
-        var shared = ArcPointer(handler^)
-        if plan.worker_count > 1:
-            serve_on_threads(
-                shared, listeners^, self._terms, stop, self._board, plan
-            )
-            return
-        var worker = Worker(
-            shared^,
-            Listeners(listeners^, False),
+        serve_on_threads(
+            ArcPointer(handler^),
+            listeners^,
             self._terms,
             stop^,
-            Figures(self._board.copy(), 0),
+            self._board,
+            plan,
         )
-        worker.begin()
-        worker.run()

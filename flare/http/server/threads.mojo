@@ -1,4 +1,4 @@
-"""One server on several threads that share nothing but the handler."""
+"""One server on one thread or on several, which share but the handler."""
 
 from flare.http.routing.handler import Handler
 from flare.http.server.config import ConfigError
@@ -97,11 +97,12 @@ def serve_on_threads[
     handler: ArcPointer[H],
     var sockets: List[RawSocket],
     terms: ServerTerms,
-    mut stop: StopRequests,
+    var stop: StopRequests,
     board: ArcPointer[StatsBoard],
     plan: ThreadPlan,
 ) raises:
-    """Answers requests on several threads until the server is stopped.
+    """Answers requests until the server is stopped: on the calling thread, or
+    on several threads of their own.
 
     Parameters:
         H: The handler's type.
@@ -118,6 +119,17 @@ def serve_on_threads[
         Error: If a worker cannot be made or fails; which, and why. All others
             have ended then.
     """
+    if plan.worker_count == 1:
+        var worker = Worker(
+            handler.copy(),
+            Listeners(sockets^, False),
+            terms,
+            stop^,
+            Figures(board.copy(), 0),
+        )
+        worker.begin()
+        worker.run()
+        return
     var listeners = split_listeners(
         sockets^, plan.worker_count, terms.config.listener
     )

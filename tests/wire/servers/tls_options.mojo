@@ -1,7 +1,8 @@
-"""TLS options of the test servers' command lines: files by name, rules.
+"""Options of the test servers' command lines that `bind` wants.
 
-`cert`, `key`, `cert2`, `key2`, `client_ca` are files, `verify` is optional or
-required, `tickets` is off, `handshake_timeout_ms` a number.
+Of TLS: `cert`, `key`, `cert2`, `key2`, `client_ca` are files, `verify` is
+optional or required, `tickets` is off, `handshake_timeout_ms` a number. `unix`
+is a Unix socket to listen at, and `replace_stale` is 1.
 """
 
 from flare.http import HttpServer, ServerConfig
@@ -10,7 +11,7 @@ from flare.tls import ClientVerification, TlsIdentity, TlsServerConfig
 
 
 struct TlsOptions(Movable):
-    """What the command line says of TLS."""
+    """What the command line says of TLS, or of a Unix socket."""
 
     var values: Dict[String, String]
 
@@ -18,8 +19,8 @@ struct TlsOptions(Movable):
         self.values = {}
 
     def take(mut self, name: String, value: String) -> Bool:
-        """Takes an option; False if it is not about TLS."""
-        comptime NAMES = " cert key cert2 key2 client_ca verify tickets handshake_timeout_ms "
+        """Takes an option; False if `bind` does not want it."""
+        comptime NAMES = " cert key cert2 key2 client_ca verify tickets handshake_timeout_ms unix replace_stale "
         if String(" ", name, " ") not in NAMES:
             return False
         self.values[name] = value
@@ -46,7 +47,13 @@ struct TlsOptions(Movable):
         return config^
 
     def bind(self, port: UInt16, var config: ServerConfig) raises -> HttpServer:
-        """Makes the server: plain HTTP unless there is a certificate."""
+        """Makes the server: plain HTTP at a port, unless the options say more."""
+        if "unix" in self.values:
+            return HttpServer.bind_unix(
+                self.values["unix"],
+                config^,
+                replace_stale="replace_stale" in self.values,
+            )
         var address = SocketAddr.localhost(port)
         if "cert" not in self.values:
             return HttpServer.bind(address, config^)
