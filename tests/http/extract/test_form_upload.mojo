@@ -84,6 +84,28 @@ def test_many_parts_share_the_memory() raises:
     assert_true(upload.parts[count - 1].is_in_file())
 
 
+def test_many_parts_share_one_file() raises:
+    """So that no form takes the descriptors of a whole process."""
+    var before = len(listdir("/dev/fd"))
+    var upload = FormUpload(_TYPE, MultipartLimits(1 << 30))
+    var full = FORM_MEMORY_LEN_MAX // PART_MEMORY_LEN_MAX
+    for index in range(full + 100):
+        upload.receive(_head("a").as_bytes())
+        _feed(upload, PART_MEMORY_LEN_MAX if index < full else 3, UInt8(index))
+        upload.receive("\r\n".as_bytes())
+    upload.receive("--b--".as_bytes())
+    upload.finish()
+    assert_equal(len(listdir("/dev/fd")), before + 1)
+    var part = upload.take(full + 7)
+    _ = upload^
+    var room = List[UInt8](length=4, fill=0)
+    assert_equal(part.read_at(Span(room), 1), 2)
+    assert_equal(room[1], UInt8(full + 7))
+    assert_equal(part.read_at(Span(room), 3), 0)
+    _ = part^
+    assert_equal(len(listdir("/dev/fd")), before)
+
+
 def _status(content_type: StringSpan, folder: String, body: StringSpan) -> Int:
     try:
         return _run(content_type, folder, body)
