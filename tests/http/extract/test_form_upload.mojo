@@ -7,8 +7,8 @@ from flare.http.extract.form_upload import (
     FormUpload,
 )
 from std.os import listdir
-from std.tempfile import TemporaryDirectory
 from std.testing import assert_equal, assert_false, assert_true
+from tests.support.temporary_folder import TemporaryFolder
 
 comptime _TYPE = "multipart/form-data; boundary=b"
 
@@ -30,7 +30,7 @@ def _feed(mut upload: FormUpload, count: Int, octet: UInt8) raises:
 
 
 def test_small_and_large_parts() raises:
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         var upload = FormUpload(_TYPE, MultipartLimits(1 << 30), folder)
         upload.receive(_head("small").as_bytes())
         _feed(upload, PART_MEMORY_LEN_MAX, 97)
@@ -59,7 +59,7 @@ def test_small_and_large_parts() raises:
 
 
 def test_aborted_upload_leaves_nothing() raises:
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         var upload = FormUpload(_TYPE, MultipartLimits(1 << 30), folder)
         upload.receive(_head("large").as_bytes())
         _feed(upload, 1_000_000, 98)
