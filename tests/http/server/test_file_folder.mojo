@@ -6,10 +6,10 @@ from flare.sys.descriptor import Descriptor, duplicate_from
 from flare.sys.errno import EMFILE
 from flare.sys.pipe import Pipe
 from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
-from std.os import remove
+from std.os import makedirs, remove, symlink
 from std.pathlib import Path
 from std.subprocess import run
-from std.testing import assert_equal, assert_false
+from std.testing import assert_equal, assert_false, assert_raises
 from tests.support.temporary_folder import TemporaryFolder
 
 comptime _LONG_MS = 3_600_000
@@ -102,6 +102,26 @@ def test_what_moves_away_is_noticed_when_the_time_is_over() raises:
             pass
         assert_equal(_text(folder, "a"), "-")
         assert_equal(len(folder.find("b").value().file[].codings()), 1)
+
+
+def test_a_folder_stays_the_same_when_it_is_renamed() raises:
+    """As when a link to the current release is set to the next one."""
+    with TemporaryFolder() as path:
+        makedirs(path + "/old/sub")
+        _write(path, "old/sub/b", "")
+        _write(path, "old/sub/a", "")
+        var folder = _folder(path + "/old")
+        _rename(path + "/old", path + "/older")
+        makedirs(path + "/old")
+        assert_equal(folder.names("sub"), ["a", "b"])
+        assert_equal(folder.names(""), ["sub"])
+
+
+def test_a_folder_is_not_listed_through_a_link() raises:
+    with TemporaryFolder() as path:
+        symlink("/", path + "/link")
+        with assert_raises():
+            _ = _folder(path).names("link")
 
 
 def test_a_response_keeps_its_file() raises:
