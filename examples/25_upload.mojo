@@ -1,5 +1,5 @@
 # 25 Upload: a form with files, taken while it arrives. Memory stays small: large
-# parts go to temporary files that have no name, so none is left behind.
+# parts go to a temporary file that has no name, so none is left behind.
 #
 # Expected output:
 #   Holiday: 1000000 bytes in a file

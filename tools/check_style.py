@@ -85,6 +85,11 @@ def check_file(source: Source) -> Iterator[Problem]:
     for number, line in enumerate(code, 1):
         if re.match(r"\s*fn\s+\w", line):
             yield Problem(path, number, "`fn`; write `def`")
+        if path.parts[0] == "tests" and re.match(
+            r"\s*with TemporaryDirectory\(", line
+        ):
+            message = "this block hides what it raises; use `TemporaryFolder`"
+            yield Problem(path, number, message)
         if path.parts[0] not in ("flare", "examples"):
             continue
         if re.search(r"\bgetenv\b", line) and path not in GETENV_ALLOWED:

@@ -2,10 +2,11 @@
 
 from flare.sys.descriptor import Descriptor, write_from
 from flare.sys.errno import EINTR, EINVAL, ENODATA, ENOENT, OsError, last_errno
+from flare.sys.folder_names import names_in
 from flare.sys.platform import IS_MACOS, by_platform
 from flare.sys.random import fill_random
 from std.ffi import external_call
-from std.os import listdir, remove
+from std.os import remove
 from std.sys import CompilationTarget
 
 comptime _IS_X86 = CompilationTarget.is_x86()
@@ -232,6 +233,18 @@ struct File(Movable):
             elif count != -EINTR:
                 raise OsError("write", -count)
 
+    def names(deinit self) raises OsError -> List[String]:
+        """Lists this folder, and closes it.
+
+        Returns:
+            The names in it that are UTF-8, sorted by octets, without `.` and
+            `..`.
+
+        Raises:
+            OsError: If it cannot be read.
+        """
+        return names_in(self._descriptor^)
+
     def number(self) -> Int32:
         """Lends the descriptor.
 
@@ -239,27 +252,6 @@ struct File(Movable):
             Its number, good while this value lives.
         """
         return self._descriptor.number()
-
-
-def names_in(path: StringSpan) raises OsError -> List[String]:
-    """Lists a folder.
-
-    Args:
-        path: Its path.
-
-    Returns:
-        The names in it, sorted by octets, without `.` and `..`.
-
-    Raises:
-        OsError: If it cannot be read.
-    """
-    var names: List[String]
-    try:
-        names = listdir(String(path))
-    except:
-        raise OsError("opendir", ENOENT)
-    sort(names)
-    return names^
 
 
 def _open_unlinked(folder: StringSpan) raises OsError -> Descriptor:

@@ -17,8 +17,8 @@ from flare.sys.file import File
 from flare.sys.signal import ignore_sigpipe
 from flare.sys.socket_option import SocketOption
 from std.pathlib import Path
-from std.tempfile import TemporaryDirectory
 from std.testing import assert_equal, assert_false, assert_true
+from tests.support.temporary_folder import TemporaryFolder
 
 
 def _wait(mut socket: RawSocket, interest: Interest) raises:
@@ -201,7 +201,7 @@ def test_raw_socket_udp() raises:
 
 
 def test_raw_socket_sends_a_file() raises:
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         Path(folder + "/a.txt").write_text("0123456789")
         var root = File.folder(folder)
         var file = root.open_beneath("a.txt", follows_links=False)
@@ -229,7 +229,7 @@ def test_raw_socket_sends_a_file() raises:
 
 
 def test_raw_socket_sends_a_file_as_far_as_there_is_room() raises:
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         Path(folder + "/a.txt").write_text(String("x") * (1 << 20))
         var file = File.folder(folder).open_beneath("a.txt", follows_links=True)
         var pair = _Pair(SocketAddr.localhost(0))

@@ -5,14 +5,14 @@ from flare.sys.errno import ENODATA
 from flare.sys.file import File
 from std.os import mkdir, remove
 from std.pathlib import Path
-from std.tempfile import TemporaryDirectory
 from std.testing import assert_equal, assert_false, assert_true
+from tests.support.temporary_folder import TemporaryFolder
 
 comptime _MINUTE_NS = 60_000_000_000
 
 
 def test_status_tells_kind_length_time_and_name() raises:
-    with TemporaryDirectory() as path:
+    with TemporaryFolder() as path:
         mkdir(path + "/sub")
         Path(path + "/a").write_text("0123456789")
         var folder = File.folder(path)
@@ -33,7 +33,7 @@ def test_status_tells_kind_length_time_and_name() raises:
 
 
 def test_a_temporary_file_has_no_name() raises:
-    with TemporaryDirectory() as path:
+    with TemporaryFolder() as path:
         var file = File.temporary(path)
         file.append("0123".as_bytes())
         assert_equal(file.status().size, 4)

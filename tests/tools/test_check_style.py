@@ -116,6 +116,16 @@ REFUSED = {
         ),
         "SAFETY",
     ),
+    "test that cannot fail": (
+        {
+            "tests/test_t.mojo": (
+                "def test_t() raises:\n"
+                "    with TemporaryDirectory() as path:\n"
+                "        print(path)\n"
+            )
+        },
+        "use `TemporaryFolder`",
+    ),
     "old keyword": (library("fn f():\n    x = 1\n"), "`fn`"),
     "machine path": (
         {"tools/t.py": 'x = "/ro' + 'ot/x"\n'},

@@ -1,6 +1,7 @@
 """Forms with files, kept while they arrive."""
 
 from flare.http.extract.upload_error import UploadError
+from flare.http.extract.upload_file import UploadFile
 from flare.http.extract.uploaded_part import UploadedPart
 from flare.http.message.body_reader import BodyReader
 from flare.http.message.multipart_boundary import multipart_boundary
@@ -10,7 +11,7 @@ from flare.http.message.multipart_parser import MultipartParser
 from flare.sys.errno import OsError
 
 comptime PART_MEMORY_LEN_MAX = 64 * 1024
-"""How much of a part is kept in memory before it goes to a file, in bytes."""
+"""How much of a part is kept in memory before it goes to the file, in bytes."""
 
 comptime FORM_MEMORY_LEN_MAX = 4 * 1024 * 1024
 """How much all parts of a form keep in memory together, in bytes."""
@@ -19,14 +20,14 @@ comptime FORM_MEMORY_LEN_MAX = 4 * 1024 * 1024
 struct FormUpload(Movable):
     """Takes a form in pieces, and keeps its parts.
 
-    Small parts stay in memory, larger ones go to temporary files. However the
-    upload ends, nothing of it stays: the files have no names.
+    Small parts stay in memory, larger ones go to one temporary file. However
+    the upload ends, nothing of it stays: the file has no name.
     """
 
     var parts: List[UploadedPart]
     """What has arrived; the last one may still be on its way."""
     var _parser: MultipartParser
-    var _folder: String
+    var _file: UploadFile
     var _memory_len: Int
     var _is_in_part: Bool
 
@@ -41,14 +42,14 @@ struct FormUpload(Movable):
         Args:
             content_type: The request's Content-Type.
             limits: How much the form may have.
-            folder: Where temporary files are made.
+            folder: Where the temporary file is made.
 
         Raises:
             MultipartError: If the content is no form with files.
         """
         self.parts = List[UploadedPart]()
         self._parser = MultipartParser(multipart_boundary(content_type), limits)
-        self._folder = folder^
+        self._file = UploadFile(folder^)
         self._memory_len = 0
         self._is_in_part = False
 
@@ -59,7 +60,8 @@ struct FormUpload(Movable):
             octets: Any number; 64 KiB at a time is right.
 
         Raises:
-            UploadError: If the form is refused, or a file cannot be written.
+            UploadError: If the form is refused, or the file cannot be written;
+                nothing more may be received then.
         """
         self._parser.receive(octets)
         while True:
@@ -82,7 +84,7 @@ struct FormUpload(Movable):
             body: The request's content, of which nothing was read yet.
 
         Raises:
-            UploadError: If the form is refused, a file cannot be written, or
+            UploadError: If the form is refused, the file cannot be written, or
                 the content breaks off.
         """
         var room = List[UInt8](length=65_536, fill=0)
@@ -141,5 +143,5 @@ struct FormUpload(Movable):
             PART_MEMORY_LEN_MAX, FORM_MEMORY_LEN_MAX - self._memory_len
         )
         self.parts[len(self.parts) - 1].append(
-            self._parser.data(), room, self._folder
+            self._parser.data(), room, self._file
         )

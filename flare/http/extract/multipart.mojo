@@ -34,8 +34,8 @@ struct Multipart[T: Movable & Deinitable, part_len_max: Int = ANY_PART_LEN](
             var photo: Multipart[Photo]
 
     A field that is an `UploadedPart`, or an `Optional` or `List` of it, takes
-    parts of its name as they are: small ones in memory, larger ones in files
-    without a name. Others are read as `read_texts` does from parts of 64 KiB at
+    parts of its name as they are: small ones in memory, larger ones in one
+    file without a name. Others are read as `read_texts` does from parts of 64 KiB at
     most. Parts without a field are left out of account, and so is the empty
     part that browsers send for a file that was not chosen.
 

@@ -1,11 +1,13 @@
 """A part of a form with files, kept in memory or in a file."""
 
+from flare.http.extract.upload_file import UploadFile
 from flare.http.message.multipart_event import PartHead
 from flare.json.error import JsonError
 from flare.json.schema import JsonDescribed
 from flare.json.writer import JsonWriter
 from flare.sys.errno import OsError
 from flare.sys.file import File
+from std.memory import ArcPointer
 
 
 struct UploadedPart(JsonDescribed, Movable, Sized):
@@ -14,7 +16,9 @@ struct UploadedPart(JsonDescribed, Movable, Sized):
     var head: PartHead
     """Which field it is, and what it holds."""
     var _octets: List[UInt8]
-    var _file: Optional[File]
+    var _file: Optional[ArcPointer[File]]
+    # Where the content begins in the file, in bytes.
+    var _file_offset: Int
     var _length: Int
 
     def __init__(out self, var head: PartHead):
@@ -26,6 +30,7 @@ struct UploadedPart(JsonDescribed, Movable, Sized):
         self.head = head^
         self._octets = List[UInt8]()
         self._file = None
+        self._file_offset = 0
         self._length = 0
 
     def __len__(self) -> Int:
@@ -40,8 +45,8 @@ struct UploadedPart(JsonDescribed, Movable, Sized):
         """Tells where the content is.
 
         Returns:
-            True if it went to a temporary file. That has no name, and is gone
-            when this part is destroyed.
+            True if it went to the temporary file of its form. That has no name,
+            and is gone when the form and all parts in it are destroyed.
         """
         return self._file.__bool__()
 
@@ -90,8 +95,8 @@ struct UploadedPart(JsonDescribed, Movable, Sized):
             return count
         var done = 0
         while done < count:
-            var read = self._file.value().read_at(
-                room[done:count], offset + done
+            var read = self._file.value()[].read_at(
+                room[done:count], self._file_offset + offset + done
             )
             if read == 0:
                 break
@@ -99,14 +104,15 @@ struct UploadedPart(JsonDescribed, Movable, Sized):
         return done
 
     def append(
-        mut self, octets: Span[UInt8, _], room: Int, folder: StringSpan
+        mut self, octets: Span[UInt8, _], room: Int, mut file: UploadFile
     ) raises OsError:
         """Takes more content.
 
         Args:
             octets: The content.
-            room: How much may be in memory; with more, all goes to a file.
-            folder: Where to make the file.
+            room: How much may be in memory; with more, all goes to the file.
+            file: That of the form. Nothing else is put into it from this
+                part's first octets to its last.
 
         Raises:
             OsError: If the file cannot be made or written.
@@ -116,11 +122,11 @@ struct UploadedPart(JsonDescribed, Movable, Sized):
             self._octets.extend(octets)
             return
         if not self._file:
-            var file = File.temporary(folder)
+            self._file_offset = len(file)
             file.append(self._octets)
             self._octets = List[UInt8]()
-            self._file = file^
-        self._file.value().append(octets)
+            self._file = file.share()
+        file.append(octets)
 
     @staticmethod
     def write_schema_of(mut writer: JsonWriter, depth: Int) raises JsonError:

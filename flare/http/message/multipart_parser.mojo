@@ -312,6 +312,7 @@ struct MultipartParser(Movable):
         return len(self._decoded) > 0
 
     def _drop_lent(mut self):
+        self._decoded.clear()
         self._drop(self._lent_len)
 
     def _drop(mut self, count: Int):

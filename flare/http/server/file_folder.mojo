@@ -4,7 +4,7 @@ from flare.http.server.file_cache import FileCache
 from flare.http.server.open_file import OpenFile
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EMFILE, ENFILE, OsError
-from flare.sys.file import File, FileStatus, names_in
+from flare.sys.file import File, FileStatus
 from std.memory import ArcPointer
 
 
@@ -32,7 +32,6 @@ struct FileFolder(Movable):
     """
 
     var _root: File
-    var _root_path: String
     var _follows_links: Bool
     var _finds_coded: Bool
     var _cache: FileCache
@@ -58,7 +57,6 @@ struct FileFolder(Movable):
             OsError: If the folder cannot be opened.
         """
         self._root = File.folder(root)
-        self._root_path = String(root)
         self._follows_links = follows_links
         self._finds_coded = finds_coded
         self._cache = FileCache(cache_ms)
@@ -121,14 +119,14 @@ struct FileFolder(Movable):
             path: Its path; empty for this folder.
 
         Returns:
-            The names in it, sorted by octets.
+            The names in it that are UTF-8, sorted by octets.
 
         Raises:
             OsError: If it cannot be read.
         """
-        if path.byte_length() == 0:
-            return names_in(self._root_path)
-        return names_in(String(self._root_path, "/", path))
+        return self._root.open_beneath(
+            path, follows_links=self._follows_links
+        ).names()
 
     def _open_neighbour(
         self, path: String

@@ -66,8 +66,8 @@ struct FileServer(Handler):
 
     With ranges, conditions (RFC 9110 sections 13 and 14), entity tags made
     from length and time, and memory for one piece of a file at a time. Nothing
-    outside of the folder can be reached, devices and pipes are not opened for
-    clients, and what there is no right to read is not found.
+    outside of the folder can be reached; devices, pipes and what there is no
+    right to read are not found.
     """
 
     var _folder: FileFolder

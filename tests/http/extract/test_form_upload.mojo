@@ -7,8 +7,8 @@ from flare.http.extract.form_upload import (
     FormUpload,
 )
 from std.os import listdir
-from std.tempfile import TemporaryDirectory
 from std.testing import assert_equal, assert_false, assert_true
+from tests.support.temporary_folder import TemporaryFolder
 
 comptime _TYPE = "multipart/form-data; boundary=b"
 
@@ -30,7 +30,7 @@ def _feed(mut upload: FormUpload, count: Int, octet: UInt8) raises:
 
 
 def test_small_and_large_parts() raises:
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         var upload = FormUpload(_TYPE, MultipartLimits(1 << 30), folder)
         upload.receive(_head("small").as_bytes())
         _feed(upload, PART_MEMORY_LEN_MAX, 97)
@@ -59,7 +59,7 @@ def test_small_and_large_parts() raises:
 
 
 def test_aborted_upload_leaves_nothing() raises:
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         var upload = FormUpload(_TYPE, MultipartLimits(1 << 30), folder)
         upload.receive(_head("large").as_bytes())
         _feed(upload, 1_000_000, 98)
@@ -82,6 +82,28 @@ def test_many_parts_share_the_memory() raises:
         memory_len += upload.parts[index].memory_len()
     assert_equal(memory_len, FORM_MEMORY_LEN_MAX)
     assert_true(upload.parts[count - 1].is_in_file())
+
+
+def test_many_parts_share_one_file() raises:
+    """So that no form takes the descriptors of a whole process."""
+    var before = len(listdir("/dev/fd"))
+    var upload = FormUpload(_TYPE, MultipartLimits(1 << 30))
+    var full = FORM_MEMORY_LEN_MAX // PART_MEMORY_LEN_MAX
+    for index in range(full + 100):
+        upload.receive(_head("a").as_bytes())
+        _feed(upload, PART_MEMORY_LEN_MAX if index < full else 3, UInt8(index))
+        upload.receive("\r\n".as_bytes())
+    upload.receive("--b--".as_bytes())
+    upload.finish()
+    assert_equal(len(listdir("/dev/fd")), before + 1)
+    var part = upload.take(full + 7)
+    _ = upload^
+    var room = List[UInt8](length=4, fill=0)
+    assert_equal(part.read_at(Span(room), 1), 2)
+    assert_equal(room[1], UInt8(full + 7))
+    assert_equal(part.read_at(Span(room), 3), 0)
+    _ = part^
+    assert_equal(len(listdir("/dev/fd")), before)
 
 
 def _status(content_type: StringSpan, folder: String, body: StringSpan) -> Int:

@@ -209,6 +209,24 @@ def test_parts_come_out_the_same_however_they_arrive() raises:
         assert_equal(found[1], 0, "all is read")
 
 
+def test_decoded_part_begins_with_its_own_octets() raises:
+    """RFC 7578 section 4.7: what another part decoded to is none of its."""
+    var body = String()
+    for name in ["a", "skipped", "b", "empty"]:
+        body += String(
+            "--b\r\nContent-Transfer-Encoding: base64\r\n",
+            'Content-Disposition: form-data; name="',
+            name,
+            '"\r\n\r\n',
+            "" if name == "empty" else "b25lIHR3bw==",
+            "\r\n",
+        )
+    body += "--b--\r\n"
+    for step in range(1, 80):
+        var found = _listed(body, step)
+        assert_equal(found[0], "a=one two;skipped=b=one two;empty=;")
+
+
 def test_form_that_breaks_off() raises:
     for fails in [False, True]:
         var message = String()

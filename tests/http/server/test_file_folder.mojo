@@ -6,10 +6,11 @@ from flare.sys.descriptor import Descriptor, duplicate_from
 from flare.sys.errno import EMFILE
 from flare.sys.pipe import Pipe
 from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
-from std.os import Process, remove
+from std.os import makedirs, remove, symlink
 from std.pathlib import Path
-from std.tempfile import TemporaryDirectory
-from std.testing import assert_equal, assert_false
+from std.subprocess import run
+from std.testing import assert_equal, assert_false, assert_raises
+from tests.support.temporary_folder import TemporaryFolder
 
 comptime _LONG_MS = 3_600_000
 
@@ -25,8 +26,7 @@ def _write(folder: String, name: StringSpan, text: StringSpan) raises:
 
 
 def _rename(old: String, new: String) raises:
-    var process = Process.run("/bin/mv", ["-f", old, new])
-    _ = process.wait()
+    _ = run(String("mv -f '", old, "' '", new, "'"))
 
 
 def _text(folder: FileFolder, name: String) raises -> String:
@@ -44,7 +44,7 @@ def _number(folder: FileFolder, name: String) raises -> Int32:
 
 
 def test_a_file_stays_open() raises:
-    with TemporaryDirectory() as path:
+    with TemporaryFolder() as path:
         _write(path, "a", "one")
         var folder = _folder(path)
         var held = folder.find("a")
@@ -59,7 +59,7 @@ def test_a_file_stays_open() raises:
 
 
 def test_changes_are_noticed_at_once() raises:
-    with TemporaryDirectory() as path:
+    with TemporaryFolder() as path:
         var folder = _folder(path)
         _write(path, "a", "one")
         assert_equal(_text(folder, "a"), "one")
@@ -77,7 +77,7 @@ def test_changes_are_noticed_at_once() raises:
 
 
 def test_neighbours_that_go_are_noticed_at_once() raises:
-    with TemporaryDirectory() as path:
+    with TemporaryFolder() as path:
         var folder = _folder(path)
         _write(path, "a", "plain")
         _write(path, "a.br", "br")
@@ -91,7 +91,7 @@ def test_neighbours_that_go_are_noticed_at_once() raises:
 
 
 def test_what_moves_away_is_noticed_when_the_time_is_over() raises:
-    with TemporaryDirectory() as path:
+    with TemporaryFolder() as path:
         var folder = _folder(path, cache_ms=20)
         _write(path, "a", "one")
         assert_equal(_text(folder, "a"), "one")
@@ -104,9 +104,29 @@ def test_what_moves_away_is_noticed_when_the_time_is_over() raises:
         assert_equal(len(folder.find("b").value().file[].codings()), 1)
 
 
+def test_a_folder_stays_the_same_when_it_is_renamed() raises:
+    """As when a link to the current release is set to the next one."""
+    with TemporaryFolder() as path:
+        makedirs(path + "/old/sub")
+        _write(path, "old/sub/b", "")
+        _write(path, "old/sub/a", "")
+        var folder = _folder(path + "/old")
+        _rename(path + "/old", path + "/older")
+        makedirs(path + "/old")
+        assert_equal(folder.names("sub"), ["a", "b"])
+        assert_equal(folder.names(""), ["sub"])
+
+
+def test_a_folder_is_not_listed_through_a_link() raises:
+    with TemporaryFolder() as path:
+        symlink("/", path + "/link")
+        with assert_raises():
+            _ = _folder(path).names("link")
+
+
 def test_a_response_keeps_its_file() raises:
     """What was found goes on, whatever becomes of the name."""
-    with TemporaryDirectory() as path:
+    with TemporaryFolder() as path:
         var folder = _folder(path)
         _write(path, "a", "one")
         var found = folder.find("a")
@@ -133,7 +153,7 @@ def _errno_of_status(folder: FileFolder, name: String) -> Int:
 
 
 def test_the_cache_gives_way_when_descriptors_run_out() raises:
-    with TemporaryDirectory() as path:
+    with TemporaryFolder() as path:
         var folder = _folder(path)
         for name in ["a", "b", "c"]:
             _write(path, name, name)

@@ -8,8 +8,8 @@ from flare.http.server.file_server import FileServer
 from flare.http.server.file_server_config import FileServerConfig
 from std.os import mkdir, remove, symlink
 from std.pathlib import Path
-from std.tempfile import TemporaryDirectory
 from std.testing import assert_equal, assert_false, assert_true
+from tests.support.temporary_folder import TemporaryFolder
 
 
 def _write(folder: String, name: StringSpan, text: StringSpan) raises:
@@ -139,7 +139,7 @@ def test_finds() raises:
             "plain",
         ),
     ]
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         _fill(folder)
         var up = folder + "/files/up"
         symlink("..", up)
@@ -153,7 +153,7 @@ def test_finds() raises:
 
 
 def test_fields() raises:
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         _fill(folder)
         var config = FileServerConfig(
             prefix="/static", cache_control="max-age=60"
@@ -202,7 +202,7 @@ def test_fields() raises:
 
 
 def test_several_ranges() raises:
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         _fill(folder)
         var text = String()
         for number in range(1_000):
@@ -236,7 +236,7 @@ def test_several_ranges() raises:
 
 
 def test_links_fallback_and_lists() raises:
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         _fill(folder)
         _write(folder, "files/<b> & 'c'.txt", "x")
         var config = FileServerConfig(
@@ -266,7 +266,7 @@ def test_links_fallback_and_lists() raises:
 
 
 def test_a_file_that_is_cut_breaks_off() raises:
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         mkdir(folder + "/files")
         _write(folder, "files/a.txt", String("x") * 200_000)
         var server = FileServer(folder + "/files")

@@ -9,8 +9,8 @@ from flare.http.server.file_source import FileSource
 from flare.sys.file import File
 from std.memory import ArcPointer
 from std.pathlib import Path
-from std.tempfile import TemporaryDirectory
 from std.testing import assert_equal, assert_true
+from tests.support.temporary_folder import TemporaryFolder
 
 
 def _open(folder: String) raises -> ArcPointer[File]:
@@ -34,7 +34,7 @@ def _send(mut stream: BodyStream, step: Int) raises -> String:
 
 
 def test_one_range() raises:
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         for step in range(1, 8):
             var source = FileSource(_open(folder), ByteRange(3, 5))
             var stream = BodyStream(source^, 5)
@@ -46,7 +46,7 @@ def test_one_range() raises:
 
 
 def test_several_ranges() raises:
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         var layout = ByterangesLayout(
             [ByteRange(8, 2), ByteRange(0, 1)],
             10,
@@ -67,7 +67,7 @@ def test_several_ranges() raises:
 
 
 def test_a_region_that_cannot_be_sent_is_read() raises:
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         var source = FileSource(_open(folder), ByteRange(0, 10))
         source.advance(4)
         var out = Buffer()
@@ -76,7 +76,7 @@ def test_a_region_that_cannot_be_sent_is_read() raises:
 
 
 def test_regions() raises:
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         var source = FileSource(_open(folder), ByteRange(2, 8))
         var region = source.region()
         assert_equal(region.first(3).length, 3)
