@@ -20,9 +20,11 @@ comptime CHUNK_EXTENSION_LEN_MAX = 1024
 """Most octets of chunk extensions on one line (RFC 9112 section 7.1.1)."""
 
 comptime CHUNK_EXTENSIONS_LEN_MAX = 16_384
-"""Most octets of chunk extensions in one body.
+"""Most octets of chunk extensions in one body, beyond a sixteenth of each
+chunk.
 
 Nothing uses them; without a bound, a small body could be dressed in gigabytes.
+An uploader that signs each chunk of some KiB is not refused, however many.
 """
 
 comptime GAP_LEN_MIN = 1024
@@ -192,7 +194,7 @@ struct ChunkedDecoder(Movable):
             if line_end + 1 >= length:
                 return False
             raise RemoteProtocolError(materialize[Rule.LINE_END](), line_end)
-        self._extensions_len += line_end - end
+        self._extensions_len += max(line_end - end - size // 16, 0)
         if self._extensions_len > CHUNK_EXTENSIONS_LEN_MAX:
             raise RemoteProtocolError(materialize[Rule.CHUNK_EXTENSION](), end)
         if size > max_body_size - self.content_len:
