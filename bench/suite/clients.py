@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from suite import metadata, workload
+from suite.budgets import client_budget_table
 from suite.console import say
 from suite.figures import errors_text, ratio, spread
 from suite.layout import cpus_here, layout, pinned
@@ -230,7 +231,7 @@ def summary(record: dict) -> str:
             if rounds:
                 many = "one request" if parallel == 1 else f"{parallel} requests"
                 lines += table(f"{item}, {many} at a time", rounds, base)
-    return "\n".join(lines)
+    return "\n".join([*lines, *client_budget_table(record)])
 
 
 def built(rows: list[ClientRow], plan: Plan) -> list[ClientRow]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from suite import clients
+from suite.budgets import CLIENT_LIMIT
 from suite.metadata import Program
 from suite.server import Failed
 from suite.workload import Workload
@@ -95,3 +96,19 @@ def test_the_page(parallel, title):
     assert "| libcurl, easy | 10.00 (10.00 to 10.00) | 1.00 |" in text
     assert "Go has no row: go is missing" in text
     assert "never run" not in text
+
+
+@pytest.mark.parametrize("cpu,verdict", [(10.1, "1.39 | met"), (14.5, "2 | **not met**")])
+def test_the_budget_of_the_client(cpu, verdict):
+    found = record(1)
+    found["rounds"] = {
+        "flare": {"plaintext": rounds(cpu)},
+        "C socket, no parsing": {"plaintext": rounds(7.25)},
+    }
+    assert f"raw C socket | at most 1.41 | {verdict} |" in clients.summary(found)
+    del found["rounds"]["C socket, no parsing"]
+    assert "Budgets" not in clients.summary(found)
+
+
+def test_the_raw_socket_is_a_client_of_the_metadata():
+    assert CLIENT_LIMIT in {row.name for row in clients.load_rows(BENCH)}
