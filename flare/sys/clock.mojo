@@ -7,7 +7,8 @@ comptime _REALTIME = by_platform(5, 0)
 # Linux has coarse clocks, which cost a few nanoseconds and step by 1 to 4 ms;
 # the fine real-time clock serves on macOS.
 comptime _MONOTONIC_COARSE = by_platform(6, 5)
-comptime _MONOTONIC = by_platform(1, 6)
+comptime MONOTONIC_CLOCK = by_platform(1, 6)
+"""The number of the clock of `monotonic_ns`."""
 comptime _THREAD_CPU = by_platform(3, 16)
 
 
@@ -65,7 +66,7 @@ def monotonic_ns() -> Int:
     Returns:
         Nanoseconds since some moment in the past.
     """
-    return _read[_MONOTONIC]()
+    return _read[MONOTONIC_CLOCK]()
 
 
 def monotonic_ms() -> Int:

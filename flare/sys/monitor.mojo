@@ -1,7 +1,8 @@
 """A lock with a bell: threads wait under it until another one rings."""
 
-from flare.sys.clock import realtime_ns
+from flare.sys.clock import MONOTONIC_CLOCK, monotonic_ns, realtime_ns
 from flare.sys.errno import ETIMEDOUT, OsError
+from flare.sys.platform import IS_MACOS
 from std.ffi import external_call
 from std.memory import Allocation, Layout, alloc, dealloc
 
@@ -30,9 +31,7 @@ struct Monitor(Movable):
             self._memory, Int(0)
         )
         if result == 0:
-            result = external_call["pthread_cond_init", Int32](
-                self._bell(), Int(0)
-            )
+            result = _make_bell(self._bell())
         if result != 0:
             raise OsError("pthread_mutex_init", Int(result))
 
@@ -73,7 +72,8 @@ struct Monitor(Movable):
         Returns:
             False if the time is over.
         """
-        var end_ns = realtime_ns() + timeout_ms * 1_000_000
+        var now_ns = realtime_ns() if IS_MACOS else monotonic_ns()
+        var end_ns = now_ns + timeout_ms * 1_000_000
         var time = Array[Int, 2](fill=end_ns // 1_000_000_000)
         time[1] = end_ns % 1_000_000_000
         var result = external_call["pthread_cond_timedwait", Int32](
@@ -88,3 +88,22 @@ struct Monitor(Movable):
     def ring_all(self):
         """Ends the wait of all threads."""
         _ = external_call["pthread_cond_broadcast", Int32](self._bell())
+
+
+def _make_bell(bell: Pointer[UInt8, MutUntrackedOrigin]) -> Int32:
+    """Makes a condition variable whose waits no step of the clock prolongs.
+    macOS has only the time of day for them."""
+    var attributes = Array[UInt8, _PART_LEN](fill=0)
+    var result = external_call["pthread_condattr_init", Int32](
+        attributes.unsafe_ptr()
+    )
+    comptime if not IS_MACOS:
+        if result == 0:
+            result = external_call["pthread_condattr_setclock", Int32](
+                attributes.unsafe_ptr(), Int32(MONOTONIC_CLOCK)
+            )
+    if result == 0:
+        result = external_call["pthread_cond_init", Int32](
+            bell, attributes.unsafe_ptr()
+        )
+    return result

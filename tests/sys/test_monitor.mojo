@@ -47,6 +47,11 @@ def test_monitor_wait_ends_when_the_time_is_over() raises:
     var monitor = Monitor()
     monitor.lock()
     var began_ns = monotonic_ns()
-    assert_false(monitor.wait_for(30))
+    # It may also end without a ring, now and then.
+    for _ in range(1_000):
+        if not monitor.wait_for(30):
+            break
+    else:
+        raise Error("a wait never ends in time")
     assert_true(monotonic_ns() - began_ns >= 25_000_000)
     monitor.unlock()

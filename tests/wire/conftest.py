@@ -30,7 +30,8 @@ def pytest_configure(config):
 def pytest_collection_finish(session):
     """Builds all programs at once if most of them are wanted."""
     if len({item.path for item in session.items}) > MANY_FILES:
-        build_all()
+        if errors := build_all():
+            raise pytest.UsageError("\n".join(errors))
 
 
 class Server:

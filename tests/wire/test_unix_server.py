@@ -82,6 +82,7 @@ def test_all_workers_serve_at_a_path(start, tmp_path, kind):
 def test_a_worker_that_dies_leaves_the_file(start, tmp_path):
     path = str(tmp_path / "app.sock")
     server = start("workers_server", unix=path, mode="prefork")
+    assert wait_until(lambda: "hook: ready 2" in server.stderr())
     before = workers(server.process.pid)
     os.kill(before[0], signal.SIGKILL)
 

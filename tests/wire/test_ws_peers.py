@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from browser import Browser
-from conftest import Server, wait_until
+from conftest import ROOT, Server, wait_until
 from peer_servers import go_program
 from wire_programs import built_example
 

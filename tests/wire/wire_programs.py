@@ -55,18 +55,19 @@ def built_example(name: str, folder: str) -> Path:
     return built_program(source, *folders)
 
 
-def build_all() -> None:
-    """Builds what many tests want, two at a time. What fails to build is left
-    to the test that wants it, which then says why."""
+def build_all() -> list[str]:
+    """Builds what many tests want, two at a time; gives the compiler's errors."""
 
-    def one(number: int) -> None:
+    def one(number: int) -> str:
         sources = [WIRE / f"{name}.mojo" for name in TOGETHER[number]]
         programs = {
             binary_of(source, "flare", "tests/wire/servers"): source
             for source in sources
         }
-        if not all(binary.exists() for binary in programs):
-            build_together(programs, BUILD / "wire" / f"programs_{number}")
+        if all(binary.exists() for binary in programs):
+            return ""
+        result = build_together(programs, BUILD / "wire" / f"programs_{number}")
+        return result.stdout if result.returncode else ""
 
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(one, range(len(TOGETHER))))
+        return list(filter(None, pool.map(one, range(len(TOGETHER)))))

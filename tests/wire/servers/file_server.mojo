@@ -23,7 +23,7 @@ from flare.http import (
     ok,
 )
 from std.sys import argv
-from tls_options import TlsOptions
+from tests.wire.servers.tls_options import TlsOptions
 
 
 def _adler32(part: UploadedPart) raises -> Int:

@@ -24,7 +24,7 @@ from flare.http import (
 from std.atomic import Atomic
 from std.memory import ArcPointer
 from std.sys import argv
-from tls_options import TlsOptions
+from tests.wire.servers.tls_options import TlsOptions
 
 
 struct Counts(Movable):

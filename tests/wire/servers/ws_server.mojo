@@ -15,7 +15,7 @@ from flare.ws import (
     WsSender,
 )
 from std.sys import argv, stderr
-from tls_options import TlsOptions
+from tests.wire.servers.tls_options import TlsOptions
 
 
 def hello(req: Request) -> Response:
