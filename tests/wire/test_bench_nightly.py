@@ -3,6 +3,7 @@
 For the nights: they measure, and so want a machine at rest.
 """
 
+import shutil
 import statistics
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from suite.rounds import DISTURBED_CPUS, Plan, one_round, run_rounds  # noqa: E4
 from suite.server import Server, build  # noqa: E402
 
 pytestmark = pytest.mark.nightly
-ROUNDS = 9
+ROUNDS = 25
 SLOWDOWN = 0.12  # a tenth, and what the measurement may lose of it
 # Turns of the loop that a calibration counts.
 TURNS = 50_000_000
@@ -59,6 +60,7 @@ def slowed_row(folder: Path, turns: int) -> metadata.Row:
     here = folder / "c_epoll"
     here.mkdir()
     (here / "server.c").write_text((row.program.here / "server.c").read_text())
+    shutil.copy(row.program.here.parent / "ws_echo.h", folder)
     text = (row.program.here.parent / "answers.h").read_text()
     marked = "        if (at[0] == 'P') {"
     assert text.count(marked) == 1
