@@ -36,8 +36,12 @@ def bootstrap(values: list[float]) -> Interval:
     return Interval(statistics.median(values), medians[cut], medians[-1 - cut])
 
 
-def change(before: list[float], after: list[float]) -> Interval:
-    """Gives the change of the median as a part of what it was: 0.1 is 10 % more."""
+def change(before: list[float], after: list[float], among: int = 1) -> Interval:
+    """Gives the change of the median as a part of what it was: 0.1 is 10 % more.
+
+    `among` is how many changes are looked at: the more there are, the wider each
+    interval has to be, so that chance alone moves none of them in 95 % of cases.
+    """
     draw = random.Random(SEED)
 
     def one() -> float:
@@ -45,7 +49,7 @@ def change(before: list[float], after: list[float]) -> Interval:
         return statistics.median(draw.choices(after, k=len(after))) / old - 1
 
     changes = sorted(one() for _ in range(RESAMPLES))
-    cut = round((1 - CONFIDENCE) / 2 * RESAMPLES)
+    cut = round((1 - CONFIDENCE) / among / 2 * RESAMPLES)
     middle = statistics.median(after) / statistics.median(before) - 1
     return Interval(middle, changes[cut], changes[-1 - cut])
 

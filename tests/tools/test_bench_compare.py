@@ -75,7 +75,25 @@ def test_a_slower_day_of_the_machine_is_no_regression():
     old = record(limit=rows(5.0, 5.1, 4.9), flare=rows(5.2, 5.3, 5.1))
     new = record(limit=rows(6.0, 6.12, 5.88), flare=rows(6.24, 6.36, 6.12))
     text, worse = comparison(old, new)
-    assert "against limit" in text and worse == ["w, limit"]
+    assert "against limit" in text and "| the yardstick |" in text and worse == []
+
+
+def test_the_yardstick_is_judged_where_it_is_alone():
+    assert comparison(record(limit=rows(*FIVE)), record(limit=rows(*(1.1 * x for x in FIVE))))[
+        1
+    ] == ["w, limit"]
+
+
+def test_many_rows_of_the_same_servers_show_no_regression():
+    """Each is judged with the others in mind, and one that is slower is seen."""
+
+    def run(seed: int, count: int, slowed: float = 1) -> dict:
+        found = {f"s{row}": rows(*noisy(5, seed + row, count)) for row in range(60)}
+        return record(**found | {"s7": rows(*noisy(5 * slowed, seed + 99, count))})
+
+    for seed in range(0, 1000, 200):
+        assert comparison(run(seed, 5), run(seed + 100, 5))[1] == []
+    assert comparison(run(0, 9), run(100, 9, slowed=1.1))[1] == ["w, s7"]
 
 
 def test_without_the_raw_server_in_both_the_time_itself_counts():
