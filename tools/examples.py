@@ -5,15 +5,12 @@ Each names it in its header, behind `# Expected output:`; a `*` matches anything
 
 import re
 import subprocess
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from programs import build_together, shares
+from programs import build_and_run
 from report import Report
 from toolchain import BUILD, ROOT, environment
 
-BATCH_COUNT = 4
 TIMEOUT_S = 60
 FOLDER = BUILD / "examples"
 
@@ -84,19 +81,6 @@ def run(report: Report, below: str = "examples") -> None:
         for source in sorted((ROOT / "examples").glob("[0-9]*.mojo"))
         if str(source).startswith(str(ROOT / below))
     ]
-    batches = shares(sources, BATCH_COUNT)
-
-    def one(index: int) -> None:
-        name = f"batch_{index}"
-        began = time.monotonic()
-        programs = {FOLDER / source.stem: source for source in batches[index]}
-        result = build_together(programs, FOLDER / name)
-        report.timed(f"build {name} of examples", time.monotonic() - began)
-        if result.returncode:
-            report.fail(f"build of examples, {name}", result.stdout[-4000:])
-            return
-        for source in batches[index]:
-            check(source, report)
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(one, range(len(batches))))
+    build_and_run(
+        "examples", sources, FOLDER, lambda source: check(source, report), report
+    )

@@ -11,11 +11,10 @@ import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from programs import build_together, shares
+from programs import build_and_run
 from report import Report
 from toolchain import BUILD, ROOT, environment
 
@@ -23,7 +22,6 @@ FOLDER = BUILD / "fuzz"
 CRASHES = ROOT / "fuzz" / "crashes"
 # The engine ends a hanging input after 30 seconds of its own.
 GRACE_S = 120
-BATCH_COUNT = 4
 
 
 @dataclass(frozen=True)
@@ -100,23 +98,13 @@ def run_target(source: Path, options: Options, report: Report) -> None:
 
 def run(report: Report, options: Options, names: list[str]) -> None:
     """Builds and runs the targets, two at a time."""
-    batches = shares(targets(names), BATCH_COUNT)
-
-    def one(index: int) -> None:
-        name = f"batch_{index}"
-        began = time.monotonic()
-        print(f"  {name}: building", flush=True)
-        programs = {FOLDER / source.stem: source for source in batches[index]}
-        built = build_together(programs, FOLDER / name)
-        report.timed(f"build {name} of fuzz targets", time.monotonic() - began)
-        if built.returncode:
-            report.fail(f"build of fuzz targets, {name}", built.stdout[-4000:])
-            return
-        for source in batches[index]:
-            run_target(source, options, report)
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(one, range(len(batches))))
+    build_and_run(
+        "fuzz targets",
+        targets(names),
+        FOLDER,
+        lambda source: run_target(source, options, report),
+        report,
+    )
 
 
 def main() -> int:

@@ -8,11 +8,15 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from report import Report
 from toolchain import build
 
+BATCH_COUNT = 4
 MAIN = re.compile(r"^def main\(", re.MULTILINE)
 
 
@@ -73,3 +77,31 @@ def build_together(
         for path in programs:
             os.link(together, path)
     return result
+
+
+def build_and_run(
+    what: str,
+    sources: list[Path],
+    folder: Path,
+    run: Callable[[Path], None],
+    report: Report,
+) -> None:
+    """Builds programs in a few batches, two at a time, as the files of `folder`
+    with their names, and calls `run` with the source of each."""
+    batches = shares(sources, BATCH_COUNT)
+
+    def one(index: int) -> None:
+        name = f"batch_{index} of {what}"
+        programs = {folder / source.stem: source for source in batches[index]}
+        print(f"  {name}: building", flush=True)
+        began = time.monotonic()
+        result = build_together(programs, folder / f"batch_{index}")
+        report.timed(f"build {name}", time.monotonic() - began)
+        if result.returncode:
+            report.fail(f"build of {name}", result.stdout[-4000:])
+            return
+        for source in batches[index]:
+            run(source)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(one, range(len(batches))))

@@ -225,8 +225,7 @@ def test_a_client_that_writes_and_does_not_read(server, neighbour, first):
 def test_reader_that_stops_is_cut_off(server, neighbour):
     """The server has more to say than max_queue_size lets wait."""
     with raw(server) as stalled:
-        for _ in range(3):
-            stalled.send(frame(0x81, b"flood"))
+        stalled.send(frame(0x81, b"flood") * 3)
         assert wait_until(lambda: "closed 1006" in server.stderr())
         neighbour.send("meanwhile")
         assert neighbour.recv(5) == "meanwhile"
