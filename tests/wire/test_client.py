@@ -362,7 +362,12 @@ def test_downloads_and_uploads_in_bounded_memory(fetcher):
                 count += len(connection.sock.recv(1 << 20))
             connection.send(sized(str(count).encode()))
             return
-        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length)
+        # The next request has a connection of its own: a stream cannot be
+        # repeated on another when this one ends under it.
+        connection.send(
+            b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+            b"Content-Length: %d\r\n\r\n" % length
+        )
         piece = bytes(1 << 20)
         for _ in range(length >> 20):
             connection.send(piece)

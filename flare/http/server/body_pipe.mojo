@@ -106,10 +106,14 @@ def _take(
             window.monitor.unlock()
             waker.wake()
             window.monitor.lock()
-        if len(taken) > 0 or window.is_complete:
+        if len(taken) > 0:
             break
-        if len(window.waiting) == 0 and not window.failure:
-            _ = window.monitor.wait_for(_WAIT_MS)
+        # What has come while the lock was open is still to be taken.
+        if len(window.waiting) > 0 or window.failure:
+            continue
+        if window.is_complete:
+            break
+        _ = window.monitor.wait_for(_WAIT_MS)
     window.monitor.unlock()
     if failure:
         raise failure.take()

@@ -7,7 +7,7 @@ from flare.http.server.body_pipe import BodyOutlet, BodyPipe, WINDOW_LEN
 from flare.sys.thread import Task, Thread
 from std.atomic import Atomic
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_true
+from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 
 struct _Rings(Movable):
@@ -69,6 +69,32 @@ def test_full_window_pauses_until_something_is_taken() raises:
     # What is in the handler's hands already needs no further ring.
     assert_equal(_read(outlet, WINDOW_LEN).byte_length(), WINDOW_LEN - 1)
     assert_equal(rings[].count.load(), 1)
+
+
+@fieldwise_init
+struct _Prompt(WakeTarget):
+    """Gives all of the content, or fails, before the bell has rung out."""
+
+    var pipe: BodyPipe
+    var fails: Bool
+
+    def wake(self, token: UInt64):
+        _ = self.pipe.put("all".as_bytes())
+        if self.fails:
+            self.pipe.fail(BodyError(400, "gone"))
+        else:
+            self.pipe.end(HeaderMap())
+
+
+def test_what_comes_while_the_bell_rings_is_not_lost() raises:
+    var pipe = BodyPipe(waits_to_be_asked=True)
+    var outlet = pipe.outlet(StreamWaker(_Prompt(pipe.copy(), False), 7))
+    assert_equal(_read(outlet, 10), "all")
+    assert_equal(_read(outlet, 10), "")
+    pipe = BodyPipe(waits_to_be_asked=True)
+    outlet = pipe.outlet(StreamWaker(_Prompt(pipe.copy(), True), 7))
+    with assert_raises(contains="gone"):
+        _ = _read(outlet, 10)
 
 
 def test_failure_drops_what_waits_and_is_raised_each_time() raises:
