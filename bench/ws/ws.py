@@ -159,13 +159,13 @@ def show(title: str, rounds: dict) -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("names", nargs="*", metavar="NAME", help="of " + ", ".join(PROGRAMS))
-    options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--milliseconds", type=int, default=1500, help="of a round")
-    options.add_argument("--workload", default="", help="only those with this in their name")
-    options.add_argument("--built", action="store_true", help="use what was built before")
-    parser, options = options, options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of " + ", ".join(PROGRAMS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--milliseconds", type=int, default=1500, help="of a round")
+    parser.add_argument("--workload", default="", help="only those with this in their name")
+    parser.add_argument("--built", action="store_true", help="use what was built before")
+    options = parser.parse_args()
     if unknown := [name for name in options.names if name not in PROGRAMS]:
         parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(PROGRAMS)}")
     if not any(options.workload in title for title in WORKLOADS):

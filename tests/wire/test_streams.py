@@ -9,8 +9,9 @@ import time
 
 import httpx
 import pytest
-from conftest import Client, read_all, shown, wait_until
+from conftest import Client, Server, read_all, shown, wait_until
 from https_client import HttpsClient, trusting
+from wire_programs import built
 
 GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
 LETTERS = b"abcdefghijklmnopqrstuvwxyz" * 4000
@@ -18,9 +19,6 @@ LETTERS = b"abcdefghijklmnopqrstuvwxyz" * 4000
 
 @pytest.fixture(scope="module")
 def streams():
-    from conftest import Server
-    from wire_programs import built
-
     server = Server(built("stream_server"), ["write_timeout_ms=600"])
     yield server
     assert server.is_alive(), "the server died during the tests"

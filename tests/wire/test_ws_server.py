@@ -9,18 +9,16 @@ import threading
 import time
 
 import pytest
-from conftest import Client, read_all, shown, wait_until
+from conftest import Client, Server, read_all, shown, wait_until
 from https_client import trusting
 from raw_ws import UPGRADE, frame, raw
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect as open_socket
+from wire_programs import built
 
 
 @pytest.fixture(scope="module")
 def echo():
-    from conftest import Server
-    from wire_programs import built
-
     server = Server(built("ws_server"), ["close_timeout_ms=500", "compression=1"])
     yield server
     assert server.is_alive(), "the server died during the tests"
