@@ -1,7 +1,6 @@
 """Builds the servers of the wire tests once, and starts them on free ports."""
 
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -14,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
+from processes import next_line  # noqa: E402
 from toolchain import BUILD, environment  # noqa: E402
 from wire_programs import build_all, built  # noqa: E402
 
@@ -50,11 +50,7 @@ class Server:
             env=environment(),
             **options,
         )
-        ready, _, _ = select.select(
-            [self.process.stdout], [], [], START_TIMEOUT_S
-        )
-        assert ready, "the server did not start in time"
-        line = self.process.stdout.readline().decode()
+        line = next_line(self.process, START_TIMEOUT_S)
         assert line.startswith("listening on "), line
         self.port = int(line.rsplit(":", 1)[1])
         self.url = f"http://127.0.0.1:{self.port}"
@@ -188,6 +184,16 @@ def read_all(sock: socket.socket) -> bytes:
         if not piece:
             return data
         data += piece
+
+
+def read_to(sock: socket.socket, end: bytes) -> bytes:
+    """Reads until what came ends with `end`."""
+    data = b""
+    while not data.endswith(end):
+        piece = sock.recv(65536)
+        assert piece, f"the end came after {data!r}"
+        data += piece
+    return data
 
 
 class Response:

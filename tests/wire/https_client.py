@@ -84,9 +84,7 @@ class Sealer:
         """Reads the server's flights until there is something to answer, or
         the handshake is complete."""
         while True:
-            piece = self.sock.recv(65536)
-            assert piece, "the server closed during the handshake"
-            self._incoming.write(piece)
+            self._take()
             flight = self._advance()
             if flight or self.is_established:
                 return flight
@@ -109,6 +107,21 @@ class Sealer:
         except ssl.SSLWantReadError:
             pass
         return self._outgoing.read()
+
+    def read(self, count: int) -> bytes:
+        """Reads so many octets of the stream."""
+        while len(self.received) < count:
+            try:
+                self.received += self.tls.read(count - len(self.received))
+            except ssl.SSLWantReadError:
+                self._take()
+        data, self.received = self.received[:count], self.received[count:]
+        return data
+
+    def _take(self) -> None:
+        piece = self.sock.recv(65536)
+        assert piece, "the server closed"
+        self._incoming.write(piece)
 
     def read_all(self) -> tuple[bytes, bool]:
         """Reads to the end; tells too whether there was a close_notify.

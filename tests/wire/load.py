@@ -1,5 +1,6 @@
 """Load for tests: many connections at once, and what became of each request."""
 
+import re
 import selectors
 import socket
 import threading
@@ -9,6 +10,8 @@ REQUEST = b"GET /pid HTTP/1.1\r\nHost: test\r\n\r\n"
 REQUEST_AND_CLOSE = (
     b"GET /pid HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
 )
+# The head is searched without the end of its last line.
+CONTENT_LENGTH = re.compile(rb"\r\nContent-Length: (\d+)(?:\r\n|$)")
 
 
 class KeptConnections(threading.Thread):
@@ -48,7 +51,7 @@ class KeptConnections(threading.Thread):
         except OSError:
             self.refused += 1
             return
-        self._selector.register(sock, selectors.EVENT_READ, [None])
+        self._selector.register(sock, selectors.EVENT_READ, [None, b""])
         sock.send(REQUEST)
 
     def _receive(self, sock: socket.socket) -> None:
@@ -63,8 +66,12 @@ class KeptConnections(threading.Thread):
             sock.close()
             self._open()
             return
-        assert data.startswith(b"HTTP/1.1 200 "), data
-        state[0] = int(data.rsplit(b"\r\n\r\n", 1)[1])
+        state[1] += data
+        head, _, body = state[1].partition(b"\r\n\r\n")
+        if not (length := CONTENT_LENGTH.search(head)) or len(body) < int(length[1]):
+            return
+        assert head.startswith(b"HTTP/1.1 200 "), head
+        state[:] = int(body), b""
         self.answered += 1
         self.by_process[state[0]] = self.by_process.get(state[0], 0) + 1
         try:

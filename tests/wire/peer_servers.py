@@ -1,7 +1,6 @@
 """Servers of others, for the client's tests: nginx, Go's net/http, httpbin."""
 
 import os
-import select
 import shutil
 import socket
 import subprocess
@@ -9,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import next_line
 from toolchain import BUILD, ROOT
 
 START_TIMEOUT_S = 20
@@ -109,9 +109,7 @@ def go_program(name: str) -> Path:
 def start_go() -> Peer:
     binary = go_program("go_net_http")
     peer = Peer([str(binary)], 0, stdout=subprocess.PIPE)
-    ready, _, _ = select.select([peer.process.stdout], [], [], START_TIMEOUT_S)
-    assert ready, "the Go server did not start in time"
-    peer.port = int(peer.process.stdout.readline().decode().rsplit(":", 1)[1])
+    peer.port = int(next_line(peer.process, START_TIMEOUT_S).rsplit(":", 1)[1])
     return peer
 
 

@@ -2,8 +2,30 @@
 
 import os
 import re
+import select
 import subprocess
+import time
 from pathlib import Path
+
+
+def next_line(process: subprocess.Popen, timeout_s: float) -> str:
+    """Reads the next line that a process prints, without its end.
+
+    It is read octet by octet: what stands in a buffer is nothing that one
+    can wait for.
+    """
+    source = process.stdout.fileno()
+    poll = select.poll()
+    poll.register(source, select.POLLIN)
+    end = time.monotonic() + timeout_s
+    line = b""
+    while not line.endswith(b"\n"):
+        left_ms = 1000 * max(0.0, end - time.monotonic())
+        assert poll.poll(left_ms), f"no line within {timeout_s} s, only {line!r}"
+        octet = os.read(source, 1)
+        assert octet, f"the process printed no line, only {line!r}"
+        line += octet
+    return line[:-1].decode()
 
 
 def children(pid: int) -> list[int]:

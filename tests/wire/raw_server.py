@@ -2,14 +2,13 @@
 tests, which is told what to do."""
 
 import json
-import select
 import socket
 import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from processes import memory_len
+from processes import memory_len, next_line
 from toolchain import environment
 
 ANSWER_TIMEOUT_S = 30
@@ -141,13 +140,7 @@ class Fetcher:
 
     def ask(self, **command) -> dict:
         self.process.stdin.write(json.dumps(command) + "\n")
-        ready, _, _ = select.select(
-            [self.process.stdout], [], [], ANSWER_TIMEOUT_S
-        )
-        assert ready, f"no answer within {ANSWER_TIMEOUT_S} s to {command}"
-        line = self.process.stdout.readline()
-        assert line, f"the client died of {command}: {self.process.wait(5)}"
-        return json.loads(line)
+        return json.loads(next_line(self.process, ANSWER_TIMEOUT_S))
 
     def client(self, **config) -> None:
         """Starts over with a new client."""

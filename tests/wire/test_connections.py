@@ -10,7 +10,7 @@ import time
 
 import crowd
 import httpx
-from conftest import Client, read_all, wait_until
+from conftest import Client, read_all, read_to, wait_until
 from processes import anonymous_len, cpu_s
 
 HEAD = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -289,7 +289,7 @@ def test_ten_thousand_idle_connections(start):
     base = anonymous_len(server.process.pid)
     clients = crowd.connect(server.port, count, HEAD)
     for sock in clients:
-        assert sock.recv(4096).endswith(b"OK")
+        assert read_to(sock, b"OK")
     each = (anonymous_len(server.process.pid) - base) / count
     before = cpu_s(server.process.pid)
     time.sleep(2)

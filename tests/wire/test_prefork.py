@@ -13,8 +13,9 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Client, environment, wait_until
+from conftest import Client, environment, read_all, read_to, wait_until
 from load import (
+    REQUEST_AND_CLOSE,
     FreshConnections,
     KeptConnections,
     answers_at_once,
@@ -431,7 +432,7 @@ def test_upgrade_does_not_cut_a_stop_short(tmp_path):
             process.send_signal(signal.SIGUSR2)
             time.sleep(0.1)
             process.send_signal(signal.SIGTERM)
-            assert sock.recv(4096).endswith(b"slept 1500 ")
+            assert read_to(sock, b"slept 1500 ")
         newer = int(
             re.search(r"new program \(pid (\d+)\) is ready", log.read_text())[1]
         )
@@ -533,16 +534,16 @@ def test_process_number_one_reaps_strangers(tmp_path):
             subprocess.run(
                 [
                     "nsenter", "-t", str(master), "-p",
-                    "sh", "-c", "(sleep 0.2 &)",
+                    "sh", "-c", "(sleep 1 &)",
                 ],
                 check=True,
             )
         assert wait_until(lambda: len(children(master)) > 2)
         assert wait_until(lambda: len(children(master)) == 2)
         with socket.create_connection(("127.0.0.1", port), 5) as sock:
-            sock.sendall(GET % b"/pid")
+            sock.sendall(REQUEST_AND_CLOSE)
             # Numbers of that world.
-            body = sock.recv(4096).rsplit(b"\r\n", 1)[1]
+            body = read_all(sock).rsplit(b"\r\n", 1)[1]
             assert 1 < int(body) < 100
         # All would end with number one, the new program too.
         os.kill(master, signal.SIGUSR2)
@@ -736,7 +737,7 @@ def test_sockets_of_a_service_manager_are_taken_over(tmp_path):
         told = [notify.recv(4096) for _ in range(4)]
         ready = f"READY=1\nMAINPID={process.pid}".encode()
         assert ready in told and b"WATCHDOG=1" in told
-        assert early.recv(4096).endswith(b"Hello, World!")
+        assert read_to(early, b"Hello, World!")
         process.send_signal(signal.SIGTERM)
         while notify.recv(4096) != b"STOPPING=1":
             assert process.poll() is None

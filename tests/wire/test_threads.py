@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import Client, environment, wait_until
+from conftest import Client, environment, read_to, wait_until
 from processes import cpus_of_threads, descriptor_count
 from wire_programs import built
 
@@ -216,4 +216,4 @@ def test_half_closed_client_is_answered_by_any_worker(start):
         with server.connect() as sock:
             sock.sendall(GET % b"/")
             sock.shutdown(socket.SHUT_WR)
-            assert sock.recv(4096).endswith(b"Hello, World!")
+            assert read_to(sock, b"Hello, World!")

@@ -1,12 +1,13 @@
 """The TLS server side against `openssl s_client` and Python's ssl."""
 
-import select
 import socket
 import ssl
 import subprocess
 
 import pytest
+from conftest import read_to
 from https_client import asked_to_renegotiate
+from processes import next_line
 
 TIMEOUT_S = 10
 
@@ -28,9 +29,7 @@ def echo(start, certs):
 
 def said(server) -> str:
     """Reads the next line that the server prints."""
-    ready, _, _ = select.select([server.process.stdout], [], [], TIMEOUT_S)
-    assert ready, "the server said nothing"
-    return server.process.stdout.readline().decode().rstrip()
+    return next_line(server.process, TIMEOUT_S)
 
 
 def context(certs) -> ssl.SSLContext:
@@ -43,7 +42,7 @@ def talk(server, tls: ssl.SSLContext, host="localhost", session=None):
     raw = server.connect(TIMEOUT_S)
     with tls.wrap_socket(raw, server_hostname=host, session=session) as stream:
         stream.sendall(b"hello")
-        assert stream.recv(100) == b"hello"
+        assert read_to(stream, b"o") == b"hello"
         facts = stream.selected_alpn_protocol(), stream.session, stream.getpeercert()
         stream.unwrap()
     return facts

@@ -3,6 +3,7 @@
 import time
 
 import crowd
+from conftest import read_to
 from processes import anonymous_len, cpu_s
 from raw_ws import UPGRADE, frame, raw
 
@@ -18,12 +19,12 @@ def test_ten_thousand_idle_connections(start):
         base = anonymous_len(pid)
         clients = crowd.connect(server.port, COUNT, UPGRADE % (b"/ws?room", b""))
         for sock in clients:
-            assert sock.recv(4096).endswith(b"\r\n\r\n")
+            assert read_to(sock, b"\r\n\r\n")
         opened = (anonymous_len(pid) - base) / COUNT
         for sock in clients:
             sock.sendall(frame(0x81, b"hello"))
         for sock in clients:
-            assert sock.recv(4096) == frame(0x81, b"hello", None)
+            assert read_to(sock, b"hello") == frame(0x81, b"hello", None)
         each = (anonymous_len(pid) - base) / COUNT
         before = cpu_s(pid)
         time.sleep(2)
@@ -35,7 +36,7 @@ def test_ten_thousand_idle_connections(start):
     with raw(server) as speaker:
         speaker.send(frame(0x81, b"all:news"))
         for sock in clients:
-            assert sock.recv(4096) == frame(0x81, b"news", None)
+            assert read_to(sock, b"news") == frame(0x81, b"news", None)
             sock.close()
     assert each < EACH_LEN_MAX
     assert used < 0.1
