@@ -22,6 +22,8 @@ ASAN_OPTIONS = ["--sanitize", "address", "-g1"]
 # An empty list literal of octets has an address that the sanitizer's call for
 # marking spare room refuses, so that marking is off; leaks and heap are watched.
 ASAN_ENVIRONMENT = "detect_container_overflow=0"
+# They judge resident memory, and the sanitizer keeps what is freed.
+NOT_UNDER_ASAN = {"test_hundred_starts_and_stops_leave_nothing"}
 
 
 def find_tests(below: str) -> dict[Path, list[str]]:
@@ -134,6 +136,9 @@ def read_output(output: str, report: Report) -> str | None:
 def run(report: Report, asan: bool = False, below: str = "tests") -> None:
     """Builds and runs the unit tests: all, or those below a path."""
     tests = find_tests(below)
+    if asan:
+        for names in tests.values():
+            names[:] = [name for name in names if name not in NOT_UNDER_ASAN]
     folder = BUILD / ("asan" if asan else "unit")
     batches = shares(tests, BATCH_COUNT)
 

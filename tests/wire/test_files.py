@@ -347,7 +347,7 @@ def test_descriptors_come_back(start, root, cache_ms):
         leavers = [slow_client(plain) for _ in range(8)]
         for number, leaver in enumerate(leavers):
             leaver.send(target("/strict/long.bin"))
-            assert leaver.sock.recv(4) == b"HTTP"
+            assert leaver.sock.recv(1) == b"H"
             if number % 2:
                 linger = b"\x01\0\0\0\0\0\0\0"
                 leaver.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
@@ -401,7 +401,7 @@ def test_a_client_that_takes_nothing_is_cut_off(start, root):
         assert client.response().status == 200
         before = descriptor_count(server.process.pid) - 1
         client.send(target("/strict/stuck.bin"))
-        assert client.sock.recv(4) == b"HTTP"
+        assert client.sock.recv(1) == b"H"
         assert descriptor_count(server.process.pid) > before
         assert wait_until(lambda: descriptor_count(server.process.pid) == before)
     assert server.stop() == 0
@@ -411,9 +411,9 @@ def test_a_file_is_sent_to_its_end_at_shutdown(start, root):
     server = start("file_server", root=root)
     with slow_client(server) as client:
         client.send(target("/strict/big.bin"))
-        assert client.sock.recv(4) == b"HTTP"
+        assert client.sock.recv(1) == b"H"
         server.process.send_signal(signal.SIGTERM)
-        client.buffer = b"HTTP"
+        client.buffer = b"H"
         assert client.response().body == BIG
         assert client.is_closed()
     assert server.process.wait(10) == 0
@@ -460,7 +460,9 @@ def grown(server: Server, client: Client, length: int) -> int:
     assert ask(client, "/strict/big.bin").body == BIG
     before = memory_len(server.process.pid, "VmHWM")
     client.send(target("/strict/sparse.bin"))
-    received = client.sock.recv(65536)
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += client.sock.recv(65536)
     head, content = received.split(b"\r\n\r\n", 1)
     assert f"Content-Length: {SPARSE_LEN}".encode() in head
     room, taken = bytearray(MIB), len(content)

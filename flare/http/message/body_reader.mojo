@@ -126,24 +126,21 @@ struct BodyReader[o: ImmOrigin](Readable):
     """What a failed read raises."""
     var _rest: Span[UInt8, Self.o]
     var _fields: Fields[Self.o]
-    # SAFETY: a note of the request, which outlives the handler's call.
-    var _feed: OptionalPointer[LentFeed, MutUntrackedOrigin]
+    var _feed: OptionalPointer[LentFeed, Self.o]
 
     def __init__(
         out self,
         content: Span[UInt8, Self.o],
         trailers: Fields[Self.o],
-        feed: OptionalPointer[LentFeed, MutUntrackedOrigin],
+        feed: OptionalPointer[LentFeed, Self.o],
     ):
         """Starts to read.
 
         Args:
             content: What is in memory.
             trailers: The trailer fields behind it.
-            feed: Where content comes from, in place of both; outlives the
-                request.
+            feed: Where content comes from, in place of both.
         """
-        # SAFETY: the caller promises that `feed` outlives the request.
         self._rest = content
         self._fields = trailers.copy()
         self._feed = feed

@@ -179,9 +179,8 @@ struct Request[o: ImmOrigin](Movable):
         Returns:
             The content, from its start.
         """
-        # SAFETY: the notes hold what outlives the handler's call.
         return BodyReader(
-            self.body, self.trailers, self._params[].notes.find[LentFeed]()
+            self.body, self.trailers, self.notes()[].find[LentFeed]()
         )
 
     def cancelled(self) -> Bool:
@@ -232,15 +231,16 @@ struct Request[o: ImmOrigin](Movable):
             return None
         return lend_text[Self.o](subject.unsafe_ptr(), subject.byte_length())
 
-    def tls_peer(self) -> OptionalPointer[TlsPeer, ImmUntrackedOrigin]:
-        """Gives what TLS tells about the client, for copies alone.
+    def tls_peer(self) -> OptionalPointer[TlsPeer, Self.o]:
+        """Lends what TLS tells about the client.
 
         Returns:
-            Facts that live at least as long as this request; nothing without
-            TLS.
+            The facts; nothing without TLS.
         """
-        # SAFETY: handed on with the promise made to the initializer.
-        return self._tls
+        # SAFETY: the facts live as long as the octets, see the initializer.
+        if not self._tls:
+            return None
+        return self._tls.value().unsafe_origin_cast[Self.o]()
 
     def query_param(self, name: StringSpan) -> String:
         """Reads a parameter of the query.
@@ -325,14 +325,18 @@ struct Request[o: ImmOrigin](Movable):
         )
 
     @always_inline
-    def notes(self) -> Pointer[RequestNotes, MutUntrackedOrigin]:
-        """Gives what outer handlers lend to inner ones, for middleware.
+    def notes(self) -> Pointer[RequestNotes, Self.o]:
+        """Lends what outer handlers lend to inner ones, for middleware.
 
         Returns:
-            Storage that lives at least as long as this request.
+            The notes; `NoteLoan` adds to them.
         """
-        # SAFETY: handed on with the promise made to the initializer.
-        return Pointer(to=self._params[].notes)
+        # SAFETY: the storage lives as long as the octets, see the initializer.
+        return (
+            Pointer(to=self._params[].notes)
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[Self.o]()
+        )
 
     def route_params(self) -> Pointer[PathParams, MutUntrackedOrigin]:
         """Gives the storage for path parameters, for routers alone.

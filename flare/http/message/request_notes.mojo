@@ -33,11 +33,14 @@ struct RequestNotes(Movable):
         """Makes an empty list."""
         self._notes = []
 
-    def find[T: AnyType](self) -> OptionalPointer[T, MutUntrackedOrigin]:
+    def find[
+        o: ImmOrigin, //, T: AnyType
+    ](ref[o] self) -> OptionalPointer[T, o]:
         """Finds the value of a type.
 
         Parameters:
-            T: Its type.
+            o: Where the notes live.
+            T: The value's type.
 
         Returns:
             The one that was lent last, for the length of the current call;
@@ -47,8 +50,13 @@ struct RequestNotes(Movable):
         for back in range(1, len(self._notes) + 1):
             var note = self._notes[len(self._notes) - back]
             if note.type_name == materialize[NAME]():
-                # SAFETY: `_push` made the note of a value of this type.
-                return note.value.unsafe_bitcast[T]()
+                # SAFETY: `_push` made the note of a value of this type, which
+                # is lent for as long as the notes of this call are.
+                return (
+                    note.value.unsafe_bitcast[T]()
+                    .unsafe_mut_cast[False]()
+                    .unsafe_origin_cast[o]()
+                )
         return None
 
     @always_inline
@@ -71,30 +79,27 @@ struct RequestNotes(Movable):
         self._notes.shrink(min(count, len(self._notes)))
 
 
-struct NoteLoan[o: ImmOrigin](Movable):
+struct NoteLoan[r: ImmOrigin, o: ImmOrigin](Movable):
     """Lends a value to inner handlers until it ends, or an error passes by.
 
-        var loan = NoteLoan(Pointer(to=req.route_params()[].notes), value)
+        var loan = NoteLoan(req.notes(), value)
         var response = self.handler.serve(req)
         loan^.end()
 
     Parameters:
-        o: The value's origin, which keeps it alive meanwhile.
+        r: The request's origin, which keeps it alive meanwhile.
+        o: The value's, likewise.
     """
 
-    # SAFETY: the request's storage outlives the handler's call, and so does
-    # the loan not.
+    # SAFETY: a request lends its notes as they are to be read; the storage
+    # is one that may be written to, see `Request.route_params`.
     var _notes: Pointer[RequestNotes, MutUntrackedOrigin]
     var _count: Int
 
     @always_inline
     def __init__[
         T: AnyType
-    ](
-        out self,
-        notes: Pointer[RequestNotes, MutUntrackedOrigin],
-        ref[Self.o] value: T,
-    ):
+    ](out self, notes: Pointer[RequestNotes, Self.r], ref[Self.o] value: T,):
         """Lends a value.
 
         Parameters:
@@ -104,8 +109,10 @@ struct NoteLoan[o: ImmOrigin](Movable):
             notes: The request's.
             value: The value.
         """
-        self._notes = notes
-        self._count = notes[]._push(Pointer(to=value))
+        self._notes = notes.unsafe_mut_cast[True]().unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
+        self._count = self._notes[]._push(Pointer(to=value))
 
     @always_inline
     def __deinit__(deinit self):
