@@ -1,6 +1,7 @@
 """Making worker processes: fork, and what the new process does first."""
 
 from flare.net.raw_socket import RawSocket
+from flare.runtime.listener_share import ListenerShare
 from flare.runtime.prefork_program import (
     ChildProcess,
     PreforkHooks,
@@ -110,13 +111,13 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
         return ids^
 
     def spawn(
-        mut self, birth: Birth, mut listeners: List[RawSocket], own: List[Int]
+        mut self, birth: Birth, mut share: ListenerShare, own: List[Int]
     ) raises OsError -> Int:
         """Makes a worker process; in that process the call does not return.
 
         Args:
             birth: Which worker it is to be.
-            listeners: All listening sockets of the master.
+            share: All listening sockets of the master.
             own: Which of these the worker accepts from.
 
         Returns:
@@ -132,7 +133,7 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
         var pause = SignalPause()
         var child_id = fork_process()
         if child_id == 0:
-            self._live(birth, listeners, own, master_id, pause^)
+            self._live(birth, share, own, master_id, pause^)
         else:
             pause^.end()
         return child_id
@@ -140,7 +141,7 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
     def _live(
         mut self,
         birth: Birth,
-        mut listeners: List[RawSocket],
+        mut share: ListenerShare,
         own: List[Int],
         master_id: Int,
         var pause: SignalPause,
@@ -148,7 +149,7 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
         """Is the whole life of a worker process."""
         var code = 0
         try:
-            self._work(birth, listeners, own, master_id, pause^)
+            self._work(birth, share, own, master_id, pause^)
         except error:
             print(
                 "flare: worker ",
@@ -164,18 +165,19 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
     def _work(
         mut self,
         birth: Birth,
-        mut listeners: List[RawSocket],
+        mut share: ListenerShare,
         own: List[Int],
         master_id: Int,
         var pause: SignalPause,
     ) raises:
         self._leave_master(master_id)
         var kept = List[RawSocket]()
-        for index in range(len(listeners)):
+        for index in range(len(share.sockets)):
+            ref socket = share.sockets[index]
             if index in own:
-                kept.append(RawSocket(owned=listeners[index].release()))
+                kept.append(RawSocket(owned=socket.release()))
             else:
-                listeners[index].close()
+                socket.close()
         _ = self._lifeline.take_writing()
         _ = self._status.take_reading()
         var child = ChildProcess(
@@ -183,6 +185,7 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
             birth.row,
             process_id(),
             kept^,
+            share.is_shared,
             self._lifeline.take_reading(),
             self._status.take_writing(),
         )

@@ -87,6 +87,8 @@ struct ChildProcess(Movable):
     """Which worker, counted from 0."""
     var row: Int
     """Its row on the `StatsBoard`."""
+    var shares_listeners: Bool
+    """True if other workers accept from its sockets, too."""
     var _process_id: Int
     var _listeners: List[RawSocket]
     var _lifeline: Descriptor
@@ -98,6 +100,7 @@ struct ChildProcess(Movable):
         row: Int,
         process_id: Int,
         var listeners: List[RawSocket],
+        shares_listeners: Bool,
         var lifeline: Descriptor,
         var status: Descriptor,
     ):
@@ -108,12 +111,14 @@ struct ChildProcess(Movable):
             row: Its row on the board.
             process_id: This process.
             listeners: Its listening sockets.
+            shares_listeners: Whether others accept from them, too.
             lifeline: A pipe that ends with the master.
             status: A pipe that the master reads.
         """
         self.worker = worker
         self.row = row
         self._process_id = process_id
+        self.shares_listeners = shares_listeners
         self._listeners = listeners^
         self._lifeline = lifeline^
         self._status = status^

@@ -143,7 +143,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
         try:
             process_id = self.nursery.spawn(
                 Birth(index, row),
-                self.listeners.sockets,
+                self.listeners,
                 self.listeners.of(index, self.roster.worker_count),
             )
         except error:

@@ -27,8 +27,6 @@ struct ServerProgram[H: Handler](PreforkProgram):
     """Limits and times, and TLS if it is spoken."""
     var board: ArcPointer[StatsBoard]
     """The figures of all processes."""
-    var is_shared: Bool
-    """True if the workers accept from the same socket."""
 
     def work(mut self, mut child: ChildProcess) raises:
         """Answers requests until the process is told to stop.
@@ -41,7 +39,7 @@ struct ServerProgram[H: Handler](PreforkProgram):
         """
         var worker = Worker(
             self.handler.copy(),
-            Listeners(child.take_listeners(), self.is_shared),
+            Listeners(child.take_listeners(), child.shares_listeners),
             self.terms,
             StopRequests(Waker(), True, [SIGTERM], child.lifeline_number()),
             Figures(self.board.copy(), child.row),

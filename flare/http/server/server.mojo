@@ -13,7 +13,7 @@ from flare.http.server.terms import ServerTerms
 from flare.http.server.threads import (
     ThreadPlan,
     check_worker_count,
-    serve_on_threads,
+    run_workers,
 )
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
@@ -23,7 +23,6 @@ from flare.runtime.prefork_program import NoHooks, PreforkHooks
 from flare.runtime.stats_board import StatsBoard, WorkerStats
 from flare.runtime.waker import Waker
 from flare.runtime.worker_count import default_worker_count
-from flare.sys.platform import IS_MACOS
 from flare.sys.signal import ignore_sigpipe
 from flare.sys.socket_file import SocketFile
 from flare.tls.server_config import TlsServerConfig
@@ -320,7 +319,6 @@ struct HttpServer(Movable):
             ArcPointer(handler^),
             self._terms.copy(),
             self._board.copy(),
-            not prefork.reuseport or IS_MACOS or self._address.port == 0,
         )
         var supervisor = Prefork(prefork^, listeners^, self._board, self._waker)
         supervisor.run(program^, hooks^)
@@ -390,7 +388,7 @@ struct HttpServer(Movable):
         var stop = StopRequests(
             self._waker.copy(), self._terms.config.handles_signals
         )
-        serve_on_threads(
+        run_workers(
             ArcPointer(handler^),
             listeners^,
             self._terms,

@@ -91,7 +91,7 @@ struct _Serving[H: Handler](Task):
         self.worker.run()
 
 
-def serve_on_threads[
+def run_workers[
     H: Handler
 ](
     handler: ArcPointer[H],
