@@ -8,24 +8,27 @@ import time
 from pathlib import Path
 
 
-def next_line(process: subprocess.Popen, timeout_s: float) -> str:
+def next_line(
+    process: subprocess.Popen, timeout_s: float, at_once: int = 1
+) -> str:
     """Reads the next line that a process prints, without its end.
 
-    It is read octet by octet: what stands in a buffer is nothing that one
-    can wait for.
+    It is read octet by octet, since nobody can wait for what stands in a
+    buffer. If the process prints nothing behind a line before it is asked
+    for more, read more `at_once`.
     """
     source = process.stdout.fileno()
     poll = select.poll()
     poll.register(source, select.POLLIN)
     end = time.monotonic() + timeout_s
-    line = b""
-    while not line.endswith(b"\n"):
+    pieces = [b""]
+    while not pieces[-1].endswith(b"\n"):
         left_ms = 1000 * max(0.0, end - time.monotonic())
-        assert poll.poll(left_ms), f"no line within {timeout_s} s, only {line!r}"
-        octet = os.read(source, 1)
-        assert octet, f"the process printed no line, only {line!r}"
-        line += octet
-    return line[:-1].decode()
+        assert poll.poll(left_ms), f"no line within {timeout_s} s, only {pieces}"
+        piece = os.read(source, at_once)
+        assert piece, f"the process ended; it printed no line, only {pieces}"
+        pieces.append(piece)
+    return b"".join(pieces)[:-1].decode()
 
 
 def children(pid: int) -> list[int]:

@@ -12,6 +12,7 @@ from processes import memory_len, next_line
 from toolchain import environment
 
 ANSWER_TIMEOUT_S = 30
+PIPE_LEN = 65_536
 
 
 class Connection:
@@ -140,7 +141,7 @@ class Fetcher:
 
     def ask(self, **command) -> dict:
         self.process.stdin.write(json.dumps(command) + "\n")
-        return json.loads(next_line(self.process, ANSWER_TIMEOUT_S))
+        return json.loads(next_line(self.process, ANSWER_TIMEOUT_S, PIPE_LEN))
 
     def client(self, **config) -> None:
         """Starts over with a new client."""
