@@ -21,14 +21,14 @@ def next_line(
     poll = select.poll()
     poll.register(source, select.POLLIN)
     end = time.monotonic() + timeout_s
-    pieces = [b""]
-    while not pieces[-1].endswith(b"\n"):
+    line = bytearray()
+    while not line.endswith(b"\n"):
         left_ms = 1000 * max(0.0, end - time.monotonic())
-        assert poll.poll(left_ms), f"no line within {timeout_s} s, only {pieces}"
+        assert poll.poll(left_ms), f"no line within {timeout_s} s, only {line}"
         piece = os.read(source, at_once)
-        assert piece, f"the process ended; it printed no line, only {pieces}"
-        pieces.append(piece)
-    return b"".join(pieces)[:-1].decode()
+        assert piece, f"it ended with {process.wait(5)} and no line, only {line}"
+        line += piece
+    return line[:-1].decode()
 
 
 def children(pid: int) -> list[int]:

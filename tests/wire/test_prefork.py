@@ -13,7 +13,14 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Client, environment, read_all, read_to, wait_until
+from conftest import (
+    START_TIMEOUT_S,
+    Client,
+    environment,
+    read_all,
+    read_to,
+    wait_until,
+)
 from load import (
     REQUEST_AND_CLOSE,
     FreshConnections,
@@ -26,6 +33,7 @@ from processes import (
     children,
     descriptor_count,
     is_alive,
+    next_line,
     workers,
 )
 from wire_programs import built
@@ -349,7 +357,7 @@ def test_new_program_that_fails_is_rolled_back(tmp_path, start):
         env=environment(),
     )
     try:
-        port = int(process.stdout.readline().decode().rsplit(":", 1)[1])
+        port = int(next_line(process, START_TIMEOUT_S).rsplit(":", 1)[1])
         os.set_blocking(process.stderr.fileno(), False)
         log = ""
 
@@ -420,7 +428,7 @@ def test_upgrade_does_not_cut_a_stop_short(tmp_path):
     )
     newer = 0
     try:
-        port = int(process.stdout.readline().decode().rsplit(":", 1)[1])
+        port = int(next_line(process, START_TIMEOUT_S).rsplit(":", 1)[1])
         assert wait_until(lambda: "hook: ready 2" in log.read_text())
         program.unlink()
         program.write_text(
@@ -523,7 +531,7 @@ def test_process_number_one_reaps_strangers(tmp_path):
         env=environment(),
     )
     try:
-        port = int(outer.stdout.readline().decode().rsplit(":", 1)[1])
+        port = int(next_line(outer, START_TIMEOUT_S).rsplit(":", 1)[1])
         master = children(outer.pid)[0]
         assert wait_until(
             lambda: "hook: ready" in (tmp_path / "log").read_text()

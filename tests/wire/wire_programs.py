@@ -36,15 +36,12 @@ def built_program(source: Path, *folders: str) -> Path:
 
 
 @cache
-def contents(*folders: str) -> bytes:
-    """Reads all Mojo files of some folders; once, since every start of a server
-    asks for them."""
-    return b"".join(path.read_bytes() for path in mojo_sources(*folders))
-
-
 def binary_of(source: Path, *folders: str) -> Path:
-    """Names the binary of a program and of all that it is made of."""
-    digest = hashlib.sha256(source.read_bytes() + contents(*folders))
+    """Names the binary of a program and of all that it is made of; they are read
+    once, since every start of a server asks."""
+    digest = hashlib.sha256(source.read_bytes())
+    for path in mojo_sources(*folders):
+        digest.update(path.read_bytes())
     return BUILD / "wire" / f"{source.stem}-{digest.hexdigest()[:16]}"
 
 

@@ -92,7 +92,6 @@ struct OwnedRequest(Movable):
         self.body.extend(copy_of.body)
         self.peer = copy_of.peer
         if copy_of.tls_peer():
-            # SAFETY: the facts outlive the request.
             self.tls = copy_of.tls_peer().value()[].copy()
         self._headers.copy_from(copy_of.headers)
         self._trailers.copy_from(copy_of.trailers)

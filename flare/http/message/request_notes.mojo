@@ -99,7 +99,7 @@ struct NoteLoan[r: ImmOrigin, o: ImmOrigin](Movable):
     @always_inline
     def __init__[
         T: AnyType
-    ](out self, notes: Pointer[RequestNotes, Self.r], ref[Self.o] value: T,):
+    ](out self, notes: Pointer[RequestNotes, Self.r], ref[Self.o] value: T):
         """Lends a value.
 
         Parameters:
