@@ -33,7 +33,7 @@ struct Answer(TrivialRegisterPassable):
     """True if the connection failed while sending."""
 
 
-@always_inline
+@no_inline
 def answer[
     H: Handler
 ](
@@ -60,7 +60,7 @@ def answer[
     return conclude(exchange, connection, state, response^)
 
 
-@always_inline
+@no_inline
 def conclude(
     mut exchange: Exchange,
     mut connection: Connection,
@@ -115,7 +115,7 @@ def conclude(
     return Answer(keeps_alive, not is_sound)
 
 
-@always_inline
+@no_inline
 def _call[
     H: Handler
 ](
@@ -133,7 +133,7 @@ def _call[
     return call_handler(handler, request, state.config.logs_errors)
 
 
-@always_inline
+@no_inline
 def call_handler[
     H: Handler, o: ImmOrigin
 ](handler: H, request: Request[o], logs_errors: Bool) -> Response:
@@ -167,7 +167,7 @@ def call_handler[
         return internal_error()
 
 
-@always_inline
+@no_inline
 def append_response(
     mut connection: Connection,
     mut state: WorkerState,

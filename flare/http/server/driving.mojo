@@ -40,7 +40,7 @@ comptime _READ_COUNT_MAX = 16
 # sends faster than we read would else have the worker for itself.
 
 
-@always_inline
+@no_inline
 def drive[
     H: Handler
 ](
@@ -123,7 +123,7 @@ def put_back(
         connection.exchange = box^
 
 
-@always_inline
+@no_inline
 def _read[
     H: Handler
 ](
@@ -185,7 +185,7 @@ def _stop_reading(
     return Fate.ENDS
 
 
-@always_inline
+@no_inline
 def process[
     H: Handler
 ](
