@@ -16,7 +16,8 @@ TEXT_SUFFIXES = (".mojo", ".py", ".md", ".toml", ".txt", ".sh", ".c")
 # These two have to spell what they refuse.
 EXEMPT = (Path("tools/check_style.py"), Path("tests/tools"))
 
-FILE_LINES_MAX = 400
+# Docstrings, comments and blank lines do not count (S3).
+FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 60
 ARGUMENTS_MAX = 5
 GENERATED = "# Generated"
@@ -79,9 +80,10 @@ def check_file(source: Source) -> Iterator[Problem]:
             path, 1, f"`{path.stem}` is no idea; name the file for its"
         )
     generated = source.text.startswith(GENERATED)
-    if len(code) > FILE_LINES_MAX and not generated:
-        message = f"{len(code)} lines; split by idea (at most {FILE_LINES_MAX})"
-        yield Problem(path, FILE_LINES_MAX + 1, message)
+    count = _code_line_count(source)
+    if count > FILE_LINES_MAX and not generated:
+        message = f"{count} lines of code; split by idea (at most"
+        yield Problem(path, FILE_LINES_MAX + 1, f"{message} {FILE_LINES_MAX})")
     for number, line in enumerate(code, 1):
         if re.match(r"\s*fn\s+\w", line):
             yield Problem(path, number, "`fn`; write `def`")
@@ -98,6 +100,18 @@ def check_file(source: Source) -> Iterator[Problem]:
         if path.parts[:2] != ("flare", "sys") and EXTERNAL_CALL.search(line):
             message = "foreign call outside flare/sys; wrap the symbol there"
             yield Problem(path, number, message)
+
+
+def _code_line_count(source: Source) -> int:
+    """Counts lines of code: no blanks, no comments, no docstrings."""
+    count, in_docstring = 0, False
+    for line in source.code:
+        quotes = line.count('"""')
+        if in_docstring or line.strip().startswith('"""'):
+            in_docstring = in_docstring != (quotes % 2 == 1)
+        elif line.strip():
+            count += 1
+    return count
 
 
 def check_functions(source: Source) -> Iterator[Problem]:
