@@ -9,7 +9,10 @@ struct IpAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
     """An IPv4 or IPv6 address.
 
     Prints in the canonical form (RFC 5952), which `parse` reads back. An
-    IPv4-mapped IPv6 address (`::ffff:1.2.3.4`) stays an IPv6 address.
+    IPv4-mapped IPv6 address (`::ffff:1.2.3.4`) stays an IPv6 address, since a
+    socket of that version needs it so; but what it is for (`is_private` and its
+    neighbours) and which `IpNetwork` it is in is asked of the IPv4 address that
+    it stands for. `without_mapping` gives that one.
     """
 
     # The address in network order; IPv4 keeps its four octets at the low end.
@@ -190,13 +193,14 @@ struct IpAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         Returns:
             True if it is.
         """
-        if self._is_v4:
+        var ip = self.without_mapping()
+        if ip._is_v4:
             return (
-                self._low >> 24 == 10
-                or self._low >> 20 == 0xAC1
-                or self._low >> 16 == 0xC0A8
+                ip._low >> 24 == 10
+                or ip._low >> 20 == 0xAC1
+                or ip._low >> 16 == 0xC0A8
             )
-        return self._high >> 57 == 0x7E
+        return ip._high >> 57 == 0x7E
 
     def is_loopback(self) -> Bool:
         """Tells whether the address is this machine itself.
@@ -206,9 +210,10 @@ struct IpAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         Returns:
             True if it is.
         """
-        if self._is_v4:
-            return self._low >> 24 == 127
-        return self._high == 0 and self._low == 1
+        var ip = self.without_mapping()
+        if ip._is_v4:
+            return ip._low >> 24 == 127
+        return ip._high == 0 and ip._low == 1
 
     def is_multicast(self) -> Bool:
         """Tells whether the address names a group.
@@ -218,9 +223,10 @@ struct IpAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         Returns:
             True if it does.
         """
-        if self._is_v4:
-            return self._low >> 28 == 14
-        return self._high >> 56 == 255
+        var ip = self.without_mapping()
+        if ip._is_v4:
+            return ip._low >> 28 == 14
+        return ip._high >> 56 == 255
 
     def is_link_local(self) -> Bool:
         """Tells whether the address is good on one link only.
@@ -230,9 +236,10 @@ struct IpAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         Returns:
             True if it is.
         """
-        if self._is_v4:
-            return self._low >> 16 == 0xA9FE
-        return self._high >> 54 == 0x3FA
+        var ip = self.without_mapping()
+        if ip._is_v4:
+            return ip._low >> 16 == 0xA9FE
+        return ip._high >> 54 == 0x3FA
 
     def is_unspecified(self) -> Bool:
         """Tells whether the address is all zero: 0.0.0.0 or ::.
@@ -240,7 +247,8 @@ struct IpAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         Returns:
             True if it is.
         """
-        return self._high == 0 and self._low == 0
+        var ip = self.without_mapping()
+        return ip._high == 0 and ip._low == 0
 
     def __eq__(self, other: Self) -> Bool:
         """Compares two addresses.

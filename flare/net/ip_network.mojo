@@ -7,9 +7,18 @@ comptime _NETWORK = StaticString(
     "a network such as 10.0.0.0/8 or 2001:db8::/32"
 )
 
+# Length of the prefix of IPv4-mapped addresses (RFC 4291 section 2.5.5.2).
+comptime _MAPPED_LEN = 96
+
 
 struct IpNetwork(Equatable, Hashable, ImplicitlyCopyable, Writable):
-    """All addresses that share a prefix (RFC 4632 section 3.1)."""
+    """All addresses that share a prefix (RFC 4632 section 3.1).
+
+    IPv4-mapped addresses (`::ffff:1.2.3.4`) are IPv4 addresses here: a listener
+    of both versions names its IPv4 clients by them. They are in the networks of
+    their IPv4 address, in no IPv6 one (not even `::/0`), and a network of
+    nothing else is an IPv4 network: `::ffff:10.0.0.0/104` is `10.0.0.0/8`.
+    """
 
     var base: IpAddr
     """The first address; all bits behind the prefix are 0."""
@@ -27,6 +36,10 @@ struct IpNetwork(Equatable, Hashable, ImplicitlyCopyable, Writable):
         var bits = 32 if base.is_v4() else 128
         self.prefix_len = min(max(prefix_len, 0), bits)
         self.base = _masked(base, self.prefix_len)
+        if base.is_v6() and self.prefix_len >= _MAPPED_LEN:
+            self.base = self.base.without_mapping()
+            if self.base.is_v4():
+                self.prefix_len -= _MAPPED_LEN
 
     @staticmethod
     def parse(text: StringSpan) raises AddressParseError -> Self:
@@ -67,14 +80,16 @@ struct IpNetwork(Equatable, Hashable, ImplicitlyCopyable, Writable):
         """Tells whether an address belongs to the network.
 
         Args:
-            ip: An address; of the other version it never belongs.
+            ip: An address; of the other version it never belongs, and a mapped
+                one is of version 4.
 
         Returns:
             True if the prefix is the same.
         """
-        if ip.is_v4() != self.base.is_v4():
+        var plain = ip.without_mapping()
+        if plain.is_v4() != self.base.is_v4():
             return False
-        return _masked(ip, self.prefix_len) == self.base
+        return _masked(plain, self.prefix_len) == self.base
 
     def __eq__(self, other: Self) -> Bool:
         """Compares two networks.
@@ -99,9 +114,6 @@ struct IpNetwork(Equatable, Hashable, ImplicitlyCopyable, Writable):
 def any_contains(networks: List[IpNetwork], ip: IpAddr) -> Bool:
     """Tells whether an address belongs to one of some networks.
 
-    An IPv4-mapped address belongs where its IPv4 address does, so that a list
-    of proxies is good for IPv4 and for IPv6 listeners.
-
     Args:
         networks: The networks.
         ip: An address.
@@ -109,9 +121,8 @@ def any_contains(networks: List[IpNetwork], ip: IpAddr) -> Bool:
     Returns:
         True if one of them contains it; False if there are none.
     """
-    var plain = ip.without_mapping()
     for network in networks:
-        if network.contains(plain) or network.contains(ip):
+        if network.contains(ip):
             return True
     return False
 

@@ -86,6 +86,14 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
             raise _error(text, 0, "IPv4 has no brackets around it")
         return Self(ip, port)
 
+    def without_mapping(self) -> Self:
+        """Gives the IPv4 socket address that an IPv4-mapped one stands for.
+
+        Returns:
+            `1.2.3.4:80` for `[::ffff:1.2.3.4]:80`; any other as it is.
+        """
+        return Self(self.ip.without_mapping(), self.port)
+
     def __eq__(self, other: Self) -> Bool:
         """Compares two socket addresses.
 

@@ -250,3 +250,36 @@ def test_ip_reads_nothing_behind_the_text() raises:
             except:
                 pass
             _ = guarded^
+
+
+@fieldwise_init
+struct _Mapped(Copyable, Movable):
+    """An IPv4 address; as mapped, too, it is for what it is for."""
+
+    var text: StaticString
+    var is_private: Bool
+    var is_loopback: Bool
+    var is_link_local: Bool
+    var is_multicast: Bool
+    var is_unspecified: Bool
+
+
+def test_ip_mapped_is_for_what_its_ipv4_address_is() raises:
+    var rows: List[_Mapped] = [
+        _Mapped("10.1.2.3", True, False, False, False, False),
+        _Mapped("172.31.0.1", True, False, False, False, False),
+        _Mapped("192.168.1.1", True, False, False, False, False),
+        _Mapped("127.0.0.1", False, True, False, False, False),
+        _Mapped("169.254.169.254", False, False, True, False, False),
+        _Mapped("224.0.0.1", False, False, False, True, False),
+        _Mapped("0.0.0.0", False, False, False, False, True),
+        _Mapped("8.8.8.8", False, False, False, False, False),
+    ]
+    for row in rows:
+        for prefix in ["", "::ffff:"]:
+            var ip = IpAddr.parse(String(prefix, row.text))
+            assert_equal(ip.is_private(), row.is_private, row.text)
+            assert_equal(ip.is_loopback(), row.is_loopback, row.text)
+            assert_equal(ip.is_link_local(), row.is_link_local, row.text)
+            assert_equal(ip.is_multicast(), row.is_multicast, row.text)
+            assert_equal(ip.is_unspecified(), row.is_unspecified, row.text)

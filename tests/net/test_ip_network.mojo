@@ -60,7 +60,13 @@ def test_any_contains() raises:
         _In("RFC 4291-2.5.5.2 mapped", "10.0.0.0/8", "::ffff:10.1.2.3", True),
         _In("mapped, outside", "10.0.0.0/8", "::ffff:11.0.0.0", False),
         _In("by its IPv6 form", "::ffff:0:0/96", "::ffff:11.0.0.0", True),
-        _In("IPv4 is not mapped", "::ffff:0:0/96", "11.0.0.0", False),
+        _In("and that is IPv4's", "::ffff:0:0/96", "11.0.0.0", True),
+        _In("mapped network", "::ffff:10.0.0.0/104", "10.1.2.3", True),
+        _In(
+            "mapped network, outside", "::ffff:10.0.0.0/104", "11.0.0.0", False
+        ),
+        _In("mapped is not IPv6", "::/0", "::ffff:10.1.2.3", False),
+        _In("mapped is not ::/64", "::/64", "::ffff:10.1.2.3", False),
         _In("RFC 4291-2.5.5.1 compatible", "10.0.0.0/8", "::10.1.2.3", False),
         _In("one bit off", "10.0.0.0/8", "::fffe:10.1.2.3", False),
         _In("bits in front", "10.0.0.0/8", "1::ffff:10.1.2.3", False),
@@ -108,3 +114,14 @@ def test_network_initializer_clears_host_bits() raises:
     assert_equal(network, IpNetwork.parse("10.1.0.0/16"))
     assert_equal(IpNetwork(IpAddr.parse("1.2.3.4"), 99).prefix_len, 32)
     assert_equal(IpNetwork(IpAddr.parse("1.2.3.4"), -1).prefix_len, 0)
+
+
+def test_a_mapped_network_is_ipv4() raises:
+    var ten = IpNetwork.parse("::ffff:10.0.0.0/104")
+    assert_equal(String(ten), "10.0.0.0/8")
+    assert_equal(ten, IpNetwork.parse("10.0.0.0/8"))
+    assert_equal(String(IpNetwork.parse("::ffff:0:0/96")), "0.0.0.0/0")
+    assert_equal(String(IpNetwork.parse("::ffff:1.2.3.4/128")), "1.2.3.4/32")
+    assert_equal(String(IpNetwork.parse("::fffe:0:0/95")), "::fffe:0:0/95")
+    assert_true(ten.contains(IpAddr.parse("::ffff:10.1.2.3")))
+    assert_false(ten.contains(IpAddr.parse("::ffff:11.1.2.3")))

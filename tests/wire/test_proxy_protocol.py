@@ -23,6 +23,7 @@ V4 = socket.inet_aton("192.0.2.1") + socket.inet_aton("1.2.3.4") + bytes(
     [220, 4, 1, 187]
 )
 V6 = socket.inet_pton(socket.AF_INET6, "2001:db8::1") * 2 + bytes([0, 7, 0, 8])
+MAPPED = socket.inet_pton(socket.AF_INET6, "::ffff:192.0.2.1") * 2 + V4[8:]
 HEADERS = [
     (b"PROXY TCP4 192.0.2.1 1.2.3.4 56324 443\r\n", "192.0.2.1:56324"),
     (b"PROXY TCP6 2001:db8::1 ::1 7 8\r\n", "[2001:db8::1]:7"),
@@ -31,6 +32,8 @@ HEADERS = [
     (v2(0x21, 0x11, V4 + b"\2\0\1a" + b"\4\x0b\0" + bytes(2816)),
      "192.0.2.1:56324"),
     (v2(0x21, 0x21, V6), "[2001:db8::1]:7"),
+    (b"PROXY TCP6 ::ffff:192.0.2.1 ::1 7 8\r\n", "192.0.2.1:7"),
+    (v2(0x21, 0x21, MAPPED), "192.0.2.1:56324"),
     (v2(0x20, 0x00), None),
     (v2(0x21, 0x31, bytes(216)), None),
 ]
@@ -133,6 +136,24 @@ def test_one_deadline_for_header_and_head(start):
 @pytest.mark.parametrize("network", ["10.0.0.0/8", "127.0.0.2/32", "::/0"])
 def test_others_are_closed(start, network):
     server = start(proxy_protocol=network)
+    with Client(server) as client:
+        assert read_all(client.sock) == b""
+
+
+def test_ipv4_clients_of_an_ipv6_listener_are_ipv4(start):
+    # RFC 4291 section 2.5.5.2: the kernel names them by mapped addresses.
+    server = start(mapped=1)
+    with Client(server) as client:
+        client.send(LAST)
+        assert client.response().body == own_name(client).encode()
+
+
+def test_ipv4_proxies_of_an_ipv6_listener_are_ipv4(start):
+    server = start(mapped=1, proxy_protocol="127.0.0.0/8")
+    with Client(server) as client:
+        client.send(HEADERS[0][0] + LAST)
+        assert client.response().body == b"192.0.2.1:56324"
+    server = start(mapped=1, proxy_protocol="::/0")
     with Client(server) as client:
         assert read_all(client.sock) == b""
 

@@ -157,7 +157,7 @@ struct OwnedRequest(Movable):
             _lend_fields[o](self._headers),
             lend[o](self.body.unsafe_ptr(), len(self.body)),
             _lend_fields[o](self._trailers),
-            peer=self.peer,
+            peer=self.peer.without_mapping(),
             params=Pointer(to=self._params[])
             .unsafe_mut_cast[True]()
             .unsafe_origin_cast[MutUntrackedOrigin](),

@@ -71,7 +71,8 @@ struct Request[o: ImmOrigin](Movable):
     var trailers: Fields[Self.o]
     """The trailer fields of a chunked body, kept apart from the headers."""
     var peer: SocketAddr
-    """The address that the request came from."""
+    """The address that the request came from; an IPv4 client's is IPv4 on a
+    listener of both versions, too. 0.0.0.0:0 over a Unix socket."""
 
     var _authority: StringSpan[Self.o]
     # SAFETY: the worker that lends the request owns the storage, for longer
@@ -318,7 +319,7 @@ struct Request[o: ImmOrigin](Movable):
             self.headers,
             self.body,
             self.trailers,
-            peer=peer,
+            peer=peer.without_mapping(),
             params=self._params,
             cancel=self._cancel,
             tls=self._tls,

@@ -19,7 +19,11 @@ def by_peer(req: Request) -> String:
     """Takes the address that a request came from as the key.
 
     Behind proxies, put a `TrustedProxies` around the limit. IPv6 addresses
-    count by their first 64 bits, which one client has to itself.
+    count by their first 64 bits, which one client has to itself; mapped ones
+    are IPv4 addresses. Two keys stand for many clients: `0.0.0.0`, for all that
+    comes over a Unix socket, whose only client is the proxy in front, and `::`,
+    for those whom a trusted proxy does not name. So over a Unix socket without
+    `TrustedProxies` all requests have one bucket.
 
     Args:
         req: The request.
@@ -27,9 +31,10 @@ def by_peer(req: Request) -> String:
     Returns:
         The address.
     """
-    if req.peer.ip.is_v4():
-        return String(req.peer.ip)
-    return String(IpNetwork(req.peer.ip, _V6_PREFIX_LEN).base)
+    var ip = req.peer.ip.without_mapping()
+    if ip.is_v4():
+        return String(ip)
+    return String(IpNetwork(ip, _V6_PREFIX_LEN).base)
 
 
 struct RateLimit[H: Handler](Middleware):

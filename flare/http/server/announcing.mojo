@@ -58,6 +58,6 @@ def hear_proxy(
     if taken != header.header_len:
         return Fate.CLOSES
     if header.client:
-        connection.peer = header.client.value()
+        connection.peer = header.client.value().without_mapping()
     connection.phase = PHASE_HANDSHAKE if connection.tls else PHASE_HEAD
     return Fate.GIVES_WAY

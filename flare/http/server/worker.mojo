@@ -332,7 +332,8 @@ struct Worker[H: Handler](Movable):
             if count >= connection_max + _REFUSED_COUNT_MAX:
                 continue
             self._figures.connection_count += 1
-            var peer = accepted.peer
+            # A listener of both versions names IPv4 clients by mapped addresses.
+            var peer = accepted.peer.without_mapping()
             var slot = self._table.open(accepted^.take_socket(), peer)
             var fate = admit(
                 self._table.at(slot),

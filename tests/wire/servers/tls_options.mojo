@@ -2,7 +2,8 @@
 
 Of TLS: `cert`, `key`, `cert2`, `key2`, `client_ca` are files, `verify` is
 optional or required, `tickets` is off, `handshake_timeout_ms` a number. `unix`
-is a Unix socket to listen at, and `replace_stale` is 1.
+is a Unix socket to listen at, and `replace_stale` is 1. `mapped` is 1 for an
+IPv6 socket that takes IPv4 clients, at the loopback's mapped address.
 """
 
 from flare.http import HttpServer, ServerConfig
@@ -20,7 +21,7 @@ struct TlsOptions(Movable):
 
     def take(mut self, name: String, value: String) -> Bool:
         """Takes an option; False if `bind` does not want it."""
-        comptime NAMES = " cert key cert2 key2 client_ca verify tickets handshake_timeout_ms unix replace_stale "
+        comptime NAMES = " cert key cert2 key2 client_ca verify tickets handshake_timeout_ms unix replace_stale mapped "
         if String(" ", name, " ") not in NAMES:
             return False
         self.values[name] = value
@@ -55,6 +56,8 @@ struct TlsOptions(Movable):
                 replace_stale="replace_stale" in self.values,
             )
         var address = SocketAddr.localhost(port)
+        if "mapped" in self.values:
+            address = SocketAddr.parse(String("[::ffff:127.0.0.1]:", port))
         if "cert" not in self.values:
             return HttpServer.bind(address, config^)
         return HttpServer.bind_tls(address, self.config(), config^)
