@@ -1,16 +1,14 @@
 """Which proxies a request has passed, as they tell it."""
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
-from flare.bytes.octet_class import TCHAR
-from flare.http.message.list_elements import ListElements
+from flare.bytes.octet_class import OctetClass, TCHAR
 from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
 
-comptime HOP_COUNT_MAX = 32
-"""Most proxies of one request that are looked at.
-
-The RFC sets no limit; five are many.
-"""
+# Of an obfuscated name (RFC 7239 section 6.3).
+comptime _HIDDEN_NAME = OctetClass(
+    "-._0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
 
 comptime _COMMA: UInt8 = 44
 comptime _SEMICOLON: UInt8 = 59
@@ -31,71 +29,109 @@ struct Hop(Copyable, Movable):
     """The Host that it asked for; empty if it is not told."""
 
 
-def parse_forwarded(value: Span[UInt8, _]) -> Optional[List[Hop]]:
-    """Reads a Forwarded field (RFC 7239 section 4).
+struct HopsFromNearest[o: ImmOrigin](Copyable, Iterator, Movable):
+    """Goes through the hops of one field line, from the last to the first.
+
+    The last element is the nearest proxy's, and the further to the left one
+    stands, the more of those who could have made it up. So elements are cut off
+    from the right, and each is read by itself: nothing that stands before an
+    element changes what it is, be it thousands of elements, or a quote that is
+    left open. Elements that are empty are passed over (RFC 9110 section
+    5.6.1.2).
+
+    Parameters:
+        o: Where the octets live.
+    """
+
+    comptime Element = Hop
+    """One hop; without an address if the element is malformed."""
+
+    # What is not read yet; the comma that parts it from the rest is gone.
+    var _octets: Span[UInt8, Self.o]
+    var _is_forwarded: Bool
+    var _is_done: Bool
+
+    def __init__(out self, value: Span[UInt8, Self.o], *, is_forwarded: Bool):
+        """Starts behind the last element.
+
+        Args:
+            value: The value of one field line.
+            is_forwarded: True for Forwarded (RFC 7239 section 4), False for
+                X-Forwarded-For, whose elements are addresses alone.
+        """
+        self._octets = value
+        self._is_forwarded = is_forwarded
+        self._is_done = False
+
+    def __iter__(self) -> Self:
+        """Gives the iterator itself.
+
+        Returns:
+            A copy.
+        """
+        return self.copy()
+
+    def __next__(mut self) raises StopIteration -> Hop:
+        """Takes the last element that is left.
+
+        Returns:
+            Its hop.
+
+        Raises:
+            StopIteration: Before the first one.
+        """
+        while not self._is_done:
+            var start = _last_element(self._octets, self._is_forwarded)
+            var element = trim_whitespace(self._octets[start:])
+            self._is_done = start == 0
+            self._octets = self._octets[: max(start - 1, 0)]
+            if len(element) == 0:
+                continue
+            if self._is_forwarded:
+                return parse_forwarded_element(element)
+            return Hop(parse_node(element), String(), String())
+        raise StopIteration()
+
+
+def parse_forwarded_element(element: Span[UInt8, _]) -> Hop:
+    """Reads one element of a Forwarded field.
+
+    Source: RFC 7239 section 4; whatever is visible and no delimiter is taken
+    for a value without quotes.
 
     Args:
-        value: The field's value; several lines joined by commas.
+        element: The element, without the commas around it.
 
     Returns:
-        The hops, the nearest proxy's last; nothing if the field breaks the
-        grammar or has more than `HOP_COUNT_MAX` elements.
+        The hop; nothing is told by one that breaks the grammar or names a
+        parameter twice.
     """
-    var hops = List[Hop]()
-    var octets = value.as_imm()
+    var hop = Hop(None, String(), String())
+    var octets = element.as_imm()
+    var seen = _Seen(False, False, False)
     var offset = 0
     while True:
-        var hop = Hop(None, String(), String())
-        var is_empty = True
-        while True:
-            offset = _skip_spaces(octets, offset)
-            var name_start = offset
-            while offset < len(octets) and materialize[TCHAR]().contains(
-                octets[offset]
-            ):
-                offset += 1
-            var name = octets[name_start:offset]
-            if len(name) > 0:
-                if offset == len(octets) or octets[offset] != 61:
-                    return None
-                var text = List[UInt8]()
-                offset = _read_value(octets, offset + 1, text)
-                if offset < 0 or not _note(hop, name, text):
-                    return None
-                is_empty = False
-            offset = _skip_spaces(octets, offset)
-            if offset == len(octets) or octets[offset] != _SEMICOLON:
-                break
+        offset = _skip_spaces(octets, offset)
+        var name_start = offset
+        while offset < len(octets) and materialize[TCHAR]().contains(
+            octets[offset]
+        ):
             offset += 1
-        if not is_empty:
-            if len(hops) == HOP_COUNT_MAX:
-                return None
-            hops.append(hop^)
+        var name = octets[name_start:offset]
+        if len(name) > 0:
+            if offset == len(octets) or octets[offset] != 61:
+                break
+            var text = List[UInt8]()
+            offset = _read_value(octets, offset + 1, text)
+            if offset < 0 or not _note(hop, seen, name, text):
+                break
+        offset = _skip_spaces(octets, offset)
         if offset == len(octets):
-            return hops^
-        if octets[offset] != _COMMA:
-            return None
+            return hop^
+        if octets[offset] != _SEMICOLON:
+            break
         offset += 1
-
-
-def parse_forwarded_for(value: Span[UInt8, _]) -> Optional[List[Hop]]:
-    """Reads an X-Forwarded-For field, which no RFC defines.
-
-    Args:
-        value: The field's value; several lines joined by commas.
-
-    Returns:
-        The hops, the nearest proxy's last; nothing if there are more than
-        `HOP_COUNT_MAX`. Elements that are no address have none.
-    """
-    var hops = List[Hop]()
-    for element in ListElements(value.as_imm()):
-        if len(element) == 0:
-            continue
-        if len(hops) == HOP_COUNT_MAX:
-            return None
-        hops.append(Hop(parse_node(element), String(), String()))
-    return hops^
+    return Hop(None, String(), String())
 
 
 def parse_node(node: Span[UInt8, _]) -> Optional[SocketAddr]:
@@ -108,8 +144,8 @@ def parse_node(node: Span[UInt8, _]) -> Optional[SocketAddr]:
         node: Such as `192.0.2.60`, `192.0.2.60:47011` or `[2001:db8::1]:80`.
 
     Returns:
-        The address, port 0 if there is none; nothing for `unknown`, a hidden
-        name (`_gazonk`), and what is malformed.
+        The address, port 0 if there is none; the IPv4 address for a mapped one.
+        Nothing for `unknown`, a hidden name (`_gazonk`), and what is malformed.
     """
     try:
         if len(node) > 0 and node[0] == 91:
@@ -129,20 +165,33 @@ def parse_node(node: Span[UInt8, _]) -> Optional[SocketAddr]:
                 colon_count += 1
                 colon = index
         if colon_count > 1:
-            return SocketAddr(IpAddr.parse(node), 0)
+            return SocketAddr(IpAddr.parse(node).without_mapping(), 0)
         return _with_port(IpAddr.parse(node[:colon]), node[colon:])
     except:
         return None
 
 
-def _with_port(ip: IpAddr, text: Span[UInt8, _]) -> Optional[SocketAddr]:
+def _is_hidden(name: Span[UInt8, _]) -> Bool:
+    """Tells whether a name is an obfuscated one (RFC 7239 section 6.3)."""
+    if len(name) < 2 or name[0] != 95:
+        return False
+    for octet in name[1:]:
+        if not materialize[_HIDDEN_NAME]().contains(octet):
+            return False
+    return True
+
+
+def _with_port(of: IpAddr, text: Span[UInt8, _]) -> Optional[SocketAddr]:
     """Reads nothing, `:port`, or `:_hidden`, which is as good as nothing."""
+    var ip = of.without_mapping()
     if len(text) == 0:
         return SocketAddr(ip, 0)
-    if text[0] != 58 or len(text) < 2 or len(text) > 6:
+    if text[0] != 58 or len(text) < 2:
         return None
     if text[1] == 95:
-        return SocketAddr(ip, 0)
+        return SocketAddr(ip, 0) if _is_hidden(text[1:]) else None
+    if len(text) > 6:
+        return None
     var port = 0
     for octet in text[1:]:
         if octet < 48 or octet > 57:
@@ -153,21 +202,65 @@ def _with_port(ip: IpAddr, text: Span[UInt8, _]) -> Optional[SocketAddr]:
     return SocketAddr(ip, UInt16(port))
 
 
-def _note(mut hop: Hop, name: Span[UInt8, _], text: List[UInt8]) -> Bool:
-    """Keeps a parameter that matters; False if it stands twice."""
+@fieldwise_init
+struct _Seen(TrivialRegisterPassable):
+    """Which parameters an element has had."""
+
+    var address: Bool
+    var proto: Bool
+    var host: Bool
+
+
+def _note(
+    mut hop: Hop, mut seen: _Seen, name: Span[UInt8, _], text: List[UInt8]
+) -> Bool:
+    """Keeps a parameter that matters; False if it stands twice, also where the
+    first one told nothing."""
     if equals_ignore_case(name, "for".as_bytes()):
-        if hop.address:
+        if seen.address:
             return False
+        seen.address = True
         hop.address = parse_node(text)
     elif equals_ignore_case(name, "proto".as_bytes()):
-        if hop.proto.byte_length() > 0:
+        if seen.proto:
             return False
+        seen.proto = True
         hop.proto = _text(text).lower()
     elif equals_ignore_case(name, "host".as_bytes()):
-        if hop.host.byte_length() > 0:
+        if seen.host:
             return False
+        seen.host = True
         hop.host = _text(text)
     return True
+
+
+def _last_element(octets: Span[UInt8, _], has_quotes: Bool) -> Int:
+    """Finds where the last element of a list begins, from its end.
+
+    Read backwards, a quote ends a quoted string, which goes on to the nearest
+    quote before it that no backslash makes a part of it (RFC 9110 section
+    5.6.4). For a well-formed element that is what a reader from the left finds,
+    and what stands in front of it has no say.
+    """
+    var offset = len(octets)
+    var is_quoted = False
+    while offset > 0:
+        var octet = octets[offset - 1]
+        if octet == _QUOTE and has_quotes:
+            if not is_quoted or not _is_escaped(octets, offset - 1):
+                is_quoted = not is_quoted
+        elif octet == _COMMA and not is_quoted:
+            return offset
+        offset -= 1
+    return 0
+
+
+def _is_escaped(octets: Span[UInt8, _], offset: Int) -> Bool:
+    """Tells whether an odd number of backslashes stands before an octet."""
+    var start = offset
+    while start > 0 and octets[start - 1] == _BACKSLASH:
+        start -= 1
+    return (offset - start) % 2 == 1
 
 
 def _text(octets: List[UInt8]) -> String:

@@ -1,10 +1,6 @@
 """Finding the client behind proxies."""
 
-from flare.http.message.forwarded import (
-    Hop,
-    parse_forwarded,
-    parse_forwarded_for,
-)
+from flare.http.message.forwarded import HopsFromNearest
 from flare.http.message.request import Request
 from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response
@@ -12,6 +8,10 @@ from flare.http.routing.handler import Handler, Middleware
 from flare.net.ip import IpAddr
 from flare.net.ip_network import IpNetwork, any_contains
 from flare.net.socket_addr import SocketAddr
+
+
+# Of a client that a trusted proxy does not name, or not so that it can be read.
+comptime _UNKNOWN = SocketAddr(IpAddr(0, 0, False), 0)
 
 
 @fieldwise_init
@@ -81,6 +81,15 @@ struct TrustedProxies[H: Handler](Middleware):
     node is in a trusted network: what a node says is believed if the node is
     trusted. So a client that sends such a field of its own gains nothing. Only
     one field is read: the one that the proxies set, since they pass others on.
+    A chain of trusted nodes alone ends at the outermost, and a proxy that sends
+    no such field at all has asked for itself.
+
+    Where a trusted node tells of one that is no address (`unknown`, a hidden
+    name such as `_x`, an element that breaks the grammar, or nothing at all),
+    the client is not known: `req.peer` is then `[::]:0`, the unspecified
+    address, which no client has and which is neither private nor loopback. It
+    is never the proxy's own address. Keep `::` out of lists of addresses that
+    may do more than others, and `::/0` with it.
 
         TrustedProxies(
             router^,
@@ -132,9 +141,8 @@ struct TrustedProxies[H: Handler](Middleware):
         """
         if not self._trusts(req.peer.ip):
             return self.handler.serve(req)
-        var client = req.peer
         var origin = Origin(String(), String())
-        self._walk(self._hops(req), client, origin)
+        var client = self._walk(req, origin)
         if self.field == ForwardedField.X_FORWARDED_FOR:
             origin.proto = _last(req, "x-forwarded-proto").lower()
             origin.host = _last(req, "x-forwarded-host")
@@ -143,35 +151,34 @@ struct TrustedProxies[H: Handler](Middleware):
         loan^.end()
         return response^
 
-    def _walk(
-        self, hops: List[Hop], mut client: SocketAddr, mut origin: Origin
-    ):
+    def _walk(self, req: Request, mut origin: Origin) -> SocketAddr:
         """Goes outwards as long as nodes are trusted and tell an address."""
-        for back in range(1, len(hops) + 1):
-            ref hop = hops[len(hops) - back]
-            origin.proto = hop.proto
-            origin.host = hop.host
-            if not hop.address:
-                return
-            client = hop.address.value()
-            if not self._trusts(client.ip):
-                return
-
-    def _hops(self, req: Request) -> List[Hop]:
-        """Reads the field; a malformed one tells nothing."""
+        var is_forwarded = self.field == ForwardedField.FORWARDED
         var name = StaticString("forwarded")
-        if self.field == ForwardedField.X_FORWARDED_FOR:
+        if not is_forwarded:
             name = "x-forwarded-for"
-        var joined = List[UInt8]()
+        var lines = List[Int]()
         var index = req.headers.find(name)
         while index >= 0:
-            if len(joined) > 0:
-                joined.append(44)
-            joined.extend(req.headers.value_bytes(index))
+            lines.append(index)
             index = req.headers.find(name, index + 1)
-        if self.field == ForwardedField.X_FORWARDED_FOR:
-            return parse_forwarded_for(joined).or_else(List[Hop]())
-        return parse_forwarded(joined).or_else(List[Hop]())
+        if len(lines) == 0:
+            return req.peer
+        # A field without an element is no chain that ends at a proxy.
+        var client = _UNKNOWN
+        for back in range(1, len(lines) + 1):
+            var value = req.headers.value_bytes(lines[len(lines) - back])
+            for hop in HopsFromNearest(value, is_forwarded=is_forwarded):
+                origin.proto = hop.proto
+                origin.host = hop.host
+                # An unspecified address stands for a Unix socket's peer here,
+                # and for an unknown one; a text makes nobody either of them.
+                if not hop.address or hop.address.value().ip.is_unspecified():
+                    return _UNKNOWN
+                client = hop.address.value()
+                if not self._trusts(client.ip):
+                    return client
+        return client
 
     def _trusts(self, ip: IpAddr) -> Bool:
         return any_contains(self.networks, ip)

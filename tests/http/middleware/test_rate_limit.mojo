@@ -1,10 +1,16 @@
 """Rate limits: the buckets by a clock of ours, and the middleware."""
 
+from flare.http.client.client_request import ClientRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.rate_limit import RateLimit
 from flare.http.middleware.token_buckets import TokenBuckets
+from flare.http.middleware.trusted_proxies import (
+    ForwardedField,
+    TrustedProxies,
+)
 from flare.http.routing.handler import FnHandler
+from flare.net.ip_network import IpNetwork
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_raises, assert_true
@@ -118,6 +124,36 @@ def test_middleware_by_address() raises:
     assert_equal(client.get("/").status.code, 429)
     client.peer = SocketAddr.parse("[2001:db8:0:1::1]:9")
     assert_equal(client.get("/").status.code, 200)
+
+
+def test_mapped_addresses_have_a_bucket_each() raises:
+    # RFC 4291-2.5.5.2: they share 96 bits, whoever they are.
+    var client = TestClient(RateLimit(FnHandler(_hello), rate=0.01, burst=1))
+    client.peer = SocketAddr.parse("[::ffff:203.0.113.1]:1")
+    assert_equal(client.get("/").status.code, 200)
+    client.peer = SocketAddr.parse("[::ffff:203.0.113.2]:1")
+    assert_equal(client.get("/").status.code, 200)
+    # The same client, as a listener of version 4 alone names it.
+    client.peer = SocketAddr.parse("203.0.113.2:7")
+    assert_equal(client.get("/").status.code, 429)
+
+
+def test_mapped_addresses_behind_a_proxy_have_a_bucket_each() raises:
+    var client = TestClient(
+        TrustedProxies(
+            RateLimit(FnHandler(_hello), rate=0.01, burst=1),
+            [IpNetwork.parse("127.0.0.0/8")],
+            ForwardedField.X_FORWARDED_FOR,
+        )
+    )
+    for row in [
+        ("::ffff:203.0.113.1", 200),
+        ("::ffff:203.0.113.2", 200),
+        ("203.0.113.2", 429),
+    ]:
+        var request = ClientRequest("GET", "/")
+        request.set_header("X-Forwarded-For", row[0])
+        assert_equal(client.send(request^).status.code, row[1], row[0])
 
 
 def test_middleware_by_a_key_of_ones_own() raises:
