@@ -45,6 +45,7 @@ POINTER = re.compile(
     r"|\bunsafe_(ptr|offset|load|store|bitcast|\w+_cast|get|set|leak|mem\w+"
     r"|write|deinit\w*|owned_ptr|subspan)\b|\b(de)?alloc\("
 )
+PRINT = re.compile(r"(?<![\w.])print\(")
 EXTERNAL_CALL = re.compile(r"\bexternal_call\b")
 SYMBOL = re.compile(r"\bexternal_call\[\s*\"(\w+)\"")
 # A program that wants the environment's proxies calls the first by name, and
@@ -91,6 +92,9 @@ def check_file(source: Source) -> Iterator[Problem]:
             r"\s*with TemporaryDirectory\(", line
         ):
             message = "this block hides what it raises; use `TemporaryFolder`"
+            yield Problem(path, number, message)
+        if path.parts[0] == "flare" and PRINT.search(line):
+            message = "`print`; a library tells by `log_line`, which escapes"
             yield Problem(path, number, message)
         if path.parts[0] not in ("flare", "examples"):
             continue

@@ -28,3 +28,25 @@ def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
             write_hex_octet(octet, writer)
     if len(octets) > ESCAPED_LEN_MAX:
         writer.write("... (", len(octets), " bytes)")
+
+
+def write_visible(octets: Span[UInt8, _], mut writer: Some[Writer]):
+    """Writes octets so that they stay within one line.
+
+    Visible ASCII and spaces stand for themselves, everything else as `\\xHH`.
+    Unlike `write_escaped` it leaves what was escaped before as it is, and cuts
+    nothing: it is for whole lines.
+
+    Args:
+        octets: Any octets.
+        writer: Where to.
+    """
+    var start = 0
+    for index in range(len(octets)):
+        var octet = octets[index]
+        if octet >= 32 and octet < 127:
+            continue
+        writer.write(StringSpan(unsafe_from_utf8=octets[start:index]), "\\x")
+        write_hex_octet(octet, writer)
+        start = index + 1
+    writer.write(StringSpan(unsafe_from_utf8=octets[start:]))

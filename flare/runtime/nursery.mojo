@@ -9,6 +9,7 @@ from flare.runtime.prefork_program import (
 )
 from flare.sys.descriptor import close_descriptor
 from flare.sys.errno import OsError
+from flare.sys.log import log_line
 from flare.sys.pipe import Pipe
 from flare.sys.process import (
     end_process,
@@ -32,7 +33,6 @@ from flare.sys.signal import (
     process_id,
     restore_default,
 )
-from std.sys import stderr
 
 
 @fieldwise_init
@@ -151,14 +151,7 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
         try:
             self._work(birth, share, own, master_id, pause^)
         except error:
-            print(
-                "flare: worker ",
-                birth.worker,
-                ": ",
-                error,
-                sep="",
-                file=stderr,
-            )
+            log_line(String("worker ", birth.worker, ": ", error))
             code = 1
         end_process(code)
 

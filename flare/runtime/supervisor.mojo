@@ -13,8 +13,9 @@ from flare.runtime.upgrade import (
 )
 from flare.runtime.waker import Waker
 from flare.runtime.worker_pool import WorkerPool
-from flare.runtime.worker_process import NEVER_MS, report, signal_process
+from flare.runtime.worker_process import NEVER_MS, signal_process
 from flare.sys.clock import monotonic_ms
+from flare.sys.log import log_line
 from flare.sys.poll import POLL_READ, PollEntry, poll_descriptors
 from flare.sys.process import ANY_CHILD, ExitStatus, reap
 from flare.sys.signal import (
@@ -159,7 +160,9 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         try:
             self._pool.nursery.renew_program()
         except error:
-            report(String("SIGHUP: ", error, "; the program goes on as it was"))
+            log_line(
+                String("SIGHUP: ", error, "; the program goes on as it was")
+            )
 
     def _reap(mut self):
         """Takes the statuses of processes that have ended."""
@@ -185,7 +188,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         ):
             self._upgrade = None
             if not self._pool.is_stopping:
-                report(
+                log_line(
                     String(
                         "the new program (pid ",
                         status.process_id,
@@ -200,19 +203,19 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
     def _begin_upgrade(mut self):
         """Executes the program's file in a new process."""
         if not self._config.inherits_listeners:
-            report(
+            log_line(
                 "SIGUSR2: this program does not hand its listeners over;"
                 " see ServerConfig.inherits_listeners"
             )
             return
         if process_id() == 1:
-            report(
+            log_line(
                 "SIGUSR2: the first process of a container cannot be replaced,"
                 " for all others end with it; start a new container"
             )
             return
         if self._upgrade or self._pool.is_stopping:
-            report("SIGUSR2: an upgrade or a stop is under way")
+            log_line("SIGUSR2: an upgrade or a stop is under way")
             return
         try:
             self._upgrade = start_upgrade(
@@ -221,7 +224,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
                 self._pool.now_ms + self._config.upgrade_timeout_ms,
             )
         except error:
-            report(String("SIGUSR2: ", error))
+            log_line(String("SIGUSR2: ", error))
 
     def _on_upgrade(mut self):
         """Stops when the new program is ready; kills it when it is late."""
@@ -229,7 +232,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
             return
         ref upgrade = self._upgrade.value()
         if upgrade.pipe.drain() > 0:
-            report(
+            log_line(
                 String(
                     "the new program (pid ", upgrade.process_id, ") is ready"
                 )
@@ -253,7 +256,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
             try:
                 tell_old_program()
             except error:
-                report(String(error))
+                log_line(String(error))
 
     def _on_clock(mut self):
         if self._pool.now_ms >= self._tick_ms:

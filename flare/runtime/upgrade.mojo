@@ -9,6 +9,7 @@ from flare.runtime.service_manager import FIRST_INHERITED
 from flare.sys.descriptor import Descriptor, duplicate_from, duplicate_to
 from flare.sys.environment import environment_texts, environment_value
 from flare.sys.errno import OsError
+from flare.sys.log import log_line
 from flare.sys.pipe import Pipe, ring_bell
 from flare.sys.process import (
     CStrings,
@@ -23,7 +24,7 @@ from flare.sys.signal import (
     process_id,
     restore_default,
 )
-from std.sys import argv, stderr
+from std.sys import argv
 
 comptime READY_VARIABLE = "FLARE_UPGRADE_FD"
 """Names the descriptor of the pipe in the new program's environment."""
@@ -88,7 +89,7 @@ def start_upgrade(
         try:
             _become_program(path, listeners, pipe.writing_number(), pause^)
         except error:
-            print("flare: ", path, ": ", error, sep="", file=stderr)
+            log_line(String(path, ": ", error))
         end_process(_EXEC_FAILED)
     else:
         pause^.end()

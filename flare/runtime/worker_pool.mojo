@@ -19,10 +19,10 @@ from flare.runtime.worker_process import (
     NEVER_MS,
     WorkerProcess,
     WorkerSlot,
-    report,
 )
 from flare.runtime.worker_roster import WorkerRoster
 from flare.sys.clock import monotonic_ns
+from flare.sys.log import log_line
 from flare.sys.process import ExitStatus, resident_len
 from flare.sys.signal import process_id
 from std.memory import ArcPointer
@@ -147,7 +147,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
                 self.listeners.of(index, self.roster.worker_count),
             )
         except error:
-            report(String("worker ", index, " cannot be started: ", error))
+            log_line(String("worker ", index, " cannot be started: ", error))
             return None
         var kill_ms = self.now_ms + self._config.start_timeout_ms
         var process = WorkerProcess(process_id, row, self.now_ms, kill_ms)
@@ -241,12 +241,12 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
     def grow(mut self):
         """Adds a worker."""
         if self.roster.worker_count == WORKER_COUNT_MAX:
-            report(String("there are ", WORKER_COUNT_MAX, " workers already"))
+            log_line(String("there are ", WORKER_COUNT_MAX, " workers already"))
             return
         try:
             self.listeners.provide(self.roster.worker_count + 1)
         except error:
-            report(String("no worker is added: ", error))
+            log_line(String("no worker is added: ", error))
             return
         self.roster.worker_count += 1
         if len(self.roster.slots) < self.roster.worker_count:
@@ -255,7 +255,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
     def shrink(mut self):
         """Takes the last worker away, when others have its connections."""
         if self.roster.worker_count == 1:
-            report("the last worker stays")
+            log_line("the last worker stays")
             return
         self.roster.worker_count -= 1
         for heir in self.listeners.heirs(self.roster.worker_count):
@@ -286,7 +286,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
                 var gone = self.roster.leaving.pop(index)
                 self._board[].carry_over(gone.row)
                 if not status.is_clean() and not self.is_stopping:
-                    report(String(gone.process_id, ", told to go, ", status))
+                    log_line(String(gone.process_id, ", told to go, ", status))
                 return True
         for index in range(len(self.roster.slots)):
             ref slot = self.roster.slots[index]
@@ -294,7 +294,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
                 var gone = slot.next.take()
                 self._board[].carry_over(gone.row)
                 self._give_up_replacing()
-                report(
+                log_line(
                     String(
                         gone.epitaph(index, status, self._age_ms(gone)),
                         " before it was ready; the old process goes on",
@@ -338,7 +338,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
             line.write("; that is crash ", count, " within ")
             line.write(policy.window_ms, " ms and ", policy.restarts_max)
             line.write(" are allowed: giving up")
-            report(line)
+            log_line(line)
             self.failure = line^
             self.stop()
             return
@@ -354,7 +354,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
             var delay_ms = policy.delay_ms(crash_count, self._jitter.next())
             self.roster.slots[index].restart_ms = self.now_ms + delay_ms
             line.write(" in ", delay_ms, " ms")
-        report(line)
+        log_line(line)
 
     def _age_ms(self, process: WorkerProcess) -> Int:
         return self.now_ms - process.started_ms

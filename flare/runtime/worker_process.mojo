@@ -1,20 +1,11 @@
 """What a supervisor keeps of its workers and their processes."""
 
 from flare.sys.process import ExitStatus
+from flare.sys.log import log_line
 from flare.sys.signal import send_signal
-from std.sys import stderr
 
 comptime NEVER_MS = Int.MAX
 """A time that never comes."""
-
-
-def report(what: StringSpan):
-    """Writes a line of the supervisor's to standard error.
-
-    Args:
-        what: What happened, and what follows.
-    """
-    print("flare:", what, file=stderr)
 
 
 def signal_process(process_id: Int, signal: Int):
@@ -27,7 +18,7 @@ def signal_process(process_id: Int, signal: Int):
     try:
         send_signal(process_id, signal)
     except error:
-        report(String("process ", process_id, ": ", error))
+        log_line(String("process ", process_id, ": ", error))
 
 
 struct WorkerProcess(Movable):

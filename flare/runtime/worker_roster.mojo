@@ -5,9 +5,9 @@ from flare.runtime.worker_process import (
     NEVER_MS,
     WorkerProcess,
     WorkerSlot,
-    report,
     signal_process,
 )
+from flare.sys.log import log_line
 from flare.sys.signal import SIGKILL, SIGTERM
 
 
@@ -148,7 +148,7 @@ def _check(mut process: WorkerProcess, now_ms: Int, what: StringSpan):
     if now_ms < process.kill_ms:
         return
     process.kill_ms = NEVER_MS
-    report(
+    log_line(
         String(
             "process ",
             process.process_id,

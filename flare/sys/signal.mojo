@@ -8,10 +8,10 @@ with it, and the writing end is moved to one of these numbers.
 
 from flare.sys.descriptor import Descriptor, duplicate_from
 from flare.sys.errno import EBUSY, ESRCH, OsError, keep_errno, last_errno
+from flare.sys.log import log_line
 from flare.sys.pipe import Pipe, ring_bell
 from flare.sys.platform import IS_MACOS, by_platform
 from std.ffi import external_call
-from std.sys import stderr
 
 comptime SIGHUP = 1
 """The terminal went away; by custom: read the configuration again."""
@@ -238,7 +238,7 @@ def _restore(signal: Int32, saved: Array[UInt8, _SAVED_ACTION_LEN]):
         _exchange(signal, saved, unused)
     except error:
         # A former action was good once; there is nothing better to put back.
-        print(error, file=stderr)
+        log_line(String(error))
 
 
 def _exchange[

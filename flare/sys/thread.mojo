@@ -1,9 +1,9 @@
 """Threads of the operating system."""
 
 from flare.sys.errno import OsError
+from flare.sys.log import log_line
 from std.ffi import external_call
 from std.memory import Allocation, Layout, OpaquePointer, alloc, dealloc
-from std.sys import stderr
 
 comptime _Argument = OpaquePointer[MutUntrackedOrigin]
 
@@ -15,7 +15,7 @@ trait Task(Deinitable, Movable):
         """Does it; the thread ends with it.
 
         Raises:
-            Error: Printed to standard error; the thread ends.
+            Error: Logged to standard error; the thread ends.
         """
         ...
 
@@ -25,7 +25,7 @@ def _entry[T: Task](argument: _Argument) abi("C") -> _Argument:
     try:
         task[].run()
     except error:
-        print("thread ended by an error:", error, file=stderr)
+        log_line(String("a thread was ended by an error: ", error))
     task.unsafe_deinit_pointee()
     dealloc(Allocation(unsafe_owned_ptr=task, layout=Layout[T](count=1)))
     return argument

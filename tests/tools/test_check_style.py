@@ -18,6 +18,11 @@ def lines(count: int) -> str:
 LONG_TABLE = "def test_f():\n    rows = [\n" + "        1,\n" * 90 + "    ]\n"
 
 ACCEPTED = {
+    "print in a docstring": library(
+        'def f():\n    """Runs.\n\n        print(f())\n    """\n    x = 1\n'
+    ),
+    "print in a program": {"examples/e.mojo": 'def main():\n    print("x")\n'},
+    "another name that ends so": library("def f():\n    fingerprint(1)\n"),
     "500 lines of code": library("comptime X = 1\n" * 500),
     "words do not count as code": library(
         '"""A.\n\n' + "Line.\n" * 300 + '"""\n' + "# x\n\n" * 300 + "comptime X = 1\n"
@@ -88,6 +93,10 @@ REFUSED = {
     "unfinished": (library("# TODO later\n"), "`TODO`"),
     "placeholder": (library("# a stub\n"), "`stub`"),
     "unfinished in a tool": ({"tools/t.py": "# FIXME\n"}, "`FIXME`"),
+    "print in the library": (
+        library('def f():\n    print("x", file=stderr)\n'),
+        "`print`; a library tells by `log_line`",
+    ),
     "environment": (library('def f():\n    getenv("X")\n'), "`getenv`"),
     "function that does nothing": (
         library("def f():\n    pass\n"),

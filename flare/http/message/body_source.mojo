@@ -165,3 +165,12 @@ trait Conversation(BodySource):
             Error: The server logs it and breaks the connection off.
         """
         ...
+
+    def take_failure(mut self) -> String:
+        """Tells what went wrong in what was received last, though the
+        conversation goes on or ends in good order.
+
+        Returns:
+            A text for the server's log; empty if there is nothing to tell.
+        """
+        return String()

@@ -14,6 +14,11 @@ def _receive[
     return source.unsafe_bitcast[T]()[].receive(input, out)
 
 
+def _take_failure[T: Conversation](source: Erased) -> String:
+    # SAFETY: as for `_wake`.
+    return source.unsafe_bitcast[T]()[].take_failure()
+
+
 def _end_early[T: BodySource](source: Erased, mut out: Buffer) -> Supply:
     # SAFETY: as for `_wake`.
     return source.unsafe_bitcast[T]()[].end_early(out)
@@ -69,6 +74,7 @@ struct BodyStream(Movable):
     var _receive: Optional[
         def(Erased, mut Buffer, mut Buffer) raises thin -> Supply
     ]
+    var _take_failure: Optional[def(Erased) thin -> String]
     var _patience_ms: def(Erased) thin -> Int
     var _has_given_up: def(Erased) thin -> Bool
     var _drop: def(Erased) thin -> None
@@ -92,6 +98,7 @@ struct BodyStream(Movable):
         self._is_endless = _is_endless[T]
         self._end_early = _end_early[T]
         self._receive = None
+        self._take_failure = None
         self._patience_ms = _patience_ms[T]
         self._has_given_up = _has_given_up[T]
         self._drop = destroy[T]
@@ -111,6 +118,7 @@ struct BodyStream(Movable):
         """
         var stream = Self(conversation^, None)
         stream._receive = _receive[T]
+        stream._take_failure = _take_failure[T]
         return stream^
 
     def __deinit__(deinit self):
@@ -201,6 +209,14 @@ struct BodyStream(Movable):
             Error: If the conversation cannot go on.
         """
         return self._receive.value()(self._source, input, out)
+
+    def take_failure(mut self) -> String:
+        """Asks a conversation what went wrong in what was received last.
+
+        Returns:
+            A text for the log; empty if there is nothing to tell.
+        """
+        return self._take_failure.value()(self._source)
 
     def end_early(mut self, mut out: Buffer) -> Supply:
         """Ends an endless stream.

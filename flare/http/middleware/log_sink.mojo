@@ -1,6 +1,6 @@
 """Where lines of a log go."""
 
-from std.sys import stderr
+from flare.sys.log import STANDARD_ERROR, STANDARD_OUTPUT, write_log
 
 
 trait LogSink(Deinitable, Movable):
@@ -17,7 +17,11 @@ trait LogSink(Deinitable, Movable):
 
 @fieldwise_init
 struct StandardOutput(LogSink):
-    """Standard output, a line a call."""
+    """Standard output, a line a call.
+
+    A line that it does not take at once, for its reader has stalled, is dropped
+    and counted; standard error is told the count when lines are taken again.
+    """
 
     def write_line(self, line: StringSpan):
         """Writes a line.
@@ -25,12 +29,13 @@ struct StandardOutput(LogSink):
         Args:
             line: The line with its end.
         """
-        print(line, end="", flush=True)
+        write_log(STANDARD_OUTPUT, line.as_bytes())
 
 
 @fieldwise_init
 struct StandardError(LogSink):
-    """Standard error, a line a call."""
+    """Standard error, a line a call; dropped and counted as for
+    `StandardOutput`."""
 
     def write_line(self, line: StringSpan):
         """Writes a line.
@@ -38,4 +43,4 @@ struct StandardError(LogSink):
         Args:
             line: The line with its end.
         """
-        print(line, end="", file=stderr)
+        write_log(STANDARD_ERROR, line.as_bytes())

@@ -4,7 +4,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, internal_error
 from flare.http.routing.failure_line import failure_line
 from flare.http.routing.handler import Handler, Middleware
-from std.sys import stderr
+from flare.sys.log import log_line
 
 comptime ErrorHook = def[o: ImmOrigin](Request[o], Error) thin -> Response
 """Told of what a handler raised; gives the response in its place.
@@ -24,7 +24,7 @@ def log_and_hide(req: Request, error: Error) -> Response:
     Returns:
         A 500 that says nothing of it.
     """
-    print(failure_line(req, error), file=stderr)
+    log_line(failure_line(req, error))
     return internal_error()
 
 

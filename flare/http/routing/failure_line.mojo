@@ -16,7 +16,7 @@ def failure_line(req: Request, error: Error) -> String:
     Returns:
         One line without its end.
     """
-    var line = String("flare: handler failed: ")
+    var line = String("handler failed: ")
     write_escaped(String(error).as_bytes(), line)
     line.write(" [")
     write_escaped(req.method_name.as_bytes(), line)

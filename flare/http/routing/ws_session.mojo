@@ -13,7 +13,6 @@ from flare.ws.core.opcode import Opcode
 from flare.ws.core.progress import WsProgress
 from flare.ws.core.protocol_error import WsProtocolError
 from std.memory import ArcPointer
-from std.sys import stderr
 
 comptime _PONGS_LEN_MAX = 16_384
 # Of a flood of pings, the last is answered (RFC 6455 section 5.5.3).
@@ -33,6 +32,7 @@ struct WsSession[H: WsHandler](Conversation):
     var _config: ArcPointer[WsConfig]
     var _close_code: Int
     var _close_reason: String
+    var _failure: String
     var _heard_ms: Int
     var _pinged_ms: Int
     var _close_end_ms: Int
@@ -55,6 +55,7 @@ struct WsSession[H: WsHandler](Conversation):
         self._config = config.copy()
         self._close_code = CloseCode.ABNORMAL
         self._close_reason = String()
+        self._failure = String()
         self._heard_ms = coarse_monotonic_ms()
         self._pinged_ms = _NEVER_MS
         self._close_end_ms = _NEVER_MS
@@ -134,6 +135,16 @@ struct WsSession[H: WsHandler](Conversation):
         if is_cut:
             raise Error("a WebSocket client is too far behind")
         return supply
+
+    def take_failure(mut self) -> String:
+        """Tells what the handler raised for the messages received last.
+
+        Returns:
+            A text for the server's log; empty if it raised nothing.
+        """
+        var failure = String()
+        swap(failure, self._failure)
+        return failure^
 
     def end_early(mut self, mut out: Buffer) -> Supply:
         """Tells the client that the server goes away, and waits for its answer.
@@ -221,7 +232,7 @@ struct WsSession[H: WsHandler](Conversation):
             failure = String(error)
         # A client that is too far behind is cut off by other means.
         if not self.has_given_up():
-            print("flare: a WebSocket handler failed:", failure, file=stderr)
+            self._failure = String("a WebSocket handler failed: ", failure)
             self._close(CloseCode.INTERNAL_ERROR, "".as_bytes())
 
     def _pong(self):

@@ -6,7 +6,6 @@ from flare.http.server.connection import (
     PHASE_PROXY,
 )
 from flare.http.server.ending import refuse
-from flare.http.server.error_log import log_server_error
 from flare.http.server.fate import Fate
 from flare.http.server.tls_link import TlsLink
 from flare.http.server.worker_state import WorkerState
@@ -44,13 +43,13 @@ def admit(
     try:
         selector.register(connection.socket.number(), token, Interest.STREAM)
     except error:
-        log_server_error(String(error, "; a connection is dropped"))
+        state.log(String(error, "; a connection is dropped"))
         return Fate.CLOSES
     if state.tls:
         try:
             _begin_tls(connection, state)
         except error:
-            log_server_error(String(error, "; a connection is dropped"))
+            state.log(String(error, "; a connection is dropped"))
             return Fate.CLOSES
     else:
         connection.deadline_ms = state.now_ms + state.config.header_timeout_ms

@@ -12,7 +12,6 @@ from flare.http.server.connection import (
     PHASE_HEAD,
     PHASE_PROXY,
 )
-from flare.http.server.error_log import log_server_error
 from flare.http.server.fate import Fate
 from flare.http.server.worker_state import WorkerState
 from flare.net.proxy_header import (
@@ -48,8 +47,7 @@ def hear_proxy(
     try:
         found = find_proxy_header(seen[0:count])
     except error:
-        if state.config.logs_errors:
-            log_server_error(String(error, "; from ", connection.peer))
+        state.log(String(error, "; from ", connection.peer))
         return Fate.CLOSES
     if not found:
         return Fate.CLOSES if connection.peer_has_ended else Fate.WAITS

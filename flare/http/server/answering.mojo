@@ -20,6 +20,7 @@ from flare.http.server.error_log import log_handler_error
 from flare.http.server.sending import COPIED_BODY_LEN_MAX, flush_with_body
 from flare.http.server.streaming import hear, start_stream
 from flare.http.server.worker_state import WorkerState
+from flare.sys.log import log_line
 from std.sys.intrinsics import likely, unlikely
 
 
@@ -312,5 +313,6 @@ def _refusal(status: Int, var reason: String) -> Response:
         try:
             response.headers.set("Retry-After", "1")
         except error:
-            print(error)
+            # Never, for both are well-formed.
+            log_line(String(error))
     return response^

@@ -96,7 +96,8 @@ struct ServerConfig(Copyable, Movable):
     var handles_signals: Bool
     """True to stop in good order at SIGTERM and SIGINT. Default True."""
     var logs_errors: Bool
-    """True to write what handlers raise to standard error. Default True."""
+    """True to write to standard error what handlers, streams and conversations
+    raise, and what goes wrong with connections. Default True."""
 
     def __init__(
         out self,
@@ -148,8 +149,8 @@ struct ServerConfig(Copyable, Movable):
             inherits_listeners: Whether `bind` looks for sockets that were
                 handed over.
             handles_signals: Whether SIGTERM and SIGINT stop the server.
-            logs_errors: Whether errors of handlers are written to standard
-                error.
+            logs_errors: Whether errors of handlers, streams, conversations and
+                connections are written to standard error.
         """
         self.max_header_size = max_header_size
         self.max_target_size = max_target_size

@@ -1,8 +1,8 @@
-"""What a server writes to standard error."""
+"""What a server writes to standard error of requests that fail."""
 
 from flare.http.message.request import Request
 from flare.http.routing.failure_line import failure_line
-from std.sys import stderr
+from flare.sys.log import log_line
 
 
 def log_handler_error(req: Request, error: Error):
@@ -14,13 +14,4 @@ def log_handler_error(req: Request, error: Error):
         req: The request.
         error: What was raised.
     """
-    print(failure_line(req, error), file=stderr)
-
-
-def log_server_error(what: StringSpan):
-    """Writes a trouble of the server's own.
-
-    Args:
-        what: What happened, and what follows.
-    """
-    print("flare:", what, file=stderr)
+    log_line(failure_line(req, error))

@@ -18,12 +18,12 @@ from flare.http.routing.handler import Handler
 from flare.http.server.answering import call_handler
 from flare.http.server.body_pipe import BodyOutlet, BodyPipe
 from flare.http.server.config import ServerConfig
-from flare.http.server.error_log import log_server_error
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.waker import Waker
 from flare.sys.affinity import restrict_thread, usable_cpus
 from flare.sys.clock import monotonic_ns
 from flare.sys.errno import OsError
+from flare.sys.log import log_line
 from flare.sys.monitor import Monitor
 from flare.sys.signal import process_id
 from flare.sys.thread import Task, Thread
@@ -252,6 +252,7 @@ struct HandlerPool(Movable):
     var _waker: Waker
     var _threads: List[Thread]
     var _waiting_max: Int
+    var _logs_errors: Bool
 
     def __init__(out self, config: ServerConfig) raises OsError:
         """Makes a pool without threads.
@@ -266,6 +267,7 @@ struct HandlerPool(Movable):
         self._waker = Waker()
         self._threads = []
         self._waiting_max = config.handler_queue
+        self._logs_errors = config.logs_errors
 
     def start[
         H: Handler
@@ -370,9 +372,10 @@ struct HandlerPool(Movable):
         var left_count = queue.thread_count
         queue.monitor.unlock()
         if left_count > 0:
-            log_server_error(
-                String(left_count, " handlers have not ended and are left")
-            )
+            if self._logs_errors:
+                log_line(
+                    String(left_count, " handlers have not ended and are left")
+                )
             self._threads.clear()
             return
         while len(self._threads) > 0:

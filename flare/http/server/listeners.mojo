@@ -1,6 +1,5 @@
 """The listening sockets of one worker."""
 
-from flare.http.server.error_log import log_server_error
 from flare.net.raw_socket import Accepted, RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Interest
@@ -103,34 +102,33 @@ struct Listeners(Movable):
             )
         self._is_watched = True
 
-    def watch(mut self, mut selector: Selector, token: UInt64):
+    def watch(mut self, mut selector: Selector, token: UInt64) raises OsError:
         """Lets a selector tell when connections wait, if it does not yet.
 
         Args:
             selector: The worker's.
             token: What it hands back.
-        """
-        if self._is_watched:
-            return
-        try:
-            self.start(selector, token)
-        except error:
-            log_server_error(String(error, "; the server cannot accept"))
 
-    def unwatch(mut self, mut selector: Selector):
+        Raises:
+            OsError: If the selector fails.
+        """
+        if not self._is_watched:
+            self.start(selector, token)
+
+    def unwatch(mut self, mut selector: Selector) raises OsError:
         """Ends that, so that connections wait in the kernel.
 
         Args:
             selector: The worker's.
+
+        Raises:
+            OsError: If the selector fails.
         """
         if not self._is_watched:
             return
         self._is_watched = False
-        try:
-            for index in range(len(self._sockets)):
-                selector.deregister(self._sockets[index].number())
-        except error:
-            log_server_error(String(error))
+        for index in range(len(self._sockets)):
+            selector.deregister(self._sockets[index].number())
 
     def accept(mut self) -> Accepted:
         """Takes a waiting connection from any of the sockets.

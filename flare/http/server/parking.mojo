@@ -13,7 +13,6 @@ from flare.http.server.connection import (
 )
 from flare.http.server.body_pipe import BodyPipe
 from flare.http.server.driving import process, put_back
-from flare.http.server.error_log import log_server_error
 from flare.http.server.fate import Fate
 from flare.http.server.handler_pool import HandlerPool, Job
 from flare.http.server.sending import deliver
@@ -66,7 +65,7 @@ def hand_over[
             pipe = BodyPipe(waits_to_be_asked=owes_continue(box[]))
         is_admitted = not pool.is_full()
     except error:
-        log_server_error(String("handler threads: ", error))
+        state.log(String("handler threads: ", error))
     if is_admitted:
         var timeout_ms = handler_timeout_ms(box[], connection, state, handler[])
         connection.begin_phase(PHASE_HANDLER, state.now_ms, timeout_ms)

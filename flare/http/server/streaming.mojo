@@ -11,12 +11,12 @@ from flare.http.server.connection import (
     PHASE_WRITE,
     Tail,
 )
-from flare.http.server.error_log import log_server_error
 from flare.http.server.fate import Fate
 from flare.http.server.sealing import send_sealed_tail
 from flare.http.server.worker_state import WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import ArcPointer, OwnedPointer
+from std.sys.intrinsics import unlikely
 
 comptime REGION_LEN_MAX = 256 * 1024
 """How much of a file is sent at a time, in bytes: what a client has the time
@@ -196,8 +196,11 @@ def hear(
     try:
         supply = tail.stream.value()[].receive(input, state.piece)
     except error:
-        log_server_error(String("a conversation failed: ", error))
+        state.log(String("a conversation failed: ", error))
         return False
+    var failure = tail.stream.value()[].take_failure()
+    if unlikely(failure.byte_length() > 0):
+        state.log(failure)
     input.clear()
     tail.waits_for_source = supply == Supply.LATER
     if supply == Supply.END:
@@ -233,7 +236,7 @@ def _send_what_is_here(
         if count == -EAGAIN:
             return True
         if count == 0:
-            log_server_error(
+            state.log(
                 String(
                     "a file ends at byte ",
                     tail.region.offset,
@@ -284,14 +287,14 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
         try:
             supply = stream[].fill(state.piece)
         except error:
-            log_server_error(String("a stream failed: ", error))
+            state.log(String("a stream failed: ", error))
             return False
     if stream[].length:
         tail.missing_len -= len(state.piece)
         if tail.missing_len < 0 or (
             tail.missing_len > 0 and supply == Supply.END
         ):
-            log_server_error(
+            state.log(
                 String(
                     "a stream of ",
                     stream[].length.value(),

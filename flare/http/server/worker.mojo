@@ -8,7 +8,6 @@ from flare.http.server.connection import NEVER_MS, PHASE_LINGER
 from flare.http.server.connection_table import ConnectionTable
 from flare.http.server.driving import drive, resume
 from flare.http.server.ending import discard, end, expire, leave
-from flare.http.server.error_log import log_server_error
 from flare.http.server.fate import Fate
 from flare.http.server.figures import Figures
 from flare.http.server.handler_pool import HandlerPool
@@ -346,17 +345,27 @@ struct Worker[H: Handler](Movable):
 
     def _pause_accepting(mut self, error_number: Int):
         """Lets connections wait in the kernel until descriptors are free."""
-        log_server_error(
+        self._state.log(
             String("accept: ", errno_text(error_number), "; trying again")
         )
-        self._listeners.unwatch(self._selector)
+        self._stop_watching()
         _ = self._wheel.insert(
             self._state.now_ms + _ACCEPT_PAUSE_MS, LISTENER_TOKEN
         )
 
     def _resume_accepting(mut self):
-        if not self._state.is_draining:
+        if self._state.is_draining:
+            return
+        try:
             self._listeners.watch(self._selector, LISTENER_TOKEN)
+        except error:
+            self._state.log(String(error, "; the server cannot accept"))
+
+    def _stop_watching(mut self):
+        try:
+            self._listeners.unwatch(self._selector)
+        except error:
+            self._state.log(String(error))
 
     def _on_stop_request(mut self):
         """Drains at the first request to stop, ends at the second."""
@@ -372,7 +381,7 @@ struct Worker[H: Handler](Movable):
         try:
             self._selector.deregister(self._stop.lifeline_number)
         except error:
-            log_server_error(String(error))
+            self._state.log(String(error))
         if not self._state.is_draining:
             self._begin_drain()
         self._drain_end_ms = min(
@@ -387,7 +396,7 @@ struct Worker[H: Handler](Movable):
         self._drain_end_ms = (
             self._state.now_ms + self._state.config.shutdown_timeout_ms
         )
-        self._listeners.unwatch(self._selector)
+        self._stop_watching()
         self._listeners.close()
         _ = self._wheel.insert(self._drain_end_ms, LISTENER_TOKEN)
         for slot in range(self._table.slot_count()):

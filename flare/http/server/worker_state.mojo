@@ -8,8 +8,9 @@ from flare.http.message.path_params import PathParams
 from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.server.config import ServerConfig
 from flare.http.server.mailbox import Mailbox
-from flare.sys.errno import OsError
 from flare.http.server.terms import ServerTerms
+from flare.sys.errno import OsError
+from flare.sys.log import log_line
 from flare.tls.server_context import TlsServerContext
 from std.memory import OwnedPointer
 
@@ -104,6 +105,15 @@ struct WorkerState(Movable):
         endpoints of this process."""
         self.is_draining = True
         self._ready.set(False)
+
+    def log(self, what: StringSpan):
+        """Writes a line to standard error, unless `logs_errors` is off.
+
+        Args:
+            what: What happened, and what follows.
+        """
+        if self.config.logs_errors:
+            log_line(what)
 
     def first_head_timeout_ms(self) -> Int:
         """Tells how long a new connection may take for the head of a request.

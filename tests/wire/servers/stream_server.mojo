@@ -83,7 +83,7 @@ struct Pieces(BodySource):
         self.has_waited = False
         if self.count == 0:
             if self.fails:
-                raise Error("no more")
+                raise Error("no more\nflare: forged")
             return Supply.END
         _ = self.counts[].pieces.fetch_add(1)
         self.count -= 1
@@ -122,7 +122,7 @@ struct Echo(Conversation):
         out.append(input.span())
         input.clear()
         if first == UInt8(ord("?")):
-            raise Error("what?")
+            raise Error("what?\nflare: forged")
         return Supply.END if first == UInt8(ord("!")) else Supply.LATER
 
     def is_endless(self) -> Bool:
@@ -212,6 +212,8 @@ def main() raises:
             heartbeat_ms = value
         elif parts[0] == "write_timeout_ms":
             config.write_timeout_ms = value
+        elif parts[0] == "logs_errors":
+            config.logs_errors = value == 1
         elif parts[0] == "handler_threads":
             config.handler_threads = value
         else:

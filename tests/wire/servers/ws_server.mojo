@@ -30,7 +30,7 @@ struct Echo(WsHandler):
 
     def on_open(self, req: Request, sender: WsSender) raises:
         if req.query == "refuse":
-            raise Error("not today")
+            raise Error("not today\nflare: forged")
         if req.query == "greet":
             sender.send_text("welcome")
         if req.query == "room":
@@ -44,7 +44,7 @@ struct Echo(WsHandler):
         if text == "close":
             sender.close(4001, "as you say")
         elif text == "fail":
-            raise Error("it failed")
+            raise Error("it failed\nflare: forged")
         elif text == "flood":
             for _ in range(1_000):
                 sender.send_text(String("x") * 10_000)
@@ -65,6 +65,7 @@ def main() raises:
     config.max_frame_size = 8 << 20
     config.max_queue_size = 16 << 20
     var tls = TlsOptions()
+    var server_config = ServerConfig()
     var workers = 1
     for index in range(2, len(argv())):
         var parts = String(argv()[index]).split("=")
@@ -80,6 +81,8 @@ def main() raises:
         var value = Int(String(parts[1]))
         if name == "workers":
             workers = value
+        elif name == "logs_errors":
+            server_config.logs_errors = value == 1
         elif name == "compression":
             config.compression = DeflateAgreement.widest()
         elif name == "max_message_size":
@@ -101,6 +104,6 @@ def main() raises:
     var router = Router()
     router.get("/", hello)
     router.ws("/ws", Echo(WsHub()), config^)
-    var server = tls.bind(UInt16(Int(String(argv()[1]))), ServerConfig())
+    var server = tls.bind(UInt16(Int(String(argv()[1]))), server_config^)
     print("listening on", server.local_addr(), flush=True)
     server.serve(router^, num_workers=workers)

@@ -1,0 +1,157 @@
+"""Lines on standard error and standard output that never make a thread wait.
+
+Whoever reads them may stall: a full pipe, a stopped terminal, a log service
+that hangs. A line that the kernel does not take at once is dropped and counted;
+the pipe is the queue. The next line that is taken is followed by the count.
+"""
+
+from flare.bytes.escape import write_visible
+from flare.sys.errno import EAGAIN, EINTR, last_errno
+from flare.sys.descriptor import write_from
+from flare.sys.platform import IS_MACOS
+from flare.sys.poll import POLL_WRITE, PollEntry, poll_descriptors
+from std.atomic import Atomic, Ordering
+from std.ffi import _Global, external_call
+
+comptime STANDARD_OUTPUT = Int32(1)
+"""The descriptor of standard output."""
+
+comptime STANDARD_ERROR = Int32(2)
+"""The descriptor of standard error."""
+
+comptime LOG_LINE_LEN_MAX = 4_096
+"""Longest line that `log_line` writes, in bytes; the rest is cut.
+
+A pipe takes as much at once or not at all (PIPE_BUF of Linux), so lines of
+several threads and processes do not mix.
+"""
+
+comptime _RWF_NOWAIT = Int32(8)
+
+
+struct _Lost(Movable):
+    """Lines dropped since they were last told of, by descriptor."""
+
+    var counts: Array[Int64, 3]
+
+    def __init__(out self):
+        self.counts = Array[Int64, 3](fill=0)
+
+
+def _none_lost() -> _Lost:
+    return _Lost()
+
+
+# Standard output and standard error belong to the process, and so does what
+# was lost of them. Looked up only beside a call of the kernel.
+comptime _LOST = _Global["flare.sys.log.lost", _none_lost]
+
+
+def log_line(what: StringSpan):
+    """Writes a line to standard error: `flare: `, and what there is to tell.
+
+    Everything that is not visible ASCII is escaped, so nothing that is told,
+    such as the text of an error, can end the line or begin another.
+
+    Args:
+        what: What happened, and what follows.
+    """
+    var line = String("flare: ")
+    write_visible(what.as_bytes(), line)
+    if line.byte_length() >= LOG_LINE_LEN_MAX:
+        comptime CUT = StaticString("...")
+        line.resize(LOG_LINE_LEN_MAX - 1 - CUT.byte_length())
+        line += CUT
+    line += "\n"
+    write_log(STANDARD_ERROR, line.as_bytes())
+
+
+def write_log(number: Int32, line: Span[UInt8, _]):
+    """Writes a line of a log if that can be done at once, and drops it if not.
+
+    Args:
+        number: `STANDARD_OUTPUT` or `STANDARD_ERROR`.
+        line: One whole line with its end.
+    """
+    var is_taken = write_at_once(number, line) == len(line)
+    try:
+        if not is_taken:
+            _ = Atomic[Int64].fetch_add(_lost(number), 1)
+        elif _count(STANDARD_OUTPUT) + _count(STANDARD_ERROR) > 0:
+            tell_lost_lines()
+    except error:
+        # Without memory for the count, lines are dropped uncounted.
+        return
+
+
+def tell_lost_lines() raises:
+    """Writes to standard error how many lines were lost since it was last told.
+
+    Called after a line that was taken, and at the end of a server.
+
+    Raises:
+        Error: If the process has no memory for the count.
+    """
+    for number in range(STANDARD_OUTPUT, STANDARD_ERROR + 1):
+        var count = _count(number)
+        # Another thread may take the count in this moment.
+        if count == 0 or not Atomic[Int64].compare_exchange(
+            _lost(number), count, 0
+        ):
+            continue
+        var name = "output" if number == STANDARD_OUTPUT else "error"
+        var line = String("flare: ", count, " lines for standard ", name)
+        line += " were dropped, for nobody read it\n"
+        if write_at_once(STANDARD_ERROR, line.as_bytes()) < 0:
+            _ = Atomic[Int64].fetch_add(_lost(number), count)
+
+
+def write_at_once(number: Int32, octets: Span[UInt8, _]) -> Int:
+    """Writes octets as far as that can be done without waiting.
+
+    Regular files and devices take everything. Where the kernel cannot promise
+    not to wait (pipes before Linux 6.4, macOS), the descriptor is asked
+    first whether it takes octets: what another thread writes in between may
+    then still fill it.
+
+    Args:
+        number: An open descriptor, blocking or not.
+        octets: What to write.
+
+    Returns:
+        How many were taken, or a negative errno; `EAGAIN` if it would wait.
+    """
+    comptime if not IS_MACOS:
+        var part = _Part(octets)
+        var count = external_call["pwritev2", Int](
+            number, Pointer(to=part), Int32(1), Int(-1), _RWF_NOWAIT
+        )
+        if count >= 0:
+            return count
+    var entries = Array[PollEntry, 1](fill=PollEntry(number, POLL_WRITE, 0))
+    if poll_descriptors(Span(entries), 0) <= 0:
+        return -EAGAIN
+    return write_from(number, octets)
+
+
+struct _Part[o: ImmOrigin](Movable):
+    """`struct iovec`."""
+
+    var base: Pointer[UInt8, Self.o]
+    var length: Int
+
+    def __init__(out self, octets: Span[UInt8, Self.o]):
+        self.base = octets.unsafe_ptr()
+        self.length = len(octets)
+
+
+def _lost(number: Int32) raises -> Pointer[Int64, MutUntrackedOrigin]:
+    ref counts = _LOST.get_or_create_ptr()[].counts
+    # It lives as long as the process.
+    return Pointer(to=counts[Int(number)]).unsafe_origin_cast[
+        MutUntrackedOrigin
+    ]()
+
+
+def _count(number: Int32) raises -> Int64:
+    return Atomic[Int64].load[ordering=Ordering.RELAXED](_lost(number))

@@ -1,0 +1,118 @@
+"""Log lines: what they may hold, and that they never wait for a reader."""
+
+from flare.sys.descriptor import (
+    Descriptor,
+    duplicate_from,
+    duplicate_to,
+    make_blocking,
+    read_into,
+)
+from flare.sys.errno import EAGAIN
+from flare.sys.log import (
+    LOG_LINE_LEN_MAX,
+    STANDARD_ERROR,
+    log_line,
+    write_at_once,
+    write_log,
+)
+from flare.sys.pipe import Pipe
+from std.testing import assert_equal, assert_true
+
+
+struct Captured(Movable):
+    """Standard error of this process, into a pipe that waits when it is full."""
+
+    var pipe: Pipe
+    var saved: Descriptor
+
+    def __init__(out self) raises:
+        self.pipe = Pipe()
+        make_blocking(self.pipe.writing_number())
+        self.saved = duplicate_from(STANDARD_ERROR, 3)
+        duplicate_to(self.pipe.writing_number(), STANDARD_ERROR)
+
+    def read(mut self) raises -> String:
+        """Takes what has been written."""
+        var text = String()
+        var room = List[UInt8](length=4_096, fill=0)
+        while True:
+            var count = read_into(self.pipe.reading_number(), room)
+            if count <= 0:
+                return text^
+            text += StringSpan(unsafe_from_utf8=Span(room)[0:count])
+
+    def end(deinit self) raises:
+        """Puts standard error back."""
+        duplicate_to(self.saved.number(), STANDARD_ERROR)
+        _ = self.saved^
+        _ = self.pipe^
+
+
+def test_a_line_stays_one_line() raises:
+    var captured = Captured()
+    log_line("plain")
+    var plain = captured.read()
+    log_line("a\nflare: forged")
+    var forged = captured.read()
+    log_line("cr\r nul\0 esc\x1b[31m tab\t del\x7f")
+    var controls = captured.read()
+    log_line("h\u00e4 \\x0a")
+    var others = captured.read()
+    captured^.end()
+    assert_equal(plain, "flare: plain\n")
+    assert_equal(forged, "flare: a\\x0aflare: forged\n")
+    assert_equal(
+        controls,
+        "flare: cr\\x0d nul\\x00 esc\\x1b[31m tab\\x09 del\\x7f\n",
+    )
+    assert_equal(others, "flare: h\\xc3\\xa4 \\x0a\n")
+
+
+def test_a_line_is_as_long_as_a_pipe_takes_at_once() raises:
+    var captured = Captured()
+    log_line("x" * 10_000)
+    var text = captured.read()
+    captured^.end()
+    assert_equal(text.byte_length(), LOG_LINE_LEN_MAX)
+    assert_true(text.endswith("x...\n"))
+
+
+def test_a_full_pipe_makes_nobody_wait() raises:
+    var pipe = Pipe()
+    make_blocking(pipe.writing_number())
+    var line = String("y" * 999) + "\n"
+    var taken = 0
+    # More than any pipe holds (64 KiB on Linux).
+    for _ in range(1_000):
+        var count = write_at_once(pipe.writing_number(), line.as_bytes())
+        if count < 0:
+            assert_equal(count, -EAGAIN)
+            assert_true(taken > 4_096)
+            return
+        taken += count
+    raise Error("the pipe took ", taken, " octets")
+
+
+def test_what_was_dropped_is_counted_and_told() raises:
+    var captured = Captured()
+    var line = String("z" * 999) + "\n"
+    var sent = 0
+    for _ in range(1_000):
+        write_log(STANDARD_ERROR, line.as_bytes())
+        sent += 1
+    var kept = captured.read().byte_length() // 1_000
+    log_line("again")
+    var text = captured.read()
+    log_line("and again")
+    var last = captured.read()
+    captured^.end()
+    assert_true(kept > 4 and kept < sent)
+    assert_equal(
+        text,
+        String(
+            "flare: again\nflare: ",
+            sent - kept,
+            " lines for standard error were dropped, for nobody read it\n",
+        ),
+    )
+    assert_equal(last, "flare: and again\n")
