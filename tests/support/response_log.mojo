@@ -24,12 +24,14 @@ struct ResponseLog(Movable):
     depends on how they arrive."""
     var _is_over: Bool
     var _is_switching: Bool
+    var _is_strict: Bool
 
     def __init__(
         out self,
         method: Method = "GET",
         limit: Int = 1000,
         is_switching: Bool = False,
+        is_strict: Bool = True,
     ):
         """Sends the first request.
 
@@ -37,6 +39,7 @@ struct ResponseLog(Movable):
             method: The method of every request.
             limit: Most content of a response in bytes.
             is_switching: True to ask for another protocol.
+            is_strict: False to read what is irregular but clear.
         """
         self.exchange = ResponseExchange(16)
         self.text = String()
@@ -45,11 +48,14 @@ struct ResponseLog(Movable):
         self.is_single = False
         self._is_over = False
         self._is_switching = is_switching
+        self._is_strict = is_strict
         self._begin()
 
     def _begin(mut self):
         try:
-            self.exchange.begin(self.method, self._is_switching)
+            self.exchange.begin(
+                self.method, self._is_switching, self._is_strict
+            )
             self.exchange.max_body_size = self.limit
             self.exchange.end_request()
         except error:

@@ -174,10 +174,34 @@ ROWS = [
         "MalformedResponse",
     ),
     (
-        "bare line feeds",
-        once(b"HTTP/1.1 200 OK\nA: b\n\n"),
+        "a bare carriage return",
+        once(b"HTTP/1.1 200 OK\nA: b\rc\n\n"),
         {},
         "read head",
+        "MalformedResponse",
+    ),
+    (
+        "bare line feeds and two framings",
+        once(
+            b"HTTP/1.1 200 OK\nContent-Length: 1\n"
+            b"Transfer-Encoding:\n chunked\n\n0\r\n\r\n"
+        ),
+        {},
+        "read head",
+        "MalformedResponse",
+    ),
+    (
+        "an endless fold",
+        endless(OK + b"A: b", b"\r\n " * 1000),
+        {},
+        "read head",
+        "ResponseTooLarge",
+    ),
+    (
+        "endless padding before a chunk size",
+        endless(CHUNKED, b" " * 4096),
+        {},
+        "read body",
         "MalformedResponse",
     ),
     (
@@ -483,3 +507,34 @@ def test_a_redirection_with_endless_content(fetcher):
     assert fetcher.get(first.url)["body"] == "ok"
     first.close()
     other.close()
+
+
+# (name, response): what is irregular, but can be read in one way alone.
+IRREGULAR_ROWS = [
+    ("bare line feeds", b"HTTP/1.1 200 OK\nX: b c\nContent-Length: 2\n\nok"),
+    ("a folded line", OK + b"X: b\r\n\tc\r\nContent-Length: 2\r\n\r\nok"),
+    ("equal lengths", sized(b"ok", b"X: b c\r\nContent-Length: 2\r\n")),
+    (
+        "padded chunk sizes",
+        OK + b"X: b c\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"2 \r\nok\r\n 0\r\n\r\n",
+    ),
+    ("an irregular 1xx", b"HTTP/1.1 103 Early\n\n" + sized(b"ok", b"X: b c\r\n")),
+]
+
+
+@pytest.mark.parametrize("row", IRREGULAR_ROWS, ids=[row[0] for row in IRREGULAR_ROWS])
+def test_irregular_responses_are_read_and_spoil_the_connection(fetcher, row):
+    """RFC 9112 sections 2.2, 5.2, 6.3 and 7.1: a recipient may."""
+    server = RawServer(answering(row[1]))
+    fetcher.client(base=server.url)
+    for _ in range(2):
+        answer = fetcher.get("/")
+        assert answer.get("body") == "ok", answer
+        assert ["X", "b c"] in answer["headers"], answer
+        assert answer["idle"] == 0
+    assert server.connection_count == 2
+    fetcher.client(base=server.url, strict=1)
+    answer = fetcher.get("/")
+    server.close()
+    assert answer.get("kind") == "MalformedResponse", answer

@@ -101,13 +101,17 @@ struct Attempt(Movable):
         self._write_failure = None
 
     def begin(
-        mut self, method: StringSpan, expects_continue: Bool = False
+        mut self,
+        method: StringSpan,
+        expects_continue: Bool = False,
+        is_strict: Bool = True,
     ) raises ClientError:
         """Gets ready for a request, whose head the caller puts into `output`.
 
         Args:
             method: The request's method.
             expects_continue: True to wait for 100 before content is sent.
+            is_strict: False to read responses that are irregular but clear.
 
         Raises:
             ClientError: Never; the input is empty.
@@ -122,7 +126,7 @@ struct Attempt(Movable):
         self._has_all_content = False
         self._write_failure = None
         try:
-            self.exchange.begin(Method(method))
+            self.exchange.begin(Method(method), is_strict=is_strict)
         except error:
             raise ClientError(materialize[Phase.WRITE](), error)
 

@@ -58,9 +58,19 @@ struct ClientConfig(Copyable, Movable):
     """Whom to trust, and what to show and offer to servers."""
     var proxy: ProxySettings
     """Which requests go through a proxy; none does by default."""
+    var strict: Bool
+    """True to refuse responses that are irregular but clear. False by default:
+    bare LF as line ends of the head, folded field lines, equal Content-Lengths
+    and whitespace around chunk sizes are read, and the connection is not used
+    again. What frames a response in two ways is refused in any case."""
 
-    def __init__(out self):
-        """Makes the default configuration."""
+    def __init__(out self, *, strict: Bool = False):
+        """Makes the default configuration.
+
+        Args:
+            strict: True to refuse responses that are irregular but clear.
+        """
+        self.strict = strict
         self.connect_timeout_ms = 10_000
         self.read_timeout_ms = 30_000
         self.write_timeout_ms = 30_000

@@ -23,7 +23,7 @@ def begin_attempt(
         ClientError: If a part of the request must not be sent.
     """
     var asks = call.expects_continue and call.has_content()
-    attempt.begin(call.method, asks)
+    attempt.begin(call.method, asks, config.strict)
     call.write_head(attempt.output, config)
     if call.upload.is_streamed:
         return

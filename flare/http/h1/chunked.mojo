@@ -55,6 +55,10 @@ struct ChunkedDecoder(Movable):
     """Where the trailer section starts; good when the body is complete."""
     var trailers: FieldSection
     """The trailer fields; offsets count from `trailers_offset`."""
+    var reads_padding: Bool
+    """True to read sizes with whitespace around them, as a client does."""
+    var is_irregular: Bool
+    """True once such a size was read."""
     var _state: UInt8
     var _remaining: Int
     var _extensions_len: Int
@@ -65,6 +69,8 @@ struct ChunkedDecoder(Movable):
         self.consumed_len = 0
         self.trailers_offset = 0
         self.trailers = FieldSection()
+        self.reads_padding = False
+        self.is_irregular = False
         self._state = _SIZE
         self._remaining = 0
         self._extensions_len = 0
@@ -74,6 +80,7 @@ struct ChunkedDecoder(Movable):
         self.content_len = 0
         self.consumed_len = 0
         self.trailers.begin(0)
+        self.is_irregular = False
         self._state = _SIZE
         self._remaining = 0
         self._extensions_len = 0
@@ -184,7 +191,9 @@ struct ChunkedDecoder(Movable):
         if end >= length:
             return False
         if end == start:
-            raise RemoteProtocolError(materialize[Rule.CHUNK_SIZE](), end)
+            if not self._skip_padding(base):
+                raise RemoteProtocolError(materialize[Rule.CHUNK_SIZE](), end)
+            return self._read_size(base, length, max_body_size)
         var line_end = end
         if base[unsafe_offset=end] != 13:
             line_end = self._skip_extensions(base, end, length)
@@ -205,8 +214,28 @@ struct ChunkedDecoder(Movable):
         self.trailers_offset = self.consumed_len
         return True
 
+    def _skip_padding(
+        mut self, base: BytePtr
+    ) raises RemoteProtocolError -> Bool:
+        """Skips whitespace before a size, if that is allowed; False if there
+        is none."""
+        # SAFETY: the 0 behind the octets ends the loop.
+        var start = self.consumed_len
+        while self.reads_padding and (
+            base[unsafe_offset=self.consumed_len] == 32
+            or base[unsafe_offset=self.consumed_len] == 9
+        ):
+            self._extensions_len += 1
+            if self._extensions_len > CHUNK_EXTENSIONS_LEN_MAX:
+                raise RemoteProtocolError(
+                    materialize[Rule.CHUNK_EXTENSION](), self.consumed_len
+                )
+            self.consumed_len += 1
+            self.is_irregular = True
+        return self.consumed_len > start
+
     def _skip_extensions(
-        self, base: BytePtr, start: Int, length: Int
+        mut self, base: BytePtr, start: Int, length: Int
     ) raises RemoteProtocolError -> Int:
         """Gives the offset of the CR behind extensions, or -1 if it is missing."""
         # SAFETY: the 0 at `length` ends both scans.
@@ -222,6 +251,9 @@ struct ChunkedDecoder(Movable):
             return -1
         # Whitespace before CRLF is no extension; parsers that skip it and
         # parsers that do not would disagree on the size.
+        if base[unsafe_offset=first] == 13 and self.reads_padding:
+            self.is_irregular = True
+            return first
         if base[unsafe_offset=first] != 59:
             raise RemoteProtocolError(
                 materialize[Rule.CHUNK_EXTENSION](), first

@@ -4,7 +4,13 @@ from flare.bytes.lend import lend
 from flare.bytes.octet_class import TCHAR
 from flare.bytes.scan import BytePtr, scan_class, scan_field_value
 from flare.bytes.word import load16
-from flare.http.h1.framing import NOTED_IN_TRAILER, Framing
+from flare.http.h1.framing import (
+    IS_IRREGULAR,
+    NOTED_IN_RESPONSE,
+    NOTED_IN_TRAILER,
+    READS_IRREGULAR,
+    Framing,
+)
 from flare.http.h1.limits import HeadLimits
 from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from flare.http.message.fields import FieldLine, Fields
@@ -87,7 +93,8 @@ struct FieldSection(Movable):
 
         Parameters:
             noted_name_lens: Which fields are asked about the framing, as one
-                of the constants of `framing.mojo`.
+                of the constants of `framing.mojo`. In a response, lines may be
+                irregular if `framing` says so with `READS_IRREGULAR`.
 
         Args:
             base: Where offsets count from; the octet at `length` is 0 and
@@ -116,7 +123,17 @@ struct FieldSection(Movable):
             # runs beside it.
             var stop = scan_field_value(base, start)
             var end = stop.offset
-            if unlikely(load16(base, end) != CRLF):
+            var next = end + 2
+            var is_folded = False
+            var is_here = load16(base, end) == CRLF
+            comptime if noted_name_lens == NOTED_IN_RESPONSE:
+                if unlikely(not is_here or _may_be_folded(base, start, next)):
+                    var found = _find_line_end(base, start, length, framing)
+                    end = found.offset
+                    next = found.next
+                    is_folded = found.is_folded
+                    is_here = next > 0
+            if unlikely(not is_here):
                 self.count = count
                 self._position = start
                 self.is_text = self.is_text and not seen_high
@@ -125,22 +142,32 @@ struct FieldSection(Movable):
             if end == start:
                 break
             seen_high |= stop.has_high_octets
+            comptime if noted_name_lens == NOTED_IN_RESPONSE:
+                # What follows a fold was not looked at.
+                seen_high |= is_folded
             if unlikely(
                 count >= limits.max_fields
-                or end + 2 - self._start > limits.max_header_size
+                or next - self._start > limits.max_header_size
             ):
                 raise _too_large(count >= limits.max_fields, end)
             var colon = scan_class[TCHAR](base, start)
             if unlikely(base[unsafe_offset=colon] != 58 or colon == start):
                 raise _bad_name(base, start, colon)
             var line = _line(base, start, colon, end)
+            comptime if noted_name_lens == NOTED_IN_RESPONSE:
+                if unlikely(is_folded):
+                    line = _unfold(base, line)
             lines[unsafe_offset=count] = line
             count += 1
             comptime if noted_name_lens != NOTED_IN_TRAILER:
                 framing.note[noted_name_lens](base, line)
-            start = end + 2
+            start = next
         self.count = count
         self.is_text = self.is_text and not seen_high
+        comptime if noted_name_lens == NOTED_IN_RESPONSE:
+            # The empty line, too, may end with a bare LF.
+            if unlikely(base[unsafe_offset=start] == 10):
+                return start + 1
         return start + 2
 
     @no_inline
@@ -184,6 +211,97 @@ def _line(base: BytePtr, start: Int, colon: Int, end: Int) -> FieldLine:
     ):
         value_end -= 1
     return FieldLine(start, colon - start, value, value_end - value)
+
+
+@fieldwise_init
+struct _LineEnd(TrivialRegisterPassable):
+    var offset: Int
+    """Where the line end stands, or what keeps it from being one."""
+    var next: Int
+    """Where the next line starts; 0 if that is not known yet."""
+    var is_folded: Bool
+    """True if the line goes over several."""
+
+
+@always_inline
+def _may_be_folded(base: BytePtr, start: Int, next: Int) -> Bool:
+    """Tells whether the octet behind a line end may be a part of the line."""
+    # SAFETY: `next` is at most the end of the octets, where the 0 stands.
+    var octet = base[unsafe_offset=next]
+    return octet <= 32 and octet != 13 and next - 2 != start
+
+
+@no_inline
+def _find_line_end(
+    base: BytePtr, start: Int, length: Int, mut framing: Framing
+) -> _LineEnd:
+    """Finds the end of a line that may be folded, or end with a bare LF.
+
+    Source: RFC 9112 sections 2.2 and 5.2. A line that begins with whitespace
+    continues the last one, so that a line has ended only when the octet behind
+    it is there.
+    """
+    # SAFETY: all scans stop at the 0 at `length`.
+    var is_lenient = framing.has(READS_IRREGULAR)
+    var is_folded = False
+    var end = scan_field_value(base, start).offset
+    while True:
+        var next = end + 2
+        if load16(base, end) != CRLF:
+            if base[unsafe_offset=end] != 10 or not is_lenient:
+                return _LineEnd(end, 0, is_folded)
+            framing.flags |= IS_IRREGULAR
+            next = end + 1
+        if end == start:
+            return _LineEnd(end, next, False)
+        if not is_lenient:
+            return _LineEnd(end, next, False)
+        if next >= length:
+            return _LineEnd(length, 0, is_folded)
+        var octet = base[unsafe_offset=next]
+        if octet != 32 and octet != 9:
+            return _LineEnd(end, next, is_folded)
+        framing.flags |= IS_IRREGULAR
+        is_folded = True
+        end = scan_field_value(base, next).offset
+
+
+@no_inline
+def _unfold(base: BytePtr, line: FieldLine) -> FieldLine:
+    """Puts one space in the place of each fold, and trims what is then left
+    (RFC 9112 section 5.2)."""
+    # SAFETY: only octets of the line's own value are read and written.
+    var start = line.value_offset()
+    var stop = start + line.value_len()
+    var write = start
+    var read = start
+    while read < stop:
+        var octet = base[unsafe_offset=read]
+        if octet == 13 or octet == 10:
+            while write > start and _is_space(base, write - 1):
+                write -= 1
+            while read < stop and _is_fold(base, read):
+                read += 1
+            octet = 32
+            if write == start or read == stop:
+                continue
+        else:
+            read += 1
+        base[unsafe_offset=write] = octet
+        write += 1
+    return FieldLine(line.name_offset(), line.name_len(), start, write - start)
+
+
+def _is_space(base: BytePtr, offset: Int) -> Bool:
+    # SAFETY: the caller stays within a value.
+    var octet = base[unsafe_offset=offset]
+    return octet == 32 or octet == 9
+
+
+def _is_fold(base: BytePtr, offset: Int) -> Bool:
+    # SAFETY: the caller stays within a value.
+    var octet = base[unsafe_offset=offset]
+    return octet == 13 or octet == 10 or octet == 32 or octet == 9
 
 
 @no_inline

@@ -37,6 +37,12 @@ comptime EXPECTS_CONTINUE: UInt32 = 32
 """The client waits for 100 (Continue)."""
 comptime EXPECTS_OTHER: UInt32 = 64
 """The client expects something that is not known."""
+comptime READS_IRREGULAR: UInt32 = 128
+"""Set before a head is parsed to read what is irregular but clear: bare LF as
+a line end, folded lines, and a Content-Length that is repeated with the same
+value. Only a client does (RFC 9112 sections 2.2, 5.2 and 6.3)."""
+comptime IS_IRREGULAR: UInt32 = 256
+"""Something of the kind was read."""
 
 comptime CONTENT_LENGTH_DIGITS_MAX = 18
 """Most digits accepted in a Content-Length (RFC 9110 section 8.6).
@@ -222,22 +228,30 @@ struct Framing(TrivialRegisterPassable):
     def _note_length(
         mut self, value: Span[UInt8, _], offset: Int
     ) raises RemoteProtocolError:
+        if self.has(READS_IRREGULAR):
+            return self._note_equal_lengths(value, offset)
         if self.has(HAS_LENGTH):
             raise RemoteProtocolError(
                 materialize[Rule.LENGTH_REPEATED](), offset
             )
         self.flags |= HAS_LENGTH
-        if len(value) == 0 or len(value) > CONTENT_LENGTH_DIGITS_MAX:
-            raise RemoteProtocolError(materialize[Rule.LENGTH_VALUE](), offset)
-        var length = 0
-        for index in range(len(value)):
-            var digit = Int(value[index]) - 48
-            if digit < 0 or digit > 9:
-                raise RemoteProtocolError(
-                    materialize[Rule.LENGTH_VALUE](), offset + index
-                )
-            length = length * 10 + digit
-        self.content_length = length
+        self.content_length = _parse_length(value, offset)
+
+    def _note_equal_lengths(
+        mut self, value: Span[UInt8, _], offset: Int
+    ) raises RemoteProtocolError:
+        """Takes lines and lists that say the same length (RFC 9112 section
+        6.3, point 5)."""
+        for element in ListElements(value.as_imm()):
+            var length = _parse_length(element, offset)
+            if self.has(HAS_LENGTH):
+                if length != self.content_length:
+                    raise RemoteProtocolError(
+                        materialize[Rule.LENGTH_REPEATED](), offset
+                    )
+                self.flags |= IS_IRREGULAR
+            self.flags |= HAS_LENGTH
+            self.content_length = length
 
     @always_inline
     def check(
@@ -271,3 +285,20 @@ struct Framing(TrivialRegisterPassable):
             )
         if self.has(EXPECTS_OTHER) and minor_version > 0:
             raise RemoteProtocolError(materialize[Rule.EXPECTATION](), offset)
+
+
+def _parse_length(
+    value: Span[UInt8, _], offset: Int
+) raises RemoteProtocolError -> Int:
+    """Reads a Content-Length (RFC 9110 section 8.6)."""
+    if len(value) == 0 or len(value) > CONTENT_LENGTH_DIGITS_MAX:
+        raise RemoteProtocolError(materialize[Rule.LENGTH_VALUE](), offset)
+    var length = 0
+    for index in range(len(value)):
+        var digit = Int(value[index]) - 48
+        if digit < 0 or digit > 9:
+            raise RemoteProtocolError(
+                materialize[Rule.LENGTH_VALUE](), offset + index
+            )
+        length = length * 10 + digit
+    return length

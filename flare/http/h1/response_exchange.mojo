@@ -19,6 +19,7 @@ call, which drops it from the input: a body of any length needs a small buffer.
 from flare.bytes.buffer import Buffer
 from flare.bytes.lend import lend
 from flare.http.h1.chunked import ChunkedDecoder
+from flare.http.h1.framing import IS_IRREGULAR
 from flare.http.h1.limits import HeadLimits
 from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from flare.http.h1.response_framing import (
@@ -61,6 +62,7 @@ struct ResponseExchange(Movable):
     var _end: ContentEnd
     var _state: UInt8
     var _expects_switching: Bool
+    var _is_irregular: Bool
     var _is_closed: Bool
     var _is_request_sent: Bool
     var _interim_count: Int
@@ -83,6 +85,7 @@ struct ResponseExchange(Movable):
         self._end = ContentEnd.NONE
         self._state = _IDLE
         self._expects_switching = False
+        self._is_irregular = False
         self._is_closed = False
         self._is_request_sent = False
         self._interim_count = 0
@@ -91,7 +94,10 @@ struct ResponseExchange(Movable):
         self._coded_offset = 0
 
     def begin(
-        mut self, method: Method, expects_switching: Bool = False
+        mut self,
+        method: Method,
+        expects_switching: Bool = False,
+        is_strict: Bool = True,
     ) raises RemoteProtocolError:
         """Gets ready for the response to a request.
 
@@ -99,6 +105,10 @@ struct ResponseExchange(Movable):
             method: The request's method, which decides on the content.
             expects_switching: True if the request asks for another protocol
                 with Upgrade, so that 101 is an answer.
+            is_strict: False to read what is irregular but clear: bare LF as
+                line ends of the head, folded lines, equal Content-Lengths,
+                whitespace around chunk sizes. The connection is then not
+                reusable.
 
         Raises:
             RemoteProtocolError: If octets are here already.
@@ -108,6 +118,9 @@ struct ResponseExchange(Movable):
             raise RemoteProtocolError(materialize[Rule.UNSOLICITED](), 0)
         self._method = method
         self._expects_switching = expects_switching
+        self._is_irregular = False
+        self.head.is_strict = is_strict
+        self._chunked.reads_padding = not is_strict
         self._is_request_sent = False
         self._interim_count = 0
         self.content_len = 0
@@ -193,6 +206,8 @@ struct ResponseExchange(Movable):
         if not self.head.parse(self.input.base(), len(self.input), limits):
             return self._wait(materialize[Rule.TRUNCATED_HEAD]())
         self._drop_len = self.head.head_len
+        if self.head.framing.has(IS_IRREGULAR):
+            self._is_irregular = True
         var status = self.head.status
         if status == SWITCHING_PROTOCOLS and not self._expects_switching:
             raise RemoteProtocolError(materialize[Rule.SWITCHING](), 0)
@@ -296,12 +311,15 @@ struct ResponseExchange(Movable):
 
         Returns:
             True if request and response are complete, both sides keep the
-            connection alive, and nothing is left over.
+            connection alive, nothing is left over, and nothing was irregular:
+            who is in between may have read that in another way.
         """
         return (
             self._state == _END
             and self._is_request_sent
             and not self._is_closed
+            and not self._is_irregular
+            and not self._chunked.is_irregular
             and self._end != ContentEnd.CLOSE
             and self._end != ContentEnd.OTHER_PROTOCOL
             and self.head.framing.keeps_alive(self.head.minor_version)

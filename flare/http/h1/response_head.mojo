@@ -3,7 +3,12 @@
 from flare.bytes.scan import BytePtr, scan_field_value
 from flare.bytes.word import load16, load64, word64
 from flare.http.h1.field_section import CRLF, FieldSection
-from flare.http.h1.framing import NOTED_IN_RESPONSE, Framing
+from flare.http.h1.framing import (
+    IS_IRREGULAR,
+    NOTED_IN_RESPONSE,
+    READS_IRREGULAR,
+    Framing,
+)
 from flare.http.h1.limits import HeadLimits
 from flare.http.h1.minor_version import other_minor_version
 from flare.http.h1.protocol_error import RemoteProtocolError, Rule
@@ -35,7 +40,9 @@ struct ResponseHead(Movable):
     var section: FieldSection
     """The header fields."""
     var head_len: Int
-    """Length of the complete head in bytes, with its last CRLF."""
+    """Length of the complete head in bytes, with its last line end."""
+    var is_strict: Bool
+    """True to refuse what is irregular but clear: see `READS_IRREGULAR`."""
     var _is_in_fields: Bool
 
     def __init__(out self):
@@ -47,6 +54,7 @@ struct ResponseHead(Movable):
         self.framing = Framing()
         self.section = FieldSection()
         self.head_len = 0
+        self.is_strict = True
         self._is_in_fields = False
 
     def begin(mut self):
@@ -74,6 +82,8 @@ struct ResponseHead(Movable):
         """
         if not self._is_in_fields:
             self.framing = Framing()
+            if not self.is_strict:
+                self.framing.flags = READS_IRREGULAR
             var fields_offset = self._parse_status_line(base, length, limits)
             if fields_offset == 0:
                 return False
@@ -108,19 +118,25 @@ struct ResponseHead(Movable):
         var start = _STATUS_END
         if likely(base[unsafe_offset=start] == 32):
             start += 1
-        elif base[unsafe_offset=start] != 13:
+        elif base[unsafe_offset=start] != 13 and (
+            self.is_strict or base[unsafe_offset=start] != 10
+        ):
             raise RemoteProtocolError(materialize[Rule.STATUS_LINE](), start)
         var end = scan_field_value(base, start).offset
         if unlikely(end - start > limits.max_target_size):
             raise RemoteProtocolError(
                 materialize[Rule.REASON_LEN](), start + limits.max_target_size
             )
+        var next = end + 2
         if unlikely(load16(base, end) != CRLF):
-            _check_line_stop(base, end, length)
-            return 0
+            if self.is_strict or base[unsafe_offset=end] != 10:
+                _check_line_stop(base, end, length)
+                return 0
+            self.framing.flags |= IS_IRREGULAR
+            next = end + 1
         self.reason_offset = start
         self.reason_len = end - start
-        return end + 2
+        return next
 
     def _parse_status(
         mut self, base: BytePtr, length: Int

@@ -64,7 +64,7 @@ def _number(command: JsonValue, name: String, default: Int) raises -> Int:
 
 
 def _config(command: JsonValue) raises -> ClientConfig:
-    var config = ClientConfig()
+    var config = ClientConfig(strict=_number(command, "strict", 0) != 0)
     config.connect_timeout_ms = _number(command, "connect_timeout_ms", 5_000)
     config.read_timeout_ms = _number(command, "read_timeout_ms", 5_000)
     config.write_timeout_ms = _number(command, "write_timeout_ms", 5_000)
