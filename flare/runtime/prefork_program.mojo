@@ -11,9 +11,11 @@ trait PreforkProgram(Deinitable, Movable):
     def work(mut self, mut child: ChildProcess) raises:
         """Works until the process is told to stop; it ends with the call.
 
-        SIGTERM asks for an orderly stop; SIGINT, SIGHUP, SIGUSR2, SIGTTIN and
-        SIGTTOU are the supervisor's and ignored here. A program that has a
-        loop watches `child.lifeline_number()` and ends when it is readable.
+        SIGTERM asks for an orderly stop, once however often it comes: one to
+        the whole process group comes beside the supervisor's. SIGINT, SIGHUP,
+        SIGUSR2, SIGTTIN and SIGTTOU are the supervisor's and ignored here. A
+        program that has a loop watches `child.lifeline_number()` and ends when
+        it is readable.
 
         Args:
             child: The process; call its `ready` when the work has begun.

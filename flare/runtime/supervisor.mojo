@@ -52,6 +52,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
     var _upgrade: Optional[Upgrade]
     var _program_path: String
     var _is_announced: Bool
+    var _is_told_to_stop: Bool
     var _tick_ms: Int
     var _watchdog_ms: Int
 
@@ -88,6 +89,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         self._upgrade = None
         self._program_path = program_path()
         self._is_announced = False
+        self._is_told_to_stop = False
         self._tick_ms = NEVER_MS
         self._watchdog_ms = NEVER_MS
 
@@ -108,7 +110,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         if self._manager.watchdog_ms > 0:
             self._watchdog_ms = self._pool.now_ms
         self._pool.fill()
-        while not self._pool.is_over():
+        while not self._pool.is_over() or self._upgrade:
             self._wait(bell.number())
             self._pool.now_ms = monotonic_ms()
             for signal in bell.take():
@@ -143,9 +145,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
 
     def _on_signal(mut self, signal: Int):
         if signal == SIGTERM or signal == SIGINT:
-            if not self._pool.is_stopping:
-                self._manager.tell("STOPPING=1")
-            self._pool.stop()
+            self._on_order_to_stop()
         elif signal == SIGHUP:
             self._renew()
             self._pool.replace_all()
@@ -155,6 +155,26 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
             self._pool.grow()
         elif signal == SIGTTOU:
             self._pool.shrink()
+
+    def _on_order_to_stop(mut self):
+        """Stops all in good order; the second such order ends all at once.
+
+        Only orders count: a program that stops because its successor is ready
+        finishes what is under way when it is told to stop, too.
+        """
+        if self._is_told_to_stop:
+            self._pool.end_at_once()
+            if self._upgrade:
+                signal_process(self._upgrade.value().process_id, SIGKILL)
+            return
+        self._is_told_to_stop = True
+        self._manager.tell("STOPPING=1")
+        self._pool.stop()
+        if self._upgrade:
+            ref upgrade = self._upgrade.value()
+            upgrade.deadline_ms = min(
+                upgrade.deadline_ms, self._pool.now_ms + self._config.grace_ms
+            )
 
     def _renew(mut self):
         try:
@@ -231,16 +251,19 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         if not self._upgrade:
             return
         ref upgrade = self._upgrade.value()
+        var new_id = upgrade.process_id
         if upgrade.pipe.drain() > 0:
-            log_line(
-                String(
-                    "the new program (pid ", upgrade.process_id, ") is ready"
-                )
-            )
+            log_line(String("the new program (pid ", new_id, ") is ready"))
+            if self._is_told_to_stop:
+                # What was stopped must not come back by itself. It is told no
+                # sooner: with a signal to the whole group that would be its
+                # second order.
+                signal_process(new_id, SIGTERM)
+                return
             self._upgrade = None
-            # A second stop would not wait for requests under way.
-            if not self._pool.is_stopping:
-                self._pool.stop()
+            # A manager believes the process that it knows, until that ends.
+            self._manager.tell(String("MAINPID=", new_id))
+            self._pool.stop()
         elif self._pool.now_ms >= upgrade.deadline_ms:
             upgrade.deadline_ms = NEVER_MS
             signal_process(upgrade.process_id, SIGKILL)

@@ -263,14 +263,16 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
                 self._to_replace.append(heir)
 
     def stop(mut self):
-        """Lets all finish and go; a second call ends them at once."""
-        if self.is_stopping:
-            self.roster.kill_all()
+        """Lets all finish and go."""
         self.is_stopping = True
         # Workers close theirs when they have accepted what waits there; a
         # queue that nobody looks at must not take more.
         self.listeners.sockets.clear()
         self.roster.leave_all(self.now_ms + self._config.grace_ms)
+
+    def end_at_once(mut self):
+        """Ends all that have been told to go, whatever they do."""
+        self.roster.kill_all()
 
     def note_end(mut self, status: ExitStatus) -> Bool:
         """Does what follows when a process has ended.

@@ -3,6 +3,7 @@
 import os
 import re
 import select
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -54,6 +55,29 @@ def is_alive(pid: int) -> bool:
 def workers(pid: int) -> list[int]:
     """Lists the worker processes of a master that run."""
     return [child for child in children(pid) if is_alive(child)]
+
+
+def in_session(session: int) -> list[int]:
+    """Lists the processes of a session that run."""
+    result = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] != "Z":
+            result.append(int(path.parent.name))
+    return result
+
+
+def end_session(process: subprocess.Popen) -> None:
+    """Ends a process that leads a session, and all others in it."""
+    for pid in in_session(process.pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    process.wait(5)
 
 
 def descriptor_count(pid: int) -> int:

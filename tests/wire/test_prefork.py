@@ -7,6 +7,7 @@ import resource
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -32,6 +33,8 @@ from processes import (
     can_unshare,
     children,
     descriptor_count,
+    end_session,
+    in_session,
     is_alive,
     next_line,
     workers,
@@ -412,8 +415,18 @@ def test_upgrade_needs_few_descriptors(prefork):
     assert wait_until(lambda: not is_alive(newer), 10)
 
 
-def test_upgrade_does_not_cut_a_stop_short(tmp_path):
-    """The new program becomes ready when the old one has been told to stop."""
+def slow_to_start(program: Path) -> None:
+    """Replaces a program by one that takes its time before it is the same."""
+    program.unlink()
+    program.write_text(
+        f'#!/bin/sh\nsleep 0.4\nexec {built("workers_server")} "$@"\n'
+    )
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize("goes_to_group", [False, True])
+def test_stop_while_a_new_program_starts_stops_both(tmp_path, goes_to_group):
+    """What was under way is finished, and nothing serves afterwards."""
     program = tmp_path / "workers_server"
     shutil.copy(built("workers_server"), program)
     log = tmp_path / "log"
@@ -425,32 +438,56 @@ def test_upgrade_does_not_cut_a_stop_short(tmp_path):
         stdout=subprocess.PIPE,
         stderr=log.open("w"),
         env=environment(),
+        start_new_session=True,
     )
-    newer = 0
     try:
         port = int(next_line(process, START_TIMEOUT_S).rsplit(":", 1)[1])
         assert wait_until(lambda: "hook: ready 2" in log.read_text())
-        program.unlink()
-        program.write_text(
-            f'#!/bin/sh\nsleep 0.4\nexec {built("workers_server")} "$@"\n'
-        )
-        program.chmod(0o755)
-        with socket.create_connection(("127.0.0.1", port), 5) as sock:
-            sock.sendall(GET % b"/slow/1500")
+        slow_to_start(program)
+        before = set(children(process.pid))
+        with socket.create_connection(("127.0.0.1", port), 10) as sock:
+            sock.sendall(GET % b"/busy/1500")
             process.send_signal(signal.SIGUSR2)
-            time.sleep(0.1)
-            process.send_signal(signal.SIGTERM)
-            assert read_to(sock, b"slept 1500 ")
-        newer = int(
-            re.search(r"new program \(pid (\d+)\) is ready", log.read_text())[1]
-        )
-        assert process.wait(10) == 0
+            assert wait_until(lambda: set(children(process.pid)) - before)
+            if goes_to_group:
+                os.killpg(process.pid, signal.SIGTERM)
+            else:
+                process.send_signal(signal.SIGTERM)
+            assert read_to(sock, b"busy 1500")
+        assert process.wait(20) == 0
+        assert ("is ready" in log.read_text()) == (not goes_to_group)
+        assert wait_until(lambda: not in_session(process.pid), 20)
     finally:
-        process.kill()
-        process.wait(5)
-        if newer:
-            os.kill(newer, signal.SIGTERM)
-            assert wait_until(lambda: not is_alive(newer), 10)
+        end_session(process)
+
+
+def test_stop_after_an_upgrade_does_not_cut_the_old_program_short(tmp_path):
+    """The old program finishes what is under way; one order to stop, which
+    went to the whole group, say, is its first."""
+    log = tmp_path / "log"
+    process = subprocess.Popen(
+        [
+            str(built("workers_server")), "0", "mode=prefork", "inherits=1",
+            "handler_threads=1", "linger_timeout_ms=100",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=log.open("w"),
+        env=environment(),
+        start_new_session=True,
+    )
+    try:
+        port = int(next_line(process, START_TIMEOUT_S).rsplit(":", 1)[1])
+        assert wait_until(lambda: "hook: ready 2" in log.read_text())
+        with socket.create_connection(("127.0.0.1", port), 20) as sock:
+            sock.sendall(GET % b"/busy/4000")
+            process.send_signal(signal.SIGUSR2)
+            assert wait_until(lambda: ") is ready" in log.read_text(), 10)
+            os.killpg(process.pid, signal.SIGTERM)
+            assert read_to(sock, b"busy 4000")
+        assert process.wait(20) == 0
+        assert wait_until(lambda: not in_session(process.pid), 20)
+    finally:
+        end_session(process)
 
 
 def test_new_program_that_hangs_is_killed(tmp_path):
@@ -663,6 +700,82 @@ def test_interrupt_of_the_whole_group_stops_in_good_order(prefork):
     assert server.process.wait(10) == 0
 
 
+def busy_clients(server, ms: int, count: int = 12) -> list[Client]:
+    """Sends requests that handlers have when this returns."""
+    clients = [Client(server, 30) for _ in range(count)]
+    for client in clients:
+        client.send(GET % b"/busy/%d" % ms)
+    in_flight = "http_requests_in_flight"
+    # The request that asks is one, too.
+    assert wait_until(lambda: metrics(server)[in_flight] == count + 1, 10)
+    return clients
+
+
+def idle_clients(server, count: int) -> list[Client]:
+    """Opens an idle connection to each worker."""
+    clients = {}
+    while len(clients) < count:
+        client = Client(server, 30)
+        client.send(GET % b"/pid")
+        clients[client.response().body] = client
+    return list(clients.values())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_to_the_whole_group_cuts_no_request(prefork, number):
+    """systemd's KillMode=control-group and Ctrl-C reach workers directly, and
+    the master tells them, too."""
+    server = prefork(
+        workers=2, handler_threads=13, popen={"start_new_session": True}
+    )
+    idle = idle_clients(server, 2)
+    clients = busy_clients(server, 3000)
+    # The master is slow, so that its order is a signal of its own.
+    os.kill(server.process.pid, signal.SIGSTOP)
+    os.killpg(server.process.pid, number)
+    if number == signal.SIGTERM:
+        assert all(client.is_closed() for client in idle)
+    os.kill(server.process.pid, signal.SIGCONT)
+    for client in clients:
+        assert client.response().body == b"busy 3000"
+    assert server.process.wait(10) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_second_signal_to_the_whole_group_ends_at_once(prefork, number):
+    server = prefork(
+        workers=2, handler_threads=13, popen={"start_new_session": True}
+    )
+    clients = busy_clients(server, 60_000)
+    os.killpg(server.process.pid, number)
+    # The master has heard it: otherwise two signals could be one.
+    assert wait_until(lambda: listener_count(server.port) == 0)
+    assert server.is_alive()
+    began = time.monotonic()
+    os.killpg(server.process.pid, number)
+    assert server.process.wait(10) == 0
+    assert time.monotonic() - began < 5
+    for client in clients:
+        with pytest.raises((EOFError, ConnectionResetError)):
+            client.response()
+
+
+def test_worker_that_is_signalled_by_a_stranger_drains_once(prefork):
+    server = prefork(workers=1, handler_threads=13)
+    master = server.process.pid
+    worker = workers(master)[0]
+    clients = busy_clients(server, 1500)
+    for _ in range(3):
+        os.kill(worker, signal.SIGTERM)
+        # Each is a signal of its own once the one before has been heard.
+        time.sleep(0.1)
+    for client in clients:
+        assert client.response().body == b"busy 1500"
+    assert wait_until(lambda: not is_alive(worker))
+    assert wait_until(lambda: len(workers(master)) == 1)
+    assert fetch(server, "/") == b"Hello, World!"
+
+
 @pytest.mark.parametrize("again", [False, True])
 def test_worker_that_does_not_stop_is_killed(prefork, again):
     server = prefork(
@@ -754,6 +867,45 @@ def test_sockets_of_a_service_manager_are_taken_over(tmp_path):
         process.kill()
         process.wait(5)
         early.close()
+
+
+def test_service_manager_learns_the_new_main_process(tmp_path):
+    """The old program tells it, for systemd believes the main process alone
+    (NotifyAccess=main), and takes the service for dead when that ends."""
+    notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    notify.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    notify.bind(str(tmp_path / "notify"))
+    notify.settimeout(20)
+
+    def told() -> tuple[int, bytes]:
+        """Takes the next message, and who sent it."""
+        room = socket.CMSG_SPACE(12)
+        data, ancillary, _, _ = notify.recvmsg(4096, room)
+        return struct.unpack("iii", ancillary[0][2])[0], data
+
+    process = subprocess.Popen(
+        [
+            str(built("workers_server")), "0", "mode=prefork", "workers=1",
+            "inherits=1", "notifies=1",
+        ],
+        env={**environment(), "NOTIFY_SOCKET": str(tmp_path / "notify")},
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        old = process.pid
+        assert told() == (old, b"READY=1\nMAINPID=%d" % old)
+        process.send_signal(signal.SIGUSR2)
+        new, message = told()
+        assert new != old and message == b"READY=1\nMAINPID=%d" % new
+        assert told() == (old, b"MAINPID=%d" % new)
+        # The service does not stop, so nothing else is told.
+        assert process.wait(20) == 0
+        os.kill(new, signal.SIGTERM)
+        assert told() == (new, b"STOPPING=1")
+        assert wait_until(lambda: not in_session(old), 20)
+    finally:
+        end_session(process)
 
 
 def run_with_inherited(socket_, port: int, **variables):

@@ -41,7 +41,13 @@ struct ServerProgram[H: Handler](PreforkProgram):
             self.handler.copy(),
             Listeners(child.take_listeners(), child.shares_listeners),
             self.terms,
-            StopRequests(Waker(), True, [SIGTERM], child.lifeline_number()),
+            StopRequests(
+                Waker(),
+                True,
+                [SIGTERM],
+                child.lifeline_number(),
+                has_master=True,
+            ),
             Figures(self.board.copy(), child.row),
         )
         worker.begin()

@@ -6,12 +6,20 @@ from flare.sys.signal import SIGINT, SIGTERM, SignalBell
 
 
 struct StopRequests(Movable):
-    """Counts requests to stop: the first drains, the second ends at once."""
+    """Counts requests to stop: the first drains, the second ends at once.
+
+    A worker process is not ended by signals: one to a whole process group
+    (`kill -TERM -PGID`, systemd's `KillMode=control-group`) comes beside the
+    master's own, and is no second request. Whatever number of them has come,
+    they are one; the master ends its workers itself.
+    """
 
     var lifeline_number: Int32
     """Becomes readable when the worker's master has ended; -1 without one."""
     var _waker: Waker
     var _signals: Optional[SignalBell]
+    var _has_master: Bool
+    var _is_signalled: Bool
 
     def __init__(
         out self,
@@ -19,6 +27,7 @@ struct StopRequests(Movable):
         handles_signals: Bool,
         signals: List[Int] = [SIGTERM, SIGINT],
         lifeline_number: Int32 = -1,
+        has_master: Bool = False,
     ) raises OsError:
         """Starts to listen for requests.
 
@@ -28,6 +37,8 @@ struct StopRequests(Movable):
             signals: Which.
             lifeline_number: A descriptor that becomes readable when the
                 worker's master has ended, or -1.
+            has_master: True if all signals together are one request, since a
+                master ends this process.
 
         Raises:
             OsError: If handlers cannot be installed.
@@ -35,6 +46,8 @@ struct StopRequests(Movable):
         self._waker = waker^
         self.lifeline_number = lifeline_number
         self._signals = None
+        self._has_master = has_master
+        self._is_signalled = False
         if handles_signals:
             self._signals = SignalBell(signals)
 
@@ -63,6 +76,12 @@ struct StopRequests(Movable):
             How many.
         """
         var count = self._waker.drain()
-        if self._signals:
-            count += len(self._signals.value().take())
-        return count
+        if not self._signals:
+            return count
+        var signal_count = len(self._signals.value().take())
+        if self._has_master:
+            if self._is_signalled:
+                return count
+            signal_count = min(signal_count, 1)
+        self._is_signalled |= signal_count > 0
+        return count + signal_count
