@@ -17,11 +17,12 @@ struct UrlTarget(Target):
             "x:/.//h/..",
             "//0x7f.1",
             "//\u00DF.\uFF27",
+            "//e\u0302\u0323.\u0628\u200C\u0628.\u1112\u1161\u11AB",
         ]
 
     def tokens(self) -> List[String]:
         """Lists what URLs are made of."""
-        comptime ALL = "http: // \\ .. %2e @ : [::1] xn-- ? # \t 0x %00 \u3002 x:"
+        comptime ALL = "http: // \\ .. %2e @ : [::1] xn-- ? # \t 0x %00 \u3002 x: \u0301 \u200D \u05D0 \u094D \uFDFA \u11AB"
         return [String(token) for token in ALL.split(" ")]
 
     def run(mut self, input: Span[UInt8, _]) raises:

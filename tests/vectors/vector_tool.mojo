@@ -5,6 +5,7 @@ from std.sys import argv
 from tests.vectors.suite_cookie import run_cookie
 from tests.vectors.suite_date import run_date
 from tests.vectors.suite_http1 import run_http1
+from tests.vectors.suite_idna import run_idna
 from tests.vectors.suite_ip import run_ip
 from tests.vectors.suite_json import run_json
 from tests.vectors.suite_multipart import run_multipart
@@ -19,6 +20,8 @@ def _run(suite: StringSpan, line: StringSpan) raises -> String:
         return run_date(line)
     if suite == "http1":
         return run_http1(line)
+    if suite == "idna":
+        return run_idna(line)
     if suite == "ip":
         return run_ip(line)
     if suite == "json":

@@ -66,6 +66,9 @@ def punycode_decode(encoded: Span[UInt8, _]) -> Optional[List[Int]]:
     var position = len(encoded)
     while position > 0 and encoded[position - 1] != _HYPHEN:
         position -= 1
+    # A hyphen that leads parts nothing: no encoder writes it (section 3.1).
+    if position == 1:
+        return None
     for index in range(position - 1):
         code_points.append(Int(encoded[index]))
     var n = _INITIAL_N

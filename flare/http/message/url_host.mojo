@@ -2,7 +2,6 @@
 
 from flare.bytes.ascii import ascii_lower
 from flare.bytes.hex import hex_digit_value
-from flare.bytes.utf8 import is_valid_utf8
 from flare.http.message.idna import domain_to_ascii
 from flare.http.message.percent import (
     CONTROL_SET,
@@ -86,12 +85,10 @@ def _parse_domain(
         decoded[index] = ascii_lower(decoded[index])
         needs_mapping = needs_mapping or decoded[index] >= 128
     if needs_mapping or _has_encoded_label(decoded):
-        if not is_valid_utf8(decoded):
-            raise url_error(text, start, "the host is not UTF-8")
-        var ascii = domain_to_ascii(decoded)
-        if not ascii:
-            raise url_error(text, start, "the host has no ASCII form")
-        decoded = ascii.take()
+        try:
+            decoded = domain_to_ascii(decoded)
+        except error:
+            raise url_error(text, start, error.reason)
     if len(decoded) == 0:
         raise url_error(text, start, "the host is empty")
     for octet in decoded:

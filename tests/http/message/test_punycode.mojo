@@ -50,6 +50,7 @@ def test_punycode_refuses() raises:
         "99999",  # cut off
         "99999999",  # above U+10FFFF
         "ls8h=",  # no digit behind digits
+        "-tda",  # a hyphen that parts nothing (section 3.1)
     ]
     for row in rows:
         assert_false(Bool(punycode_decode(row.as_bytes())), row)
