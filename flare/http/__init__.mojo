@@ -67,6 +67,10 @@ from flare.http.message.csrf_token import has_csrf_token, issue_csrf_token
 from flare.http.message.entity_tag import EntityTag
 from flare.http.message.fields import Fields
 from flare.http.message.form import FormData
+from flare.http.message.forwarded_origin import (
+    forwarded_host,
+    forwarded_proto,
+)
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.media_type import MediaType, MediaTypeError
 from flare.http.message.method import Method
@@ -181,12 +185,7 @@ from flare.http.middleware.security_headers import (
 from flare.http.middleware.sessions import CurrentSession, Sessions
 from flare.http.middleware.timeout import Timeout
 from flare.http.middleware.timing import Timing
-from flare.http.middleware.trusted_proxies import (
-    ForwardedField,
-    TrustedProxies,
-    forwarded_host,
-    forwarded_proto,
-)
+from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
 from flare.http.openapi.api_docs import add_api_docs
 from flare.http.openapi.document import ApiInfo, openapi_document
 from flare.http.routing.any_handler import AnyHandler

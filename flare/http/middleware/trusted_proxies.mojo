@@ -1,6 +1,7 @@
 """Finding the client behind proxies."""
 
 from flare.http.message.forwarded import HopsFromNearest
+from flare.http.message.forwarded_origin import Origin
 from flare.http.message.request import Request
 from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response
@@ -25,53 +26,6 @@ struct ForwardedField(Equatable, TrivialRegisterPassable):
     """Forwarded (RFC 7239)."""
     comptime X_FORWARDED_FOR = ForwardedField(1)
     """X-Forwarded-For, with X-Forwarded-Proto and X-Forwarded-Host."""
-
-
-struct Origin(Copyable, Movable):
-    """How a client has reached the first trusted proxy."""
-
-    var proto: String
-    """The scheme, in lower case; empty if it is not told."""
-    var host: String
-    """The host that it asked for; empty if it is not told."""
-
-    def __init__(out self, var proto: String, var host: String):
-        """Takes what the proxy tells.
-
-        Args:
-            proto: The scheme.
-            host: The host.
-        """
-        self.proto = proto^
-        self.host = host^
-
-
-def forwarded_proto(req: Request) -> String:
-    """Tells by which scheme the client has asked a trusted proxy.
-
-    Args:
-        req: The request that is being handled.
-
-    Returns:
-        Such as `https`; empty if no trusted proxy tells.
-    """
-    # SAFETY: the TrustedProxies that lends its note is in the midst of a call.
-    var found = req.notes()[].find[Origin]()
-    return found.value()[].proto if found else String()
-
-
-def forwarded_host(req: Request) -> String:
-    """Tells which host the client has asked a trusted proxy for.
-
-    Args:
-        req: The request that is being handled.
-
-    Returns:
-        The host; empty if no trusted proxy tells.
-    """
-    # SAFETY: the TrustedProxies that lends its note is in the midst of a call.
-    var found = req.notes()[].find[Origin]()
-    return found.value()[].host if found else String()
 
 
 struct TrustedProxies[H: Handler](Middleware):

@@ -58,6 +58,9 @@ trait WsHandler(Deinitable, Movable):
     def on_open(self, req: Request, sender: WsSender) raises:
         """Hears of a new connection, before anything is received.
 
+        `on_close` follows in any case, also if this raises or the response is
+        never sent.
+
         Args:
             req: The request that opened it.
             sender: Sends to the client; may be kept.
@@ -80,7 +83,8 @@ trait WsHandler(Deinitable, Movable):
         ...
 
     def on_close(self, code: Int, reason: StringSpan, sender: WsSender):
-        """Hears of the end of a connection; called once for each `on_open`.
+        """Hears of the end of a connection; called once for each `on_open`,
+        also of a connection that was refused or never came about.
 
         Args:
             code: The client's close code, or `CloseCode.ABNORMAL` if it left
@@ -114,8 +118,9 @@ struct WsConfig(Copyable, Defaultable, Movable):
     """For a client to answer a close frame. Default 5 s."""
     var origins: List[String]
     """Values of Origin that are let in, beside requests without one; `*` for
-    all. Empty, the default, for the server's own host alone: browsers send
-    cookies with requests that other sites' pages make."""
+    all. Empty, the default, for the server's own scheme and host alone:
+    browsers send cookies with requests that other sites' pages make. Behind a
+    proxy that ends TLS the scheme is what `TrustedProxies` finds out."""
     var subprotocols: List[String]
     """Subprotocols that are spoken, any order. Default none."""
     var compression: Optional[DeflateAgreement]

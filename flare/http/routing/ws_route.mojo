@@ -1,21 +1,25 @@
 """A handler that turns requests into WebSocket connections."""
 
-from flare.bytes.ascii import equals_ignore_case
 from flare.http.message.body import Body
+from flare.http.message.forwarded_origin import (
+    forwarded_host,
+    forwarded_proto,
+)
 from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN, forbidden
 from flare.http.routing.handler import Handler
 from flare.http.routing.ws_handler import WsConfig, WsHandler
-from flare.http.routing.ws_outbox import WsOutbox, end
+from flare.http.routing.ws_outbox import WsOutbox
+from flare.http.routing.ws_origin import is_same_origin
 from flare.http.routing.ws_sender import WsSender
 from flare.http.routing.ws_session import WsSession
+from flare.sys.process_number import next_process_number
 from flare.ws.core.connection import WsConnection
 from flare.ws.core.handshake_error import WsHandshakeError
 from flare.ws.core.handshake_fields import WS_VERSION
 from flare.ws.core.limits import WsLimits
 from flare.ws.core.role import Role
 from flare.ws.core.server_handshake import ServerHandshake, WsAcceptance
-from std.atomic import Atomic
 from std.memory import ArcPointer
 
 
@@ -29,7 +33,6 @@ struct WsRoute[H: WsHandler](Handler):
     var _handler: ArcPointer[Self.H]
     var _config: ArcPointer[WsConfig]
     var _handshake: ServerHandshake
-    var _next_id: ArcPointer[Atomic[UInt64]]
 
     def __init__(
         out self, var handler: Self.H, var config: WsConfig = WsConfig()
@@ -49,7 +52,6 @@ struct WsRoute[H: WsHandler](Handler):
         )
         self._handler = ArcPointer(handler^)
         self._config = ArcPointer(config^)
-        self._next_id = ArcPointer(Atomic[UInt64](1))
 
     def may_block(self, req: Request) -> Bool:
         """Tells that a handshake takes no time.
@@ -98,22 +100,17 @@ struct WsRoute[H: WsHandler](Handler):
         )
         var box = ArcPointer(
             WsOutbox(
-                self._next_id[].fetch_add(1),
+                next_process_number(),
                 core^,
                 config.max_queue_size,
                 config.cuts_slow_clients,
             )
         )
-        try:
-            self._handler[].on_open(req, WsSender(box.copy()))
-        except error:
-            # The sender may have been kept.
-            end(box)
-            raise error^
-        var response = Response(
-            101,
-            Body.conversing(WsSession(self._handler, box^, self._config)),
-        )
+        # From here on `on_close` is called at the session's end, also if the
+        # handler refuses, or nothing becomes of the response.
+        var session = WsSession(self._handler, box, self._config)
+        self._handler[].on_open(req, WsSender(box^))
+        var response = Response(101, Body.conversing(session^))
         response.headers.set("Upgrade", "websocket")
         response.headers.set("Connection", "Upgrade")
         response.headers.set("Sec-WebSocket-Accept", acceptance.accept)
@@ -139,13 +136,14 @@ struct WsRoute[H: WsHandler](Handler):
                 return True
         if len(origins) > 0:
             return False
-        var text = origin.value()
-        var start = text.find("://")
-        if start < 0:
-            return False
-        return equals_ignore_case(
-            text.as_bytes()[start + 3 :], req.host().as_bytes()
-        )
+        # Where the page's request went: to a proxy, if there is one.
+        var scheme = forwarded_proto(req)
+        if scheme.byte_length() == 0:
+            scheme = String(req.scheme())
+        var host = forwarded_host(req)
+        if host.byte_length() > 0:
+            return is_same_origin(origin.value(), scheme, host)
+        return is_same_origin(origin.value(), scheme, req.host())
 
 
 def _refusal(error: WsHandshakeError) raises -> Response:

@@ -14,7 +14,6 @@ comptime _SERVER_BITS = StaticString("server_max_window_bits")
 comptime _CLIENT_BITS = StaticString("client_max_window_bits")
 
 
-@fieldwise_init
 struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
     """The parameters of RFC 7692 section 7.1, as a client wishes them or as
     both sides agreed on them."""
@@ -27,6 +26,55 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
     """How far back messages of the server refer, as a power of two: 8 to 15."""
     var client_window_bits: Int
     """How far back messages of the client refer, as a power of two: 8 to 15."""
+    var names_server_window: Bool
+    """True to write `server_window_bits` even if it is 15, which says nothing
+    new: whoever is asked for it has to answer with it."""
+
+    def __init__(
+        out self,
+        server_no_context_takeover: Bool,
+        client_no_context_takeover: Bool,
+        server_window_bits: Int,
+        client_window_bits: Int,
+        *,
+        names_server_window: Bool = False,
+    ):
+        """Makes an agreement.
+
+        Args:
+            server_no_context_takeover: True if each message of the server
+                stands for itself.
+            client_no_context_takeover: True if each message of the client
+                stands for itself.
+            server_window_bits: How far back messages of the server refer, as a
+                power of two: 8 to 15.
+            client_window_bits: How far back messages of the client refer, as a
+                power of two: 8 to 15.
+            names_server_window: True to write `server_window_bits` even if it
+                is 15.
+        """
+        self.server_no_context_takeover = server_no_context_takeover
+        self.client_no_context_takeover = client_no_context_takeover
+        self.server_window_bits = server_window_bits
+        self.client_window_bits = client_window_bits
+        self.names_server_window = names_server_window
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares what is agreed on, however it is written.
+
+        Args:
+            other: An agreement.
+
+        Returns:
+            True if both sides may do the same.
+        """
+        return (
+            self.server_no_context_takeover == other.server_no_context_takeover
+            and self.client_no_context_takeover
+            == other.client_no_context_takeover
+            and self.server_window_bits == other.server_window_bits
+            and self.client_window_bits == other.client_window_bits
+        )
 
     @staticmethod
     def widest() -> Self:
@@ -48,7 +96,10 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
             writer.write("; ", _SERVER_NO_TAKEOVER)
         if self.client_no_context_takeover:
             writer.write("; ", _CLIENT_NO_TAKEOVER)
-        if self.server_window_bits < _WINDOW_BITS_MAX:
+        if (
+            self.names_server_window
+            or self.server_window_bits < _WINDOW_BITS_MAX
+        ):
             writer.write("; ", _SERVER_BITS, "=", self.server_window_bits)
         if self.client_window_bits < _WINDOW_BITS_MAX:
             writer.write("; ", _CLIENT_BITS, "=", self.client_window_bits)
@@ -74,8 +125,12 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
             other: What the server has answered.
 
         Returns:
-            False if the server may do what the client asked it not to do.
+            False if the server may do what the client asked it not to do, or
+            passes over a parameter that it has to answer (RFC 7692 section
+            7.1.2.1).
         """
+        if self.names_server_window and not other.names_server_window:
+            return False
         if self.server_no_context_takeover:
             if not other.server_no_context_takeover:
                 return False
@@ -118,6 +173,7 @@ struct _Parameters(TrivialRegisterPassable):
             return False
         if bit == 4:
             self.agreement.server_window_bits = bits
+            self.agreement.names_server_window = True
         else:
             self.agreement.client_window_bits = bits
         return True
@@ -158,7 +214,8 @@ def choose_deflate(
     """Chooses among a client's offers.
 
     Source: RFC 7692 sections 5.1 and 7.1. An offer with a parameter that is
-    unknown or wrong is declined; the first good one is taken.
+    unknown or wrong is declined; the first good one is taken. A parameter that
+    binds the server is accepted by stating it, whatever its value.
 
     Args:
         offers: What the client offers, in the order of its preference.

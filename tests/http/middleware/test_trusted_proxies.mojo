@@ -1,14 +1,13 @@
 """Who is the client: what trusted and other nodes may say."""
 
 from flare.http.client.client_request import ClientRequest
-from flare.http.message.request import Request
-from flare.http.message.response import Response, ok
-from flare.http.middleware.trusted_proxies import (
-    ForwardedField,
-    TrustedProxies,
+from flare.http.message.forwarded_origin import (
     forwarded_host,
     forwarded_proto,
 )
+from flare.http.message.request import Request
+from flare.http.message.response import Response, ok
+from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
 from flare.http.routing.handler import FnHandler
 from flare.net.ip_network import IpNetwork
 from flare.net.socket_addr import SocketAddr

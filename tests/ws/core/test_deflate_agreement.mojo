@@ -90,7 +90,7 @@ def test_a_server_takes_the_first_good_offer() raises:
         _Row("7692-7.1.2.1 7 is none", "permessage-deflate; server_max_window_bits=7", "-"),
         _Row("7692-7.1.2.1 16 is none", "permessage-deflate; server_max_window_bits=16", "-"),
         _Row("7692-7.1.2.1 no leading zero", "permessage-deflate; server_max_window_bits=09", "-"),
-        _Row("7692-7.1.2.1 15 says nothing", "permessage-deflate; server_max_window_bits=15", P),
+        _Row("7692-7.1.2.1 15 is answered", "permessage-deflate; server_max_window_bits=15", "permessage-deflate; server_max_window_bits=15"),
         _Row("7692-7.1.2.2 a hint", "permessage-deflate; client_max_window_bits", P),
         _Row("7692-7.1.2.2 a value", "permessage-deflate; client_max_window_bits=9", "permessage-deflate; client_max_window_bits=9"),
         _Row("7692-7.1 twice", "permessage-deflate; client_max_window_bits; client_max_window_bits", "-"),
@@ -107,6 +107,12 @@ def test_a_server_asks_for_less() raises:
         "permessage-deflate; server_no_context_takeover;"
         " client_no_context_takeover; server_max_window_bits=12;"
         " client_max_window_bits=11",
+    )
+    # RFC 7692 section 7.1.2.1: with the same or a smaller value.
+    assert_equal(
+        _answer("permessage-deflate; server_max_window_bits=15", wish),
+        "permessage-deflate; server_no_context_takeover;"
+        " client_no_context_takeover; server_max_window_bits=12",
     )
     # RFC 7692 section 7.1.2.2: not of a client that did not offer it.
     assert_equal(
@@ -162,6 +168,18 @@ def test_a_client_takes_only_what_it_may_be_given() raises:
         "permessage-deflate; server_no_context_takeover;"
         " server_max_window_bits=9",
     )
+
+
+def test_a_named_window_has_to_be_answered() raises:
+    """RFC 7692 section 7.1.2.1, also if it is the widest."""
+    var named = DeflateAgreement(False, False, 15, 15, names_server_window=True)
+    assert_equal(
+        named.offer(),
+        "permessage-deflate; server_max_window_bits=15; client_max_window_bits",
+    )
+    var answer = "permessage-deflate; server_max_window_bits=15"
+    assert_equal(_read(answer, named), answer)
+    assert_equal(_read("permessage-deflate", named), "!")
 
 
 def test_offers() raises:
