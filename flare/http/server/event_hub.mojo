@@ -35,27 +35,53 @@ struct _Subscriber(Movable):
     """What waits for one client; under the hub's lock."""
 
     var waiting: List[ArcPointer[_Message]]
+    # What was taken stands before it until the list is shortened.
+    var taken_count: Int
     var waiting_len: Int
+    # Where it stands among the hub's subscribers.
+    var place: Int
     var is_cut: Bool
     var waker: Optional[StreamWaker]
 
     def __init__(out self):
         self.waiting = []
+        self.taken_count = 0
         self.waiting_len = 0
+        self.place = 0
         self.is_cut = False
         self.waker = None
 
     def put(mut self, message: ArcPointer[_Message], len_max: Int):
-        """Adds a message, or cuts the client off if it has too many."""
+        """Adds a message, or cuts the client off if it has too many. One for
+        whom nothing waits gets any message, however long."""
         if self.is_cut:
             return
-        self.waiting_len += len(message[].octets)
-        self.waiting.append(message.copy())
-        if self.waiting_len > len_max:
+        var message_len = len(message[].octets)
+        if self.waiting_len > 0 and self.waiting_len + message_len > len_max:
             self.is_cut = True
-            self.waiting.clear()
+            self.waiting = []
+            self.taken_count = 0
+            self.waiting_len = 0
+        else:
+            self.waiting.append(message.copy())
+            self.waiting_len += message_len
         if self.waker:
             self.waker.value().wake()
+
+    def take(mut self, mut out: Buffer):
+        """Takes about a piece, in time that depends on the piece alone."""
+        while self.taken_count < len(self.waiting) and len(out) < _PIECE_LEN:
+            ref octets = self.waiting[self.taken_count][].octets
+            out.append(octets.span())
+            self.waiting_len -= len(octets)
+            self.taken_count += 1
+        # Shortened when half of it is gone, so that each message moves once.
+        if 2 * self.taken_count >= len(self.waiting):
+            var rest = List[ArcPointer[_Message]]()
+            for index in range(self.taken_count, len(self.waiting)):
+                rest.append(self.waiting[index].copy())
+            self.waiting = rest^
+            self.taken_count = 0
 
 
 struct _Shared(Movable):
@@ -110,7 +136,10 @@ def _subscribe(
             if shared[].history[index][].id == last_id:
                 start = index + 1
     for index in range(start, len(shared[].history)):
-        subscriber[].put(shared[].history[index], shared[].waiting_len_max)
+        # Kept in any case, and bounded by its count: were it to count, a client
+        # with more to catch up on than may wait would be cut off each time.
+        subscriber[].put(shared[].history[index], Int.MAX)
+    subscriber[].place = len(shared[].subscribers)
     shared[].subscribers.append(subscriber.copy())
     shared[].monitor.unlock()
     return subscriber^
@@ -118,12 +147,12 @@ def _subscribe(
 
 def _leave(shared: ArcPointer[_Shared], subscriber: ArcPointer[_Subscriber]):
     shared[].monitor.lock()
-    for index in range(len(shared[].subscribers)):
-        if shared[].subscribers[index] is subscriber:
-            var last = len(shared[].subscribers) - 1
-            shared[].subscribers.swap_elements(index, last)
-            _ = shared[].subscribers.pop()
-            break
+    # The last one takes the free place, so that nobody else is looked at.
+    var place = subscriber[].place
+    var last = len(shared[].subscribers) - 1
+    shared[].subscribers.swap_elements(place, last)
+    shared[].subscribers[place][].place = place
+    _ = shared[].subscribers.pop()
     shared[].monitor.unlock()
 
 
@@ -154,15 +183,7 @@ def _take(
     shared[].monitor.lock()
     var is_cut = subscriber[].is_cut
     var is_closed = shared[].is_closed
-    var count = 0
-    while count < len(subscriber[].waiting) and len(out) < _PIECE_LEN:
-        out.append(subscriber[].waiting[count][].octets.span())
-        count += 1
-    subscriber[].waiting_len -= len(out)
-    var rest = List[ArcPointer[_Message]]()
-    for index in range(count, len(subscriber[].waiting)):
-        rest.append(subscriber[].waiting[index].copy())
-    subscriber[].waiting = rest^
+    subscriber[].take(out)
     var is_empty = len(subscriber[].waiting) == 0
     shared[].monitor.unlock()
     if is_cut:
@@ -261,7 +282,8 @@ struct EventHub(Copyable, Movable):
             history: Events that are kept for clients that come back and name
                 the last event they had.
             buffer_max: Bytes that may wait for one client; one that is further
-                behind is cut off. It may come back.
+                behind is cut off. It may come back. One for whom nothing waits
+                gets longer events, too, and what it missed of the history.
             heartbeat_ms: A comment is sent when nothing else was for so long,
                 so that clients that have gone are noticed.
 

@@ -41,7 +41,11 @@ def test_extension_lists() raises:
         _Row("6455-9.1 empty", "", ""),
         _Row("6455-9.1 one", "foo", "[foo]"),
         _Row("6455-9.1 two", "foo, bar", "[foo][bar]"),
-        _Row("6455-9.1 parameters", "foo; a; b=1 ,bar;c=d", "[foo a b=1][bar c=d]"),
+        _Row(
+            "6455-9.1 parameters",
+            "foo; a; b=1 ,bar;c=d",
+            "[foo a b=1][bar c=d]",
+        ),
         _Row("6455-9.1 no space", "foo;a;b=1,bar", "[foo a b=1][bar]"),
         _Row("6455-9.1 all space", "\t foo \t;\t a = 1 ", "[foo a=1]"),
         _Row("6455-9.1 quoted", 'foo; a="b1"', "[foo a=b1]"),
@@ -61,7 +65,9 @@ def test_extension_lists() raises:
     ]
     for row in rows:
         assert_equal(_parsed(row.value), row.read, row.rule)
-    assert_equal(_parsed("a," * EXTENSION_COUNT_MAX), "[a]" * EXTENSION_COUNT_MAX)
+    assert_equal(
+        _parsed("a," * EXTENSION_COUNT_MAX), "[a]" * EXTENSION_COUNT_MAX
+    )
     assert_equal(_parsed("a," * (EXTENSION_COUNT_MAX + 1)), "!")
     assert_equal(_parsed("a" + ";b" * (EXTENSION_COUNT_MAX + 1)), "!")
 
@@ -80,20 +86,76 @@ def test_a_server_takes_the_first_good_offer() raises:
         _Row("7692-5.1 unknown extension", "x-webkit-deflate-frame", "-"),
         _Row("7692-5.1 a later one", "foo, permessage-deflate", P),
         _Row("7692-7.1 unknown parameter", "permessage-deflate; foo", "-"),
-        _Row("7692-7.1 unknown parameter, then good", "permessage-deflate; foo, permessage-deflate", P),
-        _Row("7692-7.1.1.1", "permessage-deflate; server_no_context_takeover", "permessage-deflate; server_no_context_takeover"),
-        _Row("7692-7.1.1.1 has no value", "permessage-deflate; server_no_context_takeover=1", "-"),
-        _Row("7692-7.1.1.2", "permessage-deflate; client_no_context_takeover", "permessage-deflate; client_no_context_takeover"),
-        _Row("7692-7.1.2.1", "permessage-deflate; server_max_window_bits=10", "permessage-deflate; server_max_window_bits=10"),
-        _Row("7692-7.1.2.1 needs a value", "permessage-deflate; server_max_window_bits", "-"),
-        _Row("7692-7.1.2.1 8 is the least", "permessage-deflate; server_max_window_bits=8", "permessage-deflate; server_max_window_bits=8"),
-        _Row("7692-7.1.2.1 7 is none", "permessage-deflate; server_max_window_bits=7", "-"),
-        _Row("7692-7.1.2.1 16 is none", "permessage-deflate; server_max_window_bits=16", "-"),
-        _Row("7692-7.1.2.1 no leading zero", "permessage-deflate; server_max_window_bits=09", "-"),
-        _Row("7692-7.1.2.1 15 is answered", "permessage-deflate; server_max_window_bits=15", "permessage-deflate; server_max_window_bits=15"),
-        _Row("7692-7.1.2.2 a hint", "permessage-deflate; client_max_window_bits", P),
-        _Row("7692-7.1.2.2 a value", "permessage-deflate; client_max_window_bits=9", "permessage-deflate; client_max_window_bits=9"),
-        _Row("7692-7.1 twice", "permessage-deflate; client_max_window_bits; client_max_window_bits", "-"),
+        _Row(
+            "7692-7.1 unknown parameter, then good",
+            "permessage-deflate; foo, permessage-deflate",
+            P,
+        ),
+        _Row(
+            "7692-7.1.1.1",
+            "permessage-deflate; server_no_context_takeover",
+            "permessage-deflate; server_no_context_takeover",
+        ),
+        _Row(
+            "7692-7.1.1.1 has no value",
+            "permessage-deflate; server_no_context_takeover=1",
+            "-",
+        ),
+        _Row(
+            "7692-7.1.1.2",
+            "permessage-deflate; client_no_context_takeover",
+            "permessage-deflate; client_no_context_takeover",
+        ),
+        _Row(
+            "7692-7.1.2.1",
+            "permessage-deflate; server_max_window_bits=10",
+            "permessage-deflate; server_max_window_bits=10",
+        ),
+        _Row(
+            "7692-7.1.2.1 needs a value",
+            "permessage-deflate; server_max_window_bits",
+            "-",
+        ),
+        _Row(
+            "7692-7.1.2.1 8 is the least",
+            "permessage-deflate; server_max_window_bits=8",
+            "permessage-deflate; server_max_window_bits=8",
+        ),
+        _Row(
+            "7692-7.1.2.1 7 is none",
+            "permessage-deflate; server_max_window_bits=7",
+            "-",
+        ),
+        _Row(
+            "7692-7.1.2.1 16 is none",
+            "permessage-deflate; server_max_window_bits=16",
+            "-",
+        ),
+        _Row(
+            "7692-7.1.2.1 no leading zero",
+            "permessage-deflate; server_max_window_bits=09",
+            "-",
+        ),
+        _Row(
+            "7692-7.1.2.1 15 is answered",
+            "permessage-deflate; server_max_window_bits=15",
+            "permessage-deflate; server_max_window_bits=15",
+        ),
+        _Row(
+            "7692-7.1.2.2 a hint",
+            "permessage-deflate; client_max_window_bits",
+            P,
+        ),
+        _Row(
+            "7692-7.1.2.2 a value",
+            "permessage-deflate; client_max_window_bits=9",
+            "permessage-deflate; client_max_window_bits=9",
+        ),
+        _Row(
+            "7692-7.1 twice",
+            "permessage-deflate; client_max_window_bits; client_max_window_bits",
+            "-",
+        ),
     ]
     for row in rows:
         var answer = _answer(row.value, DeflateAgreement.widest())
@@ -141,12 +203,36 @@ def test_a_client_takes_only_what_it_may_be_given() raises:
         _Row("6455-4.1 another one", "foo", "!"),
         _Row("7692-5.1 twice", "permessage-deflate, permessage-deflate", "!"),
         _Row("7692-7.1 unknown parameter", "permessage-deflate; foo=1", "!"),
-        _Row("7692-7.1.1.1 unasked", "permessage-deflate; server_no_context_takeover", "permessage-deflate; server_no_context_takeover"),
-        _Row("7692-7.1.1.2", "permessage-deflate; client_no_context_takeover", "permessage-deflate; client_no_context_takeover"),
-        _Row("7692-7.1.2.2", "permessage-deflate; client_max_window_bits=8", "permessage-deflate; client_max_window_bits=8"),
-        _Row("7692-7.1.2.2 needs a value", "permessage-deflate; client_max_window_bits", "!"),
-        _Row("7692-7.1.2.1 bad value", "permessage-deflate; server_max_window_bits=99", "!"),
-        _Row("7692-7.1 twice", "permessage-deflate; server_max_window_bits=9; server_max_window_bits=9", "!"),
+        _Row(
+            "7692-7.1.1.1 unasked",
+            "permessage-deflate; server_no_context_takeover",
+            "permessage-deflate; server_no_context_takeover",
+        ),
+        _Row(
+            "7692-7.1.1.2",
+            "permessage-deflate; client_no_context_takeover",
+            "permessage-deflate; client_no_context_takeover",
+        ),
+        _Row(
+            "7692-7.1.2.2",
+            "permessage-deflate; client_max_window_bits=8",
+            "permessage-deflate; client_max_window_bits=8",
+        ),
+        _Row(
+            "7692-7.1.2.2 needs a value",
+            "permessage-deflate; client_max_window_bits",
+            "!",
+        ),
+        _Row(
+            "7692-7.1.2.1 bad value",
+            "permessage-deflate; server_max_window_bits=99",
+            "!",
+        ),
+        _Row(
+            "7692-7.1 twice",
+            "permessage-deflate; server_max_window_bits=9; server_max_window_bits=9",
+            "!",
+        ),
     ]
     var widest = Optional(DeflateAgreement.widest())
     for row in rows:
@@ -193,4 +279,6 @@ def test_offers() raises:
         " client_no_context_takeover; server_max_window_bits=10;"
         " client_max_window_bits=9",
     )
-    assert_false(DeflateAgreement.widest() == DeflateAgreement(True, True, 9, 9))
+    assert_false(
+        DeflateAgreement.widest() == DeflateAgreement(True, True, 9, 9)
+    )

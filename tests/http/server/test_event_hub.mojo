@@ -1,0 +1,121 @@
+"""Who gets which events, and what waits for whom."""
+
+from flare.bytes.buffer import Buffer
+from flare.http.message.body_stream import BodyStream
+from flare.http.message.body_source import Supply
+from flare.http.message.owned_request import OwnedRequest
+from flare.http.message.server_sent_event import ServerSentEvent
+from flare.http.server.event_hub import EventHub
+from flare.sys.clock import thread_cpu_ns
+from std.memory import ArcPointer
+from std.testing import assert_equal, assert_raises, assert_true
+
+
+struct Listener(Movable):
+    """A subscriber without a connection."""
+
+    var stream: ArcPointer[BodyStream]
+
+    def __init__(out self, hub: EventHub, last_id: StringSpan = "") raises:
+        var request = OwnedRequest("GET", "/events")
+        if last_id.byte_length() > 0:
+            request.add_header("Last-Event-ID", last_id)
+        self.stream = hub.subscribe(request.view()).body.stream()
+
+    def heard(mut self) raises -> String:
+        """Takes all that waits; a dot behind each event."""
+        var text = String()
+        while True:
+            var out = Buffer()
+            var supply = self.stream[].fill(out)
+            text.write(StringSpan(unsafe_from_utf8=out.span()))
+            if supply != Supply.MORE:
+                break
+        return text.replace("data: ", "").replace("\n\n", ".")
+
+
+def listeners(hub: EventHub, count: Int) raises -> List[Listener]:
+    var made = List[Listener]()
+    for _ in range(count):
+        made.append(Listener(hub))
+    return made^
+
+
+def test_who_stays_gets_all_whoever_leaves() raises:
+    """In whatever order they go."""
+    for start in range(4):
+        var hub = EventHub()
+        var all = listeners(hub, 10)
+        hub.publish(ServerSentEvent("a"))
+        for count in range(9, 0, -1):
+            # From the front, the back and the middle.
+            var index = (start * 3 + count * 7) % len(all)
+            all.swap_elements(index, len(all) - 1)
+            _ = all.pop()
+            assert_equal(hub.subscriber_count(), count)
+        hub.publish(ServerSentEvent("b"))
+        assert_equal(all[0].heard(), "a.b.")
+        all.clear()
+        assert_equal(hub.subscriber_count(), 0)
+
+
+def test_leaving_takes_no_longer_among_many() raises:
+    """It takes about what joining takes, which looks at nobody else. Looking
+    through 60,000 others takes a hundred times as long."""
+    var hub = EventHub()
+    var start_ns = thread_cpu_ns()
+    var all = listeners(hub, 60_000)
+    var joining_ns = thread_cpu_ns() - start_ns
+    # The first ones first.
+    all.reverse()
+    start_ns = thread_cpu_ns()
+    while len(all) > 0:
+        _ = all.pop()
+    var leaving_ns = thread_cpu_ns() - start_ns
+    assert_equal(hub.subscriber_count(), 0)
+    assert_true(
+        leaving_ns < 4 * joining_ns,
+        String(joining_ns, " ns to join, ", leaving_ns, " ns to leave"),
+    )
+
+
+def test_too_much_cuts_off_but_one_event_always_fits() raises:
+    var hub = EventHub(buffer_max=100)
+    var listener = Listener(hub)
+    var text = String("x") * 200
+    hub.publish(ServerSentEvent(text))
+    assert_equal(listener.heard(), text + ".", "nothing waited")
+    hub.publish(ServerSentEvent(text))
+    hub.publish(ServerSentEvent("y"))
+    with assert_raises(contains="in time"):
+        _ = listener.heard()
+    assert_true(listener.stream[].has_given_up())
+
+
+def test_a_client_that_comes_back_gets_a_long_history() raises:
+    """However much that is: else it would be cut off each time."""
+    var hub = EventHub(history=10, buffer_max=100)
+    for number in range(10):
+        hub.publish(ServerSentEvent(String("x") * 50, id=String(number)))
+    var listener = Listener(hub, "forgotten")
+    assert_equal(listener.heard().count("."), 10)
+
+
+def test_many_small_events_come_whole_and_in_order() raises:
+    """Piece by piece, with others in between."""
+    var hub = EventHub(buffer_max=10_000_000)
+    var listener = Listener(hub)
+    var wanted = String()
+    var got = String()
+    for round in range(5):
+        for number in range(10_000):
+            var text = String(round, "-", number)
+            hub.publish(ServerSentEvent(text))
+            wanted.write(text, ".")
+        var out = Buffer()
+        assert_true(listener.stream[].fill(out) == Supply.MORE)
+        got.write(StringSpan(unsafe_from_utf8=out.span()))
+    got = got.replace("data: ", "").replace("\n\n", ".")
+    got += listener.heard()
+    assert_equal(got.byte_length(), wanted.byte_length())
+    assert_true(got == wanted)
