@@ -8,7 +8,7 @@
 
 from flare.http import Endpoint, Extracted, HttpServer, Multipart, Router
 from flare.http import MultipartReader, Request, Response, Streamed, ok
-from flare.http import UploadedPart
+from flare.http import ServerConfig, UploadedPart
 from flare.net import SocketAddr
 from std.os import Process
 
@@ -50,7 +50,9 @@ def main() raises:
     var router = Router()
     router.post("/photos", Extracted[Submit](), max_body_size=1 << 30)
     router.post("/count", Streamed(count))
-    var server = HttpServer.bind(SocketAddr.localhost(0))
+    var server = HttpServer.bind(
+        SocketAddr.localhost(0), ServerConfig(handler_threads=4)
+    )
     var url = String("http://", server.local_addr())
     var script = String("head -c 1000000 /dev/zero | curl -s -F title=Holiday")
     script.write(" -F 'image=@-;filename=big.bin' ", url, "/photos; ")

@@ -8,6 +8,7 @@ from flare.http import (
     HttpServer,
     ListenerMode,
     Request,
+    RequestPolicy,
     Response,
     ServerConfig,
     ok,
@@ -21,8 +22,8 @@ from std.time import sleep
 struct Uneven(Handler):
     """Answers at once, or at `/slow` after 20 ms."""
 
-    def may_block(self, req: Request) -> Bool:
-        return req.path == "/slow"
+    def policy_for(self, req: Request) -> RequestPolicy:
+        return RequestPolicy(blocks=req.path == "/slow")
 
     def serve(self, req: Request) raises -> Response:
         if req.path == "/slow":

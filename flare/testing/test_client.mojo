@@ -235,7 +235,7 @@ struct TestClient(Movable):
         return owned^
 
     def _answer(self, owned: OwnedRequest) raises -> Response:
-        var limit = self.handler.max_body_size(owned.view())
+        var limit = self.handler.policy_for(owned.view()).max_body_size
         if limit != DEFAULT_BODY_LIMIT and len(owned.body) > limit:
             return Response(413)
         try:

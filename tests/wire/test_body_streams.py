@@ -15,14 +15,15 @@ GET = b"GET /fast HTTP/1.1\r\nHost: test\r\n\r\n"
 CONTENT = bytes(range(251)) * 2_000
 
 
-@pytest.fixture(params=[0, 4], ids=["no threads", "handler threads"])
-def server(start, request):
-    return start("workers_server", workers=1, handler_threads=request.param)
+@pytest.fixture
+def server(pool):
+    return pool()
 
 
 @pytest.fixture
 def pool(start):
     def launch(**config):
+        config.setdefault("handler_threads", 16)
         return start("workers_server", workers=1, **config)
 
     return launch
@@ -76,6 +77,31 @@ def test_whole_content_and_the_request_behind_it(server, size):
             assert client.response().body == wanted
             assert client.response().body == b"Hello, World!"
         feeder.join(5)
+
+
+@pytest.mark.parametrize("target", ["/upload", "/upload/quick"])
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_streaming_handler_never_runs_on_the_loop(server, target, is_whole):
+    """Also of a request in one segment, and of a route said not to block: this
+    one waits until its client has gone."""
+    data = head(f"{target}?then=wait", 6) + b"abcdef"
+    with Client(server) as slow, Client(server) as client:
+        if not is_whole:
+            slow.send(data[:-1])
+            time.sleep(0.05)
+            data = data[-1:]
+        slow.send(data)
+        time.sleep(0.05)
+        client.send(GET)
+        assert client.response().body == b"Hello, World!"
+
+
+@pytest.mark.parametrize("mode", ["threads", "prefork"])
+def test_streaming_without_handler_threads_is_refused(start, mode):
+    server = start("workers_server", workers=1, mode=mode, streams=1)
+    assert server.process.wait(10) != 0
+    assert "set handler_threads" in server.stderr()
+    assert "handler_threads is 0" in server.stderr()
 
 
 def test_slow_client_octet_by_octet(server):
@@ -331,7 +357,7 @@ def test_stop_that_takes_too_long_ends_the_read(pool):
 
 @pytest.mark.parametrize("size", [None, 10_000])
 def test_over_tls(start_tls, certs, size):
-    server = start_tls(server="workers_server", workers=1)
+    server = start_tls(server="workers_server", workers=1, handler_threads=4)
     data = head("/upload?pause=1", len(CONTENT)) + CONTENT
     if size:
         data = head("/upload?pause=1") + chunked(CONTENT, size)

@@ -14,7 +14,7 @@ END = b"--wire--\r\n"
 
 @pytest.fixture
 def server(start):
-    return start("workers_server", workers=1)
+    return start("workers_server", workers=1, handler_threads=4)
 
 
 def part(name: str, value: bytes, filename: str | None = None) -> bytes:

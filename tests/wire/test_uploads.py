@@ -27,7 +27,7 @@ def temporary(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(temporary):
-    running = Server(built("file_server"), [f"temporary={temporary}"])
+    running = Server(built("file_server"), [f"temporary={temporary}", "handler_threads=2"])
     yield running
     assert running.is_alive(), "the server died during the tests"
     assert os.listdir(temporary) == []
@@ -148,7 +148,7 @@ def test_an_upload_that_is_broken_off(server, temporary, path, sent, opened):
 
 
 def test_a_folder_that_is_gone(start, tmp_path):
-    server = start("file_server", temporary=tmp_path / "none")
+    server = start("file_server", temporary=tmp_path / "none", handler_threads=2)
     with Client(server) as client:
         form = part(b"a", BIG) + END
         client.send(head(len(form)) + form)

@@ -2,7 +2,7 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler
+from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.input import Input, InputError
 from flare.http.routing.operation import Operation
 from flare.json.fieldwise import FieldSource, make_fieldwise
@@ -85,11 +85,19 @@ struct Extracted[E: Endpoint](Handler):
             return error.response()
         return endpoint.serve()
 
-    def streams_body(self, req: Request) -> Bool:
+    def policy_for(self, req: Request) -> RequestPolicy:
         """Tells whether an input reads content while it arrives.
 
         Args:
             req: The request's head.
+
+        Returns:
+            A policy that streams if one does.
+        """
+        return RequestPolicy(streams=self.may_stream())
+
+    def may_stream(self) -> Bool:
+        """Tells whether an input reads content while it arrives.
 
         Returns:
             True if one does.

@@ -3,7 +3,7 @@
 from flare.http.message.request import Request
 from flare.http.message.response import APPLICATION_JSON, Response
 from flare.http.middleware.ready_switch import ReadySwitch
-from flare.http.routing.handler import Handler
+from flare.http.routing.handler import Handler, RequestPolicy
 from flare.json.writer import JsonWriter
 
 comptime HealthCheck = def() raises thin -> None
@@ -28,16 +28,16 @@ struct Health(Handler):
         """
         return _report(200, '{"status":"ok"}')
 
-    def may_block(self, req: Request) -> Bool:
+    def policy_for(self, req: Request) -> RequestPolicy:
         """Says that this takes no time.
 
         Args:
             req: The request.
 
         Returns:
-            False.
+            A policy of what needs no content.
         """
-        return False
+        return RequestPolicy.by_head()
 
 
 @fieldwise_init

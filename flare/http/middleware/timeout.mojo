@@ -6,6 +6,7 @@ from flare.http.routing.handler import (
     DEFAULT_TIMEOUT_MS,
     Handler,
     Middleware,
+    RequestPolicy,
 )
 
 
@@ -20,9 +21,9 @@ struct Timeout[H: Handler](Middleware):
 
     A handler cannot be interrupted, so this needs threads: without
     `ServerConfig.handler_threads`, and for a route with `may_block=False`,
-    nothing is held to the time, unless content is read while it arrives
-    (`Streamed`). While such content arrives the time counts for each of the
-    handler's turns, as `handler_timeout_ms` does.
+    nothing is held to the time. While content arrives that is read meanwhile
+    (`Streamed`), the time counts for each of the handler's turns, as
+    `handler_timeout_ms` does.
 
     Parameters:
         H: The inner handler's type.
@@ -67,14 +68,16 @@ struct Timeout[H: Handler](Middleware):
         """
         return self.handler.serve(req)
 
-    def timeout_ms(self, req: Request) -> Int:
+    def policy_for(self, req: Request) -> RequestPolicy:
         """Tells the time.
 
         Args:
             req: The request.
 
         Returns:
-            That of a `Timeout` within, or else this one's.
+            What the inner handler says, with its time or else this one's.
         """
-        var inner_ms = self.handler.timeout_ms(req)
-        return self._timeout_ms if inner_ms == DEFAULT_TIMEOUT_MS else inner_ms
+        var policy = self.handler.policy_for(req)
+        if policy.timeout_ms == DEFAULT_TIMEOUT_MS:
+            policy.timeout_ms = self._timeout_ms
+        return policy

@@ -4,7 +4,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok_html, ok_json
 from flare.http.openapi.document import ApiInfo, openapi_document
 from flare.http.openapi.page import openapi_page
-from flare.http.routing.handler import Handler
+from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.router import Router
 
 
@@ -39,16 +39,16 @@ struct FixedText(Copyable, Handler):
         )
         return response^
 
-    def may_block(self, req: Request) -> Bool:
+    def policy_for(self, req: Request) -> RequestPolicy:
         """Says that this takes no time.
 
         Args:
             req: The request.
 
         Returns:
-            False.
+            A policy of what needs no content.
         """
-        return False
+        return RequestPolicy.by_head()
 
 
 def add_api_docs(

@@ -9,13 +9,14 @@ from flare.http.routing.handler import (
     Handler,
     HandlerFunction,
     QuietHandlerFunction,
+    RequestPolicy,
 )
 from flare.http.routing.operation import Operation
 
 comptime _Serve = def[o: ImmOrigin](Erased, Request[o]) raises thin -> Response
-comptime _Number = def[o: ImmOrigin](Erased, Request[o]) thin -> Int
+comptime _Policy = def[o: ImmOrigin](Erased, Request[o]) thin -> RequestPolicy
 comptime _Describe = def(Erased, mut Operation) thin -> None
-comptime _Claim = def[o: ImmOrigin](Erased, Request[o]) thin -> Bool
+comptime _Claim = def(Erased) thin -> Bool
 
 
 def _serve[
@@ -25,32 +26,16 @@ def _serve[
     return handler.unsafe_bitcast[H]()[].serve(req)
 
 
-def _max_body_size[
+def _policy[
     H: Handler, o: ImmOrigin
-](handler: Erased, req: Request[o]) -> Int:
+](handler: Erased, req: Request[o]) -> RequestPolicy:
     # SAFETY: `AnyHandler` made the pointer from an H of its own.
-    return handler.unsafe_bitcast[H]()[].max_body_size(req)
+    return handler.unsafe_bitcast[H]()[].policy_for(req)
 
 
-def _may_block[
-    H: Handler, o: ImmOrigin
-](handler: Erased, req: Request[o]) -> Bool:
+def _may_stream[H: Handler](handler: Erased) -> Bool:
     # SAFETY: `AnyHandler` made the pointer from an H of its own.
-    return handler.unsafe_bitcast[H]()[].may_block(req)
-
-
-def _timeout_ms[
-    H: Handler, o: ImmOrigin
-](handler: Erased, req: Request[o]) -> Int:
-    # SAFETY: `AnyHandler` made the pointer from an H of its own.
-    return handler.unsafe_bitcast[H]()[].timeout_ms(req)
-
-
-def _streams_body[
-    H: Handler, o: ImmOrigin
-](handler: Erased, req: Request[o]) -> Bool:
-    # SAFETY: `AnyHandler` made the pointer from an H of its own.
-    return handler.unsafe_bitcast[H]()[].streams_body(req)
+    return handler.unsafe_bitcast[H]()[].may_stream()
 
 
 def _describe[H: Handler](handler: Erased, mut operation: Operation):
@@ -73,9 +58,7 @@ struct AnyHandler(Handler):
     # beside it were made for the type that it holds.
     var _handler: Erased
     var _call: _Serve
-    var _limit: _Number
-    var _timeout: _Number
-    var _blocks: _Claim
+    var _ask: _Policy
     var _streams: _Claim
     var _tell: _Describe
     var _release: def(Erased) thin -> None
@@ -92,10 +75,8 @@ struct AnyHandler(Handler):
         """
         self._handler = erase(handler^)
         self._call = _serve[H, ...]
-        self._limit = _max_body_size[H, ...]
-        self._timeout = _timeout_ms[H, ...]
-        self._blocks = _may_block[H, ...]
-        self._streams = _streams_body[H, ...]
+        self._ask = _policy[H, ...]
+        self._streams = _may_stream[H]
         self._tell = _describe[H]
         self._release = destroy[H]
 
@@ -148,8 +129,8 @@ struct AnyHandler(Handler):
         """
         return self._call(self._handler, req)
 
-    def max_body_size(self, req: Request) -> Int:
-        """Asks the handler for its limit.
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Asks the handler how a request is to be treated.
 
         Args:
             req: The request's head.
@@ -157,40 +138,15 @@ struct AnyHandler(Handler):
         Returns:
             Its answer.
         """
-        return self._limit(self._handler, req)
+        return self._ask(self._handler, req)
 
-    def may_block(self, req: Request) -> Bool:
-        """Asks the handler whether it may take long.
-
-        Args:
-            req: The request.
+    def may_stream(self) -> Bool:
+        """Asks the handler whether it may stream.
 
         Returns:
             Its answer.
         """
-        return self._blocks(self._handler, req)
-
-    def streams_body(self, req: Request) -> Bool:
-        """Asks the handler whether it reads content while it arrives.
-
-        Args:
-            req: The request's head.
-
-        Returns:
-            Its answer.
-        """
-        return self._streams(self._handler, req)
-
-    def timeout_ms(self, req: Request) -> Int:
-        """Asks the handler how long it may take.
-
-        Args:
-            req: The request.
-
-        Returns:
-            Its answer.
-        """
-        return self._timeout(self._handler, req)
+        return self._streams(self._handler)
 
     def describe(self, mut operation: Operation):
         """Lets the handler say what it takes and gives.

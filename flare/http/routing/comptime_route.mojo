@@ -6,18 +6,18 @@ from flare.http.message.response import Response
 from flare.http.routing.fixed_handler import can_be_fixed
 from flare.http.routing.handler import (
     DEFAULT_BODY_LIMIT,
-    DEFAULT_TIMEOUT_MS,
     Handler,
     HandlerFunction,
+    RequestPolicy,
 )
 from flare.http.routing.operation import Operation
 from flare.http.routing.route_tree import ANY_METHOD
 
-comptime NumberFunction = def[o: ImmOrigin](Request[o]) thin -> Int
-"""What `Handler.max_body_size` is as a plain function, and `timeout_ms`."""
+comptime PolicyFunction = def[o: ImmOrigin](Request[o]) thin -> RequestPolicy
+"""What `Handler.policy_for` is as a plain function."""
 
-comptime ClaimFunction = def[o: ImmOrigin](Request[o]) thin -> Bool
-"""What `Handler.may_block` is as a plain function, and `streams_body`."""
+comptime ClaimFunction = def() thin -> Bool
+"""What `Handler.may_stream` is as a plain function."""
 
 comptime DescribeFunction = def(var Operation) thin -> Operation
 """What `Handler.describe` is as a plain function."""
@@ -49,14 +49,10 @@ struct ComptimeRoute(Copyable, Movable):
     """False if the handler never takes long."""
     var answer: HandlerFunction
     """What answers."""
-    var limit: NumberFunction
-    """What the handler says of the size of content."""
-    var timeout: NumberFunction
-    """What the handler says of the time it may take."""
-    var blocks: ClaimFunction
-    """Whether the handler may take long."""
-    var streams: ClaimFunction
-    """Whether the handler reads content while it arrives."""
+    var policy: PolicyFunction
+    """How the handler wants requests to be treated."""
+    var may_stream: ClaimFunction
+    """Whether the handler may read content while it arrives."""
     var describe: DescribeFunction
     """What the handler says of itself."""
 
@@ -78,17 +74,15 @@ struct ComptimeRoute(Copyable, Movable):
             max_body_size: Most content in bytes, in place of the server's
                 limit.
             may_block: False if the function never takes long; see
-                `Handler.may_block`.
+                `RequestPolicy.blocks`.
         """
         self.method = method
         self.pattern = pattern^
         self.max_body_size = max_body_size
         self.may_block = may_block
         self.answer = function
-        self.limit = _default_limit
-        self.timeout = _default_timeout
-        self.blocks = _always
-        self.streams = _never
+        self.policy = _default_policy
+        self.may_stream = _never
         self.describe = _as_it_is
 
     @staticmethod
@@ -128,27 +122,17 @@ struct ComptimeRoute(Copyable, Movable):
             max_body_size=max_body_size,
             may_block=may_block,
         )
-        route.limit = _limit[H, HANDLER, ...]
-        route.timeout = _timeout[H, HANDLER, ...]
-        route.blocks = _blocks[H, HANDLER, ...]
-        route.streams = _streams[H, HANDLER, ...]
+        route.policy = _policy[H, HANDLER, ...]
+        route.may_stream = _may_stream[H, HANDLER]
         route.describe = _describe[H, HANDLER]
         return route^
 
 
-def _default_limit(req: Request) -> Int:
-    return DEFAULT_BODY_LIMIT
+def _default_policy(req: Request) -> RequestPolicy:
+    return RequestPolicy()
 
 
-def _default_timeout(req: Request) -> Int:
-    return DEFAULT_TIMEOUT_MS
-
-
-def _always(req: Request) -> Bool:
-    return True
-
-
-def _never(req: Request) -> Bool:
+def _never() -> Bool:
     return False
 
 
@@ -162,20 +146,14 @@ def _answer[
     return materialize[HANDLER]().serve(req)
 
 
-def _limit[H: Handler, HANDLER: H, o: ImmOrigin](req: Request[o]) -> Int:
-    return materialize[HANDLER]().max_body_size(req)
+def _policy[
+    H: Handler, HANDLER: H, o: ImmOrigin
+](req: Request[o]) -> RequestPolicy:
+    return materialize[HANDLER]().policy_for(req)
 
 
-def _timeout[H: Handler, HANDLER: H, o: ImmOrigin](req: Request[o]) -> Int:
-    return materialize[HANDLER]().timeout_ms(req)
-
-
-def _streams[H: Handler, HANDLER: H, o: ImmOrigin](req: Request[o]) -> Bool:
-    return materialize[HANDLER]().streams_body(req)
-
-
-def _blocks[H: Handler, HANDLER: H, o: ImmOrigin](req: Request[o]) -> Bool:
-    return materialize[HANDLER]().may_block(req)
+def _may_stream[H: Handler, HANDLER: H]() -> Bool:
+    return materialize[HANDLER]().may_stream()
 
 
 def _describe[H: Handler, HANDLER: H](var operation: Operation) -> Operation:

@@ -8,8 +8,8 @@ from flare.http.routing.compiled_tree import find_compiled
 from flare.http.routing.comptime_route import ComptimeRoute
 from flare.http.routing.handler import (
     DEFAULT_BODY_LIMIT,
-    DEFAULT_TIMEOUT_MS,
     Handler,
+    RequestPolicy,
 )
 from flare.http.routing.operation import Operation
 from flare.http.routing.pattern import param_names, parse_pattern
@@ -70,74 +70,43 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
                 return _answer[Self.ROUTES, index](req, found)
         return answer_without_route(req, found.allowed)
 
-    def max_body_size(self, req: Request) -> Int:
-        """Gives the limit of the request's route.
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Asks the request's route how it is to be treated.
 
         Args:
             req: The request's head.
 
         Returns:
-            Bytes, or `DEFAULT_BODY_LIMIT`.
+            Its answer; what the router answers by itself needs no content.
         """
-        var route = self._find(req)
+        var found = RouteMatch()
+        try:
+            find_compiled[Self._WAYS](req.method, req.path.as_bytes(), found)
+        except error:
+            return RequestPolicy.by_head()
         comptime for index in range(len(Self.ROUTES)):
             comptime LIMIT = Self.ROUTES[index].max_body_size
-            comptime ASK = Self.ROUTES[index].limit
-            if route == index:
-                comptime if LIMIT != DEFAULT_BODY_LIMIT:
-                    return LIMIT
-                else:
-                    return ASK(req)
-        return DEFAULT_BODY_LIMIT
-
-    def may_block(self, req: Request) -> Bool:
-        """Asks the request's route whether it may take long.
-
-        Args:
-            req: The request.
-
-        Returns:
-            Its answer; False for what the router answers by itself.
-        """
-        var route = self._find(req)
-        comptime for index in range(len(Self.ROUTES)):
             comptime MAY_BLOCK = Self.ROUTES[index].may_block
-            comptime ASK = Self.ROUTES[index].blocks
-            if route == index:
-                return MAY_BLOCK and ASK(req)
-        return False
+            comptime ASK = Self.ROUTES[index].policy
+            if found.route == index:
+                var policy = ASK(req)
+                comptime if LIMIT != DEFAULT_BODY_LIMIT:
+                    policy.max_body_size = LIMIT
+                policy.blocks = policy.blocks and MAY_BLOCK
+                return policy
+        return RequestPolicy.by_head()
 
-    def streams_body(self, req: Request) -> Bool:
-        """Asks the request's route whether it reads content as it arrives.
-
-        Args:
-            req: The request's head.
-
-        Returns:
-            Its answer; False for what the router answers by itself.
-        """
-        var route = self._find(req)
-        comptime for index in range(len(Self.ROUTES)):
-            comptime ASK = Self.ROUTES[index].streams
-            if route == index:
-                return ASK(req)
-        return False
-
-    def timeout_ms(self, req: Request) -> Int:
-        """Asks the request's route how long it may take.
-
-        Args:
-            req: The request.
+    def may_stream(self) -> Bool:
+        """Tells whether a route reads content while it arrives.
 
         Returns:
-            Its answer, or `DEFAULT_TIMEOUT_MS`.
+            True if one does.
         """
-        var route = self._find(req)
         comptime for index in range(len(Self.ROUTES)):
-            comptime ASK = Self.ROUTES[index].timeout
-            if route == index:
-                return ASK(req)
-        return DEFAULT_TIMEOUT_MS
+            comptime ASK = Self.ROUTES[index].may_stream
+            if ASK():
+                return True
+        return False
 
     def operations(self) -> List[Operation]:
         """Tells what the routes take, for documents.
@@ -154,15 +123,6 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
                 DESCRIBE(operation_of(METHOD, materialize[PATTERN]()))
             )
         return operations^
-
-    def _find(self, req: Request) -> Int:
-        """Finds the number of a request's route; -1 for none."""
-        var found = RouteMatch()
-        try:
-            find_compiled[Self._WAYS](req.method, req.path.as_bytes(), found)
-        except error:
-            return -1
-        return found.route
 
 
 def _answer[

@@ -21,6 +21,93 @@ comptime DEFAULT_TIMEOUT_MS = -1
 """Stands for `ServerConfig.handler_timeout_ms`."""
 
 
+struct RequestPolicy(TrivialRegisterPassable):
+    """How a request is to be treated, as far as its head tells.
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        return RequestPolicy(max_body_size=1 << 30, timeout_ms=300_000)
+    """
+
+    var max_body_size: Int
+    """Most content in bytes, or `DEFAULT_BODY_LIMIT`."""
+    var timeout_ms: Int
+    """How long the handler may take on a handler thread, at least 1, or
+    `DEFAULT_TIMEOUT_MS`; see `Timeout`."""
+    var streams: Bool
+    """True if the handler reads content while it arrives, with
+    `Request.body_reader`; it then always runs on a handler thread. See
+    `Streamed`, and `Handler.may_stream`."""
+    var blocks: Bool
+    """False if the handler never takes long: it is then called on the worker's
+    own thread, which costs less and waits for no other handler."""
+    var needs_content: Bool
+    """False if the answer does not depend on the content, and takes no time:
+    there is no such route, or somebody may not enter. A request whose content
+    has not arrived is then answered by its head alone, without a wait, on the
+    worker's own thread; see `is_head_only`."""
+
+    def __init__(
+        out self,
+        *,
+        max_body_size: Int = DEFAULT_BODY_LIMIT,
+        timeout_ms: Int = DEFAULT_TIMEOUT_MS,
+        streams: Bool = False,
+        blocks: Bool = True,
+        needs_content: Bool = True,
+    ):
+        """Makes a policy; what is not named has its default.
+
+        Args:
+            max_body_size: Most content in bytes; the server's by default.
+            timeout_ms: Time on a handler thread; the server's by default.
+            streams: Whether the handler reads content while it arrives.
+            blocks: Whether the handler may take long.
+            needs_content: Whether the answer depends on the content.
+        """
+        self.max_body_size = max_body_size
+        self.timeout_ms = timeout_ms
+        self.streams = streams
+        self.blocks = blocks
+        self.needs_content = needs_content
+
+    @staticmethod
+    def by_head() -> Self:
+        """Makes the policy of what is answered by the head alone, at once.
+
+        Returns:
+            One that neither needs content nor blocks.
+        """
+        return Self(blocks=False, needs_content=False)
+
+
+struct HeadOnly(TrivialRegisterPassable):
+    """Lent as a note to handlers of a request whose content is not taken."""
+
+    def __init__(out self):
+        """Makes the note, which says all by being there."""
+        return
+
+
+def is_head_only(req: Request) -> Bool:
+    """Tells whether a request is answered without its content, since a policy
+    said that it is not needed.
+
+    What decides by something that changes, such as a clock, may come to another
+    result now than when the policy was asked. It must then refuse the request
+    all the same, and not call a handler that needs the content:
+
+        if is_head_only(req) and self.handler.policy_for(req).needs_content:
+            return self._refusal()
+
+    Args:
+        req: The request.
+
+    Returns:
+        True if its content is missing.
+    """
+    return req.notes()[].find[HeadOnly]().__bool__()
+
+
 trait Handler(Deinitable, Movable):
     """Answers requests.
 
@@ -44,78 +131,39 @@ trait Handler(Deinitable, Movable):
         """
         ...
 
-    def max_body_size(self, req: Request) -> Int:
-        """Chooses the limit for the request's content before it is read.
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Says how a request is to be treated before it is served.
 
-        Called once a request with content, when its head is there.
+        Asked once a request, when its head is there, if it has content or if
+        there are handler threads. It must be quick and must not block: it runs
+        on the worker's own thread.
 
         Args:
             req: The request, still without content and path parameters.
 
         Returns:
-            Bytes, or `DEFAULT_BODY_LIMIT` for the server's own limit. A
-            `Middleware` asks its inner handler.
+            The defaults, unless the handler knows better. A `Middleware` asks
+            its inner handler.
         """
         comptime if conforms_to(Self, HoldsHandler):
-            return self.inner().max_body_size(req)
+            return self.inner().policy_for(req)
         else:
-            return DEFAULT_BODY_LIMIT
+            return RequestPolicy()
 
-    def may_block(self, req: Request) -> Bool:
-        """Tells whether the handler may take long for a request.
+    def may_stream(self) -> Bool:
+        """Tells whether some request's policy may say that it `streams`.
 
-        Asked for each request if `ServerConfig.handler_threads` is not 0. If
-        not, the handler is called at once on the worker's own thread, which
-        costs less and waits for no other handler.
-
-        Args:
-            req: The request, without path parameters.
-
-        Returns:
-            True, unless the handler knows better. A `Middleware` asks its
-            inner handler.
-        """
-        comptime if conforms_to(Self, HoldsHandler):
-            return self.inner().may_block(req)
-        else:
-            return True
-
-    def streams_body(self, req: Request) -> Bool:
-        """Tells whether the handler reads content while it arrives.
-
-        Asked once a request whose content has not arrived whole with its head.
-        If so, the handler is called at once on a thread of its own, and reads
-        with `Request.body_reader`; `body` is empty then. `Streamed` makes such
-        a handler.
-
-        Args:
-            req: The request, still without content and path parameters.
+        Asked once, before a server starts: without handler threads it refuses
+        to serve such a handler.
 
         Returns:
             False, unless the handler knows better. A `Middleware` asks its
             inner handler.
         """
         comptime if conforms_to(Self, HoldsHandler):
-            return self.inner().streams_body(req)
+            return self.inner().may_stream()
         else:
             return False
-
-    def timeout_ms(self, req: Request) -> Int:
-        """Chooses how long the handler may take on a handler thread.
-
-        Asked for each request that goes to such a thread; see `Timeout`.
-
-        Args:
-            req: The request, without path parameters.
-
-        Returns:
-            Milliseconds, at least 1, or `DEFAULT_TIMEOUT_MS` for the server's
-            own time. A `Middleware` asks its inner handler.
-        """
-        comptime if conforms_to(Self, HoldsHandler):
-            return self.inner().timeout_ms(req)
-        else:
-            return DEFAULT_TIMEOUT_MS
 
     def describe(self, mut operation: Operation):
         """Says what the handler takes and gives, for documents.

@@ -3,7 +3,7 @@
 from flare.http.message.method_registry import method_name
 from flare.http.message.request import Request
 from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.handler import DEFAULT_BODY_LIMIT
+from flare.http.routing.handler import DEFAULT_BODY_LIMIT, RequestPolicy
 from flare.http.routing.operation import Operation
 from flare.http.routing.route_tree import ANY_METHOD
 
@@ -60,29 +60,20 @@ struct Route(Movable):
         self.handler.describe(operation)
         return operation^
 
-    def body_limit(self, req: Request) -> Int:
-        """Gives the limit of a request's content.
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Tells how a request of this route is to be treated.
 
         Args:
             req: The request's head.
 
         Returns:
-            Bytes, or `DEFAULT_BODY_LIMIT`.
+            What the registration says, or else the handler.
         """
+        var policy = self.handler.policy_for(req)
         if self.max_body_size != DEFAULT_BODY_LIMIT:
-            return self.max_body_size
-        return self.handler.max_body_size(req)
-
-    def blocks(self, req: Request) -> Bool:
-        """Tells whether the handler may take long.
-
-        Args:
-            req: The request.
-
-        Returns:
-            False if the registration or the handler says so.
-        """
-        return self.may_block and self.handler.may_block(req)
+            policy.max_body_size = self.max_body_size
+        policy.blocks = policy.blocks and self.may_block
+        return policy
 
     def take_handler(deinit self) -> AnyHandler:
         """Takes the handler out.

@@ -1,6 +1,5 @@
 """The routes of a router, found by method and path."""
 
-from flare.http.message.request import Request
 from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.operation import Operation
 from flare.http.routing.pattern import (
@@ -10,7 +9,7 @@ from flare.http.routing.pattern import (
     param_names,
 )
 from flare.http.routing.route import Route
-from flare.http.routing.route_tree import RouteMatch, RouteTree
+from flare.http.routing.route_tree import RouteTree
 
 
 struct RouteTable(Movable):
@@ -76,21 +75,16 @@ struct RouteTable(Movable):
             var blocks = route.may_block
             self.add(method, pattern, route^.take_handler(), limit, blocks)
 
-    def find(self, req: Request) -> RouteMatch:
-        """Finds the route of a request.
-
-        Args:
-            req: The request.
+    def may_stream(self) -> Bool:
+        """Tells whether a route reads content while it arrives.
 
         Returns:
-            What was found; no route for a malformed path.
+            True if one does, or the fallback.
         """
-        var found = RouteMatch()
-        try:
-            self.tree.find(req.method, req.path.as_bytes(), found)
-        except error:
-            return RouteMatch()
-        return found^
+        for index in range(len(self.routes)):
+            if self.routes[index].handler.may_stream():
+                return True
+        return self.fallback.__bool__() and self.fallback.value().may_stream()
 
     def operations(self) -> List[Operation]:
         """Tells what the routes take.

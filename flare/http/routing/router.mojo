@@ -12,8 +12,8 @@ from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.capturing import capture
 from flare.http.routing.handler import (
     DEFAULT_BODY_LIMIT,
-    DEFAULT_TIMEOUT_MS,
     Handler,
+    RequestPolicy,
 )
 from flare.http.routing.operation import Operation
 from flare.http.routing.pattern import RouteError
@@ -60,7 +60,7 @@ struct Router(Handler):
             max_body_size: Most content in bytes, in place of the server's
                 limit.
             may_block: False if the handler never takes long; see
-                `Handler.may_block`.
+                `RequestPolicy.blocks`.
 
         Raises:
             RouteError: If the method is not registered, the pattern is
@@ -330,68 +330,31 @@ struct Router(Handler):
             return table.fallback.value().serve(req)
         return answer_without_route(req, found.allowed)
 
-    def max_body_size(self, req: Request) -> Int:
-        """Gives the limit of the request's route.
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Asks the request's route how it is to be treated.
 
         Args:
             req: The request's head.
 
         Returns:
-            Bytes, or `DEFAULT_BODY_LIMIT`.
+            Its answer; what the router answers by itself needs no content.
         """
         ref table = self._table[]
-        var found = table.find(req)
+        var found = RouteMatch()
+        try:
+            table.tree.find(req.method, req.path.as_bytes(), found)
+        except error:
+            return RequestPolicy.by_head()
         if found.route >= 0:
-            return table.routes[found.route].body_limit(req)
-        if found.allowed == 0 and table.fallback:
-            return table.fallback.value().max_body_size(req)
-        return DEFAULT_BODY_LIMIT
+            return table.routes[found.route].policy_for(req)
+        if found.allowed == 0 and table.fallback and not (req.path == "*"):
+            return table.fallback.value().policy_for(req)
+        return RequestPolicy.by_head()
 
-    def may_block(self, req: Request) -> Bool:
-        """Asks the request's route whether it may take long.
-
-        Args:
-            req: The request.
+    def may_stream(self) -> Bool:
+        """Tells whether a route reads content while it arrives.
 
         Returns:
-            Its answer; False for what the router answers by itself.
+            True if one does, or the fallback.
         """
-        ref table = self._table[]
-        var found = table.find(req)
-        if found.route < 0:
-            var falls_back = found.allowed == 0 and Bool(table.fallback)
-            return falls_back and table.fallback.value().may_block(req)
-        return table.routes[found.route].blocks(req)
-
-    def streams_body(self, req: Request) -> Bool:
-        """Asks the request's route whether it reads content as it arrives.
-
-        Args:
-            req: The request's head.
-
-        Returns:
-            Its answer; False for what the router answers by itself.
-        """
-        ref table = self._table[]
-        var found = table.find(req)
-        if found.route >= 0:
-            return table.routes[found.route].handler.streams_body(req)
-        var falls_back = found.allowed == 0 and Bool(table.fallback)
-        return falls_back and table.fallback.value().streams_body(req)
-
-    def timeout_ms(self, req: Request) -> Int:
-        """Asks the request's route how long it may take.
-
-        Args:
-            req: The request.
-
-        Returns:
-            Its answer, or `DEFAULT_TIMEOUT_MS`.
-        """
-        ref table = self._table[]
-        var found = table.find(req)
-        if found.route >= 0:
-            return table.routes[found.route].handler.timeout_ms(req)
-        if found.allowed == 0 and table.fallback:
-            return table.fallback.value().timeout_ms(req)
-        return DEFAULT_TIMEOUT_MS
+        return self._table[].may_stream()

@@ -3,7 +3,7 @@
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.handler import Handler, HoldsHandler
+from flare.http.routing.handler import Handler, HoldsHandler, RequestPolicy
 
 
 struct Streamed(Handler, HoldsHandler):
@@ -16,11 +16,10 @@ struct Streamed(Handler, HoldsHandler):
         router.post("/upload", Streamed(upload), max_body_size=1 << 30)
 
     The handler is called when the head is there, on a thread of
-    `ServerConfig.handler_threads`; without such threads each worker starts some
-    when they are first needed. So it may be called for several requests at
-    once, like any handler on such threads. Content that arrives whole with its
-    head is read the same way, on the worker's own thread if there are no
-    handler threads: reading it does not wait then.
+    `ServerConfig.handler_threads`, and never on the worker's own: a server
+    without such threads refuses to start. So it may be called for several
+    requests at once, like any handler on such threads. Content that arrives
+    whole with its head is read the same way.
 
     What the handler does not take is not received: the client waits. A client
     that waits for 100 (Continue) gets it with the first read. Content that is
@@ -55,11 +54,21 @@ struct Streamed(Handler, HoldsHandler):
         """
         return self.handler.serve(req)
 
-    def streams_body(self, req: Request) -> Bool:
+    def policy_for(self, req: Request) -> RequestPolicy:
         """Tells that content is read while it arrives.
 
         Args:
             req: The request's head.
+
+        Returns:
+            What the handler says, and that it streams.
+        """
+        var policy = self.handler.policy_for(req)
+        policy.streams = True
+        return policy
+
+    def may_stream(self) -> Bool:
+        """Tells that content is read while it arrives.
 
         Returns:
             True.

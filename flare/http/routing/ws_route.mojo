@@ -7,7 +7,7 @@ from flare.http.message.forwarded_origin import (
 )
 from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN, forbidden
-from flare.http.routing.handler import Handler
+from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.ws_handler import WsConfig, WsHandler
 from flare.http.routing.ws_outbox import WsOutbox
 from flare.http.routing.ws_origin import is_same_origin
@@ -53,16 +53,16 @@ struct WsRoute[H: WsHandler](Handler):
         self._handler = ArcPointer(handler^)
         self._config = ArcPointer(config^)
 
-    def may_block(self, req: Request) -> Bool:
-        """Tells that a handshake takes no time.
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Says that a handshake takes no time.
 
         Args:
             req: The request.
 
         Returns:
-            False.
+            A policy of what does not block.
         """
-        return False
+        return RequestPolicy(blocks=False)
 
     def serve(self, req: Request) raises -> Response:
         """Answers a handshake.

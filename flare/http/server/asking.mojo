@@ -1,4 +1,4 @@
-"""What a worker asks a handler about a request before it is answered."""
+"""What a server asks a handler, before it serves and about each request."""
 
 from flare.http.h1.exchange import Exchange
 from flare.http.routing.handler import (
@@ -6,135 +6,70 @@ from flare.http.routing.handler import (
     DEFAULT_TIMEOUT_MS,
     Handler,
 )
+from flare.http.server.config import ConfigError, ServerConfig
 from flare.http.server.connection import Connection
 from flare.http.server.worker_state import WorkerState
 
 
-def body_limit[
+@no_inline
+def ask_policy[
     H: Handler
 ](
     exchange: Exchange,
-    connection: Connection,
+    mut connection: Connection,
     mut state: WorkerState,
     handler: H,
-) -> Int:
-    """Asks the handler how much content a request may have.
+):
+    """Asks the handler how the request that is first is to be treated.
 
     Parameters:
         H: The handler's type.
 
     Args:
         exchange: Has the request's head.
-        connection: Where it came from.
+        connection: Where it came from; keeps the answer, with the server's own
+            limits in place of defaults.
         state: The worker's state.
-        handler: May choose a limit.
-
-    Returns:
-        Bytes.
+        handler: Knows.
     """
     state.params[].clear()
     # SAFETY: the request ends before the exchange changes; the handler's own
     # signature keeps it from holding on to a part of it.
-    var request = exchange.request[ImmUntrackedOrigin](
-        connection.peer, state.params_pointer(), tls=connection.tls_peer
+    var policy = handler.policy_for(
+        exchange.request[ImmUntrackedOrigin](
+            connection.peer, state.params_pointer(), tls=connection.tls_peer
+        )
     )
-    var limit = handler.max_body_size(request)
-    if limit == DEFAULT_BODY_LIMIT:
-        return state.config.max_body_size
-    return limit
+    if policy.max_body_size == DEFAULT_BODY_LIMIT:
+        policy.max_body_size = state.config.max_body_size
+    if policy.timeout_ms == DEFAULT_TIMEOUT_MS:
+        policy.timeout_ms = state.config.handler_timeout_ms
+    policy.timeout_ms = max(policy.timeout_ms, 1)
+    # Reading waits for the client, which the worker's own thread must not.
+    policy.streams = policy.streams and state.config.handler_threads > 0
+    connection.policy = policy
 
 
-def may_block[
+def check_handler[
     H: Handler
-](
-    exchange: Exchange,
-    connection: Connection,
-    mut state: WorkerState,
-    handler: H,
-) -> Bool:
-    """Asks the handler whether it may take long for the complete request.
+](handler: H, config: ServerConfig) raises ConfigError:
+    """Refuses a handler that cannot be served so.
 
     Parameters:
         H: The handler's type.
 
     Args:
-        exchange: Has the request.
-        connection: Where it came from.
-        state: The worker's state.
-        handler: Knows.
+        handler: Is about to be served.
+        config: How.
 
-    Returns:
-        Its answer.
+    Raises:
+        ConfigError: If it reads content while it arrives, and there are no
+            threads that could wait for it.
     """
-    state.params[].clear()
-    # SAFETY: as in `body_limit`.
-    return handler.may_block(
-        exchange.request[ImmUntrackedOrigin](
-            connection.peer, state.params_pointer(), tls=connection.tls_peer
+    if config.handler_threads == 0 and handler.may_stream():
+        raise ConfigError(
+            "handler_threads is 0, but a handler reads content while it arrives"
+            " (Streamed, or an endpoint with Multipart); it waits for clients,"
+            " which a worker's own thread must not: set handler_threads, to 16"
+            " for example"
         )
-    )
-
-
-def streams_body[
-    H: Handler
-](
-    exchange: Exchange,
-    connection: Connection,
-    mut state: WorkerState,
-    handler: H,
-) -> Bool:
-    """Asks the handler whether it reads content while it arrives.
-
-    Parameters:
-        H: The handler's type.
-
-    Args:
-        exchange: Has the request's head.
-        connection: Where it came from.
-        state: The worker's state.
-        handler: Knows.
-
-    Returns:
-        Its answer.
-    """
-    state.params[].clear()
-    # SAFETY: as in `body_limit`.
-    return handler.streams_body(
-        exchange.request[ImmUntrackedOrigin](
-            connection.peer, state.params_pointer(), tls=connection.tls_peer
-        )
-    )
-
-
-def handler_timeout_ms[
-    H: Handler
-](
-    exchange: Exchange,
-    connection: Connection,
-    mut state: WorkerState,
-    handler: H,
-) -> Int:
-    """Asks the handler how long it may take for a request.
-
-    Parameters:
-        H: The handler's type.
-
-    Args:
-        exchange: Has the request.
-        connection: Where it came from.
-        state: The worker's state.
-        handler: May choose a time.
-
-    Returns:
-        Milliseconds, at least 1.
-    """
-    state.params[].clear()
-    # SAFETY: as in `body_limit`.
-    var timeout_ms = handler.timeout_ms(
-        exchange.request[ImmUntrackedOrigin](
-            connection.peer, state.params_pointer(), tls=connection.tls_peer
-        )
-    )
-    if timeout_ms == DEFAULT_TIMEOUT_MS:
-        return state.config.handler_timeout_ms
-    return max(timeout_ms, 1)

@@ -64,10 +64,10 @@ struct ServerConfig(Copyable, Movable):
     """For sending what the client was not ready to take at once. Default
     30 s."""
     var handler_threads: Int
-    """Threads of each worker that run handlers which may block; see
-    `Handler.may_block`. Default 0: handlers run on the worker's own thread, but
-    for those that are `Streamed`: 16 threads are started when they are needed.
-    """
+    """Threads of each worker that run handlers which may block, or read content
+    while it arrives; see `RequestPolicy`. Default 0: all handlers run on the
+    worker's own thread, and those that are `Streamed` are refused when the
+    server starts."""
     var handler_queue: Int
     """Requests that may wait for such a thread; beyond it 503. Default 1,024.
     """

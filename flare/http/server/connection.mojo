@@ -9,6 +9,7 @@ from flare.http.message.body import Body
 from flare.http.message.body_stream import BodyStream
 from flare.http.message.file_region import FileRegion
 from flare.http.message.tls_peer import TlsPeer
+from flare.http.routing.handler import RequestPolicy
 from flare.http.server.body_pipe import BodyPipe
 from flare.http.server.tls_link import TlsLink
 from flare.net.raw_socket import RawSocket
@@ -258,6 +259,8 @@ struct Connection(Movable):
     # SAFETY: points into `tls`, behind its counted pointer; ends with it.
     var tls_peer: OptionalPointer[TlsPeer, ImmUntrackedOrigin]
     """What TLS tells about the client, once the handshake is complete."""
+    var policy: RequestPolicy
+    """What the handler said of the request that is first, if it was asked."""
     var job: Optional[ArcPointer[CancelFlag]]
     """The flag of the request that a handler on another thread has."""
     var content: Optional[OwnedPointer[StreamedContent]]
@@ -286,6 +289,7 @@ struct Connection(Movable):
         self.tail = None
         self.tls = None
         self.tls_peer = None
+        self.policy = RequestPolicy()
         self.job = None
         self.content = None
 

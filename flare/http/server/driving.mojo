@@ -13,7 +13,7 @@ from flare.http.server.answering import (
     answer_error,
     answer_plain_http,
 )
-from flare.http.server.asking import body_limit, may_block, streams_body
+from flare.http.server.asking import ask_policy
 from flare.http.server.connection import (
     Connection,
     PHASE_BODY,
@@ -225,7 +225,10 @@ def process[
                 return _park(connection, exchange, state)
             break
         if unlikely(state.config.handler_threads > 0):
-            if may_block(exchange, connection, state, handler):
+            # One with content was asked about when its head was there.
+            if not exchange.head.framing.has_content():
+                ask_policy(exchange, connection, state, handler)
+            if connection.policy.streams or connection.policy.blocks:
                 return _park(connection, exchange, state)
         var result = answer(exchange, connection, state, handler)
         if unlikely(result.is_broken):
@@ -254,12 +257,11 @@ def _begin_content[
     handler: H,
 ) raises RemoteProtocolError -> Progress:
     """Decides how content is taken whose request's head is there."""
-    exchange.max_body_size = body_limit(exchange, connection, state, handler)
+    ask_policy(exchange, connection, state, handler)
+    exchange.max_body_size = connection.policy.max_body_size
     var progress = exchange.advance(state.limits)
     if progress == Progress.NEEDS_OCTETS:
-        exchange.is_streamed = streams_body(
-            exchange, connection, state, handler
-        )
+        exchange.is_streamed = connection.policy.streams
         if not exchange.is_streamed and owes_continue(exchange):
             state.out.append_literal[CONTINUE_RESPONSE]()
     return progress

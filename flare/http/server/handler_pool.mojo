@@ -29,10 +29,6 @@ from flare.sys.signal import process_id
 from flare.sys.thread import Task, Thread
 from std.memory import ArcPointer, OwnedPointer
 
-comptime STREAM_THREAD_COUNT = 16
-"""Threads that a worker starts for handlers that read content while it arrives,
-when its configuration asks for no handler threads."""
-
 comptime _LEAVE_MS = 1_000
 # How long a worker that ends waits for handlers which were told that nobody
 # waits for them.
@@ -245,7 +241,7 @@ struct _Hand[H: Handler](Task):
 struct HandlerPool(Movable):
     """The threads of one worker and the requests they have.
 
-    There are none before `start`, which is called when they are needed.
+    There are none before `start`.
     """
 
     var _queue: ArcPointer[_Queue]
@@ -272,23 +268,19 @@ struct HandlerPool(Movable):
     def start[
         H: Handler
     ](mut self, handler: ArcPointer[H], config: ServerConfig) raises OsError:
-        """Starts the threads, unless they run.
+        """Starts the threads.
 
         Parameters:
             H: The handler's type.
 
         Args:
             handler: Answers requests.
-            config: How many threads; for none, `STREAM_THREAD_COUNT` are
-                started.
+            config: How many threads.
 
         Raises:
             OsError: If the system has no more threads.
         """
-        if len(self._threads) > 0:
-            return
-        var count = config.handler_threads
-        for _ in range(count if count > 0 else STREAM_THREAD_COUNT):
+        for _ in range(config.handler_threads):
             try:
                 self._threads.append(
                     Thread(

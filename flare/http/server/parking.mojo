@@ -6,7 +6,6 @@ from flare.http.message.method import Method
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
 from flare.http.server.answering import busy, conclude
-from flare.http.server.asking import handler_timeout_ms
 from flare.http.server.connection import (
     Connection,
     PHASE_HANDLER,
@@ -34,7 +33,7 @@ def hand_over[
     token: UInt64,
     mut pool: HandlerPool,
     mut state: WorkerState,
-    handler: ArcPointer[H],
+    handler: H,
 ) -> Fate:
     """Gives a request to the handler threads, or refuses it.
 
@@ -60,23 +59,22 @@ def hand_over[
     var pipe = Optional[BodyPipe](None)
     var is_admitted = False
     try:
-        pool.start(handler, state.config)
         if box[].is_in_body():
             pipe = BodyPipe(waits_to_be_asked=owes_continue(box[]))
         is_admitted = not pool.is_full()
     except error:
         state.log(String("handler threads: ", error))
     if is_admitted:
-        var timeout_ms = handler_timeout_ms(box[], connection, state, handler[])
+        var timeout_ms = connection.policy.timeout_ms
         connection.begin_phase(PHASE_HANDLER, state.now_ms, timeout_ms)
         if pipe:
             start_content(connection, box[], pipe.value(), timeout_ms)
         return _submit(connection, token, box^, pipe^, pool, state)
     if not box[].is_in_body():
-        return unpark(connection, box^, busy(), state, handler[])
+        return unpark(connection, box^, busy(), state, handler)
     _ = box[].detach_content()
     box[].end_connection()
-    var fate = unpark(connection, box^, busy(), state, handler[])
+    var fate = unpark(connection, box^, busy(), state, handler)
     connection.lingers = True
     return fate
 

@@ -3,6 +3,7 @@
 from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.routing.fixed_handler import FixedHandler, can_be_fixed
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
+from flare.http.server.asking import check_handler
 from flare.http.server.binding import check_inherited, listen_ip, listen_path
 from flare.http.server.config import ServerConfig
 from flare.http.server.handles import ReloadHandle, ShutdownHandle, StatsHandle
@@ -231,7 +232,8 @@ struct HttpServer(Movable):
 
         Raises:
             Error: If the count is out of range, the server was served before,
-                or the system refuses what it needs.
+                the handler streams and there are no handler threads, or the
+                system refuses what it needs.
         """
         self._serve(handler^, ThreadPlan(num_workers, pin_cores))
 
@@ -308,10 +310,12 @@ struct HttpServer(Movable):
             hooks: Told of what happens.
 
         Raises:
-            Error: If the configuration makes no sense, the server was served
-                before, or workers crash too often: which one, and of what.
+            Error: If the configuration makes no sense, also for this handler,
+                the server was served before, or workers crash too often: which
+                one, and of what.
         """
         prefork.check()
+        check_handler(handler, self._terms.config)
         prefork.inherits_listeners = self._terms.config.inherits_listeners
         var listeners = take_listeners(self._listeners, "serve_prefork")
         ignore_sigpipe()
@@ -383,6 +387,7 @@ struct HttpServer(Movable):
 
     def _serve[H: Handler](mut self, var handler: H, plan: ThreadPlan) raises:
         check_worker_count(plan.worker_count)
+        check_handler(handler, self._terms.config)
         var listeners = take_listeners(self._listeners, "serve")
         ignore_sigpipe()
         var stop = StopRequests(

@@ -227,7 +227,7 @@ struct Worker[H: Handler](Movable):
                 self._table.token(slot),
                 self._pool,
                 self._state,
-                self._handler,
+                self._handler[],
             )
         if unlikely(next == Fate.ENDS):
             next = end(self._table.at(slot), self._state)

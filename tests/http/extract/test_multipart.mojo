@@ -134,7 +134,7 @@ def test_bad_forms_are_named() raises:
 
 def test_an_endpoint_with_a_form_streams() raises:
     var owned = OwnedRequest("POST", "/")
-    assert_true(Extracted[_Submit]().streams_body(owned.view()))
+    assert_true(Extracted[_Submit]().policy_for(owned.view()).streams)
 
 
 @fieldwise_init

@@ -20,7 +20,7 @@ def _answer(req: Request) raises -> Response:
 
 def _time[H: Handler](handler: H, target: StringSpan) -> Int:
     var owned = OwnedRequest("GET", target)
-    return handler.timeout_ms(owned.view())
+    return handler.policy_for(owned.view()).timeout_ms
 
 
 def test_the_innermost_time_holds() raises:

@@ -103,11 +103,11 @@ def test_state_given_from_outside() raises:
 def test_what_servers_ask_goes_through() raises:
     var app = App(state=_Counters(hits=0), handler=_router())
     var small = OwnedRequest("POST", "/small")
-    assert_equal(app.max_body_size(small.view()), 3)
-    assert_true(not app.may_block(small.view()))
+    assert_equal(app.policy_for(small.view()).max_body_size, 3)
+    assert_true(not app.policy_for(small.view()).blocks)
     var count = OwnedRequest("GET", "/count")
-    assert_equal(app.max_body_size(count.view()), DEFAULT_BODY_LIMIT)
-    assert_true(app.may_block(count.view()))
+    assert_equal(app.policy_for(count.view()).max_body_size, DEFAULT_BODY_LIMIT)
+    assert_true(app.policy_for(count.view()).blocks)
 
 
 @fieldwise_init
@@ -126,8 +126,8 @@ def test_middleware_nests() raises:
     assert_equal(client.get("/").text(), "abplain")
     var limited = _Outer("a", _Outer("b", _router()))
     var small = OwnedRequest("POST", "/small")
-    assert_equal(limited.max_body_size(small.view()), 3)
-    assert_true(not limited.may_block(small.view()))
+    assert_equal(limited.policy_for(small.view()).max_body_size, 3)
+    assert_true(not limited.policy_for(small.view()).blocks)
 
 
 def _plain(req: Request) raises -> Response:

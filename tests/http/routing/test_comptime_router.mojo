@@ -10,7 +10,7 @@ from flare.http.routing.app import App, StateHandler
 from flare.http.routing.comptime_route import ComptimeRoute
 from flare.http.routing.comptime_router import ComptimeRouter
 from flare.http.routing.fixed_handler import FixedHandler, can_be_fixed
-from flare.http.routing.handler import FnHandler, Handler
+from flare.http.routing.handler import FnHandler, Handler, RequestPolicy
 from flare.http.routing.operation import Operation
 from flare.http.routing.router import Router
 from flare.http.routing.state import State
@@ -231,17 +231,16 @@ struct _Careful(Copyable, Handler):
     def serve(self, req: Request) raises -> Response:
         return ok(String("limit ", self.limit))
 
-    def max_body_size(self, req: Request) -> Int:
-        return self.limit
+    def policy_for(self, req: Request) -> RequestPolicy:
+        return RequestPolicy(
+            max_body_size=self.limit,
+            timeout_ms=self.limit * 100,
+            streams=True,
+            blocks=False,
+        )
 
-    def may_block(self, req: Request) -> Bool:
-        return False
-
-    def streams_body(self, req: Request) -> Bool:
+    def may_stream(self) -> Bool:
         return True
-
-    def timeout_ms(self, req: Request) -> Int:
-        return self.limit * 100
 
     def describe(self, mut operation: Operation):
         operation.summary = "careful"
@@ -261,6 +260,11 @@ comptime HANDLERS: List[ComptimeRoute] = [
 ]
 
 
+comptime PLAIN: List[ComptimeRoute] = [
+    ComptimeRoute(Method.POST, "/plain", _quiet)
+]
+
+
 @fieldwise_init
 struct _Said(Copyable, Movable):
     """What a router says of a request before it is served."""
@@ -271,35 +275,41 @@ struct _Said(Copyable, Movable):
     var blocks: Bool
     var streams: Bool
     var timeout_ms: Int
+    var needs_content: Bool
 
 
 def test_routes_and_handlers_say_what_they_need() raises:
     comptime ROUTER = ComptimeRouter[HANDLERS]()
     var rows: List[_Said] = [
-        _Said("POST", "/careful", 5, False, True, 500),
-        _Said("PUT", "/careful", 9, False, True, 500),
-        _Said("GET", "/count", -1, True, False, -1),
-        _Said("POST", "/plain", 7, True, False, -1),
-        _Said("POST", "/quick", -1, False, False, -1),
-        _Said("GET", "/nope", -1, False, False, -1),
-        _Said("GET", "/%", -1, False, False, -1),
+        _Said("POST", "/careful", 5, False, True, 500, True),
+        _Said("PUT", "/careful", 9, False, True, 500, True),
+        _Said("GET", "/count", -1, True, False, -1, True),
+        _Said("POST", "/plain", 7, True, False, -1, True),
+        _Said("POST", "/quick", -1, False, False, -1, True),
+        _Said("GET", "/nope", -1, False, False, -1, False),
+        _Said("GET", "/%", -1, False, False, -1, False),
     ]
     for row in rows:
         var owned = OwnedRequest(row.method, row.path)
-        assert_equal(ROUTER.max_body_size(owned.view()), row.limit)
-        assert_equal(ROUTER.may_block(owned.view()), row.blocks)
-        assert_equal(ROUTER.streams_body(owned.view()), row.streams)
-        assert_equal(ROUTER.timeout_ms(owned.view()), row.timeout_ms)
+        var policy = ROUTER.policy_for(owned.view())
+        assert_equal(policy.max_body_size, row.limit)
+        assert_equal(policy.blocks, row.blocks)
+        assert_equal(policy.streams, row.streams)
+        assert_equal(policy.timeout_ms, row.timeout_ms)
+        assert_equal(policy.needs_content, row.needs_content)
+    assert_true(ROUTER.may_stream())
+    assert_true(not ComptimeRouter[PLAIN]().may_stream())
 
 
 def test_a_fixed_handler_says_what_the_handler_says() raises:
     var fixed = FixedHandler[_Careful(5)]()
     var owned = OwnedRequest("GET", "/")
     assert_equal(String(fixed.serve(owned.view()).body), "limit 5")
-    assert_equal(fixed.max_body_size(owned.view()), 5)
-    assert_equal(fixed.timeout_ms(owned.view()), 500)
-    assert_true(fixed.streams_body(owned.view()))
-    assert_true(not fixed.may_block(owned.view()))
+    var policy = fixed.policy_for(owned.view())
+    assert_equal(policy.max_body_size, 5)
+    assert_equal(policy.timeout_ms, 500)
+    assert_true(policy.streams and fixed.may_stream())
+    assert_true(not policy.blocks)
 
 
 def test_which_handlers_the_compiler_can_make() raises:

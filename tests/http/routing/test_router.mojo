@@ -49,7 +49,7 @@ def _ask(
 def _limit(router: Router, method: StringSpan, target: StringSpan) -> Int:
     """Gives the body limit that the router chooses."""
     var owned = OwnedRequest(method, target)
-    return router.max_body_size(owned.view())
+    return router.policy_for(owned.view()).max_body_size
 
 
 def _router() raises -> Router:
@@ -252,7 +252,10 @@ def test_every_kind_of_route_may_have_a_limit() raises:
 def test_routes_tell_whether_they_stream() raises:
     var inner = Router()
     inner.post("/mounted", Streamed(_quiet))
+    assert_true(inner.may_stream())
     var router = Router()
+    router.get("/", _quiet)
+    assert_true(not router.may_stream())
     router.post("/stream", Streamed(_raising))
     router.get("/stream", _quiet)
     router.mount("/in", inner^)
@@ -266,7 +269,33 @@ def test_routes_tell_whether_they_stream() raises:
     ]
     for row in rows:
         var owned = OwnedRequest(row[0], row[1])
-        assert_equal(router.streams_body(owned.view()), row[2], row[1])
-    router.fallback(Streamed(_quiet))
+        assert_equal(router.policy_for(owned.view()).streams, row[2], row[1])
+    assert_true(router.may_stream())
+    var other = Router()
+    other.fallback(Streamed(_quiet))
+    assert_true(other.may_stream())
     var owned = OwnedRequest("POST", "/none")
-    assert_true(router.streams_body(owned.view()))
+    assert_true(other.policy_for(owned.view()).streams)
+
+
+def test_what_the_router_answers_by_itself_needs_no_content() raises:
+    var router = Router()
+    router.post("/post", _quiet, may_block=False)
+    var rows = [
+        ("POST", "/post", True),
+        # RFC 9110 section 15.5.6: a wrong method.
+        ("PUT", "/post", False),
+        ("OPTIONS", "/post", False),
+        # RFC 9110 section 15.5.5: no such resource.
+        ("POST", "/none", False),
+        ("POST", "/%zz", False),
+        ("OPTIONS", "*", False),
+    ]
+    for row in rows:
+        var owned = OwnedRequest(row[0], row[1])
+        var policy = router.policy_for(owned.view())
+        assert_equal(policy.needs_content, row[2], row[1])
+        assert_true(not policy.blocks, row[1])
+    router.fallback(_quiet)
+    var owned = OwnedRequest("POST", "/none")
+    assert_true(router.policy_for(owned.view()).needs_content)

@@ -1,7 +1,13 @@
 """The server's own life: binding, stopping from another thread, errors."""
 
+from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
+from flare.http.routing.comptime_route import ComptimeRoute
+from flare.http.routing.comptime_router import ComptimeRouter
+from flare.http.routing.handler import Handler, RequestPolicy
+from flare.http.routing.router import Router
+from flare.http.routing.streamed import Streamed
 from flare.http.server.config import ServerConfig
 from flare.http.server.handles import ShutdownHandle
 from flare.http.server.server import HttpServer
@@ -59,6 +65,64 @@ def test_many_starts_and_stops_leak_no_descriptor() raises:
         server.shutdown()
         server.serve(_hello)
     assert_equal(_lowest_free_number(), first)
+
+
+@fieldwise_init
+struct _Reader(Copyable, Handler):
+    """Reads content while it arrives."""
+
+    def serve(self, req: Request) raises -> Response:
+        return ok("read")
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        return RequestPolicy(streams=True)
+
+    def may_stream(self) -> Bool:
+        return True
+
+
+comptime _READERS: List[ComptimeRoute] = [
+    ComptimeRoute.of[_Reader()](Method.POST, "/")
+]
+
+
+def _assert_wants_threads(text: String) raises:
+    for part in ["handler_threads is 0", "Streamed", "set handler_threads"]:
+        assert_true(part in text, text)
+
+
+def test_streaming_wants_handler_threads() raises:
+    """Whatever brings the handler; and with threads it is served."""
+    var inner = Router()
+    inner.post("/in", Streamed(_hello))
+    var router = Router()
+    router.get("/", _hello)
+    router.mount("/sub", inner^)
+    var server = HttpServer.bind(SocketAddr.localhost(0), _quiet())
+    server.shutdown()
+    try:
+        server.serve(router^)
+        raise Error("a router was served")
+    except error:
+        _assert_wants_threads(String(error))
+    try:
+        server.serve_prefork(_Reader(), workers=1)
+        raise Error("processes served")
+    except error:
+        _assert_wants_threads(String(error))
+    try:
+        server.serve_comptime[
+            ComptimeRouter[_READERS](), ServerConfig(handles_signals=False)
+        ]()
+        raise Error("a compiled router was served")
+    except error:
+        _assert_wants_threads(String(error))
+    var other = HttpServer.bind(
+        SocketAddr.localhost(0),
+        ServerConfig(handles_signals=False, handler_threads=1),
+    )
+    other.shutdown()
+    other.serve(Streamed(_hello))
 
 
 def _lowest_free_number() raises -> Int32:

@@ -129,7 +129,8 @@ def main() raises:
         ),
     )
     router.post("/upload", Upload(temporary))
-    router.post("/streamed", Streamed(Upload(temporary)))
+    if config.handler_threads > 0:
+        router.post("/streamed", Streamed(Upload(temporary)))
     var server = tls.bind(UInt16(Int(String(argv()[1]))), config^)
     print("listening on", server.local_addr(), flush=True)
     server.serve(router^)

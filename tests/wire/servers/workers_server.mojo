@@ -175,6 +175,7 @@ struct Options(Movable):
     var mode: String
     var workers: Int
     var pins: Bool
+    var streams: Bool
     var tls: TlsOptions
 
     def __init__(out self) raises:
@@ -183,6 +184,7 @@ struct Options(Movable):
         self.mode = String("threads")
         self.workers = 2
         self.pins = True
+        self.streams = False
         self.tls = TlsOptions()
         for index in range(2, len(argv())):
             var parts = String(argv()[index]).split("=")
@@ -203,6 +205,9 @@ struct Options(Movable):
             self.prefork.workers = value
         elif name == "pins":
             self.pins = value == 1
+        elif name == "streams":
+            # Streams also without handler threads, which is refused.
+            self.streams = value == 1
         elif name == "shared":
             self.server.listener = ListenerMode.SHARED
         elif name == "inherits":
@@ -273,11 +278,13 @@ def main() raises:
     router.get("/fail", failing)
     router.get("/crash/:signal", crash)
     router.get("/size/:size", sized)
-    router.post("/upload", Streamed(upload))
-    router.post("/upload/large", Streamed(upload), max_body_size=1 << 34)
-    router.post("/form", Streamed(form), max_body_size=1 << 34)
-    router.post("/parts", Streamed(parts), max_body_size=1 << 34)
-    router.post("/photo", Extracted[Submit](), max_body_size=1 << 24)
+    if options.streams or options.server.handler_threads > 0:
+        router.post("/upload", Streamed(upload))
+        router.post("/upload/quick", Streamed(upload), may_block=False)
+        router.post("/upload/large", Streamed(upload), max_body_size=1 << 34)
+        router.post("/form", Streamed(form), max_body_size=1 << 34)
+        router.post("/parts", Streamed(parts), max_body_size=1 << 34)
+        router.post("/photo", Extracted[Submit](), max_body_size=1 << 24)
     var port = UInt16(Int(String(argv()[1])))
     var server = options.tls.bind(port, options.server.copy())
     router.get("/stats", Stats(server.stats_handle(), options.workers))
