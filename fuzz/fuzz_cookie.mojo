@@ -27,8 +27,7 @@ struct CookieTarget(Target):
 
     def run(mut self, input: Span[UInt8, _]) raises:
         """Reads, writes, and reads again."""
-        var text = String(from_utf8_lossy=input)
-        var cookies = parse_cookie_header(text)
+        var cookies = parse_cookie_header(input)
         var written = String()
         for cookie in cookies:
             written.write(cookie, "; ")

@@ -151,8 +151,16 @@ struct HeaderParam[T: Movable & Deinitable, name: StaticString](Input):
             InputError: 400 if it is missing or bad.
         """
         var texts = List[String]()
-        for value in req.headers.get_all(Self.name):
-            texts.append(String(value))
+        var index = req.headers.find(Self.name)
+        while index >= 0:
+            var text = req.headers.value(index)
+            # Octets that are no text are lent as an empty one.
+            if len(req.headers.value_bytes(index)) > text.byte_length():
+                raise InputError(
+                    400, "header", String(Self.name), "send it in UTF-8"
+                )
+            texts.append(String(text))
+            index = req.headers.find(Self.name, index + 1)
         return Self(_read[Self.T](texts, "header", Self.name))
 
     @staticmethod

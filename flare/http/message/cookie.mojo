@@ -225,18 +225,31 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
 def parse_cookie_header(text: StringSpan) -> List[Cookie]:
     """Reads the value of a Cookie field.
 
+    Args:
+        text: As for the other overload.
+
+    Returns:
+        The cookies in the order of the field.
+    """
+    return parse_cookie_header(text.as_bytes())
+
+
+def parse_cookie_header(value: Span[UInt8, _]) -> List[Cookie]:
+    """Reads the value of a Cookie field.
+
     Source: RFC 6265 section 5.4, read as kindly as browsers write it: pairs
     between semicolons, whitespace around names and values dropped, a pair
-    without `=` or without a name left out.
+    without `=` or without a name left out. So is one that is not UTF-8, which
+    has no say in the others: a page can set a cookie of any octets.
 
     Args:
-        text: The field's value.
+        value: The field's value.
 
     Returns:
         The cookies in the order of the field.
     """
     var cookies = List[Cookie]()
-    var octets = text.as_bytes().as_imm()
+    var octets = value.as_imm()
     var start = 0
     while start < len(octets):
         var end = start
@@ -249,11 +262,21 @@ def parse_cookie_header(text: StringSpan) -> List[Cookie]:
             var name = trim_whitespace(octets[start:equals_sign])
             var value = trim_whitespace(octets[equals_sign + 1 : end])
             if len(name) > 0:
-                cookies.append(
-                    Cookie(
-                        received_name=String(unsafe_from_utf8=name),
-                        received_value=String(unsafe_from_utf8=value),
-                    )
-                )
+                _append(cookies, name, value)
         start = end + 1
     return cookies^
+
+
+def _append(
+    mut cookies: List[Cookie], name: Span[UInt8, _], value: Span[UInt8, _]
+):
+    """Adds a cookie, unless it is no text."""
+    try:
+        cookies.append(
+            Cookie(
+                received_name=String(from_utf8=name),
+                received_value=String(from_utf8=value),
+            )
+        )
+    except:
+        return

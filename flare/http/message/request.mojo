@@ -270,11 +270,14 @@ struct Request[o: ImmOrigin](Movable):
         """Reads the cookies (RFC 6265 section 5.4).
 
         Returns:
-            The cookies of all Cookie fields, in order.
+            The cookies of all Cookie fields, in order; without those that are
+            not UTF-8.
         """
         var cookies = List[Cookie]()
-        for value in self.headers.get_all("cookie"):
-            cookies.extend(parse_cookie_header(value))
+        var index = self.headers.find("cookie")
+        while index >= 0:
+            cookies.extend(parse_cookie_header(self.headers.value_bytes(index)))
+            index = self.headers.find("cookie", index + 1)
         return cookies^
 
     @always_inline

@@ -75,7 +75,10 @@ struct Session(Movable):
             The session; an empty one if there is none that is good.
         """
         var session = Self()
-        for value in fields.get_all("cookie"):
+        var index = fields.find("cookie")
+        while index >= 0:
+            var value = fields.value_bytes(index)
+            index = fields.find("cookie", index + 1)
             for ref cookie in parse_cookie_header(value):
                 if cookie.name != config.cookie_name:
                     continue

@@ -1,5 +1,6 @@
 """Finding the client behind proxies."""
 
+from flare.bytes.ascii import trim_whitespace
 from flare.http.message.forwarded import HopsFromNearest
 from flare.http.message.forwarded_origin import Origin
 from flare.http.message.request import Request
@@ -13,6 +14,8 @@ from flare.net.socket_addr import SocketAddr
 
 # Of a client that a trusted proxy does not name, or not so that it can be read.
 comptime _UNKNOWN = SocketAddr(IpAddr(0, 0, False), 0)
+
+comptime _COMMA: UInt8 = 44
 
 
 @fieldwise_init
@@ -139,9 +142,20 @@ struct TrustedProxies[H: Handler](Middleware):
 
 
 def _last(req: Request, name: StringSpan) -> String:
-    """Gives the last element of a field: what the nearest proxy has added."""
-    var value = String()
-    for line in req.headers.get_all(name):
-        value = String(line)
-    var comma = value.rfind(",")
-    return String(value[byte = comma + 1 :].strip())
+    """Gives the last element of a field: what the nearest proxy has added, be
+    the octets before it text or not."""
+    var last = -1
+    var index = req.headers.find(name)
+    while index >= 0:
+        last = index
+        index = req.headers.find(name, index + 1)
+    if last < 0:
+        return String()
+    var value = req.headers.value_bytes(last)
+    var start = len(value)
+    while start > 0 and value[start - 1] != _COMMA:
+        start -= 1
+    try:
+        return String(from_utf8=trim_whitespace(value[start:]))
+    except:
+        return String()

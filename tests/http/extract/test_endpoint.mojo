@@ -212,6 +212,19 @@ def test_bad_parameters_are_named() raises:
         assert_equal(_problem(client.get(row.target)), row.problem, row.target)
 
 
+def test_a_field_that_is_no_text_is_refused() raises:
+    # RFC 9110-5.5: octets from 0x80 up are opaque, and a String is UTF-8.
+    var octets: List[UInt8] = [109, 0xFF]
+    var request = ClientRequest("GET", "/fields")
+    request.set_header("User-Agent", StringSpan(unsafe_from_utf8=octets))
+    request.set_header("Cookie", "session=s")
+    var client = _client()
+    assert_equal(
+        _problem(client.send(request^)),
+        "400 header user-agent send it in UTF-8",
+    )
+
+
 def test_fields_and_cookies() raises:
     var client = _client()
     assert_equal(

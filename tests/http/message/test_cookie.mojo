@@ -4,6 +4,7 @@ from flare.http import (
     Cookie,
     CookieError,
     CookieJar,
+    OwnedRequest,
     SameSite,
     ok,
     parse_cookie_header,
@@ -47,6 +48,44 @@ def test_parse_cookie_header() raises:
         for cookie in parse_cookie_header(row.text):
             text.write(cookie, ",")
         assert_equal(text, row.cookies, row.text)
+
+
+@fieldwise_init
+struct _OctetRow(Copyable, Movable):
+    var rule: StaticString
+    var octets: List[UInt8]
+    var cookies: StaticString
+
+
+def _octets(text: StaticString) -> List[UInt8]:
+    """Gives the octets of a text, `*` standing for one that is no UTF-8."""
+    var octets = List[UInt8]()
+    for octet in text.as_bytes():
+        octets.append(0xFF if octet == 42 else octet)
+    return octets^
+
+
+def test_one_cookie_that_is_no_text_has_no_say_in_others() raises:
+    # RFC 6265-5.4: a user agent sends the octets that it was given.
+    var rows: List[_OctetRow] = [
+        _OctetRow("in a value", _octets("a=b; x=*; c=d"), "a=b,c=d,"),
+        _OctetRow("in a name", _octets("a=b; *=x; c=d"), "a=b,c=d,"),
+        _OctetRow("in the first", _octets("x=*;c=d"), "c=d,"),
+        _OctetRow("in the last", _octets("c=d; x=*"), "c=d,"),
+        _OctetRow("in what is no pair", _octets("*; c=d; **"), "c=d,"),
+        _OctetRow("a cut sequence", [97, 61, 0xC3, 59, 99, 61, 100], "c=d,"),
+    ]
+    for row in rows:
+        var text = String()
+        for cookie in parse_cookie_header(Span(row.octets)):
+            text.write(cookie, ",")
+        assert_equal(text, row.cookies, row.rule)
+        var owned = OwnedRequest("GET", "/")
+        owned.add_header("Cookie", StringSpan(unsafe_from_utf8=row.octets))
+        text = String()
+        for cookie in owned.view().cookies():
+            text.write(cookie, ",")
+        assert_equal(text, row.cookies, row.rule)
 
 
 def test_to_set_cookie_header() raises:

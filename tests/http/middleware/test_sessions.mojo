@@ -205,3 +205,13 @@ def test_csrf_tokens() raises:
     _ = ann.get("/logout")
     _ = ann.get("/login?user=ann")
     assert_equal(_status(ann, first.text()), 403)
+
+
+def test_a_cookie_of_another_page_does_not_end_a_session() raises:
+    var client = _client(SigningKeys(_NEW))
+    _ = client.get("/login?user=ann")
+    var octets: List[UInt8] = [120, 61, 0xFF, 59, 32]
+    octets.extend(client.cookies.to_request_header().as_bytes())
+    var request = ClientRequest("GET", "/who")
+    request.set_header("Cookie", StringSpan(unsafe_from_utf8=octets))
+    assert_equal(client.send(request^).text(), "ann")

@@ -302,3 +302,19 @@ def test_a_mapped_peer_is_its_ipv4_address() raises:
     assert_equal(client.get("/").text(), "9.9.9.9:1  ")
     client.peer = SocketAddr.parse("[::ffff:10.0.0.1]:1")
     assert_equal(client.get("/").text(), "10.0.0.1:1  ")
+
+
+def test_octets_of_a_client_do_not_hide_what_its_proxy_adds() raises:
+    var client = _client(ForwardedField.X_FORWARDED_FOR)
+    client.peer = SocketAddr.parse("10.0.0.1:1")
+    var made_up: List[UInt8] = [0xFF, 44, 32]
+    var request = ClientRequest("GET", "/")
+    for name, told in [
+        ("X-Forwarded-For", "203.0.113.9"),
+        ("X-Forwarded-Proto", "HTTPS"),
+        ("X-Forwarded-Host", "a.example"),
+    ]:
+        request.headers.append(
+            name, String(StringSpan(unsafe_from_utf8=made_up), told)
+        )
+    assert_equal(client.send(request^).text(), "203.0.113.9:0 https a.example")
