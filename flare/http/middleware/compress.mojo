@@ -5,6 +5,12 @@ from flare.compress.content_coding import ContentCoding, can_encode
 from flare.compress.encoder import compress
 from flare.http.message.accept_encoding import AcceptEncoding
 from flare.http.message.body import Body
+from flare.http.message.entity_tag import (
+    EntityTag,
+    TagListMatch,
+    match_tag_list,
+)
+from flare.http.message.header_map import HeaderMap
 from flare.http.message.list_elements import ListElements
 from flare.http.message.request import Request
 from flare.http.message.response import Response
@@ -24,8 +30,8 @@ struct Compress[H: Handler](Middleware):
     Brotli where its library is there, else gzip. Content stays as it is if it
     is short, coded already, a part (206), of a type that does not shrink
     (images, archives), or marked `no-transform`. Vary tells caches about it,
-    and a strong ETag becomes a weak one, since the octets are others (RFC 9110
-    section 8.8.1).
+    on a 304 too, and a strong ETag becomes a weak one, since the octets are
+    others (RFC 9110 section 8.8.1).
 
     A page that holds a secret and repeats what the request says tells by its
     compressed length about the secret (BREACH): leave such routes out.
@@ -76,6 +82,9 @@ struct Compress[H: Handler](Middleware):
             Error: What the inner handler raises.
         """
         var response = self.handler.serve(req)
+        if response.status == 304:
+            _describe_unchanged(req, response)
+            return response^
         if not self._is_fit(response):
             return response^
         add_vary(response.headers, "Accept-Encoding")
@@ -110,18 +119,57 @@ struct Compress[H: Handler](Middleware):
             return False
         if not response.status.allows_content() or response.status == 206:
             return False
-        if "content-encoding" in response.headers:
-            return False
         if "content-range" in response.headers:
             return False
-        var control = response.headers.find("cache-control")
-        while control >= 0:
-            var value = response.headers.value(control)
-            for element in ListElements(value.as_bytes()):
-                if equals_ignore_case(element, "no-transform".as_bytes()):
-                    return False
-            control = response.headers.find("cache-control", control + 1)
+        if not _may_be_coded(response.headers):
+            return False
         return shrinks(response.headers.content_type().as_bytes())
+
+
+def _may_be_coded(headers: HeaderMap) -> Bool:
+    """Tells whether content may be coded: it is not yet, and not forbidden."""
+    if "content-encoding" in headers:
+        return False
+    var control = headers.find("cache-control")
+    while control >= 0:
+        for element in ListElements(headers.value(control).as_bytes()):
+            if equals_ignore_case(element, "no-transform".as_bytes()):
+                return False
+        control = headers.find("cache-control", control + 1)
+    return True
+
+
+def _describe_unchanged(req: Request, mut response: Response) raises:
+    """Says of a 304 what its 200 would say (RFC 9110 section 15.4.5).
+
+    Length and type of the content are not known here, so Vary stands also where
+    the 200 is not compressed, which costs a cache an entry and no more. A
+    client that has the weak tag has the compressed content: a strong one would
+    keep its cache from updating it (RFC 9111 section 4.3.4).
+    """
+    if not _may_be_coded(response.headers):
+        return
+    add_vary(response.headers, "Accept-Encoding")
+    var tag = response.headers.get("etag")
+    if not tag or tag.value().startswith("W/"):
+        return
+    var known: Optional[EntityTag]
+    try:
+        known = EntityTag.parse(tag.value().as_bytes())
+    except:
+        return
+    var index = req.headers.find("if-none-match")
+    if index < 0:
+        return
+    while index >= 0:
+        var found = match_tag_list(
+            req.headers.value_bytes(index), known, is_strong=True
+        )
+        if found == TagListMatch.SOME or found == TagListMatch.ANY:
+            return
+        index = req.headers.find("if-none-match", index + 1)
+    known.value().is_weak = True
+    response.headers.set("ETag", String(known.value()))
 
 
 def shrinks(content_type: Span[UInt8, _]) -> Bool:

@@ -145,9 +145,10 @@ struct Cors[H: Handler](Middleware):
             return self._preflight(req, origin.value())
         var response = self.handler.serve(req)
         if self._is_open:
-            if origin:
-                response.headers.append("Access-Control-Allow-Origin", "*")
-                self._expose(response)
+            # Also without an origin: the same is given to all, so a cache may
+            # give this response to any page, and nothing varies.
+            response.headers.set("Access-Control-Allow-Origin", "*")
+            self._expose(response)
             return response^
         # Also without an origin: a cache must not give this to one.
         add_vary(response.headers, "Origin")

@@ -1,6 +1,8 @@
 """Token buckets, one for each key, with a bound on their number."""
 
 comptime _NS = 1_000_000_000
+# As many steps again fit into a word for the time that it is now.
+comptime _SPAN_MAX = 1 << 61
 
 
 @fieldwise_init
@@ -24,12 +26,14 @@ struct TokenBuckets(Movable, Sized):
     can so make the buckets forget others, but not fill the memory.
     """
 
-    var _interval_ns: Int
-    var _burst: Int
+    # Times are kept in steps, see `_step_ns`.
+    var _step_ns: Int
+    var _interval: Int
+    var _span: Int
     var _half_count_max: Int
     var _newer: Dict[String, Int]
     var _older: Dict[String, Int]
-    var _turned_ns: Int
+    var _turned: Int
 
     def __init__(
         out self, rate: Float64, burst: Int, key_count_max: Int = 65_536
@@ -58,12 +62,14 @@ struct TokenBuckets(Movable, Sized):
                 key_count_max,
                 "; allowed is 2 or more",
             )
-        self._interval_ns = max(1, Int(Float64(_NS) / rate))
-        self._burst = burst
+        var interval_ns = max(1, Int(Float64(_NS) / rate))
+        self._step_ns = _step_for(interval_ns, burst)
+        self._interval = interval_ns // self._step_ns
+        self._span = self._interval * burst
         self._half_count_max = key_count_max // 2
         self._newer = {}
         self._older = {}
-        self._turned_ns = 0
+        self._turned = 0
 
     def __len__(self) -> Int:
         """Counts the keys that are kept.
@@ -83,27 +89,44 @@ struct TokenBuckets(Movable, Sized):
         Returns:
             The verdict.
         """
-        self._turn(now_ns)
-        var span_ns = self._interval_ns * self._burst
-        var full_ns = now_ns
+        var now = now_ns // self._step_ns
+        self._turn(now)
+        var full = now
         var known = self._newer.get(key)
         if not known:
             known = self._older.get(key)
         if known:
-            full_ns = max(now_ns, known.value())
-        var after_ns = full_ns + self._interval_ns
-        if after_ns - now_ns > span_ns:
-            return BucketVerdict(False, 0, after_ns - now_ns - span_ns)
-        self._newer[key] = after_ns
-        var remaining = (span_ns - (after_ns - now_ns)) // self._interval_ns
+            full = max(now, known.value())
+        var after = full + self._interval
+        if after - now > self._span:
+            var wait = after - now - self._span
+            return BucketVerdict(False, 0, wait * self._step_ns)
+        self._newer[key] = after
+        var remaining = (self._span - (after - now)) // self._interval
         return BucketVerdict(True, remaining, 0)
 
-    def _turn(mut self, now_ns: Int):
+    def _turn(mut self, now: Int):
         """Drops the older half when all its buckets are full again, or when the
         newer one has no more room."""
-        var span_ns = self._interval_ns * self._burst
-        var is_old = now_ns - self._turned_ns > span_ns
+        var is_old = now - self._turned > self._span
         if is_old or len(self._newer) >= self._half_count_max:
             self._older = Dict[String, Int]()
             swap(self._older, self._newer)
-            self._turned_ns = now_ns
+            self._turned = now
+
+
+def _step_for(interval_ns: Int, burst: Int) -> Int:
+    """Finds the step of time in which a bucket's life can be counted.
+
+    A bucket of a million tokens that gains one in eleven days is full again
+    after 31,000 years, which are too many nanoseconds for a word.
+
+    Args:
+        interval_ns: Nanoseconds between two tokens, 1 to 10^15.
+        burst: Most tokens of a bucket.
+
+    Returns:
+        The step in nanoseconds: 1, or so many that interval times burst takes
+        at most 2^61 of them, and an interval still a million at least.
+    """
+    return 1 + interval_ns // (_SPAN_MAX // burst)

@@ -2,7 +2,7 @@
 
 from flare.http.server.file_cache import FileCache
 from flare.http.server.open_file import OpenFile
-from flare.sys.clock import coarse_monotonic_ms
+from flare.sys.clock import coarse_monotonic_ms, realtime_ns
 from flare.sys.errno import EMFILE, ENFILE, OsError
 from flare.sys.file import File, FileStatus
 from std.memory import ArcPointer
@@ -16,6 +16,9 @@ struct FoundFile(Movable):
     """The file, open, with its coded neighbours."""
     var status: FileStatus
     """Its state at this moment, not when it was opened."""
+    var asked_ns: Int
+    """The time just before the system was asked for the state, in nanoseconds
+    since 1970-01-01 00:00:00 UTC."""
 
 
 struct FileFolder(Movable):
@@ -74,12 +77,13 @@ struct FileFolder(Movable):
             OsError: If there are too many open files, or a file that is open
                 cannot be asked.
         """
+        var asked_ns = realtime_ns()
         var now_ms = coarse_monotonic_ms()
         var known = self._cache.find(path, now_ms)
         if known:
             var status = known.value()[].plain[].status()
             if status.is_linked and known.value()[].has_its_neighbours():
-                return FoundFile(known.take(), status)
+                return FoundFile(known.take(), status, asked_ns)
             self._cache.forget(path)
         var plain = self._open(path)
         if not plain:
@@ -93,7 +97,7 @@ struct FileFolder(Movable):
             file.gzip = self._open_neighbour(path + ".gz")
         var shared = ArcPointer(file^)
         self._cache.keep(path, shared, now_ms)
-        return FoundFile(shared^, status)
+        return FoundFile(shared^, status, asked_ns)
 
     def status(self, path: String) raises OsError -> Optional[FileStatus]:
         """Tells what stands at a path; opens it for that, and keeps nothing.

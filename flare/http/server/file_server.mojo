@@ -28,7 +28,6 @@ from flare.http.server.file_folder import FileFolder, FoundFile
 from flare.http.server.file_server_config import FileServerConfig
 from flare.http.server.file_source import FileSource
 from flare.http.server.folder_page import folder_page
-from flare.sys.clock import unix_seconds
 from flare.sys.errno import OsError
 from flare.sys.file import File, FileStatus
 from flare.sys.random import fill_random
@@ -41,6 +40,10 @@ One call with both costs less than two with none of it copied.
 """
 
 comptime _NS_A_SECOND = 1_000_000_000
+# The kernel's clock for files steps by 10 ms at most; twice that for one that
+# is late. What keeps whole seconds alone steps by one, or, as FAT, by two.
+comptime _STEP_NS = 20_000_000
+comptime _COARSE_STEP_NS = 2 * _NS_A_SECOND
 
 
 struct _Chosen(Movable):
@@ -65,7 +68,7 @@ struct FileServer(Handler):
     """Serves the files of a folder, to GET and HEAD.
 
     With ranges, conditions (RFC 9110 sections 13 and 14), entity tags made
-    from length and time, and memory for one piece of a file at a time. Nothing
+    from length and time (`file_tag`), and memory for one piece of a file at a time. Nothing
     outside of the folder can be reached; devices, pipes and what there is no
     right to read are not found.
     """
@@ -194,9 +197,11 @@ struct FileServer(Handler):
     def _respond(
         self, req: Request, var found: FoundFile, var path: String
     ) raises -> Response:
+        # A file that was young when it was asked for its time is young now.
+        var now_ns = found.asked_ns
+        var now_s = now_ns // _NS_A_SECOND
         var chosen = self._choose(req, found^, path^)
-        var now_s = unix_seconds()
-        var validators = _validators(chosen)
+        var validators = _validators(chosen, now_ns)
         var precondition = evaluate_preconditions(
             req.method, req.headers, validators, now_s
         )
@@ -283,14 +288,51 @@ def _content(
     return Body(octets^)
 
 
-def _validators(chosen: _Chosen) raises -> Validators:
-    """Tells versions apart by length and time; a coding makes another tag."""
-    var modified_ns = max(chosen.status.modified_ns, 0)
-    var text = String(hex(chosen.status.size, prefix=""), "-")
-    text.write(hex(modified_ns, prefix=""))
-    if chosen.coding != ContentCoding.IDENTITY:
-        text.write("-br" if chosen.coding == ContentCoding.BR else "-gz")
-    return Validators(EntityTag(text^), modified_ns // _NS_A_SECOND, True)
+def _validators(chosen: _Chosen, now_ns: Int) raises -> Validators:
+    return Validators(
+        file_tag(
+            chosen.status.size, chosen.status.modified_ns, chosen.coding, now_ns
+        ),
+        max(chosen.status.modified_ns, 0) // _NS_A_SECOND,
+        True,
+    )
+
+
+def file_tag(
+    size: Int, modified_ns: Int, coding: ContentCoding, now_ns: Int
+) raises -> EntityTag:
+    """Makes the entity tag of a file, which tells its versions apart by length
+    and time; a coding makes another tag.
+
+    Two writes within a step of the kernel's clock leave one time behind. So the
+    tag of a file that may still be written to without getting another time is
+    weak (RFC 9110 section 8.8.1), and not the one that it has afterwards: no
+    range of it is joined to another (section 13.1.5), and what was kept of it
+    is fetched again once it has settled.
+
+    Args:
+        size: The file's length in bytes.
+        modified_ns: When it was last changed, in nanoseconds since 1970-01-01
+            00:00:00 UTC.
+        coding: What its content is coded with.
+        now_ns: The time when the file was asked for the others, likewise.
+
+    Returns:
+        The tag, weak if the file is that young, or of the future.
+
+    Raises:
+        Error: Never.
+    """
+    var text = String(hex(size, prefix=""), "-")
+    text.write(hex(max(modified_ns, 0), prefix=""))
+    if coding != ContentCoding.IDENTITY:
+        text.write("-br" if coding == ContentCoding.BR else "-gz")
+    var is_coarse = modified_ns % _NS_A_SECOND == 0
+    var step_ns = _COARSE_STEP_NS if is_coarse else _STEP_NS
+    var is_young = now_ns - modified_ns < step_ns
+    if is_young:
+        text.write("-young")
+    return EntityTag(text^, is_weak=is_young)
 
 
 def _join(folder: StringSpan, name: StringSpan) -> String:

@@ -9,6 +9,7 @@ from flare.http.message.body import Body
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.compress import Compress, shrinks
+from flare.http.middleware.conditional import Conditional
 from flare.http.routing.handler import FnHandler
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_true
@@ -183,6 +184,52 @@ def test_tag_and_ranges() raises:
     assert_equal(plain.headers["accept-ranges"], "bytes")
     query = 'status=200&len=3000&Content-Type=text/css&ETag=W/"a"'
     assert_equal(_ask(client, query, "gzip").headers["etag"], 'W/"a"')
+
+
+@fieldwise_init
+struct _Unchanged(Copyable, Movable):
+    var rule: StaticString
+    var query: StaticString
+    var known: StaticString
+    var vary: StaticString
+    var tag: StaticString
+
+
+def test_a_304_says_what_its_200_says() raises:
+    # RFC 9110-15.4.5, RFC 9111-4.3.4.
+    comptime Q = StaticString("len=3000&Content-Type=text/plain&ETag=")
+    var rows: List[_Unchanged] = [
+        _Unchanged("as it is", '"a"', '"a"', "Accept-Encoding", '"a"'),
+        _Unchanged("as compressed", '"a"', 'W/"a"', "Accept-Encoding", 'W/"a"'),
+        _Unchanged("both", '"a"', 'W/"a", "a"', "Accept-Encoding", '"a"'),
+        _Unchanged("weak anyway", 'W/"a"', 'W/"a"', "Accept-Encoding", 'W/"a"'),
+        _Unchanged("any", '"a"', "*", "Accept-Encoding", '"a"'),
+        _Unchanged(
+            "no-transform",
+            '"a"&Cache-Control=no-transform',
+            'W/"a"',
+            "-",
+            '"a"',
+        ),
+    ]
+    var client = TestClient(Compress(Conditional(FnHandler(_content))))
+    for row in rows:
+        var request = ClientRequest(
+            "GET", String("/?status=200&", Q, row.query)
+        )
+        request.set_header("Accept-Encoding", "gzip")
+        var whole = client.send(request.copy())
+        request.set_header("If-None-Match", row.known)
+        var response = client.send(request^)
+        assert_equal(response.status.code, 304, row.rule)
+        assert_equal(_field(response, "vary"), row.vary, row.rule)
+        assert_equal(_field(response, "vary"), _field(whole, "vary"), row.rule)
+        assert_equal(_field(response, "etag"), row.tag, row.rule)
+
+
+def _field(response: ClientResponse, name: StringSpan) -> String:
+    var value = response.headers.get(name)
+    return String(value.value()) if value else String("-")
 
 
 def test_types() raises:

@@ -93,6 +93,44 @@ def test_long_run_is_the_rate() raises:
     assert_true(count >= 1_000 and count <= 1_011, String(count))
 
 
+@fieldwise_init
+struct _Extreme(Copyable, Movable):
+    var rate: Float64
+    var burst: Int
+
+
+def test_ends_of_the_ranges() raises:
+    var rows: List[_Extreme] = [
+        _Extreme(0.000_001_001, 1),
+        _Extreme(0.000_001_001, 9_300),
+        _Extreme(0.000_001_001, 1_000_000),
+        _Extreme(0.000_1, 1_000_000),
+        _Extreme(0.01, 1_000_000),
+        _Extreme(1, 1_000_000),
+        _Extreme(1_000_000, 1),
+        _Extreme(1_000_000, 1_000_000),
+    ]
+    # The clock may have run for a hundred years.
+    for now_ns in [0, 1_000_000_000, 3_153_600_000 * 1_000_000_000]:
+        for row in rows:
+            var label = String(row.rate, " ", row.burst, " ", now_ns)
+            var buckets = TokenBuckets(row.rate, row.burst)
+            for number in range(min(row.burst, 10_000)):
+                var verdict = buckets.take("a", now_ns)
+                assert_true(verdict.is_allowed, label)
+                assert_equal(verdict.remaining, row.burst - number - 1, label)
+            if row.burst > 10_000:
+                continue
+            var interval_ns = 1_000_000_000 / row.rate
+            var refused = buckets.take("a", now_ns)
+            assert_true(not refused.is_allowed, label)
+            var wait = Float64(refused.wait_ns) / interval_ns
+            assert_true(wait > 0.999 and wait < 1.001, label)
+            var later = now_ns + refused.wait_ns
+            assert_true(buckets.take("a", later).is_allowed, label)
+            assert_true(not buckets.take("a", later).is_allowed, label)
+
+
 def test_ranges() raises:
     with assert_raises(contains="'rate' is 0"):
         _ = TokenBuckets(0, 1)

@@ -4,10 +4,12 @@ from flare.bytes.buffer import Buffer
 from flare.http.message.body_source import Supply
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
-from flare.http.server.file_server import FileServer
+from flare.compress.content_coding import ContentCoding
+from flare.http.server.file_server import FileServer, file_tag
 from flare.http.server.file_server_config import FileServerConfig
 from std.os import mkdir, remove, symlink
 from std.pathlib import Path
+from std.subprocess import run
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.temporary_folder import TemporaryFolder
 
@@ -29,6 +31,11 @@ def _fill(folder: String) raises:
     _write(folder, "files/app.js.br", "as br")
     _write(folder, "files/app.js.gz", "as gz")
     symlink("../secret.txt", folder + "/files/link.txt")
+
+
+def _set_time(path: String, time: StringSpan) raises:
+    """Sets when a file was last changed."""
+    _ = run(String("touch -d '", time, "' '", path, "'"))
 
 
 def _content(response: Response) raises -> String:
@@ -167,6 +174,8 @@ def test_fields() raises:
             response.headers["content-type"], "text/plain; charset=utf-8"
         )
         assert_false("vary" in response.headers)
+        _set_time(folder + "/files/a.txt", "@784111777")
+        response = server.serve(request.view())
         var tag = String(response.headers["etag"])
         var date = String(response.headers["last-modified"])
         # The validators of one response are the conditions of the next.
@@ -288,3 +297,89 @@ def test_folder_has_to_be_there() raises:
     except error:
         number = error.number
     assert_equal(number, 2)
+
+
+def test_no_two_contents_share_a_strong_tag() raises:
+    # RFC 9110-8.8.1: a strong validator changes with every octet. The kernel's
+    # clock for files steps by milliseconds, and these writes take microseconds.
+    with TemporaryFolder() as folder:
+        _fill(folder)
+        var server = FileServer(folder + "/files")
+        var request = OwnedRequest("GET", "/a.txt")
+        var tags = List[String]()
+        var contents = List[String]()
+        for number in range(1_000, 1_100):
+            _write(folder, "files/a.txt", String(number))
+            var response = server.serve(request.view())
+            tags.append(String(response.headers["etag"]))
+            contents.append(_content(response))
+        for index in range(1, len(tags)):
+            assert_true(contents[index] != contents[index - 1])
+            if tags[index] == tags[index - 1]:
+                assert_true(tags[index].startswith("W/"), tags[index])
+
+
+def test_ranges_of_a_young_file() raises:
+    with TemporaryFolder() as folder:
+        _fill(folder)
+        var server = FileServer(folder + "/files")
+        # As young as can be, for as long as this takes.
+        _set_time(folder + "/files/a.txt", "now + 1 day")
+        var request = OwnedRequest("GET", "/a.txt")
+        request.add_header("Range", "bytes=1-1")
+        var response = server.serve(request.view())
+        # Section 14.2: a range that nothing is joined to is given.
+        assert_equal(Int(response.status.code), 206)
+        var tag = String(response.headers["etag"])
+        assert_true(tag.startswith('W/"'), tag)
+        var joined = OwnedRequest("GET", "/a.txt")
+        joined.add_header("Range", "bytes=1-1")
+        joined.add_header("If-Range", tag)
+        # Section 13.1.5: a weak tag names no octets.
+        response = server.serve(joined.view())
+        assert_equal(Int(response.status.code), 200)
+        assert_equal(_content(response), "0123456789")
+        var matching = OwnedRequest("GET", "/a.txt")
+        matching.add_header("If-Match", tag)
+        assert_equal(Int(server.serve(matching.view()).status.code), 412)
+        var known = OwnedRequest("GET", "/a.txt")
+        known.add_header("If-None-Match", tag)
+        assert_equal(Int(server.serve(known.view()).status.code), 304)
+        # Once it has settled, what was kept of it is asked for again.
+        _set_time(folder + "/files/a.txt", "@784111777")
+        response = server.serve(known.view())
+        assert_equal(Int(response.status.code), 200)
+        assert_false(response.headers["etag"].startswith("W/"))
+
+
+@fieldwise_init
+struct _Tag(Copyable, Movable):
+    var rule: StaticString
+    var modified_ns: Int
+    var age_ns: Int
+    var is_weak: Bool
+
+
+def test_how_young_is_too_young() raises:
+    comptime FINE = 1_700_000_000_123_456_789
+    comptime COARSE = 1_700_000_000_000_000_000
+    var rows: List[_Tag] = [
+        _Tag("now", FINE, 0, True),
+        _Tag("within a step of 4 ms", FINE, 3_999_999, True),
+        _Tag("within a step of 10 ms", FINE, 9_999_999, True),
+        _Tag("settled", FINE, 100_000_000, False),
+        _Tag("of the future", FINE, -1, True),
+        _Tag("far in the future", FINE, -86_400_000_000_000, True),
+        _Tag("whole seconds, within one", COARSE, 999_999_999, True),
+        _Tag("even seconds, within two", COARSE, 1_999_999_999, True),
+        _Tag("whole seconds, settled", COARSE, 2_000_000_000, False),
+        _Tag("before 1970", -5, 1_000_000_000, False),
+    ]
+    for row in rows:
+        for coding in [ContentCoding.IDENTITY, ContentCoding.GZIP]:
+            var now_ns = row.modified_ns + row.age_ns
+            var tag = file_tag(7, row.modified_ns, coding, now_ns)
+            assert_equal(tag.is_weak, row.is_weak, row.rule)
+            var later = file_tag(7, row.modified_ns, coding, now_ns + (1 << 60))
+            assert_false(later.is_weak, row.rule)
+            assert_equal(later.opaque == tag.opaque, not row.is_weak, row.rule)
