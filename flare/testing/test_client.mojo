@@ -216,6 +216,7 @@ struct TestClient(Movable):
                 request.headers.name(index), request.headers.value(index)
             )
         _add_missing(owned, request, "Host", url.host())
+        request.auth.check()
         _add_missing(
             owned, request, "Authorization", request.auth.field_value()
         )

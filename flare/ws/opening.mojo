@@ -249,8 +249,12 @@ def _write_request(
     handshake: ClientHandshake,
 ) raises WsError:
     var headers = config.headers.copy()
+    var credentials = credentials_of(url)
     try:
-        var credentials = credentials_of(url)
+        credentials.check()
+    except error:
+        raise WsError(materialize[WsMisused](), error.reason)
+    try:
         if credentials and "authorization" not in headers:
             headers.set("Authorization", credentials.field_value())
         handshake.add_fields(headers)

@@ -328,7 +328,7 @@ def test_asking_before_sending(fetcher):
             connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
             connection.send(sized(connection.body(head)))
         elif connection.number == 2:
-            connection.send(b"HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n")
+            connection.send(b"HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n")
         else:
             connection.send(sized(connection.body(head)))
 
@@ -337,12 +337,116 @@ def test_asking_before_sending(fetcher):
     first = fetcher.get(server.url, method="POST", octets="abc", expect=1)
     assert first["body"] == "abc"
     second = fetcher.get(server.url, method="POST", octets="abc", expect=1)
-    assert second["status"] == 417
+    assert second["status"] == 413
     # A server that knows nothing of it gets the content after a second.
     third = fetcher.get(server.url, method="POST", octets="abc", expect=1)
     assert third["body"] == "abc"
     assert events == [0, 0, 0]
     server.close()
+
+
+@pytest.mark.parametrize("kind", ["memory", "stream", "many"])
+def test_417_is_repeated_without_expect(fetcher, kind):
+    """RFC 9110 section 10.1.1."""
+    heads = []
+
+    def handle(connection: Connection) -> None:
+        head = connection.head()
+        heads.append(head)
+        if "Expect: " in head:
+            connection.send(b"HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\nno")
+            return
+        connection.send(sized(connection.body(head)))
+
+    server = RawServer(handle)
+    fetcher.client()
+    request = {"url": server.url, "method": "POST", "expect": 1}
+    if kind == "stream":
+        answer = fetcher.ask(do="upload", **request, length=3, announced=3)
+    elif kind == "memory":
+        answer = fetcher.ask(do="send", **request, octets="xxx")
+    else:
+        requests = [json.dumps({**request, "octets": "xxx"})]
+        answer = fetcher.ask(do="all", requests=requests)["results"][0]
+    server.close()
+    assert (answer.get("status"), answer.get("body")) == (200, "xxx"), answer
+    assert ["Expect: " in head for head in heads] == [True, False]
+
+
+def test_a_blank_location_is_no_redirection(fetcher):
+    server = RawServer(
+        answering(b"HTTP/1.1 302 Found\r\nLocation: \r\nContent-Length: 4\r\n\r\nhere")
+    )
+    fetcher.client()
+    answer = fetcher.get(server.url)
+    server.close()
+    assert (answer.get("status"), answer["body"]) == (302, "here"), answer
+    assert answer["redirects"] == 0
+
+
+def test_a_part_of_coded_content_stays_as_it_is(fetcher):
+    """RFC 9110 section 14.1.2: a range is one of the content as coded."""
+    part = gzip.compress(b"what was said " * 100)[10:30]
+
+    def answer(head: str, _: bytes) -> bytes:
+        assert "accept-encoding" not in head.lower()
+        return (
+            b"HTTP/1.1 206 Partial\r\nContent-Encoding: gzip\r\n"
+            b"Content-Range: bytes 10-29/90\r\nContent-Length: 20\r\n\r\n" + part
+        )
+
+    server = RawServer(answering(answer))
+    fetcher.client()
+    got = fetcher.get(server.url, headers={"Range": "bytes=10-29"})
+    server.close()
+    assert (got.get("status"), got.get("body_len")) == (206, 20), got
+
+
+def test_a_server_says_how_long_it_keeps_connections(fetcher):
+    """RFC 2068 section 19.7.1.1; the last second is left to the way."""
+    server = RawServer(answering(sized(b"a", b"Keep-Alive: timeout=3\r\n")))
+    fetcher.client()
+    for _ in range(2):
+        fetcher.get(server.url)
+    assert server.connection_count == 1
+    # The time is the server's, which itself keeps the connection.
+    time.sleep(2.1)
+    fetcher.get(server.url)
+    assert server.connection_count == 2
+    server.close()
+    server = RawServer(answering(sized(b"a", b"Keep-Alive: timeout=0\r\n")))
+    fetcher.client()
+    assert fetcher.get(server.url)["idle"] == 0
+    server.close()
+
+
+def test_a_wide_batch_leaves_its_connections_to_the_next(fetcher):
+    gate = threading.Barrier(40)
+
+    def handle(connection: Connection) -> None:
+        while connection.head():
+            gate.wait(20)
+            connection.send(sized(b"a"))
+
+    server = RawServer(handle)
+    fetcher.client(read_timeout_ms=20_000, max_idle_per_host=-1)
+    requests = [json.dumps({"url": server.url})] * 40
+    for _ in range(3):
+        answer = fetcher.ask(do="all", requests=requests, parallel=40)
+        assert all(result.get("body") == "a" for result in answer["results"])
+        assert answer["idle"] == 40
+    server.close()
+    assert server.connection_count == 40
+
+
+def test_connect_and_names_with_a_colon_are_refused(fetcher, server):
+    fetcher.client()
+    answer = fetcher.get(server.url, method="CONNECT")
+    assert (answer.get("phase"), answer.get("kind")) == ("request", "BadRequest")
+    assert "tunnel" in answer["text"], answer
+    answer = fetcher.get(server.url.replace("//", "//me%3Ayou:secret@"))
+    assert (answer.get("phase"), answer.get("kind")) == ("request", "BadRequest")
+    assert "colon" in answer["text"] and "secret" not in answer["text"], answer
 
 
 def test_http_1_0(fetcher, server):

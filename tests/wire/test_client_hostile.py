@@ -336,6 +336,20 @@ ROWS = [
         "decode",
         "BadContent",
     ),
+    (
+        "more codings than anybody uses",
+        once(sized(b"abc", b"Content-Encoding: gzip, gzip, gzip, gzip\r\n")),
+        {},
+        "decode",
+        "BadContent",
+    ),
+    (
+        "redirection to two places",
+        once(b"HTTP/1.1 302 Found\r\nLocation: /a\r\nLocation: /b\r\n\r\n"),
+        {},
+        "redirect",
+        "RedirectRefused",
+    ),
     ("silence", silent, {"read_timeout_ms": 200}, "read head", "Timeout"),
     (
         "silence within the content",

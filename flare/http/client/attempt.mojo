@@ -16,6 +16,7 @@ from flare.http.h1.response_exchange import ResponseExchange
 from flare.http.h1.response_progress import ResponseProgress
 from flare.http.message.method import Method
 from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE
+from flare.tls.error import ClosedEarly
 
 comptime PIECE_LEN = 65_536
 """Content handed to the connection, or read from it, at once, in bytes."""
@@ -301,7 +302,15 @@ struct Attempt(Movable):
         return materialize[Phase.READ_HEAD]()
 
     def _failure(self, var error: ClientError) -> ClientError:
-        """What went wrong first is the better explanation."""
-        if self._write_failure and not self.exchange.has_begun():
+        """What went wrong first is the better explanation, unless the server
+        has said why it closes: an alert of TLS."""
+        var has_alert = False
+        if error.tls_kind:
+            has_alert = error.tls_kind.value() != ClosedEarly
+        if (
+            self._write_failure
+            and not has_alert
+            and not self.exchange.has_begun()
+        ):
             return self._write_failure.value().copy()
         return error^

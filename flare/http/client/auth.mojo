@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import trim_whitespace
 from flare.bytes.escape import write_escaped
+from flare.http.client.error import BadRequest, ClientError, Phase
 from std.base64 import b64encode
 
 
@@ -10,7 +11,7 @@ struct BasicAuth(Copyable, Movable):
     """A user name and a password (RFC 7617), sent as UTF-8."""
 
     var user: String
-    """The user name; without a colon."""
+    """The user name; with a colon, requests are refused."""
     var password: String
     """The password."""
 
@@ -30,10 +31,12 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
     """
 
     var _field: String
+    var _has_colon: Bool
 
     def __init__(out self):
         """Makes no credentials."""
         self._field = String()
+        self._has_colon = False
 
     @implicit
     def __init__(out self, auth: BasicAuth):
@@ -44,6 +47,9 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
         Args:
             auth: What to encode.
         """
+        # The first colon ends the name, so that the server would read another
+        # name and another password.
+        self._has_colon = ":" in auth.user
         var pair = String(auth.user, ":", auth.password)
         self._field = String("Basic ", b64encode(pair.as_bytes()))
 
@@ -56,6 +62,7 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
         Args:
             auth: The token.
         """
+        self._has_colon = False
         self._field = String("Bearer ", auth.token)
 
     def __bool__(self) -> Bool:
@@ -65,6 +72,25 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
             True if so.
         """
         return self._field.byte_length() > 0
+
+    def check(self) raises ClientError:
+        """Refuses credentials that say something else to the server.
+
+        Source: RFC 7617 section 2.
+
+        Raises:
+            ClientError: If there is a colon in the user name; the error does
+                not show it.
+        """
+        if self._has_colon:
+            raise ClientError(
+                materialize[Phase.REQUEST](),
+                materialize[BadRequest](),
+                (
+                    "BasicAuth: a colon in the user name would end it, and the"
+                    " rest be a part of the password; use a name without one"
+                ),
+            )
 
     def field_value(self) -> StringSpan[origin_of(self._field)]:
         """Lends the value of the field.

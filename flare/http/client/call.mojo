@@ -20,7 +20,9 @@ from flare.http.client.proxy import Proxy, credentials_of
 from flare.http.client.redirect import (
     drop_content_fields,
     drop_credentials,
+    has_location,
     is_redirect,
+    location_of,
     redirect_url,
     redirected_method,
 )
@@ -152,17 +154,18 @@ struct Call(Movable):
                 are taken.
 
         Raises:
-            ClientError: If they hold a line end.
+            ClientError: If they hold a line end, or a user name with a colon.
         """
         if "authorization" in self.headers:
             return
-        try:
-            if credentials:
-                self.headers.set("Authorization", credentials.field_value())
-                return
+        if not credentials:
             var of_url = credentials_of(self.url)
             if of_url:
-                self.headers.set("Authorization", of_url.field_value())
+                self.set_credentials(of_url)
+            return
+        credentials.check()
+        try:
+            self.headers.set("Authorization", credentials.field_value())
         except:
             # The error would show the credentials.
             raise ClientError(
@@ -249,6 +252,12 @@ struct Call(Movable):
             # The client's own credentials were for where the request began.
             var defaults = config.headers.copy()
             drop_credentials(defaults)
+            if config.drops_codings(headers):
+                _ = defaults.remove("accept-encoding")
+            write_request_head(out, start, headers, defaults, self._framing())
+        elif config.drops_codings(headers):
+            var defaults = config.headers.copy()
+            _ = defaults.remove("accept-encoding")
             write_request_head(out, start, headers, defaults, self._framing())
         else:
             write_request_head(
@@ -294,7 +303,29 @@ struct Call(Movable):
         return (
             is_redirect(response.status)
             and self._max_redirects > 0
-            and "location" in response.headers
+            and has_location(response.headers)
+        )
+
+    def will_stop_expecting(
+        self, response: ClientResponse, sent_len: Int
+    ) -> Bool:
+        """Tells whether the request goes out again without Expect.
+
+        Source: RFC 9110 section 10.1.1: that is what 417 asks for.
+
+        Args:
+            response: The response; its head is enough.
+            sent_len: How much of the content the attempt has taken, in bytes.
+
+        Returns:
+            False if the response is the final one, or the content was read
+            from its source and is not there any more.
+        """
+        return (
+            response.status == 417
+            and self.expects_continue
+            and self.has_content()
+            and (not self.upload.is_streamed or sent_len == 0)
         )
 
     def follow(
@@ -319,11 +350,7 @@ struct Call(Movable):
                     " redirections; allow more, or look for a loop",
                 ),
             )
-        var location = String()
-        var found = response.headers.get("location")
-        if found:
-            location = String(found.value())
-        var next = redirect_url(self.url, location)
+        var next = redirect_url(self.url, location_of(response.headers))
         var method = redirected_method(response.status, self.method)
         if method != self.method:
             self.method = method^

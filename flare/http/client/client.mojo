@@ -55,9 +55,10 @@ struct HttpClient(Movable):
             config: Times, limits and habits.
 
         Raises:
-            ClientError: If the base URL is none, or the configuration cannot
-                work.
+            ClientError: If the base URL is none, or the configuration or the
+                credentials cannot work.
         """
+        auth.check()
         var problem = config.problem()
         if problem.byte_length() > 0:
             raise ClientError(
@@ -286,7 +287,9 @@ struct HttpClient(Movable):
             requests: The requests. All responses are in memory at the end.
             max_parallel: Most requests under way at the same time, and so most
                 connections; 1 or more. The others wait, and their total time
-                starts when they do not any more.
+                starts when they do not any more. Behind the last one as many
+                connections stay open as `ClientConfig.pool` allows: 100 by
+                default, so raise it for wider batches to one host.
 
         Returns:
             What became of them, in the order of the requests: one that fails

@@ -3,12 +3,11 @@
 from flare.http.client.attempt import Attempt
 from flare.http.client.call import Call
 from flare.http.client.client_response import ClientResponse
-from flare.http.client.config import ClientConfig
+from flare.http.client.config import ClientConfig, accept_codings
 from flare.http.client.connection import ClientConnection
-from flare.http.client.decoding import accepted_codings
 from flare.http.client.endpoint import Endpoint
 from flare.http.client.error import ClientError, Phase
-from flare.http.client.pool import Pool
+from flare.http.client.pool import Pool, keep_alive_ms
 from flare.http.message.cookie_jar import CookieJar
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
 from flare.tls.client_context import TlsClientContext
@@ -37,7 +36,7 @@ struct ClientState(Movable):
         """
         self.pool = Pool[ClientConnection](config.pool)
         self.config = config^
-        _accept_codings(self.config)
+        accept_codings(self.config)
         self.tls = None
         self.jar = None
         self.attempt = Attempt()
@@ -60,18 +59,33 @@ struct ClientState(Movable):
             if connection.is_quiet():
                 return connection^
 
-    def put_back(mut self, var connection: ClientConnection):
-        """Keeps a connection for the next request.
+    def end_exchange(
+        mut self,
+        var connection: ClientConnection,
+        is_reusable: Bool,
+        response: ClientResponse,
+    ):
+        """Keeps what the next request can use: the connection, or at least a
+        ticket for the next one.
 
         Args:
-            connection: The connection, whose last exchange was complete.
+            connection: The connection, whose last exchange is over.
+            is_reusable: True if it may carry another request.
+            response: The response that it has carried.
         """
         connection.request_count += 1
         if connection.endpoint.is_tls and connection.request_count == 1:
             # By now a server of TLS 1.3 has sent its ticket.
             self._keep_ticket(connection)
+        if not is_reusable:
+            return
         var endpoint = connection.endpoint.copy()
-        self.pool.put(endpoint^, connection^, coarse_monotonic_ms())
+        self.pool.put(
+            endpoint^,
+            connection^,
+            coarse_monotonic_ms(),
+            keep_alive_ms(response.headers),
+        )
 
     def _keep_ticket(self, connection: ClientConnection):
         if self.tls:
@@ -126,16 +140,3 @@ struct ClientState(Movable):
                 response.url, response.headers.value(index), unix_seconds()
             )
             index = response.headers.find("set-cookie", index + 1)
-
-
-def _accept_codings(mut config: ClientConfig):
-    if not config.decodes_content or "accept-encoding" in config.headers:
-        return
-    var codings = accepted_codings()
-    if codings.byte_length() == 0:
-        return
-    try:
-        config.headers.set("Accept-Encoding", codings)
-    except:
-        # The fields are full; then compressed content is not asked for.
-        return

@@ -1,5 +1,6 @@
 """What a client may do, and for how long."""
 
+from flare.http.client.decoding import accepted_codings
 from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import ProxySettings
 from flare.http.h1.limits import HeadLimits
@@ -63,6 +64,8 @@ struct ClientConfig(Copyable, Movable):
     bare LF as line ends of the head, folded field lines, equal Content-Lengths
     and whitespace around chunk sizes are read, and the connection is not used
     again. What frames a response in two ways is refused in any case."""
+    # True once Accept-Encoding among `headers` is the client's own.
+    var _asks_codings: Bool
 
     def __init__(out self, *, strict: Bool = False):
         """Makes the default configuration.
@@ -71,6 +74,7 @@ struct ClientConfig(Copyable, Movable):
             strict: True to refuse responses that are irregular but clear.
         """
         self.strict = strict
+        self._asks_codings = False
         self.connect_timeout_ms = 10_000
         self.read_timeout_ms = 30_000
         self.write_timeout_ms = 30_000
@@ -83,7 +87,9 @@ struct ClientConfig(Copyable, Movable):
         # A disk image; what is larger is announced to the caller anyway.
         self.max_download_size = 16 << 30
         self.head_limits = HeadLimits(8_192, 32_768, 200)
-        self.pool = PoolLimits(100, 10, 30_000)
+        # As many to one host as in all, so that what a batch of `send_all` has
+        # opened is there for the next batch.
+        self.pool = PoolLimits(100, 100, 30_000)
         self.max_retries = 0
         self.retry_base_ms = 200
         self.retry_max_ms = 5_000
@@ -91,6 +97,21 @@ struct ClientConfig(Copyable, Movable):
         self.decodes_content = True
         self.tls = TlsConfig(alpn=["http/1.1"])
         self.proxy = ProxySettings()
+
+    def drops_codings(self, headers: HeaderMap) -> Bool:
+        """Tells whether a request goes out without the client's own
+        Accept-Encoding.
+
+        A range counts octets of the content as it is coded (RFC 9110 section
+        14.1.2), and a part of coded content cannot be decoded.
+
+        Args:
+            headers: The request's own fields.
+
+        Returns:
+            True if it asks for a range.
+        """
+        return self._asks_codings and len(headers) > 0 and "range" in headers
 
     def problem(self) -> String:
         """Looks for values that cannot work.
@@ -127,6 +148,28 @@ struct ClientConfig(Copyable, Movable):
         if min(smallest, self.max_download_size) < 0:
             return "the sizes of content allowed must be 0 or more"
         return String()
+
+
+def accept_codings(mut config: ClientConfig):
+    """Asks for compressed content, unless the caller does or wants none.
+
+    Args:
+        config: Gets an Accept-Encoding among its fields.
+    """
+    if not config.decodes_content or "accept-encoding" in config.headers:
+        return
+    # See `drops_codings`.
+    if "range" in config.headers:
+        return
+    var codings = accepted_codings()
+    if codings.byte_length() == 0:
+        return
+    try:
+        config.headers.set("Accept-Encoding", codings)
+        config._asks_codings = True
+    except:
+        # The fields are full; then compressed content is not asked for.
+        return
 
 
 def default_headers() -> HeaderMap:

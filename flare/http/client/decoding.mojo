@@ -45,15 +45,22 @@ def content_decoder(
         is unknown: such content is the caller's as it is.
 
     Raises:
-        ClientError: If a library is missing.
+        ClientError: If there are more codings than anybody uses, or a library
+            is missing.
     """
     var codings = List[ContentCoding]()
     var index = headers.find("content-encoding")
     while index >= 0:
         try:
             parse_content_encoding(headers.value(index), codings)
-        except:
-            return None
+        except error:
+            if error.name.byte_length() > 0:
+                return None
+            raise ClientError(
+                materialize[Phase.DECODE](),
+                materialize[BadContent](),
+                String(error),
+            )
         index = headers.find("content-encoding", index + 1)
     if len(codings) == 0:
         return None

@@ -127,9 +127,14 @@ struct Flight(Movable):
                 return False
             may_read = False
             self._end_exchange(state)
-            if not self._call.will_follow(self._builder.response):
+            if self._call.will_stop_expecting(
+                self._builder.response, self._attempt.content_len
+            ):
+                self._call.expects_continue = False
+            elif not self._call.will_follow(self._builder.response):
                 return True
-            self._call.follow(self._builder.response, state.config)
+            else:
+                self._call.follow(self._builder.response, state.config)
             self._builder = ResponseBuilder(
                 self._call.url.copy(), self._call.redirect_count
             )
@@ -182,8 +187,8 @@ struct Flight(Movable):
 
     def _end_exchange(mut self, mut state: ClientState):
         var connection = self._connection.take()
-        if self._attempt.exchange.is_reusable():
-            state.put_back(connection^)
+        var is_reusable = self._attempt.exchange.is_reusable()
+        state.end_exchange(connection^, is_reusable, self._builder.response)
         state.keep_cookies(self._builder.response)
 
     def _plan_again(

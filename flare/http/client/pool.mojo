@@ -1,6 +1,13 @@
 """Connections that wait for their next request."""
 
+from flare.bytes.ascii import equals_ignore_case
 from flare.http.client.endpoint import Endpoint
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.list_elements import ListElements
+
+comptime _TIMEOUT = StaticString("timeout=")
+comptime _TIMEOUT_DIGITS_MAX = 9
+comptime _FOR_EVER_MS = 1 << 52
 
 
 @fieldwise_init
@@ -12,20 +19,62 @@ struct PoolLimits(ImplicitlyCopyable):
     var max_idle_per_host: Int
     """Most connections that wait to one endpoint."""
     var idle_timeout_ms: Int
-    """How long one may wait; most servers close after 5 s to 75 s."""
+    """How long one may wait; negative for ever. Most servers close after 5 s to 75 s. A server
+    that says less with `Keep-Alive: timeout=` is believed."""
+
+
+def keep_alive_ms(headers: HeaderMap) -> Int:
+    """Reads how long a server keeps a connection that is not used.
+
+    The field is of RFC 2068 section 19.7.1.1 and has stayed in use. The server
+    counts from when it has sent the response, and closes without asking, so the
+    last second, or the last half, does not count.
+
+    Args:
+        headers: The header fields of a response.
+
+    Returns:
+        Milliseconds; negative if the server does not say.
+    """
+    var index = headers.find("keep-alive")
+    while index >= 0:
+        var value = headers.value(index)
+        for element in ListElements(value.as_bytes().as_imm()):
+            var timeout_ms = _timeout_ms(element)
+            if timeout_ms >= 0:
+                return max(timeout_ms - 1_000, timeout_ms // 2)
+        index = headers.find("keep-alive", index + 1)
+    return -1
+
+
+def _timeout_ms(parameter: Span[UInt8, _]) -> Int:
+    """Reads `timeout=5`; -1 if the parameter is another one."""
+    var start = _TIMEOUT.byte_length()
+    if len(parameter) <= start or not equals_ignore_case(
+        parameter[0:start], _TIMEOUT.as_bytes()
+    ):
+        return -1
+    var seconds = 0
+    for octet in parameter[
+        start : min(len(parameter), start + _TIMEOUT_DIGITS_MAX)
+    ]:
+        if octet < 48 or octet > 57:
+            return -1
+        seconds = seconds * 10 + Int(octet) - 48
+    return seconds * 1_000
 
 
 struct _Idle[C: Movable & Deinitable](Movable):
     var endpoint: Endpoint
     var connection: Self.C
-    var since_ms: Int
+    var end_ms: Int
 
     def __init__(
-        out self, var endpoint: Endpoint, var connection: Self.C, since_ms: Int
+        out self, var endpoint: Endpoint, var connection: Self.C, end_ms: Int
     ):
         self.endpoint = endpoint^
         self.connection = connection^
-        self.since_ms = since_ms
+        self.end_ms = end_ms
 
     def take(deinit self) -> Self.C:
         return self.connection^
@@ -44,6 +93,8 @@ struct Pool[C: Movable & Deinitable](Movable, Sized):
 
     # In the order of arrival, so the oldest stands first.
     var _idle: List[_Idle[Self.C]]
+    # When the first of them has waited long enough; no later than that.
+    var _first_end_ms: Int
     var limits: PoolLimits
     """The limits."""
 
@@ -54,6 +105,7 @@ struct Pool[C: Movable & Deinitable](Movable, Sized):
             limits: The limits.
         """
         self._idle = []
+        self._first_end_ms = Int.MAX
         self.limits = limits
 
     def __len__(self) -> Int:
@@ -81,7 +133,11 @@ struct Pool[C: Movable & Deinitable](Movable, Sized):
         return None
 
     def put(
-        mut self, var endpoint: Endpoint, var connection: Self.C, now_ms: Int
+        mut self,
+        var endpoint: Endpoint,
+        var connection: Self.C,
+        now_ms: Int,
+        server_ms: Int = -1,
     ):
         """Keeps a connection for the next request; may drop an older one.
 
@@ -89,8 +145,17 @@ struct Pool[C: Movable & Deinitable](Movable, Sized):
             endpoint: Where it leads.
             connection: The connection, ready for a request.
             now_ms: What time it is.
+            server_ms: How long the server keeps it, in milliseconds; negative
+                if that is not known.
         """
         self.expire(now_ms)
+        var wait_ms = self.limits.idle_timeout_ms
+        if wait_ms < 0:
+            wait_ms = _FOR_EVER_MS
+        if server_ms >= 0:
+            wait_ms = min(wait_ms, server_ms)
+        if wait_ms < 1:
+            return
         if self.limits.max_idle < 1 or self.limits.max_idle_per_host < 1:
             return
         var count = 0
@@ -104,7 +169,9 @@ struct Pool[C: Movable & Deinitable](Movable, Sized):
             _ = self._idle.pop(oldest)
         elif len(self._idle) >= self.limits.max_idle:
             _ = self._idle.pop(0)
-        self._idle.append(_Idle(endpoint^, connection^, now_ms))
+        var end_ms = now_ms + wait_ms
+        self._first_end_ms = min(self._first_end_ms, end_ms)
+        self._idle.append(_Idle(endpoint^, connection^, end_ms))
 
     def expire(mut self, now_ms: Int):
         """Drops connections that have waited too long.
@@ -112,10 +179,15 @@ struct Pool[C: Movable & Deinitable](Movable, Sized):
         Args:
             now_ms: What time it is.
         """
-        while len(self._idle) > 0:
-            if now_ms - self._idle[0].since_ms < self.limits.idle_timeout_ms:
-                return
-            _ = self._idle.pop(0)
+        if now_ms < self._first_end_ms:
+            return
+        self._first_end_ms = Int.MAX
+        for index in range(len(self._idle) - 1, -1, -1):
+            var end_ms = self._idle[index].end_ms
+            if now_ms < end_ms:
+                self._first_end_ms = min(self._first_end_ms, end_ms)
+            else:
+                _ = self._idle.pop(index)
 
     def clear(mut self):
         """Drops all connections."""

@@ -5,7 +5,7 @@ from flare.http.client.call import Call, Upload
 from flare.http.client.client_request import ClientRequest
 from flare.http.client.client_response import url_without_credentials
 from flare.http.client.config import ClientConfig
-from flare.http.client.error import ClientError
+from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.request_url import request_url
 from flare.http.message.url import Url
 
@@ -32,6 +32,15 @@ def prepare_call(
     Raises:
         ClientError: If it cannot be sent.
     """
+    if request.method == "CONNECT":
+        raise ClientError(
+            materialize[Phase.REQUEST](),
+            materialize[BadRequest](),
+            (
+                "CONNECT makes a connection a tunnel, which is no response; set"
+                " ClientConfig.proxy, and https requests go through one"
+            ),
+        )
     var url = request_url(base, request)
     var credentials = request.auth.copy()
     if not credentials and (not base or base.value().has_same_origin(url)):

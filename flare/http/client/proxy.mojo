@@ -32,7 +32,8 @@ struct Proxy(Copyable, Movable):
                 may be left out.
 
         Raises:
-            ClientError: If it is no URL of the scheme `http`.
+            ClientError: If it is no URL of the scheme `http`, or its user name
+                holds a colon.
         """
         var parsed = _parse(url)
         if not (parsed.protocol() == "http:"):
@@ -41,6 +42,7 @@ struct Proxy(Copyable, Movable):
         self.host = endpoint.host
         self.port = endpoint.port
         self.credentials = credentials_of(parsed)
+        self.credentials.check()
 
     @implicit
     def __init__(out self, url: StringLiteral) raises ClientError:

@@ -97,13 +97,78 @@ def _resolve(base: Url, location: StringSpan) raises ClientError -> Url:
         raise _refused(location, error.reason)
 
 
+def has_location(headers: HeaderMap) -> Bool:
+    """Tells whether a response names a place to go to.
+
+    Args:
+        headers: The response's header fields.
+
+    Returns:
+        False if there is no Location, or a blank one: that names no place,
+        although an empty reference would be the same one (RFC 3986 section
+        4.4).
+    """
+    var index = headers.find("location")
+    while index >= 0:
+        if headers.value(index).byte_length() > 0:
+            return True
+        index = headers.find("location", index + 1)
+    return False
+
+
+def location_of(headers: HeaderMap) raises ClientError -> String:
+    """Reads the Location of a response.
+
+    Source: RFC 9110 section 10.2.2: there is one. Who is in between may have
+    looked at another one than we would.
+
+    Args:
+        headers: The response's header fields, with a Location.
+
+    Returns:
+        Its value.
+
+    Raises:
+        ClientError: If there are two that differ.
+    """
+    var index = headers.find("location")
+    if index < 0:
+        return String()
+    var first = headers.value(index)
+    while True:
+        index = headers.find("location", index + 1)
+        if index < 0:
+            return String(first)
+        if headers.value(index) != first:
+            raise ClientError(
+                materialize[Phase.REDIRECT](),
+                materialize[RedirectRefused](),
+                (
+                    "there are two Location fields that differ; set"
+                    " max_redirects to 0 to see the response"
+                ),
+            )
+
+
 def _refused(location: StringSpan, reason: StaticString) -> ClientError:
     var text = String("Location '")
-    write_escaped(location.as_bytes(), text)
+    write_escaped(_without_credentials(location.as_bytes().as_imm()), text)
     text.write("': ", reason, "; set max_redirects to 0 to see the response")
     return ClientError(
         materialize[Phase.REDIRECT](), materialize[RedirectRefused](), text^
     )
+
+
+def _without_credentials[
+    o: ImmOrigin
+](location: Span[UInt8, o]) -> Span[UInt8, o]:
+    """Drops all before the last `@`: it may be no URL, but hold a password."""
+    var start = len(location)
+    while start > 0:
+        start -= 1
+        if location[start] == 64:
+            return location[start:]
+    return location
 
 
 def drop_credentials(mut headers: HeaderMap):

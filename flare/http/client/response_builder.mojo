@@ -126,7 +126,8 @@ struct ResponseBuilder(Movable):
             decoded_max = config.max_download_size
         if use == ContentUse.DISCARD or not exchange.has_content():
             return
-        if config.decodes_content:
+        # A part of coded content cannot be decoded.
+        if config.decodes_content and self.response.status != 206:
             self._decoder = content_decoder(self.response.headers, decoded_max)
         var announced = exchange.head.framing.content_length
         if use == ContentUse.KEEP and announced > 0:

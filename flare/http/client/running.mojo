@@ -42,6 +42,11 @@ def run_call[
         state.add_cookies(call)
         _exchange_safely(state, call, builder, source, sink)
         state.keep_cookies(builder.response)
+        if call.will_stop_expecting(
+            builder.response, state.attempt.content_len
+        ):
+            call.expects_continue = False
+            continue
         if not call.will_follow(builder.response):
             return builder^.take_response()
         call.follow(builder.response, state.config)
@@ -96,5 +101,5 @@ def _exchange[
     was_reused = idle.__bool__()
     var connection = idle.take() if was_reused else open_connection(state, call)
     drive(state, connection, call, builder, source, sink)
-    if state.attempt.exchange.is_reusable():
-        state.put_back(connection^)
+    var is_reusable = state.attempt.exchange.is_reusable()
+    state.end_exchange(connection^, is_reusable, builder.response)

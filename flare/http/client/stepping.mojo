@@ -57,7 +57,7 @@ def apply_step(
         _append_from_memory(attempt, call)
     elif step == Step.HEAD:
         builder.take_head(attempt.exchange)
-        var use = _use(call, builder)
+        var use = _use(attempt, call, builder)
         builder.choose_use(attempt.exchange, use, config)
     elif step == Step.CONTENT:
         builder.take_content(attempt.exchange)
@@ -73,9 +73,11 @@ def apply_step(
     return False
 
 
-def _use(call: Call, builder: ResponseBuilder) -> ContentUse:
+def _use(attempt: Attempt, call: Call, builder: ResponseBuilder) -> ContentUse:
     var status = builder.response.status
     if call.will_follow(builder.response):
+        return ContentUse.DISCARD
+    if call.will_stop_expecting(builder.response, attempt.content_len):
         return ContentUse.DISCARD
     if call.wants_stream and status >= 200 and status < 300:
         return ContentUse.PASS_ON

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.net.raw_socket import RawSocket
-from flare.sys.errno import EAGAIN, EINTR
+from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE
 from flare.tls.error import ProtocolViolation, TlsError
 from flare.tls.session import TlsSession
 
@@ -82,12 +82,32 @@ struct TlsLayer(Movable):
                 self.failure = error^
                 return TLS_FAILED
             var flushed = self.flush(socket)
+            if flushed == -EPIPE or flushed == -ECONNRESET:
+                return self._read_alert(socket, flushed)
             if flushed < 0 or self.session.is_established():
                 return flushed
             var count = self._receive_records(socket)
             if count < 0:
                 return count
         return -EAGAIN
+
+    def _read_alert(mut self, mut socket: RawSocket, number: Int) -> Int:
+        """Looks for why the peer has closed before it took what we sent.
+
+        Returns:
+            `TLS_FAILED` if it has said so, else the number.
+        """
+        var room = List[UInt8](length=RECORD_LEN_MAX, fill=0)
+        for _ in range(ROUND_COUNT_MAX):
+            if self._receive_records(socket) <= 0:
+                self.failure = None
+                return number
+            try:
+                _ = self.session.read(self._input, self._output, Span(room))
+            except error:
+                self.failure = error^
+                return TLS_FAILED
+        return number
 
     def wants_write(self) -> Bool:
         """Tells whether records wait to be sent.

@@ -6,7 +6,8 @@ from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
 from flare.http.client.call import Call, Upload
 from flare.http.client.client_request import ClientRequest
 from flare.http.client.client_response import ClientResponse
-from flare.http.client.config import ClientConfig
+from flare.http.client.client import HttpClient
+from flare.http.client.config import ClientConfig, accept_codings
 from flare.http.client.endpoint import Endpoint
 from flare.http.client.error import (
     BadRequest,
@@ -15,6 +16,7 @@ from flare.http.client.error import (
     Phase,
     TooManyRedirects,
 )
+from flare.http.client.preparing import prepare_call
 from flare.http.client.proxy import Proxy
 from flare.http.client.request_body import RequestBody
 from flare.http.client.request_url import parse_request_url, request_url
@@ -186,6 +188,112 @@ def test_credentials() raises:
         assert_true("tok" not in String(error), String(error))
         return
     raise Error("a line end was taken")
+
+
+def test_a_name_with_a_colon_is_refused() raises:
+    # RFC 7617 section 2: the server would take what follows for the password.
+    var refused = 0
+    try:
+        _ = HttpClient("http://a", BasicAuth("me:you", "secret"))
+    except error:
+        assert_true(error.kind == BadRequest)
+        assert_true("colon" in error.reason and "me" in error.reason)
+        assert_true("secret" not in String(error))
+        refused += 1
+    try:
+        var call = _call("GET", "http://me%3Ayou:secret@a/")
+        call.set_credentials(Credentials())
+    except error:
+        assert_true("colon" in String(error))
+        refused += 1
+    try:
+        _ = Proxy("http://me%3ayou:secret@proxy:3128")
+    except error:
+        assert_true("colon" in String(error))
+        refused += 1
+    assert_equal(refused, 3)
+    # In a password it means nothing.
+    _ = HttpClient("http://a", BasicAuth("me", "a:b"))
+
+
+def test_connect_is_no_request() raises:
+    # RFC 9110 section 9.3.6: what follows its response is not HTTP.
+    for method in ["CONNECT", "connect"]:
+        var is_refused = False
+        try:
+            _ = prepare_call(
+                ClientRequest(String(method), "http://a/"),
+                Upload(),
+                None,
+                Credentials(),
+                _config(),
+            )
+        except error:
+            assert_true(error.kind == BadRequest)
+            assert_true("proxy" in error.reason, error.reason)
+            is_refused = True
+        # Methods are case-sensitive (RFC 9110 section 9.1).
+        assert_equal(is_refused, method == "CONNECT")
+
+
+def test_a_range_is_of_content_as_it_is() raises:
+    """RFC 9110 section 14.1.2: it counts octets of the coded content."""
+    var config = ClientConfig()
+    accept_codings(config)
+    assert_true("Accept-Encoding: " in _head_with("GET", "", "", config))
+    assert_false(
+        "Accept-Encoding: " in _head_with("Range", "bytes=1-", "", config)
+    )
+    # What the caller asks for is asked for.
+    var head = _head_with("Range", "bytes=1-", "gzip", config)
+    assert_true("Accept-Encoding: gzip\r\n" in head, head)
+    config = ClientConfig()
+    config.headers.set("Accept-Encoding", "br")
+    accept_codings(config)
+    head = _head_with("Range", "bytes=1-", "", config)
+    assert_true("Accept-Encoding: br\r\n" in head, head)
+    config = ClientConfig()
+    config.headers.set("Range", "bytes=1-")
+    accept_codings(config)
+    assert_false("accept-encoding" in config.headers)
+
+
+def _head_with(
+    name: String, value: String, coding: String, config: ClientConfig
+) raises -> String:
+    var request = ClientRequest("GET", "http://a/")
+    if value != "":
+        request.headers.set(name, value)
+    if coding != "":
+        request.headers.set("Accept-Encoding", coding)
+    var call = Call(request^, Url.parse("http://a/"), Upload(), config)
+    var out = Buffer()
+    call.write_head(out, config)
+    return String(StringSpan(unsafe_from_utf8=out.span()))
+
+
+def test_417_is_answered_without_expect() raises:
+    """RFC 9110 section 10.1.1."""
+    var response = ClientResponse(Url.parse("http://a/"))
+    response.status = 417
+    var request = ClientRequest("POST", "http://a/", "{}")
+    request.expects_continue = True
+    var call = Call(request.copy(), Url.parse("http://a/"), Upload(), _config())
+    assert_true(call.will_stop_expecting(response, 0))
+    # Content in memory is there again, also if it was sent.
+    assert_true(call.will_stop_expecting(response, 2))
+    response.status = 413
+    assert_false(call.will_stop_expecting(response, 0))
+    response.status = 417
+    call.expects_continue = False
+    assert_false(call.will_stop_expecting(response, 0))
+    var streamed = Call(request^, Url.parse("http://a/"), Upload(5), _config())
+    assert_true(streamed.will_stop_expecting(response, 0))
+    assert_false(streamed.will_stop_expecting(response, 1))
+    var empty = ClientRequest("POST", "http://a/")
+    empty.expects_continue = True
+    var nothing = Call(empty^, Url.parse("http://a/"), Upload(), _config())
+    assert_false(nothing.will_stop_expecting(response, 0))
 
 
 def test_proxies_get_the_absolute_form() raises:

@@ -1,7 +1,9 @@
 """Idle connections, without any connection."""
 
 from flare.http.client.endpoint import Endpoint
-from flare.http.client.pool import Pool, PoolLimits
+from flare.http.client.config import ClientConfig
+from flare.http.client.pool import Pool, PoolLimits, keep_alive_ms
+from flare.http.message.header_map import HeaderMap
 from std.testing import assert_equal, assert_false, assert_true
 
 
@@ -73,6 +75,64 @@ def test_waiting_ends() raises:
     assert_equal(len(pool), 1)
     pool.expire(2_499)
     assert_equal(len(pool), 0)
+
+
+def test_servers_say_how_long_they_wait() raises:
+    """RFC 2068 section 19.7.1.1."""
+    var pool = _pool(5, 5)
+    pool.put(_to("a"), 1, 0, 2_000)
+    pool.put(_to("a"), 2, 0, 100)
+    pool.put(_to("a"), 3, 0, 0)
+    assert_equal(len(pool), 2)
+    pool.expire(99)
+    assert_equal(len(pool), 2)
+    # The one that came last ends first.
+    pool.expire(100)
+    assert_equal(_take(pool, _to("a"), 100), 1)
+    # Nobody waits longer than the client wants to.
+    pool.put(_to("a"), 1, 0, 2_000)
+    pool.expire(1_000)
+    assert_equal(len(pool), 0)
+    pool = Pool[Int](PoolLimits(5, 5, -1))
+    pool.put(_to("a"), 1, 0)
+    pool.put(_to("a"), 2, 0, 50)
+    pool.expire(1 << 40)
+    assert_equal(_take(pool, _to("a"), 1 << 40), 1)
+
+
+@fieldwise_init
+struct _KeepAlive(Copyable, Movable):
+    var value: StaticString
+    var timeout_ms: Int
+
+
+def test_keep_alive() raises:
+    var rows: List[_KeepAlive] = [
+        _KeepAlive("timeout=5, max=100", 4_000),
+        _KeepAlive("max=100,Timeout=75", 74_000),
+        _KeepAlive("timeout=1", 500),
+        _KeepAlive("timeout=0", 0),
+        _KeepAlive("timeout=99999999999999999999", 999_999_998_000),
+        _KeepAlive("timeout=", -1),
+        _KeepAlive("timeout=-1", -1),
+        _KeepAlive("timeout=5x", -1),
+        _KeepAlive("max=5", -1),
+        _KeepAlive("", -1),
+    ]
+    for row in rows:
+        var headers = HeaderMap()
+        headers.set("Connection", "keep-alive")
+        assert_equal(keep_alive_ms(headers), -1)
+        headers.set("Keep-Alive", row.value)
+        assert_equal(keep_alive_ms(headers), row.timeout_ms, row.value)
+
+
+def test_a_wide_batch_fits_the_default() raises:
+    """What `send_all(max_parallel=100)` has opened waits for the next batch."""
+    var pool = Pool[Int](ClientConfig().pool)
+    for number in range(100):
+        pool.put(_to("a"), number, 0)
+    assert_equal(len(pool), 100)
 
 
 def test_none_may_wait() raises:

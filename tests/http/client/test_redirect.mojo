@@ -5,7 +5,9 @@ from flare.http.client.error import ClientError, Phase, RedirectRefused
 from flare.http.client.redirect import (
     drop_content_fields,
     drop_credentials,
+    has_location,
     is_redirect,
+    location_of,
     redirect_url,
     redirected_method,
 )
@@ -102,6 +104,50 @@ def _follow(
     except error:
         raise ClientError(Phase.REQUEST, RedirectRefused, String(error))
     return redirect_url(url, location)
+
+
+def test_a_location_is_one_place() raises:
+    """RFC 9110 section 10.2.2: a single reference."""
+    var headers = HeaderMap()
+    assert_false(has_location(headers))
+    headers.append("Location", "")
+    assert_false(has_location(headers))
+    headers = HeaderMap()
+    headers.append("Location", "/a")
+    headers.append("location", "/a")
+    assert_true(has_location(headers))
+    assert_equal(location_of(headers), "/a")
+    for other in ["/b", "", "/A"]:
+        var more = headers.copy()
+        more.append("Location", other)
+        try:
+            _ = location_of(more)
+        except error:
+            assert_true(error.kind == RedirectRefused)
+            assert_true("two Location fields" in error.reason, error.reason)
+            continue
+        raise Error("taken: ", other)
+
+
+def test_refusals_show_no_credentials() raises:
+    """RFC 9110 section 4.2.4; an error is logged and shown."""
+    for location in [
+        StaticString("http://joe:secret@b/"),
+        "//joe:secret@b/",
+        "http:joe:secret@b/",
+        "http:\\\\joe:secret@b/",
+        "http://joe:secret@[",
+        "ftp://joe:secret@b/",
+        "http://joe:secret@b@c/",
+    ]:
+        try:
+            _ = _follow("http://a/", location)
+        except error:
+            var text = String(error)
+            assert_true("secret" not in text and "joe" not in text, text)
+            assert_true("'@" in text, text)
+            continue
+        raise Error("followed: ", location)
 
 
 def _headers() raises -> HeaderMap:

@@ -75,7 +75,9 @@ def _config(command: JsonValue) raises -> ClientConfig:
     config.max_retries = _number(command, "max_retries", 0)
     config.retry_base_ms = _number(command, "retry_base_ms", 20)
     config.decodes_content = _number(command, "decodes_content", 1) != 0
-    config.pool.max_idle_per_host = _number(command, "max_idle_per_host", 10)
+    var per_host = _number(command, "max_idle_per_host", -1)
+    if per_host >= 0:
+        config.pool.max_idle_per_host = per_host
     config.pool.idle_timeout_ms = _number(command, "idle_timeout_ms", 30_000)
     if command.contains("ca_file"):
         config.tls = TlsConfig(ca_file=command["ca_file"].string_value())

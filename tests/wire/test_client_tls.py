@@ -1,0 +1,74 @@
+"""The HTTP client over TLS, against servers that close."""
+
+import json
+import ssl
+
+import pytest
+from raw_server import Connection, RawServer
+
+RUN_COUNT = 20
+VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+
+
+def serving(certs, version: ssl.TLSVersion) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certs / "good_chain.pem", certs / "good.key")
+    context.maximum_version = version
+    return context
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("length", [0, 1 << 20])
+def test_a_server_that_requires_a_certificate_is_understood(
+    fetcher, certs, version, length
+):
+    """Under TLS 1.3 the alert comes behind the handshake, and with it the end
+    of the connection: what is written then fails, but the alert says why."""
+    context = serving(certs, version)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(certs / "root.pem")
+
+    def refuse(connection: Connection) -> None:
+        with context.wrap_socket(connection.sock, server_side=True):
+            raise AssertionError("it has a certificate")
+
+    server = RawServer(refuse)
+    fetcher.client(ca_file=str(certs / "root.pem"))
+    url = f"https://localhost:{server.port}/"
+    request = {"url": url, "method": "POST", "octets": "x" * length}
+    answers = [fetcher.ask(do="send", **request) for _ in range(RUN_COUNT)]
+    requests = [json.dumps(request)] * RUN_COUNT
+    answers += fetcher.ask(do="all", requests=requests)["results"]
+    server.close()
+    kinds = {(answer["kind"], answer.get("tls")) for answer in answers}
+    assert kinds == {("TlsFailed", "ClientCertificateRequired")}, answers
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", ["one by one", "in a batch"])
+def test_a_session_goes_on_though_the_server_closes(fetcher, certs, version, kind):
+    """RFC 8446 section 2.2: a ticket outlives its connection."""
+    context = serving(certs, version)
+    resumed = []
+
+    def close(connection: Connection) -> None:
+        with context.wrap_socket(connection.sock, server_side=True) as stream:
+            resumed.append(stream.session_reused)
+            Connection(stream, 0).head()
+            stream.sendall(
+                b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"
+            )
+            stream.unwrap()
+
+    server = RawServer(close)
+    fetcher.client(ca_file=str(certs / "root.pem"))
+    request = {"url": f"https://localhost:{server.port}/"}
+    if kind == "one by one":
+        answers = [fetcher.ask(do="send", **request) for _ in range(3)]
+    else:
+        answers = fetcher.ask(
+            do="all", requests=[json.dumps(request)] * 3, parallel=1
+        )["results"]
+    server.close()
+    assert [answer.get("body") for answer in answers] == ["ok"] * 3, answers
+    assert resumed == [False, True, True]
