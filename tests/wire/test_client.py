@@ -364,12 +364,12 @@ def test_417_is_repeated_without_expect(fetcher, kind):
     if kind == "stream":
         answer = fetcher.ask(do="upload", **request, length=3, announced=3)
     elif kind == "memory":
-        answer = fetcher.ask(do="send", **request, octets="xxx")
+        answer = fetcher.ask(do="send", **request, octets="aaa")
     else:
-        requests = [json.dumps({**request, "octets": "xxx"})]
+        requests = [json.dumps({**request, "octets": "aaa"})]
         answer = fetcher.ask(do="all", requests=requests)["results"][0]
     server.close()
-    assert (answer.get("status"), answer.get("body")) == (200, "xxx"), answer
+    assert (answer.get("status"), answer.get("body")) == (200, "aaa"), answer
     assert ["Expect: " in head for head in heads] == [True, False]
 
 

@@ -46,7 +46,7 @@ struct EndlessSource(Readable):
     def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
         var count = min(self.left, len(room))
         for index in range(count):
-            room[index] = 120
+            room[index] = 97
         self.left -= count
         return count
 
