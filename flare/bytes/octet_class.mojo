@@ -57,10 +57,21 @@ comptime TCHAR = OctetClass(
 """Octets of a token (RFC 9110 section 5.6.2)."""
 
 comptime REG_NAME = OctetClass(
-    "-._~!$&'()*+,;=%0123456789"
+    "-._~!$&'()*+,;=0123456789"
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
-"""Octets of a registered name or an IPv4 address (RFC 3986 section 3.2.2)."""
+"""Octets of a registered name or an IPv4 address but `%`, behind which two hex
+digits have to stand (RFC 3986 section 3.2.2)."""
 
-comptime IP_LITERAL = OctetClass(":.0123456789ABCDEFabcdef")
-"""Octets of an IPv6 address between its brackets (RFC 3986 section 3.2.2)."""
+comptime IP_FUTURE = OctetClass(
+    "-._~!$&'()*+,;=:0123456789"
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+"""Octets of an IPvFuture behind its version (RFC 3986 section 3.2.2)."""
+
+comptime QDTEXT = OctetClass(
+    "\t !#$%&'()*+,-./0123456789:;<=>?@"
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~"
+)
+"""ASCII octets that stand for themselves in a quoted string (RFC 9110 section
+5.6.4)."""

@@ -1,9 +1,9 @@
 """The chunked transfer coding, decoded in place."""
 
 from flare.bytes.hex import hex_digit_value
-from flare.bytes.octet_class import TCHAR
-from flare.bytes.scan import BytePtr, scan_field_value
+from flare.bytes.scan import BytePtr
 from flare.bytes.word import load16
+from flare.http.h1.chunk_extensions import extensions_end
 from flare.http.h1.field_section import CRLF, FieldSection
 from flare.http.h1.framing import NOTED_IN_TRAILER, Framing
 from flare.http.h1.limits import HeadLimits
@@ -196,11 +196,11 @@ struct ChunkedDecoder(Movable):
             return self._read_size(base, length, max_body_size)
         var line_end = end
         if base[unsafe_offset=end] != 13:
-            line_end = self._skip_extensions(base, end, length)
+            line_end = self._read_extensions(base, end, length)
             if line_end < 0:
                 return False
         if load16(base, line_end) != CRLF:
-            if line_end + 1 >= length:
+            if line_end + 1 >= length and base[unsafe_offset=line_end] == 13:
                 return False
             raise RemoteProtocolError(materialize[Rule.LINE_END](), line_end)
         self._extensions_len += max(line_end - end - size // 16, 0)
@@ -234,38 +234,25 @@ struct ChunkedDecoder(Movable):
             self.is_irregular = True
         return self.consumed_len > start
 
-    def _skip_extensions(
+    def _read_extensions(
         mut self, base: BytePtr, start: Int, length: Int
     ) raises RemoteProtocolError -> Int:
         """Gives the offset of the CR behind extensions, or -1 if it is missing."""
-        # SAFETY: the 0 at `length` ends both scans.
-        var first = start
-        while base[unsafe_offset=first] == 32 or base[unsafe_offset=first] == 9:
-            first += 1
-        var end = scan_field_value(base, first).offset
-        if end - start > CHUNK_EXTENSION_LEN_MAX:
+        # SAFETY: the 0 at `length` ends the loop.
+        var end = start
+        while self.reads_padding and (
+            base[unsafe_offset=end] == 32 or base[unsafe_offset=end] == 9
+        ):
+            end += 1
+        if end > start and base[unsafe_offset=end] == 13:
+            self.is_irregular = True
+        else:
+            end = extensions_end(base, start, length)
+        if (end if end >= 0 else length) - start > CHUNK_EXTENSION_LEN_MAX:
             raise RemoteProtocolError(
                 materialize[Rule.CHUNK_EXTENSION](), start
             )
-        if first >= length:
-            return -1
-        # Whitespace before CRLF is no extension; parsers that skip it and
-        # parsers that do not would disagree on the size.
-        if base[unsafe_offset=first] == 13 and self.reads_padding:
-            self.is_irregular = True
-            return first
-        if base[unsafe_offset=first] != 59:
-            raise RemoteProtocolError(
-                materialize[Rule.CHUNK_EXTENSION](), first
-            )
-        var name = first + 1
-        while base[unsafe_offset=name] == 32 or base[unsafe_offset=name] == 9:
-            name += 1
-        if name >= length:
-            return -1
-        if not materialize[TCHAR]().contains(base[unsafe_offset=name]):
-            raise RemoteProtocolError(materialize[Rule.CHUNK_EXTENSION](), name)
-        return -1 if end >= length else end
+        return end
 
     def _move_data(mut self, base: BytePtr, length: Int) -> Bool:
         # SAFETY: source and target lie within `length` octets from `base`,

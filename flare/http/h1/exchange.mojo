@@ -24,6 +24,7 @@ from flare.http.message.cancel import CancelFlag
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.path_params import PathParams
 from flare.http.message.request import Request, RequestLine
+from flare.http.message.target import path_without_octets
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.message.version import Version
 from flare.net.socket_addr import SocketAddr
@@ -289,11 +290,14 @@ struct Exchange(Movable):
         var octets = lend[o](self.input.base(), len(self.input))
         ref head = self.head
         var method_start = head.method_offset
+        var path = _text(octets, head.target.path_offset, head.target.path_len)
+        if unlikely(head.target.path_len == 0):
+            path = path_without_octets[o](head.method)
         var line = RequestLine[o](
             method=head.method,
             method_name=_text(octets, method_start, head.method_len),
             url=_text(octets, head.target_offset, head.target_len),
-            path=_text(octets, head.target.path_offset, head.target.path_len),
+            path=path,
             query=_text(
                 octets, head.target.query_offset, head.target.query_len
             ),

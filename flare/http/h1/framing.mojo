@@ -43,6 +43,8 @@ a line end, folded lines, and a Content-Length that is repeated with the same
 value. Only a client does (RFC 9112 sections 2.2, 5.2 and 6.3)."""
 comptime IS_IRREGULAR: UInt32 = 256
 """Something of the kind was read."""
+comptime ASKS_FOR_TUNNEL: UInt32 = 512
+"""The method is CONNECT."""
 
 comptime CONTENT_LENGTH_DIGITS_MAX = 18
 """Most digits accepted in a Content-Length (RFC 9110 section 8.6).
@@ -220,9 +222,15 @@ struct Framing(TrivialRegisterPassable):
                 raise RemoteProtocolError(broken.value(), line.value_offset())
             self.flags |= IS_CHUNKED
         elif equals_ignore_case(name, "expect".as_bytes()):
-            if equals_ignore_case(value, "100-continue".as_bytes()):
+            self._note_expectations(value)
+
+    def _note_expectations(mut self, value: Span[UInt8, _]):
+        """Reads a list of expectations (RFC 9110 section 10.1.1): lines that
+        are repeated say the same as one list."""
+        for expectation in ListElements(value.as_imm()):
+            if equals_ignore_case(expectation, "100-continue".as_bytes()):
                 self.flags |= EXPECTS_CONTINUE
-            else:
+            elif len(expectation) > 0:
                 self.flags |= EXPECTS_OTHER
 
     def _note_length(
@@ -283,6 +291,8 @@ struct Framing(TrivialRegisterPassable):
             raise RemoteProtocolError(
                 materialize[Rule.CODING_VERSION](), offset
             )
+        if self.has(ASKS_FOR_TUNNEL):
+            raise RemoteProtocolError(materialize[Rule.TUNNEL](), offset)
         if self.has(EXPECTS_OTHER) and minor_version > 0:
             raise RemoteProtocolError(materialize[Rule.EXPECTATION](), offset)
 

@@ -44,7 +44,7 @@ struct Rule(Equatable, ImplicitlyCopyable):
     comptime HOST_REPEATED = Rule(14, 400)
     """There is one Host at most (RFC 9112 section 3.2)."""
     comptime HOST_VALUE = Rule(15, 400)
-    """Host is a host and an optional port (RFC 9110 section 7.2)."""
+    """Host is empty, or a host and an optional port (RFC 9110 section 7.2)."""
     comptime LENGTH_VALUE = Rule(16, 400)
     """A Content-Length is decimal digits (RFC 9110 section 8.6)."""
     comptime LENGTH_REPEATED = Rule(17, 400)
@@ -63,7 +63,8 @@ struct Rule(Equatable, ImplicitlyCopyable):
     comptime CHUNK_SIZE = Rule(23, 400)
     """A chunk-size is one to 15 hex digits (RFC 9112 section 7.1)."""
     comptime CHUNK_EXTENSION = Rule(24, 400)
-    """Chunk extensions begin with `;`, and are short (RFC 9112 section 7.1.1)."""
+    """Chunk extensions are `;name` or `;name=value`, and short (RFC 9112
+    section 7.1.1)."""
     comptime CHUNK_END = Rule(25, 400)
     """CRLF follows a chunk's data (RFC 9112 section 7.1)."""
     comptime BODY_LEN = Rule(26, 413)
@@ -92,6 +93,8 @@ struct Rule(Equatable, ImplicitlyCopyable):
     section 8)."""
     comptime UNSOLICITED = Rule(36, 502)
     """A server sends nothing before it is asked (RFC 9112 section 9.2)."""
+    comptime TUNNEL = Rule(37, 501)
+    """A server that is no proxy makes no tunnels (RFC 9110 section 9.3.6)."""
 
     @always_inline
     def __init__(out self, number: UInt8, status: Int):
@@ -151,7 +154,7 @@ struct Rule(Equatable, ImplicitlyCopyable):
             case 14:
                 return "a request must not have more than one Host field"
             case 15:
-                return "Host must be a host name with an optional port"
+                return "Host must be a host with an optional port"
             case 16:
                 return "Content-Length must be decimal digits"
             case 17:
@@ -169,13 +172,17 @@ struct Rule(Equatable, ImplicitlyCopyable):
             case 23:
                 return "a chunk-size must be one to 15 hex digits"
             case 24:
-                return "a chunk extension must begin with ; and be short"
+                return (
+                    "chunk extensions must be ;name or ;name=value, and short"
+                )
             case 25:
                 return "CRLF must follow a chunk's data"
             case 26:
                 return "the content is larger than is allowed here"
             case 27:
                 return "the method is longer than any that is registered"
+            case 37:
+                return "there are no tunnels here: CONNECT is for proxies"
             case _:
                 return _response_rule_text(Int(self.number))
 

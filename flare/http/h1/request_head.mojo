@@ -4,9 +4,17 @@ from flare.bytes.octet_class import TCHAR
 from flare.bytes.scan import BytePtr, scan_class, scan_target
 from flare.bytes.word import load16, load32, load64, word32, word64
 from flare.http.h1.field_section import CRLF, FieldSection
-from flare.http.h1.framing import NOTED_IN_REQUEST, Framing
+from flare.http.h1.framing import (
+    ASKS_FOR_TUNNEL,
+    NOTED_IN_REQUEST,
+    Framing,
+)
 from flare.http.h1.limits import HeadLimits
-from flare.http.h1.minor_version import other_minor_version
+from flare.http.h1.minor_version import (
+    VERSION_LEN,
+    check_version_start,
+    other_minor_version,
+)
 from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from flare.http.message.method import Method
 from flare.http.message.target import TargetParts, split_target
@@ -116,6 +124,7 @@ struct RequestHead(Movable):
         # within the slack behind it.
         var start = 0
         if unlikely(base[unsafe_offset=0] == 13):
+            self.method = Method.OTHER
             start = _skip_empty_lines(base, length)
             if start < 0:
                 return 0
@@ -161,7 +170,8 @@ struct RequestHead(Movable):
             self.minor_version = 1
         elif version == HTTP_1_0:
             self.minor_version = 0
-        elif start + 8 > length:
+        elif start + VERSION_LEN > length:
+            check_version_start(base, start, length)
             return 0
         else:
             self.minor_version = other_minor_version(base, start)
@@ -179,6 +189,9 @@ struct RequestHead(Movable):
         mut self, base: BytePtr, start: Int, length: Int
     ) raises RemoteProtocolError -> Bool:
         # SAFETY: the scan stops at the 0 at `length`.
+        # An answer to what has no method yet must not take that of the request
+        # before.
+        self.method = Method.OTHER
         var end = scan_class[TCHAR](base, start)
         if end - start > METHOD_LEN_MAX:
             raise RemoteProtocolError(materialize[Rule.METHOD_LEN](), end)
@@ -194,6 +207,8 @@ struct RequestHead(Movable):
                 )
             )
         )
+        if self.method == Method.CONNECT:
+            self.framing.flags |= ASKS_FOR_TUNNEL
         return True
 
 

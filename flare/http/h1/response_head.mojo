@@ -10,11 +10,14 @@ from flare.http.h1.framing import (
     Framing,
 )
 from flare.http.h1.limits import HeadLimits
-from flare.http.h1.minor_version import other_minor_version
+from flare.http.h1.minor_version import (
+    VERSION_LEN,
+    check_version_start,
+    other_minor_version,
+)
 from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from std.sys.intrinsics import likely, unlikely
 
-comptime _VERSION_LEN = 8
 comptime _STATUS_OFFSET = 9
 comptime _STATUS_END = 12
 
@@ -100,7 +103,8 @@ struct ResponseHead(Movable):
         """Gives the offset behind the line, or 0 if octets are missing."""
         # SAFETY: all reads stay within the slack behind `length`, and the scan
         # stops at the 0 there.
-        if length < _VERSION_LEN:
+        if length < VERSION_LEN:
+            check_version_start(base, 0, length)
             return 0
         comptime HTTP_1_1 = word64("HTTP/1.1")
         comptime HTTP_1_0 = word64("HTTP/1.0")
@@ -142,10 +146,10 @@ struct ResponseHead(Movable):
         mut self, base: BytePtr, length: Int
     ) raises RemoteProtocolError -> Bool:
         # SAFETY: the 0 at `length` is no octet that the line may have there.
-        if base[unsafe_offset=_VERSION_LEN] != 32:
-            if length > _VERSION_LEN:
+        if base[unsafe_offset=VERSION_LEN] != 32:
+            if length > VERSION_LEN:
                 raise RemoteProtocolError(
-                    materialize[Rule.STATUS_LINE](), _VERSION_LEN
+                    materialize[Rule.STATUS_LINE](), VERSION_LEN
                 )
             return False
         self.status = 0

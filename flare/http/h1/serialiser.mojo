@@ -3,7 +3,9 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.http.message.date import append_imf_fixdate
+from flare.http.h1.framing import CONTENT_LENGTH_DIGITS_MAX
 from flare.http.message.header_map import HeaderMap
+from flare.http.message.list_elements import ListElements
 from flare.http.message.response import Response
 from flare.http.message.status import Status
 from std.sys.intrinsics import likely, unlikely
@@ -96,7 +98,9 @@ def write_response_head(
     """Appends status line and header section of a response.
 
     Source: RFC 9112 sections 4 and 6. The framing is ours: Content-Length,
-    Transfer-Encoding and Connection of the handler are not sent.
+    Transfer-Encoding and Connection of the handler are not sent. But a handler
+    that answers HEAD without making the content may say how long it would be
+    (RFC 9110 section 8.6).
 
     Args:
         out: Where to.
@@ -106,9 +110,12 @@ def write_response_head(
     """
     var status = response.status.code
     var has_own_date = False
+    var content_len = len(response.body)
     var lines = response.headers.lines_octets()
     if unlikely(len(lines) > 0):
         has_own_date = "date" in response.headers
+        if framing.is_head and content_len == 0:
+            content_len = _announced_len(response.headers)
     if likely(status == 200 and not has_own_date):
         out.append(date.ok_head())
     else:
@@ -133,7 +140,7 @@ def write_response_head(
             return
         out.append_literal["Content-Length: "]()
         out.append_decimal(
-            0 if response.status == RESET_CONTENT else len(response.body)
+            0 if response.status == RESET_CONTENT else content_len
         )
         out.append_literal["\r\n\r\n"]()
     else:
@@ -212,12 +219,33 @@ def asks_for_close(headers: HeaderMap) -> Bool:
         headers: The header fields of its response.
 
     Returns:
-        True if it set `Connection: close`.
+        True if `close` is one of the options of a Connection field (RFC 9110
+        section 7.6.1).
     """
-    var connection = headers.get("connection")
-    if not connection:
-        return False
-    return equals_ignore_case(connection.value().as_bytes(), "close".as_bytes())
+    var index = headers.find("connection")
+    while index >= 0:
+        for option in ListElements(headers.value(index).as_bytes()):
+            if equals_ignore_case(option, "close".as_bytes()):
+                return True
+        index = headers.find("connection", index + 1)
+    return False
+
+
+@no_inline
+def _announced_len(headers: HeaderMap) -> Int:
+    """Reads the one Content-Length that a handler has set; 0 without one."""
+    var index = headers.find("content-length")
+    if index < 0 or headers.find("content-length", index + 1) >= 0:
+        return 0
+    var digits = headers.value(index).as_bytes()
+    if len(digits) > CONTENT_LENGTH_DIGITS_MAX:
+        return 0
+    var length = 0
+    for octet in digits:
+        if octet < 48 or octet > 57:
+            return 0
+        length = length * 10 + Int(octet) - 48
+    return length
 
 
 @no_inline

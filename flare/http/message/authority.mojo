@@ -1,22 +1,35 @@
 """The authority of a request: a host and an optional port."""
 
-from flare.bytes.octet_class import IP_LITERAL, REG_NAME
+from flare.bytes.hex import hex_digit_value
+from flare.bytes.lend import lend
+from flare.bytes.octet_class import IP_FUTURE, REG_NAME
 from flare.bytes.scan import BytePtr, scan_class
-from std.sys.intrinsics import likely
+from flare.net.ip import IpAddr
+from std.sys.intrinsics import likely, unlikely
 
 comptime PORT_DIGITS_MAX = 5
 """Most digits of a port; the highest is 65535."""
 
+comptime PORT_MAX = 65_535
+"""The highest port; more is no TCP port, whatever the URI grammar says."""
+
 comptime AUTHORITY_IS_GOOD = -1
 """What `authority_error` answers for a well-formed authority."""
+
+comptime _PERCENT: UInt8 = 37
+comptime _COLON: UInt8 = 58
+comptime _OPEN_BRACKET: UInt8 = 91
+comptime _CLOSE_BRACKET: UInt8 = 93
 
 
 @always_inline
 def authority_error(base: BytePtr, start: Int, end: Int) -> Int:
     """Checks `uri-host [ ":" port ]`.
 
-    Source: RFC 9110 section 7.2, RFC 3986 section 3.2.2. Userinfo is no part of
-    it. The octets of an IP literal are checked, not its groups.
+    Source: RFC 9110 sections 4.2.1 and 7.2, RFC 3986 section 3.2.2: a host is
+    a registered name, whose `%` stand before two hex digits, an IPv4 address,
+    which is one, too, or an address in brackets. A port needs a host. Userinfo
+    is no part of an authority.
 
     Args:
         base: Memory in which an octet of no class and `SCAN_SLACK` more follow
@@ -32,17 +45,78 @@ def authority_error(base: BytePtr, start: Int, end: Int) -> Int:
     var stop = scan_class[REG_NAME](base, start)
     if likely(stop >= end):
         return AUTHORITY_IS_GOOD
-    if base[unsafe_offset=stop] == 91 and stop == start:
-        stop = scan_class[IP_LITERAL](base, start + 1)
-        if stop >= end or base[unsafe_offset=stop] != 93 or stop < start + 3:
-            return min(stop, end)
-        stop += 1
-        if stop == end:
-            return AUTHORITY_IS_GOOD
-    if base[unsafe_offset=stop] != 58 or end - stop - 1 > PORT_DIGITS_MAX:
+    return _rarer_authority_error(base, start, stop, end)
+
+
+@no_inline
+def _rarer_authority_error(
+    base: BytePtr, start: Int, first_stop: Int, end: Int
+) -> Int:
+    """Checks an authority with a port, an encoded octet or brackets."""
+    # SAFETY: each read is below `end`, and the scans stop there at the latest.
+    var stop = first_stop
+    if base[unsafe_offset=stop] == _OPEN_BRACKET and stop == start:
+        stop = _literal_end(base, start, end)
+        if stop < 0:
+            return start
+    while stop < end and base[unsafe_offset=stop] == _PERCENT:
+        var is_encoded = (
+            stop + 2 < end
+            and hex_digit_value(base[unsafe_offset=stop + 1]) >= 0
+            and hex_digit_value(base[unsafe_offset=stop + 2]) >= 0
+        )
+        if not is_encoded or base[unsafe_offset=start] == _OPEN_BRACKET:
+            return stop
+        stop = scan_class[REG_NAME](base, stop + 3)
+    if stop >= end:
+        return AUTHORITY_IS_GOOD
+    if base[unsafe_offset=stop] != _COLON or stop == start:
         return stop
-    for index in range(stop + 1, end):
-        var octet = base[unsafe_offset=index]
-        if octet < 48 or octet > 57:
+    return _port_error(base, stop + 1, end)
+
+
+def _port_error(base: BytePtr, start: Int, end: Int) -> Int:
+    # SAFETY: each read is below `end`.
+    if end - start > PORT_DIGITS_MAX:
+        return start
+    var port = 0
+    for index in range(start, end):
+        var digit = Int(base[unsafe_offset=index]) - 48
+        if digit < 0 or digit > 9:
             return index
-    return AUTHORITY_IS_GOOD
+        port = port * 10 + digit
+    return AUTHORITY_IS_GOOD if port <= PORT_MAX else start
+
+
+def _literal_end(base: BytePtr, start: Int, end: Int) -> Int:
+    """Gives the offset behind an address in brackets, or -1 if it is none.
+
+    Zones have no place in a URI (RFC 3986 section 3.2.2).
+    """
+    # SAFETY: each read is below `end`.
+    var close = start + 1
+    while close < end and base[unsafe_offset=close] != _CLOSE_BRACKET:
+        close += 1
+    if close >= end:
+        return -1
+    if (base[unsafe_offset=start + 1] | 0x20) == 118:
+        return close + 1 if _is_future(base, start + 2, close) else -1
+    try:
+        var literal = lend[ImmUntrackedOrigin](
+            base.unsafe_offset(start + 1), close - start - 1
+        )
+        return close + 1 if IpAddr.parse(literal).is_v6() else -1
+    except error:
+        return -1
+
+
+def _is_future(base: BytePtr, start: Int, end: Int) -> Bool:
+    """Checks what stands behind the `v` of an IPvFuture, which may be the
+    address of a network that is not known here."""
+    # SAFETY: each read is below `end`, where a bracket stops the scan.
+    var dot = start
+    while dot < end and hex_digit_value(base[unsafe_offset=dot]) >= 0:
+        dot += 1
+    if dot == start or dot >= end or base[unsafe_offset=dot] != 46:
+        return False
+    return dot + 1 < end and scan_class[IP_FUTURE](base, dot + 1) == end

@@ -8,7 +8,7 @@ from flare.http.message.header_error import HeaderError
 from flare.http.message.method import Method
 from flare.http.message.path_params import PathParams
 from flare.http.message.request import Request, RequestLine
-from flare.http.message.target import split_target
+from flare.http.message.target import path_without_octets, split_target
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.message.version import Version
 from flare.net.socket_addr import SocketAddr
@@ -137,15 +137,20 @@ struct OwnedRequest(Movable):
         var url = _text[o](self._url, 0, len(self._url))
         var method = Method(method_name)
         var parts = split_target(method, self._url.base(), 0, len(self._url))
+        var path: StringSpan[o]
         if parts.path_offset < 0:
-            parts.path_offset = 0
-            parts.path_len = 0
+            parts.query_offset = 0
             parts.query_len = 0
+            path = _text[o](self._url, 0, 0)
+        elif parts.path_len == 0:
+            path = path_without_octets[o](method)
+        else:
+            path = _text[o](self._url, parts.path_offset, parts.path_len)
         var line = RequestLine[o](
             method=method,
             method_name=method_name,
             url=url,
-            path=_text[o](self._url, parts.path_offset, parts.path_len),
+            path=path,
             query=_text[o](self._url, parts.query_offset, parts.query_len),
             authority=_text[o](
                 self._url, parts.authority_offset, parts.authority_len

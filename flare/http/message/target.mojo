@@ -1,7 +1,8 @@
 """The request target and its four forms."""
 
+from flare.bytes.lend import lend_text
 from flare.bytes.scan import BytePtr, find_octet_within
-from flare.http.message.authority import authority_error
+from flare.http.message.authority import AUTHORITY_IS_GOOD, authority_error
 from flare.http.message.method import Method
 
 
@@ -11,7 +12,7 @@ struct TargetParts(TrivialRegisterPassable):
     var path_offset: Int
     """Start of the path."""
     var path_len: Int
-    """Length of the path in bytes; 0 for authority-form."""
+    """Length of the path in bytes; 0 for what `path_without_octets` gives."""
     var query_offset: Int
     """Start of the query, behind its `?`."""
     var query_len: Int
@@ -41,6 +42,7 @@ struct TargetParts(TrivialRegisterPassable):
 comptime INVALID_TARGET = TargetParts(-1, 0, 0)
 """The parts of a target that has none of the four forms."""
 
+comptime _COLON: UInt8 = 58
 comptime _SLASH: UInt8 = 47
 comptime _QUESTION_MARK: UInt8 = 63
 
@@ -80,15 +82,13 @@ def _split_other_forms(
     var end = offset + length
     if method == Method.CONNECT:
         # A host and a port, both of them (RFC 9112 section 3.2.3).
-        var has_port = base[unsafe_offset=end - 1] != 58 and (
+        var has_port = base[unsafe_offset=end - 1] != _COLON and (
             base[unsafe_offset=end - 1] != 93
         )
-        var colon = find_octet_within(base, offset, end, 58)
         if (
-            colon == offset
-            or colon >= end
-            or not has_port
-            or authority_error(base, offset, end) >= 0
+            not has_port
+            or find_octet_within(base, offset, end, _COLON) >= end
+            or authority_error(base, offset, end) != AUTHORITY_IS_GOOD
         ):
             return materialize[INVALID_TARGET]()
         var authority_form = TargetParts(end, 0, end)
@@ -110,13 +110,45 @@ def _split_other_forms(
         path += 1
     # Userinfo is refused too: it is how a target is made to look like another
     # host (RFC 9110 section 4.2.4).
-    if path == start or authority_error(base, start, path) >= 0:
+    var is_authority = (
+        path > start and authority_error(base, start, path) == AUTHORITY_IS_GOOD
+    )
+    if not is_authority:
         return materialize[INVALID_TARGET]()
     var path_end = find_octet_within(base, path, end, _QUESTION_MARK)
     var absolute_form = TargetParts(path, path_end - path, end)
     absolute_form.authority_offset = start
     absolute_form.authority_len = path - start
+    if path_end == path and (path < end or method != Method.OPTIONS):
+        # An empty path is `/`, and the scheme ends with one. Not so for OPTIONS
+        # (RFC 9110 section 4.2.3).
+        absolute_form.path_offset = start - 1
+        absolute_form.path_len = 1
     return absolute_form
+
+
+@no_inline
+def path_without_octets[o: ImmOrigin](method: Method) -> StringSpan[o]:
+    """Gives the path of a target in which there is none.
+
+    Source: RFC 9112 section 3.2.4. OPTIONS of a URI with neither path nor query
+    is about the server, and the last proxy would send `*`; so it is `*` if it
+    comes in absolute-form, too.
+
+    Parameters:
+        o: The lifetime to lend for; the text outlives each.
+
+    Args:
+        method: The request's method.
+
+    Returns:
+        The path; empty for authority-form.
+    """
+    # SAFETY: constants live as long as the program.
+    var text = StaticString("*") if method == Method.OPTIONS else StaticString(
+        ""
+    )
+    return lend_text[o](text.unsafe_ptr(), text.byte_length())
 
 
 def _behind_scheme(base: BytePtr, offset: Int, end: Int) -> Int:

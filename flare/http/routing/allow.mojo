@@ -33,6 +33,17 @@ def with_allow(var response: Response, allowed: UInt64) raises -> Response:
     return response^
 
 
+def _everywhere() -> UInt64:
+    """Gives what routes may be for, anywhere on this server.
+
+    There are no tunnels (RFC 9110 section 9.3.6), and a TRACE that is answered
+    would show a page what its browser hides from it (section 9.3.8).
+    """
+    var refused = UInt64(1) << UInt64(Method.CONNECT.number)
+    refused |= UInt64(1) << UInt64(Method.TRACE.number)
+    return UInt64.MAX & ~refused
+
+
 def answer_without_route(req: Request, allowed: UInt64) raises -> Response:
     """Answers a request for which no route is registered.
 
@@ -47,7 +58,7 @@ def answer_without_route(req: Request, allowed: UInt64) raises -> Response:
         HeaderError: Never, since method names are tokens.
     """
     if req.method == Method.OPTIONS and req.path == "*":
-        return with_allow(Response(204), UInt64.MAX)
+        return with_allow(Response(204), _everywhere())
     if allowed == 0:
         return not_found(req.path)
     if req.method == Method.OPTIONS:

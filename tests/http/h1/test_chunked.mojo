@@ -59,6 +59,18 @@ def test_accepts_however_it_is_cut() raises:
         ),
         _Row("9112-7.1.1 BWS before", "3 ;a\r\nabc\r\n0\r\n\r\n", "abc", 0),
         _Row(
+            "9112-7.1.1 BWS everywhere",
+            '3\t ; a \t=  b\t; c ; d = "e"\r\nabc\r\n0\r\n\r\n',
+            "abc",
+            0,
+        ),
+        _Row(
+            "9110-5.6.4 quoted pairs, and text beyond ASCII",
+            '3;a="\\"\\\\\t \\;\xc3\xa4";b=""\r\nabc\r\n0\r\n\r\n',
+            "abc",
+            0,
+        ),
+        _Row(
             "9112-7.1.2 trailers", "1\r\na\r\n0\r\nA: b\r\nC: d\r\n\r\n", "a", 0
         ),
         _Row(
@@ -126,7 +138,53 @@ def test_refuses_however_it_is_cut() raises:
         _Bad("9112-7.1 LF", "1\na", Rule.CHUNK_EXTENSION.number),
         _Bad("9112-7.1 CR", "1\rXa", Rule.LINE_END.number),
         _Bad(
-            "9112-7.1 control in extension", "1;a\x01\r\n", Rule.LINE_END.number
+            "9112-7.1 control in extension",
+            "1;a\x01\r\n",
+            Rule.CHUNK_EXTENSION.number,
+        ),
+        _Bad("9112-2.2 LF", "1;a\n", Rule.CHUNK_EXTENSION.number),
+        _Bad("9112-2.2 LF", '1;a="b"\n', Rule.CHUNK_EXTENSION.number),
+        _Bad("9112-2.2 CR", "1;a\rb", Rule.LINE_END.number),
+        _Bad("9112-7.1.1 no value", "1;a=\r\n", Rule.CHUNK_EXTENSION.number),
+        _Bad("9112-7.1.1 no value", "1;a=;b\r\n", Rule.CHUNK_EXTENSION.number),
+        _Bad("9112-7.1.1 two names", "1;a b\r\n", Rule.CHUNK_EXTENSION.number),
+        _Bad("9112-7.1.1 BWS behind", "1;a \r\n", Rule.CHUNK_EXTENSION.number),
+        _Bad(
+            "9112-7.1.1 BWS behind a value",
+            "1;a=b\t\r\n",
+            Rule.CHUNK_EXTENSION.number,
+        ),
+        _Bad("9112-7.1.1 `;` behind", "1;a;\r\n", Rule.CHUNK_EXTENSION.number),
+        _Bad("9112-7.1.1 comma", "1;a,b\r\n", Rule.CHUNK_EXTENSION.number),
+        _Bad("9112-7.1.1 twice =", "1;a=b=c\r\n", Rule.CHUNK_EXTENSION.number),
+        _Bad(
+            "9110-5.6.4 open quote", '1;a="b\r\n', Rule.CHUNK_EXTENSION.number
+        ),
+        _Bad(
+            "9110-5.6.4 open behind a pair",
+            '1;a="b\\"\r\n',
+            Rule.CHUNK_EXTENSION.number,
+        ),
+        _Bad(
+            "9110-5.6.4 CR in a pair",
+            '1;a="\\\r\n"',
+            Rule.CHUNK_EXTENSION.number,
+        ),
+        _Bad("9110-5.6.4 NUL", '1;a="\0"\r\n', Rule.CHUNK_EXTENSION.number),
+        _Bad(
+            "9110-5.6.4 DEL in a pair",
+            '1;a="\\\x7f"\r\n',
+            Rule.CHUNK_EXTENSION.number,
+        ),
+        _Bad(
+            "9110-5.6.4 behind the quote",
+            '1;a="b"c\r\n',
+            Rule.CHUNK_EXTENSION.number,
+        ),
+        _Bad(
+            "CHUNK_EXTENSION_LEN_MAX in a quote",
+            String('1;a="', String("b") * 1100),
+            Rule.CHUNK_EXTENSION.number,
         ),
         _Bad(
             "9112-7.1 no CRLF behind data", "1\r\nab\r\n", Rule.CHUNK_END.number

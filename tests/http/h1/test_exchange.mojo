@@ -32,6 +32,36 @@ def test_a_stream_of_requests() raises:
     assert_true("[GET http://h/e /e  HTTP/1.0\n||]" in log, log)
 
 
+@fieldwise_init
+struct _Target(Copyable, Movable):
+    var line: StaticString
+    var parts: StaticString
+
+
+def test_paths_of_targets_without_one() raises:
+    """9110-4.2.3: an empty path is `/`; 9112-3.2.4: but for OPTIONS."""
+    var rows: List[_Target] = [
+        _Target("GET http://h", "/ "),
+        _Target("GET http://h?x=1", "/ x=1"),
+        _Target("GET http://h:80?", "/ "),
+        _Target("POST https://[::1]", "/ "),
+        _Target("GET http://h/", "/ "),
+        _Target("GET http://h//a", "//a "),
+        _Target("OPTIONS http://h", "* "),
+        _Target("OPTIONS *", "* "),
+        _Target("OPTIONS http://h/", "/ "),
+        _Target("OPTIONS http://h?x", "/ x"),
+    ]
+    for row in rows:
+        var exchange = Exchange(16)
+        var log = String()
+        exchange.input.append(row.line.as_bytes())
+        exchange.input.append(" HTTP/1.1\r\nHost: h\r\n\r\n".as_bytes())
+        drain_into(exchange, log, 100)
+        var wanted = String("[", row.line, " ", row.parts, " HTTP/1.1\n")
+        assert_true(log.startswith(wanted), log)
+
+
 def test_split_invariance_at_every_cut() raises:
     var whole = _whole()
     var octets = _STREAM.as_bytes()

@@ -94,6 +94,8 @@ def test_refuses_with_rule_and_offset_however_it_is_cut() raises:
             "9112-2.3", "HTP/1.1 200 OK\r\n", Rule.VERSION_SYNTAX.number, 0
         ),
         _Refused("9112-2.3", "http/1.1 200 OK", Rule.VERSION_SYNTAX.number, 0),
+        _Refused("9112-2.2 short", "HTTP\r\n", Rule.VERSION_SYNTAX.number, 0),
+        _Refused("9112-2.2 short", "ICY\n", Rule.VERSION_SYNTAX.number, 0),
         _Refused("9112-2.2", "\r\nHTTP/1.1 200", Rule.VERSION_SYNTAX.number, 0),
         _Refused("9110-2.5", "HTTP/2.0 200 OK", Rule.VERSION_MAJOR.number, 0),
         _Refused("9110-2.5", "HTTP/0.9 200 OK", Rule.VERSION_MAJOR.number, 0),

@@ -76,6 +76,68 @@ def test_own_fields_are_sent_and_own_framing_is_not() raises:
     assert_false(asks_for_close(ok("x").headers))
 
 
+@fieldwise_init
+struct _Connection(Copyable, Movable):
+    var value: StaticString
+    var closes: Bool
+
+
+def test_a_handlers_connection_is_a_list() raises:
+    var rows: List[_Connection] = [
+        _Connection("close", True),
+        _Connection("Close", True),
+        _Connection("close, x", True),
+        _Connection("x ,\tclose", True),
+        _Connection(", close,", True),
+        _Connection("closed", False),
+        _Connection("x", False),
+        _Connection("close x", False),
+    ]
+    for row in rows:
+        var response = ok("x")
+        response.headers.set("Connection", row.value)
+        assert_equal(asks_for_close(response.headers), row.closes, row.value)
+    var response = ok("x")
+    response.headers.append("Connection", "x")
+    response.headers.append("Connection", "close")
+    assert_true(asks_for_close(response.headers), "9110-5.3 two lines")
+
+
+@fieldwise_init
+struct _Length(Copyable, Movable):
+    var rule: StaticString
+    var is_head: Bool
+    var body: StaticString
+    var own: StaticString
+    var sent: StaticString
+
+
+def test_whose_content_length_is_sent() raises:
+    """9110-8.6: that of HEAD is what GET would send."""
+    var rows: List[_Length] = [
+        _Length("a handler that makes no content", True, "", "1234", "1234"),
+        _Length("zeros before", True, "", "007", "7"),
+        _Length("content that GET would send", True, "abc", "1234", "3"),
+        _Length("GET", False, "", "1234", "0"),
+        _Length("no digits", True, "", "1x", "0"),
+        _Length("beyond 63 bits", True, "", "9999999999999999999", "0"),
+        _Length("none", True, "", "", "0"),
+    ]
+    for row in rows:
+        var response = Response(200, String(row.body))
+        if row.own.byte_length() > 0:
+            response.headers.set("Content-Length", row.own)
+        var head = _head(response, ResponseFraming(row.is_head, True, 1))
+        var line = String("Content-Length: ", row.sent, "\r\n")
+        assert_true(line in head, String(row.rule, ": ", head))
+        assert_equal(head.count("ontent-"), 1, row.rule)
+    var twice = Response(200)
+    twice.headers.append("Content-Length", "5")
+    twice.headers.append("Content-Length", "6")
+    var head = _head(twice, ResponseFraming(True, True, 1))
+    assert_true("Content-Length: 0\r\n" in head, head)
+
+
 def test_own_date_replaces_ours() raises:
     var response = ok("x")
     response.headers.set("Date", "Thu, 01 Jan 1970 00:00:00 GMT")

@@ -48,6 +48,10 @@ def test_absolute_target_outranks_host() raises:
     assert_equal(owned.view().host(), "other:81")
     assert_equal(owned.view().path, "/p")
     assert_equal(owned.view().query, "q")
+    assert_equal(OwnedRequest("GET", "http://h?q").view().path, "/")
+    assert_equal(OwnedRequest("OPTIONS", "http://h").view().path, "*")
+    assert_equal(OwnedRequest("CONNECT", "h:1").view().path, "")
+    assert_equal(OwnedRequest("GET", "odd").view().path, "")
 
 
 def _keep(req: Request) raises -> Response:

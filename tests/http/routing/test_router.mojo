@@ -6,7 +6,7 @@ from flare.http.message.response import Response, ok
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
 from flare.http.routing.router import Router
 from flare.http.routing.streamed import Streamed
-from std.testing import assert_equal, assert_true
+from std.testing import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init
@@ -159,6 +159,19 @@ def test_methods_that_are_not_there() raises:
         assert_equal(
             _ask(router, row.method, row.target), row.answer, row.target
         )
+
+
+def test_what_the_server_takes_as_a_whole() raises:
+    """9110-9.3.7 `*`; no tunnels (9.3.6) and no TRACE (9.3.8)."""
+    var router = _router()
+    var answer = _ask(router, "OPTIONS", "*")
+    assert_true(answer.startswith("204 [GET, HEAD, POST, "), answer)
+    assert_true("DELETE" in answer, answer)
+    assert_false("CONNECT" in answer, answer)
+    assert_false("TRACE" in answer, answer)
+    assert_equal(_ask(router, "OPTIONS", "http://h"), answer)
+    assert_equal(_ask(router, "GET", "http://h"), "200 root")
+    assert_equal(_ask(router, "GET", "http://h?x"), "200 root")
 
 
 def _conflict(mut router: Router, pattern: StringSpan) -> String:
