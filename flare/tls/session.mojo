@@ -49,6 +49,7 @@ struct TlsSession(Movable):
     var _is_peer_done: Bool
     var _is_closed: Bool
     var _failure: Optional[TlsError]
+    var _has_alert: Bool
 
     def __init__(
         out self,
@@ -75,6 +76,7 @@ struct TlsSession(Movable):
         self._is_peer_done = False
         self._is_closed = False
         self._failure = None
+        self._has_alert = False
 
     def __init__(
         out self, var ssl: SslSession, choices: ArcPointer[ServerChoices]
@@ -112,6 +114,7 @@ struct TlsSession(Movable):
         var step = self._ssl.handshake(input.span())
         input.consume(step.consumed_count)
         if step.status == STEP_FAILED:
+            self._has_alert = self._ssl.output_len() > 0
             self._fail(self._explain())
         elif step.status == STEP_CLOSED:
             self._fail(self._closed_early("the peer ended the handshake"))
@@ -143,6 +146,8 @@ struct TlsSession(Movable):
 
         Raises:
             TlsError: If the session is broken; what was read before is good.
+                If that is so with octets in the room, the next call raises,
+                and `is_broken` tells of it before.
         """
         if not self._is_established and not self.advance(input, output):
             return 0
@@ -156,6 +161,7 @@ struct TlsSession(Movable):
         var step = self._ssl.read(input.span(), room)
         input.consume(step.consumed_count)
         if step.status == STEP_FAILED:
+            self._has_alert = self._ssl.output_len() > 0
             self._fail(self._explain())
         elif step.status == STEP_CLOSED:
             self._is_peer_done = True
@@ -293,6 +299,25 @@ struct TlsSession(Movable):
             True after its close_notify.
         """
         return self._is_peer_done
+
+    def is_broken(self) -> Bool:
+        """Tells whether a record or an alert has ended the session at once.
+
+        Source: RFC 8446 section 6.2; the connection is to be closed.
+
+        Returns:
+            True from then on, though the last `read` may have given octets.
+        """
+        return self._failure.__bool__()
+
+    def tells_why(self) -> Bool:
+        """Tells whether the peer learns from an alert what ended the session.
+
+        Returns:
+            False if it was the peer's own alert, so that nobody waits for
+            octets any more.
+        """
+        return self._has_alert
 
     def held_len(self) -> Int:
         """Counts the plaintext that is decrypted and was not read yet.

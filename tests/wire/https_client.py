@@ -55,13 +55,15 @@ class HttpsClient(Client):
 
 
 class Sealer:
-    """A TLS client whose octets the test sends itself, as it likes."""
+    """A TLS client whose octets the test sends itself, as it likes; what it
+    heard of the handshake is kept."""
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
         self.sock = sock
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.is_established = False
         self.received = b""
+        self.heard = b""
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.tls = context.wrap_bio(
             self._incoming, self._outgoing, server_hostname="localhost"
@@ -121,6 +123,8 @@ class Sealer:
     def _take(self) -> None:
         piece = self.sock.recv(65536)
         assert piece, "the server closed"
+        if not self.is_established:
+            self.heard += piece
         self._incoming.write(piece)
 
     def read_all(self) -> tuple[bytes, bool]:

@@ -7,17 +7,21 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import wait_until
 from https_client import TIMEOUT_S, HttpsClient, Sealer, trusting
-from processes import memory_len
+from processes import descriptor_count, memory_len
 from raw_server import Connection, RawServer, answering
+from raw_ws import frame
 from tls_records import (
     ALERT,
     CHANGE_CIPHER_SPEC,
     CLOSE_NOTIFY,
     HANDSHAKE,
+    INTERNAL_ERROR,
     KEY_UPDATE,
     KEY_UPDATE_WANTED,
     USER_CANCELED,
+    OldRecordSealer,
     RecordSealer,
     plain_record,
     ticket,
@@ -226,6 +230,36 @@ def test_bad_records(fetcher, certs, tls_peer, records, phase, kind):
     assert (answer.get("phase"), answer.get("kind")) == (phase, kind), answer
 
 
+@pytest.mark.parametrize(
+    ("start", "phase"), [(SIZED[:20], "read head"), (SIZED + b"half", "read body")]
+)
+def test_a_fatal_alert_in_the_same_read(
+    fetcher, certs, tls_peer, start, phase
+):
+    """Nothing of the socket announces the alert a second time."""
+
+    def treat(connection, sealer):
+        records = sealer.seal(start) + sealer.seal(INTERNAL_ERROR, ALERT)
+        connection.raw.sendall(records)
+        connection.raw.recv(1)
+        time.sleep(LATE_S)
+
+    answer = answered_soon(fetcher, certs, tls_peer(treat))
+    assert (answer.get("phase"), answer.get("kind")) == (phase, "TlsFailed")
+
+
+def test_a_response_before_a_fatal_alert_is_good_and_the_last(
+    fetcher, certs, tls_peer
+):
+    def treat(connection, sealer):
+        records = sealer.seal(SIZED + b"0123456789")
+        connection.raw.sendall(records + sealer.seal(INTERNAL_ERROR, ALERT))
+        connection.raw.recv(1)
+
+    answer = answered_soon(fetcher, certs, tls_peer(treat))
+    assert answer.get("body") == "0123456789" and answer["idle"] == 0, answer
+
+
 def hello_requests(connection: Connection) -> None:
     """Asks for a handshake within the handshake, which a client is to pass
     over (RFC 5246 section 7.4.1.1), without end."""
@@ -264,14 +298,19 @@ def sealing(certs, tmp_path):
     """Opens connections to a server, whose records the test seals itself."""
     opened = []
 
-    def connect(server) -> tuple[Sealer, RecordSealer]:
-        context = trusting(certs, minimum_version="TLSv1_3")
+    def connect(server, version: str = "TLSv1_3"):
+        context = trusting(
+            certs, minimum_version=version, maximum_version=version
+        )
+        context.set_ciphers(OldRecordSealer.SUITE)
         context.keylog_filename = str(tmp_path / f"keys{len(opened)}")
         client = Sealer(server.connect(TIMEOUT_S), context)
         opened.append(client.sock)
         client.shake()
-        label = "CLIENT_TRAFFIC_SECRET_0"
         log = Path(context.keylog_filename)
+        if version == "TLSv1_2":
+            return client, OldRecordSealer(log, client.heard)
+        label = "CLIENT_TRAFFIC_SECRET_0"
         return client, RecordSealer.of(client.tls, log, label)
 
     yield connect
@@ -281,7 +320,7 @@ def sealing(certs, tmp_path):
 
 def serves(server, certs) -> bool:
     with HttpsClient(server, trusting(certs)) as client:
-        return client.get("/").body == b"OK"
+        return client.get("/").status == 200
 
 
 def alert_of(client: Sealer) -> str:
@@ -322,6 +361,87 @@ def test_the_server_answers_bad_records_with_an_alert(
     client.sock.sendall(data)
     assert outcome in alert_of(client)
     assert serves(probe_tls, certs)
+
+
+UPGRADE = (
+    b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
+    b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
+POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
+VERSIONS = ["TLSv1_2", "TLSv1_3"]
+
+
+def held_sockets(server, certs) -> int:
+    """Counts the descriptors of a server that has served, and rests."""
+    assert serves(server, certs)
+    counts = [0, 1]
+    assert wait_until(
+        lambda: counts.append(descriptor_count(server.process.pid))
+        or len(set(counts[-20:])) == 1
+    )
+    return counts[-1]
+
+
+def ends_at_once(server, client: Sealer, before: int) -> bool:
+    """Waits, far less than any phase lasts, until the server has closed: to
+    end its own direction is not enough."""
+    client.sock.settimeout(LATE_S)
+    try:
+        while client.sock.recv(65536):
+            pass
+    except ConnectionResetError:
+        pass
+    closed = wait_until(
+        lambda: descriptor_count(server.process.pid) <= before, LATE_S
+    )
+    return closed and server.is_alive()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    "good",
+    [REQUEST[:20], REQUEST + REQUEST[:20], POST + b"abc", REQUEST, b"\r\n"],
+)
+def test_a_fatal_alert_behind_good_octets(
+    start_tls, certs, sealing, version, good
+):
+    """8446-6.2, 5246-7.2.2: the connection is closed at once, also if all
+    comes in one read and the rest of a request could be waited for."""
+    server = start_tls(
+        header_timeout_ms=60_000,
+        body_timeout_ms=60_000,
+        idle_timeout_ms=60_000,
+        linger_timeout_ms=60_000,
+    )
+    before = held_sockets(server, certs)
+    client, sealer = sealing(server, version)
+    client.sock.sendall(sealer.seal(good) + sealer.seal(INTERNAL_ERROR, ALERT))
+    assert ends_at_once(server, client, before)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_fatal_alert_behind_a_frame(start_tls, certs, sealing, version):
+    server = start_tls(server="ws_server")
+    before = held_sockets(server, certs)
+    client, sealer = sealing(server, version)
+    client.sock.sendall(sealer.seal(UPGRADE))
+    assert b" 101 " in client.read(20)
+    # A part of a message.
+    records = sealer.seal(frame(0x01, b"x" * 40)[:30])
+    client.sock.sendall(records + sealer.seal(INTERNAL_ERROR, ALERT))
+    assert ends_at_once(server, client, before)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_broken_record_behind_good_octets(probe_tls, sealing, version):
+    """What the server finds out itself it tells, and then closes."""
+    client, sealer = sealing(probe_tls, version)
+    good = sealer.seal(REQUEST[:20])
+    broken = bytearray(sealer.seal(REQUEST[20:]))
+    broken[-1] ^= 1
+    client.sock.sendall(good + bytes(broken))
+    assert "BAD_RECORD_MAC" in alert_of(client)
 
 
 @pytest.mark.parametrize(

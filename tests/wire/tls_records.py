@@ -1,5 +1,5 @@
-"""Records of TLS 1.3 that no library makes: sealed here, with the keys of a
-session that Python's ssl has opened."""
+"""Records that no library makes: sealed here, with the keys of a session that
+Python's ssl has opened."""
 
 import ctypes
 import ctypes.util
@@ -13,6 +13,7 @@ KEY_UPDATE = b"\x18\x00\x00\x01\x00"
 KEY_UPDATE_WANTED = b"\x18\x00\x00\x01\x01"
 CLOSE_NOTIFY = b"\x01\x00"
 USER_CANCELED = b"\x01\x5a"
+INTERNAL_ERROR = b"\x02\x50"
 TAG_LEN = 16
 HASHES = {
     "TLS_AES_128_GCM_SHA256": (hashlib.sha256, 16),
@@ -34,7 +35,8 @@ def plain_record(content_type: int, content: bytes) -> bytes:
 
 
 class RecordSealer:
-    """One direction of a session: RFC 8446 sections 5.2, 5.3 and 7.3."""
+    """One direction of a session of TLS 1.3: RFC 8446 sections 5.2, 5.3 and
+    7.3."""
 
     def __init__(self, suite: str, secret: bytes) -> None:
         self._hash, self._key_len = HASHES[suite]
@@ -58,7 +60,7 @@ class RecordSealer:
         number = self._number.to_bytes(12, "big")
         nonce = bytes(a ^ b for a, b in zip(self._iv, number))
         self._number += 1
-        return head + self._encrypt(nonce, inner, head)
+        return head + encrypted(self._key, nonce, inner, head)
 
     def update(self) -> None:
         """Goes on with the next keys, behind a KeyUpdate of this side."""
@@ -75,26 +77,55 @@ class RecordSealer:
         info = struct.pack(">HB", length, len(label)) + label + b"\0\1"
         return hmac.digest(self._secret, info, self._hash)[:length]
 
-    def _encrypt(self, nonce: bytes, plain: bytes, head: bytes) -> bytes:
-        """AES-GCM by way of OpenSSL's own library."""
-        name = f"EVP_aes_{self._key_len * 8}_gcm"
-        context = ctypes.c_void_p(CRYPTO.EVP_CIPHER_CTX_new())
-        cipher = ctypes.c_void_p(getattr(CRYPTO, name)())
-        out = ctypes.create_string_buffer(len(plain) + TAG_LEN)
-        count = ctypes.c_int()
-        CRYPTO.EVP_EncryptInit_ex(context, cipher, None, self._key, nonce)
-        CRYPTO.EVP_EncryptUpdate(
-            context, None, ctypes.byref(count), head, len(head)
-        )
-        CRYPTO.EVP_EncryptUpdate(
-            context, out, ctypes.byref(count), plain, len(plain)
-        )
-        end = ctypes.byref(out, count.value)
-        CRYPTO.EVP_EncryptFinal_ex(context, end, ctypes.byref(count))
-        tag = ctypes.byref(out, len(plain))
-        CRYPTO.EVP_CIPHER_CTX_ctrl(context, _GET_TAG, TAG_LEN, tag)
-        CRYPTO.EVP_CIPHER_CTX_free(context)
-        return out.raw
+
+class OldRecordSealer:
+    """A client's direction of a session of TLS 1.2 with AES-128-GCM: RFC 5246
+    section 6.3 and RFC 5288. The suite's hash is SHA-256."""
+
+    SUITE = "ECDHE-ECDSA-AES128-GCM-SHA256"
+
+    def __init__(self, key_log: Path, server_hello: bytes) -> None:
+        """Takes over from an ssl object that has written its Finished."""
+        for line in key_log.read_text().splitlines():
+            if line.startswith("CLIENT_RANDOM "):
+                client, master = map(bytes.fromhex, line.split()[1:])
+        # Behind the heads of record and message, and the version.
+        seed = b"key expansion" + server_hello[11:43] + client
+        block, link = b"", seed
+        while len(block) < 40:
+            link = hmac.digest(master, link, hashlib.sha256)
+            block += hmac.digest(master, link + seed, hashlib.sha256)
+        self._key, self._salt = block[:16], block[32:36]
+        self._number = 1
+
+    def seal(self, content: bytes, content_type: int = APPLICATION) -> bytes:
+        number = self._number.to_bytes(8, "big")
+        self._number += 1
+        aad = number + struct.pack(">BHH", content_type, 0x303, len(content))
+        sealed = encrypted(self._key, self._salt + number, content, aad)
+        return plain_record(content_type, number + sealed)
+
+
+def encrypted(key: bytes, nonce: bytes, plain: bytes, head: bytes) -> bytes:
+    """AES-GCM by way of OpenSSL's own library."""
+    name = f"EVP_aes_{len(key) * 8}_gcm"
+    context = ctypes.c_void_p(CRYPTO.EVP_CIPHER_CTX_new())
+    cipher = ctypes.c_void_p(getattr(CRYPTO, name)())
+    out = ctypes.create_string_buffer(len(plain) + TAG_LEN)
+    count = ctypes.c_int()
+    CRYPTO.EVP_EncryptInit_ex(context, cipher, None, key, nonce)
+    CRYPTO.EVP_EncryptUpdate(
+        context, None, ctypes.byref(count), head, len(head)
+    )
+    CRYPTO.EVP_EncryptUpdate(
+        context, out, ctypes.byref(count), plain, len(plain)
+    )
+    end = ctypes.byref(out, count.value)
+    CRYPTO.EVP_EncryptFinal_ex(context, end, ctypes.byref(count))
+    tag = ctypes.byref(out, len(plain))
+    CRYPTO.EVP_CIPHER_CTX_ctrl(context, _GET_TAG, TAG_LEN, tag)
+    CRYPTO.EVP_CIPHER_CTX_free(context)
+    return out.raw
 
 
 CRYPTO = ctypes.CDLL(ctypes.util.find_library("crypto"))

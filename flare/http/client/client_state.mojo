@@ -77,7 +77,8 @@ struct ClientState(Movable):
         if connection.endpoint.is_tls and connection.request_count == 1:
             # By now a server of TLS 1.3 has sent its ticket.
             self._keep_ticket(connection)
-        if not is_reusable:
+        if not is_reusable or connection.transport.has_ended():
+            # It is closed at once (RFC 8446 section 6), not when it is wanted.
             return
         var endpoint = connection.endpoint.copy()
         self.pool.put(

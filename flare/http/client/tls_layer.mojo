@@ -122,11 +122,20 @@ struct TlsLayer(Movable):
 
         Returns:
             True if the last read filled its room, or came with the notice
-            that nothing follows: the socket may stay silent then.
+            that nothing follows or with what breaks the session: the socket
+            may stay silent then.
         """
-        if self.session.is_peer_done():
+        if self.has_ended():
             return True
         return len(self._input) > 0 or self.session.held_len() > 0
+
+    def has_ended(self) -> Bool:
+        """Tells whether the session gives nothing any more.
+
+        Returns:
+            True behind a notice, or behind what breaks the session.
+        """
+        return self.session.is_peer_done() or self.session.is_broken()
 
     def send(mut self, mut socket: RawSocket, octets: Span[UInt8, _]) -> Int:
         """Encrypts and sends; `flush` sends what could not be sent yet.
@@ -171,6 +180,8 @@ struct TlsLayer(Movable):
         for _ in range(ROUND_COUNT_MAX):
             try:
                 var count = self.session.read(self._input, self._output, room)
+                if self.session.is_broken():
+                    _ = self.flush(socket)
                 if count > 0 or self.session.is_peer_done():
                     return count
             except error:

@@ -119,6 +119,14 @@ struct Transport(Movable):
         """
         return Bool(self._tls) and self._tls.value().has_buffered()
 
+    def has_ended(self) -> Bool:
+        """Tells whether TLS is over, though the descriptor may stay silent.
+
+        Returns:
+            True behind a notice or an alert.
+        """
+        return Bool(self._tls) and self._tls.value().has_ended()
+
     def failure(
         self, phase: Phase, number: Int, operation: StaticString, name: String
     ) -> ClientError:

@@ -12,8 +12,8 @@ from std.memory import OwnedPointer
 from std.sys.intrinsics import likely
 
 comptime TLS_BROKEN = -1_000_000
-"""What `receive` gives when a client breaks TLS, or does not speak it; no
-errno is so large."""
+"""What `receive` gives when a client breaks TLS or says that we did (a fatal
+alert), or does not speak it; no errno is so large."""
 
 comptime _ROUND_COUNT_MAX = 8
 # Reads at one call that bring no plaintext, or too little to fill the room.
@@ -79,6 +79,11 @@ def _receive_sealed(
             is_drained = got < wanted and not may_have_more
         count += _open(connection, state, room[count:])
         ref link = connection.tls.value()[]
+        if link.is_broken():
+            # The connection is closed at once (RFC 8446 section 6.2). What
+            # stood before is dropped: nobody could be answered.
+            state.sealed_in.clear()
+            return TLS_BROKEN
         if link.is_over():
             state.sealed_in.clear()
             may_have_more = True

@@ -28,6 +28,8 @@ struct TlsLink(Movable):
     """True if plaintext may be had without octets from the socket."""
     var is_plain_http: Bool
     """True if the client speaks HTTP without TLS."""
+    var is_plain_head: Bool
+    """True if it does, and its method is HEAD."""
     var _session: TlsSession
     var _is_broken: Bool
 
@@ -42,6 +44,7 @@ struct TlsLink(Movable):
         self.peer = ArcPointer(TlsPeer())
         self.holds_plaintext = False
         self.is_plain_http = False
+        self.is_plain_head = False
         self._session = session^
         self._is_broken = False
 
@@ -65,9 +68,18 @@ struct TlsLink(Movable):
         """Tells whether the session cannot be used any further.
 
         Returns:
-            True after a failed handshake or a broken record.
+            True after a failed handshake, a broken record or a fatal alert,
+            also if plaintext stood before it.
         """
         return self._is_broken
+
+    def tells_why(self) -> Bool:
+        """Tells whether an alert of ours says why the session is broken.
+
+        Returns:
+            True if it should reach the client.
+        """
+        return self._session.tells_why()
 
     def open(
         mut self,
@@ -92,6 +104,10 @@ struct TlsLink(Movable):
             count = self._session.read(sealed, answer, room)
         except error:
             self._break(error)
+            self.is_plain_head = self.is_plain_http and _is_head(sealed.span())
+        if self._session.is_broken():
+            # Nothing of the socket will announce it again.
+            self._is_broken = True
         if not was_established and self._session.is_established():
             self.peer = ArcPointer(TlsPeer(self._session.peer_subject()))
         self.holds_plaintext = count == len(room) and not self._is_broken
@@ -130,3 +146,11 @@ struct TlsLink(Movable):
         self._session.close(notice)
         if len(notice) > 0:
             _ = socket.send(notice.span())
+
+
+def _is_head(octets: Span[UInt8, _]) -> Bool:
+    comptime START = StaticString("HEAD ")
+    return (
+        len(octets) >= START.byte_length()
+        and octets[0 : START.byte_length()] == START.as_bytes()
+    )
