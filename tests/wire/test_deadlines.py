@@ -51,6 +51,14 @@ def test_dripped_head_gets_408(start):
         assert client.is_closed()
 
 
+def test_late_head_requests_get_408_without_content(start):
+    server = start(header_timeout_ms=300)
+    with Client(server) as client:
+        client.send(b"HEAD / HTTP/1.1\r\nHost: a\r\n")
+        assert client.response(is_head=True).status == 408
+        assert client.is_closed()
+
+
 def test_second_head_has_its_own_time(start):
     server = start(header_timeout_ms=300, idle_timeout_ms=5000)
     with Client(server) as client:

@@ -218,6 +218,35 @@ REFUSED = [
         "9112-3.2.2 port", 400, b"GET http://a:b/ HTTP/1.1\r\nHost: a\r\n\r\n"
     ),
     refused(
+        "9110-9.3.6 no tunnels",
+        501,
+        b"CONNECT h:80 HTTP/1.1\r\nHost: h:80\r\n\r\n",
+    ),
+    refused(
+        "9110-9.3.6 nor for content",
+        501,
+        b"CONNECT h:80 HTTP/1.1\r\nHost: h:80\r\nContent-Length: 3\r\n\r\nabc",
+    ),
+    refused(
+        "9110-4.2.1 no host", 400, b"GET http://:80/ HTTP/1.1\r\nHost: a\r\n\r\n"
+    ),
+    refused("9110-4.2.1 port alone", 400, b"GET / HTTP/1.1\r\nHost: :80\r\n\r\n"),
+    refused("3986-2.1 percent", 400, b"GET / HTTP/1.1\r\nHost: a%zz\r\n\r\n"),
+    refused("3986-3.2.2 address", 400, b"GET / HTTP/1.1\r\nHost: [:::]\r\n\r\n"),
+    refused("9112-3 nothing for a version", 400, b"GET / \r\n\r\n"),
+    refused("9112-3 a part of a version", 400, b"GET / HTTP\r\n"),
+    refused("9112-6.3 no coding", 400, get(extra=b"Transfer-Encoding: ,\r\n")),
+    refused(
+        "9112-7.1.1 open quote",
+        400,
+        get(extra=b"Transfer-Encoding: chunked\r\n") + b'1;a="b\r\na\r\n',
+    ),
+    refused(
+        "9112-7.1.1 LF behind an extension",
+        400,
+        get(extra=b"Transfer-Encoding: chunked\r\n") + b"1;a\n",
+    ),
+    refused(
         "9112-3.2.3 no port", 400, b"CONNECT a HTTP/1.1\r\nHost: a\r\n\r\n"
     ),
     refused(
@@ -339,6 +368,29 @@ ACCEPTED = [
         b"GET|http://b.c:80/line?q=1|/line|q=1|HTTP/1.1|b.c:80|127.0.0.1",
     ),
     (
+        "9112-3.2 no authority",
+        b"GET /line HTTP/1.1\r\nHost:\r\n\r\n",
+        b"GET|/line|/line||HTTP/1.1||127.0.0.1",
+    ),
+    ("9110-4.2.3 an empty path", b"GET http://b HTTP/1.1\r\nHost: a\r\n\r\n", b"OK"),
+    (
+        "9110-4.2.3 an empty path, a query",
+        b"GET http://b?c HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"OK",
+    ),
+    (
+        "9110-5.6.1 empty elements",
+        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: , chunked\r\n\r\n"
+        b"2\r\nhi\r\n0\r\n\r\n",
+        b"hi",
+    ),
+    (
+        "9110-5.3 one list as two lines",
+        b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue, 100-continue\r\n"
+        b"Content-Length: 2\r\n\r\nhi",
+        b"hi",
+    ),
+    (
         "9112-2.2 leading CRLF",
         b"\r\n\r\n" + get(b"/line"),
         b"GET|/line|/line||HTTP/1.1|a|127.0.0.1",
@@ -383,10 +435,15 @@ def test_accepted(client, name, request_octets, body):
     assert client.response().body == b"OK"
 
 
-def test_asterisk_form(client):
-    client.send(b"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n")
+@pytest.mark.parametrize("target", [b"*", b"http://a", b"HTTPS://a:443"])
+def test_asterisk_form(client, target):
+    """9112-3.2.4: a proxy sends `*` for a URI without path and query."""
+    client.send(b"OPTIONS " + target + b" HTTP/1.1\r\nHost: a\r\n\r\n")
     response = client.response()
-    assert response.status == 204 and "GET" in response.fields["allow"]
+    assert response.status == 204
+    allowed = response.fields["allow"].split(", ")
+    assert "GET" in allowed and "POST" in allowed
+    assert "CONNECT" not in allowed and "TRACE" not in allowed
 
 
 def test_expect_100_continue(client):
@@ -416,6 +473,48 @@ def test_head_has_the_length_and_no_body(client):
     client.send(b"HEAD /greet/bob HTTP/1.1\r\nHost: a\r\n\r\n" + get())
     response = client.response(is_head=True)
     assert response.status == 200 and response.fields["content-length"] == "6"
+    assert client.response().body == b"OK"
+
+
+@pytest.mark.parametrize(
+    "status, rest",
+    [
+        (400, b"\r\n"),
+        (400, b"Host: a\r\nX : y\r\n\r\n"),
+        (413, b"Host: a\r\nContent-Length: 99999999\r\n\r\n"),
+        (417, b"Host: a\r\nExpect: x\r\n\r\n"),
+        (431, b"Host: a\r\nX: " + b"y" * 9_000 + b"\r\n\r\n"),
+        (501, b"Host: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"),
+    ],
+)
+def test_refusals_of_head_have_no_content(probe, status, rest):
+    """9110-9.3.2; a client that waits for the content would wait for ever."""
+    with Client(probe) as client:
+        client.send(b"HEAD / HTTP/1.1\r\n" + rest)
+        response = client.response(is_head=True)
+        assert response.status == status
+        assert int(response.fields["content-length"]) > 0
+        assert client.is_closed()
+
+
+@pytest.mark.parametrize("before", [b"", b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n"])
+@pytest.mark.parametrize("broken", [b"(\r\n", b"\rX", b"GET / \r\n"])
+def test_refusals_of_others_have_content(probe, before, broken):
+    """Also behind a HEAD, whose method must not be taken for this one's."""
+    with Client(probe) as client:
+        client.send(before + broken)
+        if before:
+            assert client.response(is_head=True).status == 200
+        response = client.response()
+        assert response.status == 400 and response.body
+        assert client.is_closed()
+
+
+def test_head_keeps_the_length_of_a_handler(client):
+    """9110-8.6: what GET would send, which only the handler knows."""
+    client.send(b"HEAD /announced/12345 HTTP/1.1\r\nHost: a\r\n\r\n" + get())
+    response = client.response(is_head=True)
+    assert response.fields["content-length"] == "12345"
     assert client.response().body == b"OK"
 
 

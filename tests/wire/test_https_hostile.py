@@ -40,6 +40,15 @@ def test_plain_http_is_told(probe_tls, octets):
     assert answer.endswith(b"use https://\n")
 
 
+def test_plain_head_is_told_without_content(probe_tls):
+    with probe_tls.connect(TIMEOUT_S) as client:
+        client.sendall(b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.shutdown(socket.SHUT_WR)
+        answer = read_all(client)
+    assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert answer.endswith(b"\r\n\r\n")
+
+
 def test_garbage(probe_tls, certs):
     """Random octets, alone and behind the head of a record."""
     source = random.Random(1)

@@ -207,6 +207,7 @@ def answer_error(
     mut connection: Connection,
     mut state: WorkerState,
     error: RemoteProtocolError,
+    is_head: Bool,
 ):
     """Puts the answer to a broken rule into the output; it is the last one.
 
@@ -214,22 +215,26 @@ def answer_error(
         connection: Where it goes.
         state: The worker's state.
         error: The rule that was broken.
+        is_head: True if the method of the request is known, and is HEAD.
     """
     _append_closing(
-        connection, state, error.status(), String(error.rule.text())
+        connection, state, error.status(), String(error.rule.text()), is_head
     )
 
 
 @no_inline
-def answer_timeout(mut connection: Connection, mut state: WorkerState):
+def answer_timeout(
+    mut connection: Connection, mut state: WorkerState, is_head: Bool
+):
     """Puts the answer to a request that came too slowly into the output.
 
     Args:
         connection: Where it goes.
         state: The worker's state.
+        is_head: True if the method of the request is known, and is HEAD.
     """
     _append_closing(
-        connection, state, 408, "the request did not arrive in time"
+        connection, state, 408, "the request did not arrive in time", is_head
     )
 
 
@@ -242,23 +247,27 @@ def answer_overload(mut connection: Connection, mut state: WorkerState):
         state: The worker's state.
     """
     _append_closing(
-        connection, state, 503, "the server has too many connections"
+        connection, state, 503, "the server has too many connections", False
     )
 
 
 @no_inline
-def answer_plain_http(mut connection: Connection, mut state: WorkerState):
+def answer_plain_http(
+    mut connection: Connection, mut state: WorkerState, is_head: Bool
+):
     """Puts the answer to HTTP without TLS into the output.
 
     Args:
         connection: Where it goes, without TLS.
         state: The worker's state.
+        is_head: True if the request is HEAD.
     """
     _append_closing(
         connection,
         state,
         400,
         "a plain HTTP request was sent to an HTTPS port; use https://",
+        is_head,
     )
 
 
@@ -294,7 +303,7 @@ def _append_closing(
     mut state: WorkerState,
     status: Int,
     var reason: String,
-    is_head: Bool = False,
+    is_head: Bool,
 ):
     reason += "\n"
     _ = append_response(

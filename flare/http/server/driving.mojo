@@ -7,6 +7,7 @@ and one that could go on gives way to the others through the ready list.
 from flare.http.h1.exchange import Exchange, Progress
 from flare.http.h1.protocol_error import RemoteProtocolError
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
+from flare.http.message.method import Method
 from flare.http.routing.handler import Handler
 from flare.http.server.answering import (
     answer,
@@ -175,13 +176,15 @@ def _stop_reading(
         return _settle(connection, exchange, state)
     if count != TLS_BROKEN:
         return Fate.CLOSES
-    if connection.tls.value()[].is_plain_http:
+    ref link = connection.tls.value()[]
+    # An alert of the client ends all at once; one of ours has to arrive.
+    connection.lingers = link.is_plain_http or link.tells_why()
+    if link.is_plain_http:
+        var is_head = link.is_plain_head
         connection.drop_tls()
-        answer_plain_http(connection, state)
+        answer_plain_http(connection, state, is_head)
         if not deliver(connection, state):
             return Fate.CLOSES
-    # Or else an alert tells the client why.
-    connection.lingers = True
     return Fate.ENDS
 
 
@@ -216,7 +219,9 @@ def process[
             if unlikely(progress == Progress.HEAD_READY):
                 progress = _begin_content(connection, exchange, state, handler)
         except error:
-            answer_error(connection, state, error)
+            answer_error(
+                connection, state, error, exchange.head.method == Method.HEAD
+            )
             connection.lingers = True
             keeps_alive = False
             break

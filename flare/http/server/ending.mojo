@@ -1,6 +1,7 @@
 """The last things of a connection: its end, and deadlines that pass."""
 
 from flare.http.h1.exchange import Exchange
+from flare.http.message.method import Method
 from flare.http.server.answering import (
     answer_late,
     answer_overload,
@@ -99,13 +100,14 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
     if connection.job:
         connection.cancel_job()
         if connection.phase == PHASE_BODY:
-            answer_timeout(connection, state)
+            answer_timeout(connection, state, connection.is_head)
         else:
             answer_late(connection, state)
     elif connection.exchange and (
         connection.phase == PHASE_HEAD or connection.phase == PHASE_BODY
     ):
-        answer_timeout(connection, state)
+        ref head = connection.exchange.value()[].head
+        answer_timeout(connection, state, head.method == Method.HEAD)
         connection.exchange = None
     else:
         return Fate.CLOSES

@@ -143,7 +143,7 @@ def _receive(
             content.pipe.fail(
                 BodyError(error.status(), String(error.rule.text()))
             )
-            answer_error(connection, state, error)
+            answer_error(connection, state, error, connection.is_head)
             connection.lingers = True
             return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
         if content.is_paused or content.intake.is_complete():

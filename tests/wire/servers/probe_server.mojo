@@ -86,6 +86,12 @@ def framing(req: Request) raises -> Response:
     return response^
 
 
+def announced(req: Request) raises -> Response:
+    var response = Response(200)
+    response.headers.set("Content-Length", req.param("size"))
+    return response^
+
+
 def closing(req: Request) raises -> Response:
     var response = ok("bye")
     response.headers.set("Connection", "close")
@@ -197,6 +203,7 @@ def main() raises:
     router.get("/split", splitting)
     router.get("/framing", framing)
     router.get("/closing", closing)
+    router.get("/announced/:size", announced)
     router.get("/status/:code", status)
     router.get("/size/:size", sized)
     router.get("/shared", Shared())
