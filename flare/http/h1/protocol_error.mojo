@@ -181,13 +181,11 @@ struct Rule(Equatable, ImplicitlyCopyable):
                 return "the content is larger than is allowed here"
             case 27:
                 return "the method is longer than any that is registered"
-            case 37:
-                return "there are no tunnels here: CONNECT is for proxies"
             case _:
-                return _response_rule_text(Int(self.number))
+                return _later_rule_text(Int(self.number))
 
 
-def _response_rule_text(number: Int) -> StaticString:
+def _later_rule_text(number: Int) -> StaticString:
     match number:
         case 28:
             return "a status line must be as HTTP/1.1 200 OK"
@@ -205,8 +203,10 @@ def _response_rule_text(number: Int) -> StaticString:
             return "the server closed the connection within a response head"
         case 35:
             return "the server closed the connection within the content"
-        case _:
+        case 36:
             return "the server sent octets before it was asked for any"
+        case _:
+            return "there are no tunnels here: CONNECT is for proxies"
 
 
 @fieldwise_init
