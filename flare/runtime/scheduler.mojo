@@ -120,6 +120,10 @@ struct Scheduler(Movable):
         """
         var index = len(self._threads)
         self._outcome[].monitor.lock()
+        if self._outcome[].failure.byte_length() > 0:
+            # Who failed has rung for the workers that were there; this one
+            # would run for ever, and `wait` with it.
+            waker.wake()
         self._outcome[].wakers.append(waker^)
         self._outcome[].running_count += 1
         self._outcome[].monitor.unlock()
