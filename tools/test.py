@@ -1,6 +1,6 @@
 """Runs the tests: all, or the parts named as arguments.
 
-Parts, quickest first: check (format, layers, style, docs), refusals (programs
+Parts, quickest first: check (format, layers, style, tests, docs), refusals (programs
 that must not build), unit, cross, fuzz, vectors, examples, wire; asan and nightly only when named. An argument with a
 slash is a path: a test file, or a folder of them.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 import check_docs
 import check_layers
 import check_style
+import check_tests
 import examples
 import fuzz as fuzz_targets
 import refusals
@@ -55,6 +56,10 @@ def check(report: Report) -> None:
     )
     report.step(
         "style", lambda r: r_problems(r, "style", check_style.problems(ROOT))
+    )
+    report.step(
+        "tests can fail",
+        lambda r: r_problems(r, "tests", check_tests.problems(ROOT)),
     )
     report.step("tests of the tools", check_tools)
     report.step("docs", check_docs.run)

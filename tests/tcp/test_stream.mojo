@@ -80,6 +80,7 @@ def test_stream_by_host_name() raises:
     client.close()
     client.close()
     assert_false(client.is_open())
+    assert_equal(client.number(), -1)
 
 
 def test_stream_by_address_of_either_family() raises:

@@ -62,6 +62,8 @@ def test_udp_question_and_answer() raises:
     assert_equal(StringSpan(unsafe_from_utf8=Span(room)[0:6]), "answer")
     assert_true(client.peer_addr() == server.local_addr())
     assert_true(client.number() >= 0)
+    client.close()
+    assert_equal(client.number(), -1)
 
 
 def test_udp_v6() raises:

@@ -111,21 +111,21 @@ def test_no_more_is_made_than_the_client_takes(start):
     before = counts(streams)[1]
     with streams.connect() as sock:
         sock.sendall(GET % b"/pieces?count=10000&length=60000")
-        wait_until(lambda: counts(streams)[1] > before)
+        assert wait_until(lambda: counts(streams)[1] > before)
         time.sleep(0.2)
         made = counts(streams)[1]
         assert made - before < 400
         assert counts(streams)[0] == 1
-    wait_until(lambda: counts(streams)[0] == 0)
+    assert wait_until(lambda: counts(streams)[0] == 0)
 
 
 def test_client_that_reads_nothing_is_given_up(streams):
     """Each piece has the write timeout, so a slow client lives on."""
     with streams.connect() as sock:
         sock.sendall(GET % b"/pieces?count=10000&length=60000")
-        wait_until(lambda: counts(streams)[0] == 1)
+        assert wait_until(lambda: counts(streams)[0] == 1)
         began = time.monotonic()
-        wait_until(lambda: counts(streams)[0] == 0)
+        assert wait_until(lambda: counts(streams)[0] == 0)
         assert 0.4 < time.monotonic() - began < 3
 
 
@@ -146,14 +146,14 @@ def test_slow_client_is_not_given_up(streams):
 def test_client_that_hangs_up_frees_a_silent_stream(streams, how):
     sock = streams.connect()
     sock.sendall(GET % b"/silence")
-    wait_until(lambda: counts(streams)[0] == 1)
+    assert wait_until(lambda: counts(streams)[0] == 1)
     if how == "reset":
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     if how == "half-close":
         sock.shutdown(socket.SHUT_WR)
     else:
         sock.close()
-    wait_until(lambda: counts(streams)[0] == 0)
+    assert wait_until(lambda: counts(streams)[0] == 0)
     sock.close()
 
 
@@ -196,7 +196,7 @@ def test_streams_over_tls(start, certs):
             pieces = response.iter_bytes()
             next(pieces)
             assert client.get("/counts").content.startswith(b"1 ")
-        wait_until(lambda: client.get("/counts").content.startswith(b"0 "))
+        assert wait_until(lambda: client.get("/counts").content.startswith(b"0 "))
 
 
 UPGRADE = b"GET /echo HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n"
@@ -389,7 +389,7 @@ def test_thousand_subscribers_on_two_workers_get_all_events_in_order(start):
             listener.data += piece
         assert listener.data == wanted
         listener.sock.close()
-    wait_until(lambda: counts(server)[2] == 0)
+    assert wait_until(lambda: counts(server)[2] == 0)
 
 
 def test_subscriber_that_falls_behind_is_cut_off(start):

@@ -2,18 +2,23 @@
 
 from flare import IpAddr as EverydayIpAddr
 from flare.http import (
+    App,
     FnHandler,
     HttpServer,
     Request,
     Response,
     Router,
+    ShutdownHandle,
     not_found,
     ok,
     ok_json,
+    post,
 )
 from flare.http.server import ServerConfig
 from flare.net import IpAddr, SocketAddr
 from flare.runtime import Event, Reactor, TimerWheel
+from flare.sys.thread import Task, Thread
+from std.memory import ArcPointer
 from std.testing import assert_equal, assert_raises, assert_true
 
 comptime HELLO: FnHandler = FnHandler(_hello)
@@ -33,33 +38,93 @@ def _handle(req: Request) raises -> Response:
     if req.url == "/data":
         _ = req.json()
         return ok_json('{"received": true}')
-    if req.url == "/user":
-        return ok("user " + req.param("id"))
     return not_found(req.url)
 
 
-def _stopped() raises -> HttpServer:
-    """Makes a server that ends as soon as it serves."""
-    var server = HttpServer.bind(
-        SocketAddr.localhost(0), ServerConfig(handles_signals=False)
-    )
-    server.shutdown()
-    return server^
+def _user(req: Request) raises -> Response:
+    return ok("user " + req.param("id"))
+
+
+@fieldwise_init
+struct Counters(Copyable, Movable):
+    var hits: Int
+
+
+def _answer(url: String) raises -> String:
+    return post(url, '{"k": 1}').text()
+
+
+@fieldwise_init
+struct _Client(Task):
+    """Posts once, notes the answer, and stops the server."""
+
+    var url: String
+    var stopper: ShutdownHandle
+    var answer: ArcPointer[String]
+
+    def run(mut self) raises:
+        try:
+            self.answer[] = _answer(self.url)
+        except error:
+            self.answer[] = String(error)
+        self.stopper.shutdown()
+
+
+struct _Asked(Movable):
+    """A server with a client that asks for a path once it is served."""
+
+    var srv: HttpServer
+    var _thread: Thread
+    var _answer: ArcPointer[String]
+
+    def __init__(out self, path: StringSpan) raises:
+        self.srv = HttpServer.bind(
+            SocketAddr.localhost(0), ServerConfig(handles_signals=False)
+        )
+        self._answer = ArcPointer(String("no answer"))
+        var url = String("http://", self.srv.local_addr(), path)
+        self._thread = Thread(
+            _Client(url^, self.srv.shutdown_handle(), self._answer)
+        )
+
+    def answer(deinit self) -> String:
+        self._thread^.join()
+        return self._answer[].copy()
+
+
+def _router() raises -> Router:
+    var router = Router()
+    router.post("/user/:id", _user)
+    router.post("/data", _handle)
+    return router^
 
 
 def test_every_kind_of_handler_is_served() raises:
-    var srv = _stopped()
-    srv.serve(_hello)
-    srv = _stopped()
-    srv.serve(_handle)
-    srv = _stopped()
-    srv.serve(HELLO)
-    srv = _stopped()
-    var router = Router()
-    router.get("/greet/:name", _handle)
-    srv.serve(router^)
-    srv = _stopped()
-    srv.serve_comptime[HELLO, CONFIG]()
+    var asked = _Asked("/")
+    asked.srv.serve(_hello)
+    assert_equal(asked^.answer(), "hello")
+    asked = _Asked("/data")
+    asked.srv.serve(_handle)
+    assert_equal(asked^.answer(), '{"received": true}')
+    asked = _Asked("/")
+    asked.srv.serve(HELLO)
+    assert_equal(asked^.answer(), "hello")
+    asked = _Asked("/user/7")
+    var router = _router()
+    asked.srv.serve(router^)
+    assert_equal(asked^.answer(), "user 7")
+    asked = _Asked("/data")
+    router = _router()
+    asked.srv.serve(router^, num_workers=4)
+    assert_equal(asked^.answer(), '{"received": true}')
+    asked = _Asked("/user/8")
+    router = _router()
+    var app = App(state=Counters(hits=0), handler=router^)
+    asked.srv.serve(app^)
+    assert_equal(asked^.answer(), "user 8")
+    asked = _Asked("/")
+    asked.srv.serve_comptime[HELLO, CONFIG]()
+    assert_equal(asked^.answer(), "hello")
 
 
 def test_addresses() raises:

@@ -5,8 +5,9 @@ from flare.http.server.server import HttpServer
 from flare.http.server.terms import ServerTerms
 from flare.net.socket_addr import SocketAddr
 from flare.tls.server_config import TlsServerConfig
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_equal, assert_raises
 from tests.support.certificates import certificate
+from tests.support.temporary_folder import TemporaryFolder
 
 
 def _good() raises -> TlsServerConfig:
@@ -59,9 +60,35 @@ def test_bind_tls_names_what_does_not_work() raises:
 
 
 def test_reload() raises:
-    var server = HttpServer.bind_tls(SocketAddr.localhost(0), _good())
-    server.reload_handle().reload_tls()
+    with TemporaryFolder() as folder:
+        var chain = folder + "/chain.pem"
+        var good = _octets(certificate("good_chain.pem"))
+        _write(chain, good)
+        var server = HttpServer.bind_tls(
+            SocketAddr.localhost(0),
+            TlsServerConfig(chain, certificate("good.key")),
+        )
+        var handle = server.reload_handle()
+        # The files are read anew, not what was read before.
+        _write(chain, "no certificate".as_bytes())
+        with assert_raises(contains=chain):
+            handle.reload_tls()
+        _write(chain, good)
+        handle.reload_tls()
+        _ = server^
+
+
+def test_plain_server_has_nothing_to_reload() raises:
     var plain = HttpServer.bind(SocketAddr.localhost(0))
     with assert_raises(contains="make it with HttpServer.bind_tls"):
         plain.reload_handle().reload_tls()
-    assert_true(server.local_addr().port != plain.local_addr().port)
+
+
+def _octets(path: String) raises -> List[UInt8]:
+    with open(path, "r") as file:
+        return file.read_bytes()
+
+
+def _write(path: String, octets: Span[UInt8, _]) raises:
+    with open(path, "w") as file:
+        file.write_bytes(octets)
