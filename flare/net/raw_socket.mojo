@@ -6,6 +6,7 @@ from flare.net.socket_addr import SocketAddr
 from flare.sys.descriptor import Descriptor, duplicate_from
 from flare.sys.errno import EINPROGRESS, EMFILE, OsError
 from flare.sys.send_file import send_file
+from flare.sys.send_queue import undelivered_len
 from flare.sys.sock_addr import AF_INET, AF_INET6, SockAddr
 from flare.sys.socket import (
     SHUT_WRITE,
@@ -314,6 +315,15 @@ struct RawSocket(Movable):
             How many were taken, or a negative errno.
         """
         return send(self._descriptor.number(), octets)
+
+    def undelivered_len(self) -> Int:
+        """Counts what was sent and has not arrived.
+
+        Returns:
+            Octets that the peer's system has not acknowledged; 0 if the system
+            does not tell.
+        """
+        return undelivered_len(self._descriptor.number())
 
     def send_ahead(mut self, octets: Span[UInt8, _]) -> Int:
         """Writes octets that a part of a file follows at once.

@@ -1,10 +1,11 @@
 """Limits of the process."""
 
 from flare.sys.errno import OsError, last_errno
-from flare.sys.platform import by_platform
+from flare.sys.platform import IS_MACOS, by_platform
 from std.ffi import external_call
 
 comptime _RLIMIT_NOFILE = by_platform(7, 8)
+comptime _MACOS_OPEN_MAX: UInt64 = 10_240
 
 
 struct _Limit(Movable):
@@ -41,6 +42,21 @@ def descriptor_limit() raises OsError -> Int:
     """
     # No limit at all is the largest number, which an Int cannot hold.
     return Int(min(_read_limit().soft, 1_000_000_000))
+
+
+def raise_descriptor_limit() raises OsError:
+    """Lets the process have as many descriptors as it may.
+
+    Raises:
+        OsError: If the kernel refuses; nothing has changed then.
+    """
+    var limit = _read_limit()
+    if limit.soft >= limit.hard:
+        return
+    comptime if IS_MACOS:
+        # The kernel's own bound (OPEN_MAX) is lower than the hard limit says.
+        limit.hard = min(limit.hard, _MACOS_OPEN_MAX)
+    set_descriptor_limit(Int(min(limit.hard, 1_000_000_000)))
 
 
 def set_descriptor_limit(count: Int) raises OsError:

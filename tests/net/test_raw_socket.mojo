@@ -12,8 +12,10 @@ from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
+from flare.sys.deadline import Deadline
 from flare.sys.errno import EAGAIN, EBADF, ECONNRESET, EINVAL, EPIPE
 from flare.sys.file import File
+from flare.sys.poll import PollEntry, poll_descriptors
 from flare.sys.signal import ignore_sigpipe
 from flare.sys.socket_option import SocketOption
 from std.pathlib import Path
@@ -248,3 +250,29 @@ def test_raw_socket_sends_a_file_as_far_as_there_is_room() raises:
         var count = pair.server.send_file(file.number(), 0, 1 << 20)
         assert_true(count == -ECONNRESET or count == -EPIPE)
         _ = file^
+
+
+def test_raw_socket_counts_what_has_not_arrived() raises:
+    var pair = _Pair(SocketAddr.localhost(0))
+    assert_equal(pair.server.undelivered_len(), 0)
+    var octets = List[UInt8](length=1 << 20, fill=7)
+    var sent = 0
+    while True:
+        var count = pair.server.send(Span(octets))
+        if count <= 0:
+            assert_equal(count, -EAGAIN)
+            break
+        sent += count
+    # The client's side has no room for all.
+    assert_true(pair.server.undelivered_len() > 0)
+    assert_true(pair.server.undelivered_len() <= sent)
+    var room = List[UInt8](length=1 << 20, fill=0)
+    var received = 0
+    while received < sent:
+        _wait(pair.client, Interest.READ)
+        received += pair.client.receive(Span(room))
+    var deadline = Deadline(5_000)
+    var nothing = List[PollEntry]()
+    while pair.server.undelivered_len() > 0 and deadline.left_ms() > 0:
+        _ = poll_descriptors(Span(nothing), 1)
+    assert_equal(pair.server.undelivered_len(), 0)

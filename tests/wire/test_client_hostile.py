@@ -2,6 +2,8 @@
 and memory stays bounded."""
 
 import gzip
+import json
+import socket
 import time
 import zlib
 
@@ -490,6 +492,36 @@ def test_a_server_that_stops_reading(fetcher):
     )
     server.close()
     assert (answer["phase"], answer["kind"]) == ("write", "Timeout"), answer
+
+
+@pytest.mark.parametrize("way", ["upload", "parallel"])
+def test_a_server_that_reads_slowly_is_waited_for(fetcher, way):
+    """The connection takes octets again only when much of its buffer is free;
+    the server takes them all the time."""
+    length = 6_000_000
+
+    def handle(connection: Connection) -> None:
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        connection.head()
+        taken = len(connection.buffer)
+        while taken < length:
+            taken += len(connection.sock.recv(60_000))
+            time.sleep(0.04)
+        connection.send(sized(b"ok"))
+
+    server = RawServer(handle)
+    fetcher.client(write_timeout_ms=400, read_timeout_ms=400)
+    if way == "upload":
+        answer = fetcher.ask(
+            do="upload", method="POST", url=server.url, length=length,
+            announced=length,
+        )
+    else:
+        request = {"method": "POST", "url": server.url, "octets": "x" * length}
+        texts = [json.dumps(request)]
+        answer = fetcher.ask(do="all", requests=texts, parallel=2)["results"][0]
+    server.close()
+    assert answer.get("body") == "ok", answer
 
 
 def test_credentials_stay_with_their_origin(fetcher):

@@ -88,6 +88,7 @@ struct Attempt(Movable):
     var _expects_continue: Bool
     var _has_all_content: Bool
     var _write_failure: Optional[ClientError]
+    var _undelivered_len: Int
 
     def __init__(out self):
         """Makes an attempt without a request."""
@@ -100,6 +101,7 @@ struct Attempt(Movable):
         self._expects_continue = False
         self._has_all_content = False
         self._write_failure = None
+        self._undelivered_len = 0
 
     def begin(
         mut self,
@@ -126,6 +128,7 @@ struct Attempt(Movable):
         self._expects_continue = expects_continue
         self._has_all_content = False
         self._write_failure = None
+        self._undelivered_len = 0
         try:
             self.exchange.begin(Method(method), is_strict=is_strict)
         except error:
@@ -143,6 +146,23 @@ struct Attempt(Movable):
             until it has some.
         """
         return self._state == _SENDING
+
+    def delivers(mut self, connection: ClientConnection) -> Bool:
+        """Tells whether the server has taken octets since this was asked last,
+        or since the connection took no more.
+
+        A slow server takes them long before the connection takes more.
+
+        Args:
+            connection: The connection.
+
+        Returns:
+            True if less is on its way than before.
+        """
+        var left = connection.transport.undelivered_len()
+        var is_progress = left < self._undelivered_len
+        self._undelivered_len = left
+        return is_progress
 
     def is_asking(self) -> Bool:
         """Tells whether the server was asked if it wants the content.
@@ -223,11 +243,13 @@ struct Attempt(Movable):
                 self.was_sent = True
                 self.output.consume(count)
             elif count == -EAGAIN:
+                self._undelivered_len = connection.transport.undelivered_len()
                 return Step.WAIT
             elif count != -EINTR:
                 return self._note_write_failure(connection, count)
         var flushed = connection.transport.flush()
         if flushed == -EAGAIN:
+            self._undelivered_len = connection.transport.undelivered_len()
             return Step.WAIT
         if flushed < 0:
             return self._note_write_failure(connection, flushed)

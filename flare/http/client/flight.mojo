@@ -148,7 +148,7 @@ struct Flight(Movable):
             return
         var is_late = self.is_due() and not is_ready and not self._gives_way
         if is_late or self._call.total.left_ms() == 0:
-            self._patience(state).check(self._attempt)
+            self._patience(state).check(self._attempt, self._connection.value())
 
     def _begin(mut self, mut state: ClientState) raises ClientError:
         """Begins an attempt, on an idle connection if there is one."""

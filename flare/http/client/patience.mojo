@@ -1,6 +1,7 @@
 """How long a request may wait for what."""
 
 from flare.http.client.attempt import CONTINUE_TIMEOUT_MS, Attempt
+from flare.http.client.connection import ClientConnection
 from flare.http.client.error import ClientError, Phase
 from flare.sys.deadline import Deadline
 
@@ -10,7 +11,8 @@ struct Patience(ImplicitlyCopyable):
     """The times that a request has."""
 
     var read_timeout_ms: Int
-    """Longest silence while octets are awaited; negative for ever."""
+    """Longest silence while octets are awaited, from when the server has got
+    the request; negative for ever."""
     var write_timeout_ms: Int
     """Longest time without progress while sending; negative for ever."""
     var total: Deadline
@@ -34,11 +36,14 @@ struct Patience(ImplicitlyCopyable):
             return self.write_timeout_ms
         return self.read_timeout_ms
 
-    def check(self, mut attempt: Attempt) raises ClientError:
+    def check(
+        self, mut attempt: Attempt, connection: ClientConnection
+    ) raises ClientError:
         """Decides what it means that a wait was in vain.
 
         Args:
             attempt: What was waited for.
+            connection: Its connection.
 
         Raises:
             ClientError: If it may wait no longer.
@@ -47,6 +52,8 @@ struct Patience(ImplicitlyCopyable):
             raise total_error(self.total, attempt.phase())
         if attempt.is_asking():
             attempt.stop_asking()
+            return
+        if attempt.delivers(connection):
             return
         raise ClientError.timeout(attempt.phase(), self._phase_ms(attempt))
 

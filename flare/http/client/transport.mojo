@@ -101,6 +101,14 @@ struct Transport(Movable):
             return self._tls.value().receive(self._socket, room)
         return self._socket.receive(room)
 
+    def undelivered_len(self) -> Int:
+        """Counts the octets that have not reached the other side's system.
+
+        Returns:
+            How many; 0 if the system does not tell.
+        """
+        return self._socket.undelivered_len()
+
     @always_inline
     def wants_write(self) -> Bool:
         """Tells whether octets that were taken wait to leave.

@@ -32,7 +32,7 @@ def wait_for_attempt(
     """
     var wait_ms = patience.wait_ms(attempt)
     if wait_ms == 0:
-        return patience.check(attempt)
+        return patience.check(attempt, connection)
     if connection.transport.has_buffered():
         _ = attempt.receive(connection)
         return
@@ -44,7 +44,7 @@ def wait_for_attempt(
     )
     var result = poll_descriptors(Span(entries), wait_ms)
     if result == 0:
-        return patience.check(attempt)
+        return patience.check(attempt, connection)
     if result < 0:
         if result == -EINTR:
             return

@@ -36,6 +36,7 @@ def admit(
     Returns:
         What is to happen to it.
     """
+    connection.retire_ms = state.next_retire_ms()
     ref proxies = state.config.proxy_protocol
     var is_announced = len(proxies) > 0
     if unlikely(is_announced and not any_contains(proxies, connection.peer.ip)):

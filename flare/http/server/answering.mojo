@@ -84,6 +84,7 @@ def conclude(
     var keeps_alive = (
         exchange.head.framing.keeps_alive(minor_version)
         and not state.is_draining
+        and state.now_ms < connection.retire_ms
     )
     connection.request_count += 1
     state.request_count += 1

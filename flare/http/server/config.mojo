@@ -48,7 +48,9 @@ struct ServerConfig(Copyable, Movable):
     """Requests that one connection may carry. Default 0: no end."""
     var max_connections: Int
     """Connections that each worker may have open at once; beyond it 503.
-    Default 65,536."""
+    Default 65,536. The server raises its limit of descriptors as far as it
+    may, keeps a quarter of them (4,096 at most) for files and upstreams, and
+    answers 503 before that is eaten up."""
     var header_timeout_ms: Int
     """From the first octet of a head (or the connection's begin) to its end.
     Default 10 s."""
@@ -62,7 +64,21 @@ struct ServerConfig(Copyable, Movable):
     """Between requests of a connection. Default 60 s."""
     var write_timeout_ms: Int
     """For sending what the client was not ready to take at once. Default
-    30 s."""
+    30 s, and what `min_send_rate` adds."""
+    var min_send_rate: Int
+    """Bytes a second that a client has to take of a response, a stream or
+    WebSocket messages: each such portion adds a second to `write_timeout_ms`,
+    as long as no more than that lies ahead; who takes nothing is cut off.
+    Default 4 KiB, a quarter of `min_body_rate`: the slowest mobile networks
+    bring that much, and who wants to keep a thousand responses in memory has
+    to take 4 MB a second. 0 adds nothing: each response, and each piece of a
+    stream, has `write_timeout_ms`."""
+    var max_connection_age_ms: Int
+    """How old a connection may get, less a random part of up to a fifth, so
+    that not all end at once: the next response says `Connection: close`, and
+    one that idles then is closed. Neither a response under way nor a WebSocket
+    is cut. Behind a load balancer it lets new servers get their share. Default
+    0: any age."""
     var handler_threads: Int
     """Threads of each worker that run handlers which may block, or read content
     while it arrives; see `RequestPolicy`. Default 0: all handlers run on the
@@ -113,6 +129,8 @@ struct ServerConfig(Copyable, Movable):
         min_body_rate: Int = 16 * 1024,
         idle_timeout_ms: Int = 60_000,
         write_timeout_ms: Int = 30_000,
+        min_send_rate: Int = 4 * 1024,
+        max_connection_age_ms: Int = 0,
         handler_threads: Int = 0,
         handler_queue: Int = 1_024,
         handler_timeout_ms: Int = 60_000,
@@ -138,6 +156,8 @@ struct ServerConfig(Copyable, Movable):
             min_body_rate: Bytes a second that prolong `body_timeout_ms`.
             idle_timeout_ms: Between requests.
             write_timeout_ms: For sending to a slow client.
+            min_send_rate: Bytes a second that prolong `write_timeout_ms`.
+            max_connection_age_ms: Age after which connections end; 0 for none.
             handler_threads: Threads of each worker for handlers that block.
             handler_queue: Requests that may wait for such a thread.
             handler_timeout_ms: For a handler on such a thread.
@@ -163,6 +183,8 @@ struct ServerConfig(Copyable, Movable):
         self.min_body_rate = min_body_rate
         self.idle_timeout_ms = idle_timeout_ms
         self.write_timeout_ms = write_timeout_ms
+        self.min_send_rate = min_send_rate
+        self.max_connection_age_ms = max_connection_age_ms
         self.handler_threads = handler_threads
         self.handler_queue = handler_queue
         self.handler_timeout_ms = handler_timeout_ms
@@ -203,6 +225,10 @@ struct ServerConfig(Copyable, Movable):
         _check_time("body_timeout_ms", self.body_timeout_ms)
         _check_time("idle_timeout_ms", self.idle_timeout_ms)
         _check_time("write_timeout_ms", self.write_timeout_ms)
+        _check_range("min_send_rate", self.min_send_rate, 0, 1 << 40)
+        _check_range(
+            "max_connection_age_ms", self.max_connection_age_ms, 0, 86_400_000
+        )
         _check_range("handler_threads", self.handler_threads, 0, 4_096)
         _check_range("handler_queue", self.handler_queue, 1, 1 << 20)
         _check_time("handler_timeout_ms", self.handler_timeout_ms)

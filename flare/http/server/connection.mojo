@@ -12,11 +12,13 @@ from flare.http.message.tls_peer import TlsPeer
 from flare.http.routing.handler import RequestPolicy
 from flare.http.server.body_pipe import BodyPipe
 from flare.http.server.tls_link import TlsLink
+from flare.http.server.write_pace import WritePace
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.timer_wheel import TimerId
 from flare.sys.errno import EINTR, EINVAL, ENOSYS, ENOTSUP
 from std.memory import ArcPointer, OwnedPointer
+from std.sys.intrinsics import unlikely
 
 comptime PHASE_IDLE: UInt8 = 0
 """Between requests."""
@@ -40,6 +42,10 @@ comptime PHASE_PROXY: UInt8 = 8
 
 comptime NEVER_MS = Int.MAX
 """A time that never comes."""
+
+comptime FRESH_GRACE_MS = 1_000
+"""How long a connection that is to end waits for a request which may be on its
+way."""
 
 
 struct Tail(Movable):
@@ -65,6 +71,8 @@ struct Tail(Movable):
     """True if the stream has nothing yet."""
     var gives_way: Bool
     """True if the stream was interrupted for the sake of others."""
+    var pace: WritePace
+    """How fast the client takes it."""
 
     def __init__(out self):
         """Makes an empty tail."""
@@ -75,6 +83,7 @@ struct Tail(Movable):
         self.missing_len = 0
         self.waits_for_source = False
         self.gives_way = False
+        self.pace = WritePace()
         self.octets = Buffer(0)
         self.body = Body()
         self.body_offset = 0
@@ -134,6 +143,7 @@ struct Tail(Movable):
             count = socket.send_two(self.octets.span(), rest)
         if count > 0:
             self.drop(count)
+            self.pace.sent_len += count
         return count
 
     def _send_to_region(mut self, mut socket: RawSocket) -> Int:
@@ -141,12 +151,14 @@ struct Tail(Movable):
         if len(self.octets) > 0:
             var count = socket.send_ahead(self.octets.span())
             self.octets.consume(max(count, 0))
+            self.pace.sent_len += max(count, 0)
             return count
         var region = self.region
         var count = socket.send_file(
             region.number, region.offset, region.length
         )
         if count > 0:
+            self.pace.sent_len += count
             self.region = region.after(count)
             self.missing_len -= count
             self.stream.value()[].advance(count)
@@ -244,6 +256,8 @@ struct Connection(Movable):
     """`request_count` when the phase began: tells two heads apart."""
     var phase_start_ms: Int
     """When the phase began."""
+    var retire_ms: Int
+    """From when on a response is the connection's last."""
     var deadline_ms: Int
     """When the phase must be over."""
     var armed_ms: Int
@@ -282,6 +296,7 @@ struct Connection(Movable):
         self.request_count = 0
         self.phase_request = 0
         self.phase_start_ms = 0
+        self.retire_ms = NEVER_MS
         self.deadline_ms = NEVER_MS
         self.armed_ms = NEVER_MS
         self.timer = TimerId.NONE
@@ -311,9 +326,22 @@ struct Connection(Movable):
         self.is_head = False
         self.request_count = 0
         self.phase_request = 0
+        self.retire_ms = NEVER_MS
         self.deadline_ms = NEVER_MS
         self.armed_ms = NEVER_MS
         self.timer = TimerId.NONE
+
+    @always_inline
+    def begins_phase(self, phase: UInt8) -> Bool:
+        """Tells whether a phase is a new one for the request at hand.
+
+        Args:
+            phase: One of the `PHASE_` constants.
+
+        Returns:
+            False if the connection is in it already.
+        """
+        return self.phase != phase or self.phase_request != self.request_count
 
     @always_inline
     def begin_phase(mut self, phase: UInt8, now_ms: Int, timeout_ms: Int):
@@ -324,12 +352,28 @@ struct Connection(Movable):
             now_ms: The time now.
             timeout_ms: How long the phase may take.
         """
-        if self.phase == phase and self.phase_request == self.request_count:
+        if not self.begins_phase(phase):
             return
         self.phase = phase
         self.phase_request = self.request_count
         self.phase_start_ms = now_ms
         self.deadline_ms = now_ms + timeout_ms
+
+    @always_inline
+    def begin_idling(mut self, now_ms: Int, timeout_ms: Int):
+        """Begins to wait for the next request.
+
+        Args:
+            now_ms: The time now.
+            timeout_ms: How long to wait, if the connection may get so old.
+        """
+        self.phase = PHASE_IDLE
+        self.deadline_ms = now_ms + timeout_ms
+        if unlikely(self.deadline_ms > self.retire_ms):
+            # The next request may be on its way: it is answered as the last.
+            self.deadline_ms = min(
+                self.deadline_ms, max(self.retire_ms, now_ms + FRESH_GRACE_MS)
+            )
 
     def has_all_content(self) -> Bool:
         """Tells whether nothing more is to be received for a handler.

@@ -294,8 +294,7 @@ def _settle(
         if connection.request_count > 0:
             if unlikely(state.is_draining):
                 return Fate.CLOSES
-            connection.phase = PHASE_IDLE
-            connection.deadline_ms = state.now_ms + state.config.idle_timeout_ms
+            connection.begin_idling(state.now_ms, state.config.idle_timeout_ms)
         return Fate.WAITS
     return _settle_unfinished(connection, exchange, state)
 
@@ -363,6 +362,5 @@ def resume[
     if was_sending and not connection.exchange:
         if state.is_draining:
             return Fate.CLOSES
-        connection.phase = PHASE_IDLE
-        connection.deadline_ms = state.now_ms + state.config.idle_timeout_ms
+        connection.begin_idling(state.now_ms, state.config.idle_timeout_ms)
     return Fate.WAITS

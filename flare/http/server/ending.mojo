@@ -9,6 +9,7 @@ from flare.http.server.answering import (
 )
 from flare.http.server.connection import (
     Connection,
+    FRESH_GRACE_MS,
     NEVER_MS,
     PHASE_BODY,
     PHASE_HANDSHAKE,
@@ -17,11 +18,16 @@ from flare.http.server.connection import (
     PHASE_LINGER,
     PHASE_PROXY,
     PHASE_SOURCE,
+    PHASE_WRITE,
 )
 from flare.http.server.fate import Fate
 from flare.http.server.sending import deliver, flush
-from flare.http.server.streaming import ask_again, await_tail
-from flare.http.server.worker_state import FRESH_GRACE_MS, WorkerState
+from flare.http.server.streaming import (
+    ask_again,
+    await_tail,
+    prolong_sending,
+)
+from flare.http.server.worker_state import WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 
 comptime LINGER_LEN_MAX = 1 << 20
@@ -90,7 +96,8 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
         state: The worker's state.
 
     Returns:
-        ENDS if an answer was sent, GIVES_WAY to ask a source, CLOSES otherwise.
+        ENDS if an answer was sent, GIVES_WAY to ask a source, WAITS if the
+        client has earned more time, CLOSES otherwise.
     """
     if connection.phase == PHASE_SOURCE:
         # Nobody is late; the source wants to be asked, and that sets the next.
@@ -109,6 +116,10 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
         ref head = connection.exchange.value()[].head
         answer_timeout(connection, state, head.method == Method.HEAD)
         connection.exchange = None
+    elif connection.phase == PHASE_WRITE and connection.tail:
+        if prolong_sending(connection, state):
+            return Fate.WAITS
+        return Fate.CLOSES
     else:
         return Fate.CLOSES
     connection.lingers = True
@@ -153,7 +164,11 @@ def leave(mut connection: Connection, state: WorkerState) -> Fate:
         return Fate.WAITS
     var idle_timeout_ms = state.config.idle_timeout_ms
     var idle_ms = state.now_ms - (connection.deadline_ms - idle_timeout_ms)
-    if connection.phase == PHASE_IDLE and idle_ms >= FRESH_GRACE_MS:
+    # The deadline of one that has grown old tells nothing of its pause.
+    var is_known = connection.deadline_ms < connection.retire_ms
+    if connection.phase == PHASE_IDLE and (
+        is_known and idle_ms >= FRESH_GRACE_MS
+    ):
         return Fate.GIVES_WAY
     if (
         connection.phase == PHASE_HEAD

@@ -30,8 +30,13 @@ def flush_sealed(
     Returns:
         False if the connection is broken.
     """
+    var sent_len = 0
     var count = _send(
-        connection, state.sealed_out, state.out.span(), body.as_bytes()
+        connection,
+        state.sealed_out,
+        state.out.span(),
+        body.as_bytes(),
+        sent_len,
     )
     if count < 0:
         state.out.clear()
@@ -64,14 +69,21 @@ def send_sealed_tail(
         if count < 0 and count != -EINTR:
             return False
         unsent.consume(max(count, 0))
+        connection.tail.value()[].pace.sent_len += max(count, 0)
     var box = connection.tail.take()
     var is_sound = True
     if not box[].is_empty():
+        var sent_len = 0
         var count = _send(
-            connection, state.sealed_out, box[].octets.span(), box[].content()
+            connection,
+            state.sealed_out,
+            box[].octets.span(),
+            box[].content(),
+            sent_len,
         )
         is_sound = count >= 0
         box[].drop(max(count, 0))
+        box[].pace.sent_len += sent_len
     connection.tail = box^
     return is_sound
 
@@ -81,6 +93,7 @@ def _send(
     mut sealed: Buffer,
     first: Span[UInt8, _],
     second: Span[UInt8, _],
+    mut sent_len: Int,
 ) -> Int:
     """Encrypts and sends two pieces, as far as the client takes them.
 
@@ -90,6 +103,7 @@ def _send(
         sealed: The worker's buffer, empty; empty again afterwards.
         first: What goes first.
         second: What follows.
+        sent_len: Raised by the encrypted octets that the client took.
 
     Returns:
         How many octets of both are encrypted, or a negative errno.
@@ -103,6 +117,7 @@ def _send(
             return -EPIPE
         done = end
         var count = connection.socket.send(sealed.span())
+        sent_len += max(count, 0)
         if count < len(sealed):
             if count < 0 and count != -EAGAIN and count != -EINTR:
                 sealed.clear()

@@ -6,6 +6,7 @@ from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.server.asking import check_handler
 from flare.http.server.binding import check_inherited, listen_ip, listen_path
 from flare.http.server.config import ServerConfig
+from flare.http.server.descriptor_budget import prepare_descriptors
 from flare.http.server.handles import ReloadHandle, ShutdownHandle, StatsHandle
 from flare.http.server.listeners import take_listeners
 from flare.http.server.processes import ServerProgram
@@ -319,6 +320,9 @@ struct HttpServer(Movable):
         prefork.inherits_listeners = self._terms.config.inherits_listeners
         var listeners = take_listeners(self._listeners, "serve_prefork")
         ignore_sigpipe()
+        self._terms.descriptors = prepare_descriptors(
+            self._terms.config, listeners[0].number(), 1
+        )
         var program = ServerProgram(
             ArcPointer(handler^),
             self._terms.copy(),
@@ -390,6 +394,9 @@ struct HttpServer(Movable):
         check_handler(handler, self._terms.config)
         var listeners = take_listeners(self._listeners, "serve")
         ignore_sigpipe()
+        self._terms.descriptors = prepare_descriptors(
+            self._terms.config, listeners[0].number(), plan.worker_count
+        )
         var stop = StopRequests(
             self._waker.copy(), self._terms.config.handles_signals
         )

@@ -19,8 +19,7 @@ from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import unlikely
 
 comptime REGION_LEN_MAX = 256 * 1024
-"""How much of a file is sent at a time, in bytes: what a client has the time
-of `ServerConfig.write_timeout_ms` for."""
+"""How much of a file is sent at a time, in bytes."""
 
 comptime _PIECE_COUNT_MAX = 16
 # Pieces that one connection sends before the others have their turn.
@@ -85,8 +84,9 @@ def send_tail(mut connection: Connection, mut state: WorkerState) -> Bool:
         if not tail.stream:
             connection.tail = None
             return True
-        # What was here has been taken: the next piece has its own time.
-        connection.phase = PHASE_SOURCE
+        if tail.waits_for_source or state.config.min_send_rate == 0:
+            # The client keeps nobody waiting: what comes has its own time.
+            connection.phase = PHASE_SOURCE
         if tail.waits_for_source:
             if tail.octets.capacity() > 0:
                 tail.octets = Buffer(0)
@@ -125,10 +125,45 @@ def await_tail(mut connection: Connection, mut state: WorkerState) -> Fate:
         )
         return Fate.WAITS
     var fate = Fate.GIVES_WAY if tail.gives_way else Fate.WAITS
+    if connection.begins_phase(PHASE_WRITE):
+        tail.pace.begin(connection.socket.undelivered_len())
     connection.begin_phase(
         PHASE_WRITE, state.now_ms, state.config.write_timeout_ms
     )
     return fate
+
+
+def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
+    """Gives a client the time that it has earned by taking octets.
+
+    Args:
+        connection: Its time to write is over.
+        state: The worker's state.
+
+    Returns:
+        False if there is none; that is logged.
+    """
+    ref config = state.config
+    ref pace = connection.tail.value()[].pace
+    var queued_len = connection.socket.undelivered_len()
+    var earned_ms = pace.earn_ms(queued_len, config.min_send_rate)
+    connection.deadline_ms = min(
+        connection.deadline_ms + earned_ms,
+        state.now_ms + config.write_timeout_ms,
+    )
+    if connection.deadline_ms > state.now_ms:
+        return True
+    state.log(
+        String(
+            connection.peer,
+            " is cut off: of what it was sent it took ",
+            pace.taken_len(queued_len),
+            " bytes in ",
+            state.now_ms - connection.phase_start_ms,
+            " ms (write_timeout_ms, min_send_rate)",
+        )
+    )
+    return False
 
 
 def has_to_write(connection: Connection) -> Bool:
@@ -262,6 +297,7 @@ def _send_piece(mut connection: Connection, mut state: WorkerState) -> Bool:
             if count < 0 and count != -EINTR:
                 return False
             state.piece.consume(max(count, 0))
+            tail.pace.sent_len += max(count, 0)
     tail.octets.append(state.piece.span())
     if state.piece.capacity() > _PIECE_KEEP_LEN_MAX:
         state.piece = Buffer(0)

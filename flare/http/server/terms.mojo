@@ -2,6 +2,7 @@
 
 from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.server.config import ConfigError, ServerConfig
+from flare.http.server.descriptor_budget import DescriptorBudget
 from flare.tls.server_config import TlsServerConfig
 from flare.tls.server_context import TlsServerContext
 
@@ -19,6 +20,8 @@ struct ServerTerms(Copyable, Movable):
     """Limits and times."""
     var tls: Optional[TlsServerContext]
     """What TLS is spoken with; nothing for plain HTTP."""
+    var descriptors: DescriptorBudget
+    """What descriptors connections may take."""
     var ready: ReadySwitch
     """Turned off when the server begins to stop."""
 
@@ -34,6 +37,7 @@ struct ServerTerms(Copyable, Movable):
         config.check()
         self.config = config^
         self.tls = None
+        self.descriptors = DescriptorBudget.of_process()
         self.ready = ReadySwitch()
 
     def speak_tls(mut self, var config: TlsServerConfig) raises:

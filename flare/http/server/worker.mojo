@@ -328,7 +328,11 @@ struct Worker[H: Handler](Movable):
                 continue
             var count = len(self._table)
             var connection_max = self._state.config.max_connections
-            if count >= connection_max + _REFUSED_COUNT_MAX:
+            var number = Int(accepted.socket.number())
+            if (
+                count >= connection_max + _REFUSED_COUNT_MAX
+                or number >= self._state.descriptors.dropped_from
+            ):
                 continue
             self._figures.connection_count += 1
             # A listener of both versions names IPv4 clients by mapped addresses.
@@ -339,7 +343,8 @@ struct Worker[H: Handler](Movable):
                 self._table.token(slot),
                 self._selector,
                 self._state,
-                count >= connection_max,
+                count >= connection_max
+                or number >= self._state.descriptors.refused_from,
             )
             self._settle(slot, fate)
 

@@ -7,8 +7,12 @@ from flare.http.h1.serialiser import DateLine
 from flare.http.message.path_params import PathParams
 from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.server.config import ServerConfig
+from flare.http.server.connection import FRESH_GRACE_MS, NEVER_MS
+from flare.http.server.descriptor_budget import DescriptorBudget
 from flare.http.server.mailbox import Mailbox
 from flare.http.server.terms import ServerTerms
+from flare.runtime.jitter import Jitter
+from flare.sys.clock import monotonic_ns
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
 from flare.tls.server_context import TlsServerContext
@@ -24,9 +28,8 @@ comptime PARTIAL_BUFFER_LEN = 4_096
 comptime FLUSH_LEN = 65_536
 """Output that is sent without waiting for the rest of a batch, in bytes."""
 
-comptime FRESH_GRACE_MS = 1_000
-"""How long a server that is to stop waits for the first request of a
-connection, which may be on its way."""
+comptime AGE_JITTER_PERCENT = 20
+"""By how much the ages of connections differ at most."""
 
 comptime _POOLED_COUNT_MAX = 256
 comptime _POOLED_LEN_MAX = 65_536
@@ -61,6 +64,9 @@ struct WorkerState(Movable):
     """Octets of TLS from the connection at hand; empty between calls."""
     var sealed_out: Buffer
     """Octets of TLS for the connection at hand; empty between calls."""
+    var descriptors: DescriptorBudget
+    """What descriptors connections may take."""
+    var _jitter: Jitter
     var _pool: List[OwnedPointer[Exchange]]
     var _ready: ReadySwitch
 
@@ -86,6 +92,8 @@ struct WorkerState(Movable):
         self.tls = terms.tls.copy()
         self.sealed_in = Buffer(READ_BUFFER_LEN if self.tls else 0)
         self.sealed_out = Buffer(READ_BUFFER_LEN if self.tls else 0)
+        self.descriptors = terms.descriptors
+        self._jitter = Jitter(UInt64(monotonic_ns()))
         self._pool = []
         self._ready = terms.ready
 
@@ -124,6 +132,19 @@ struct WorkerState(Movable):
         if self.is_draining:
             return min(self.config.header_timeout_ms, FRESH_GRACE_MS)
         return self.config.header_timeout_ms
+
+    def next_retire_ms(mut self) -> Int:
+        """Chooses when a connection that begins now has grown old.
+
+        Returns:
+            The time: somewhat before `max_connection_age_ms` is over, so that
+            those which began together do not all end together.
+        """
+        var age_ms = self.config.max_connection_age_ms
+        if age_ms == 0:
+            return NEVER_MS
+        var spread = UInt64(age_ms * AGE_JITTER_PERCENT // 100 + 1)
+        return self.now_ms + age_ms - Int(self._jitter.next() % spread)
 
     def take_exchange(mut self) -> OwnedPointer[Exchange]:
         """Takes an empty exchange, for a part of a request.

@@ -41,6 +41,10 @@ def test_every_range_is_checked() raises:
     assert_true("body_time" in _refusal(ServerConfig(body_timeout_ms=0)))
     assert_true("idle_time" in _refusal(ServerConfig(idle_timeout_ms=-1)))
     assert_true("write_time" in _refusal(ServerConfig(write_timeout_ms=0)))
+    assert_true("min_send" in _refusal(ServerConfig(min_send_rate=-1)))
+    assert_true(
+        "max_connection_age" in _refusal(ServerConfig(max_connection_age_ms=-1))
+    )
     assert_true("linger_time" in _refusal(ServerConfig(linger_timeout_ms=0)))
     assert_true(
         "shutdown_time" in _refusal(ServerConfig(shutdown_timeout_ms=0))

@@ -94,6 +94,8 @@ def main() raises:
             cache_ms = Int(String(parts[1]))
         elif parts[0] == "write_timeout_ms":
             config.write_timeout_ms = Int(String(parts[1]))
+        elif parts[0] == "min_send_rate":
+            config.min_send_rate = Int(String(parts[1]))
         elif parts[0] == "shutdown_timeout_ms":
             config.shutdown_timeout_ms = Int(String(parts[1]))
         elif parts[0] == "handler_threads":

@@ -163,6 +163,10 @@ def config(mut tls: TlsOptions) raises -> ServerConfig:
             config.idle_timeout_ms = value
         elif name == "write_timeout_ms":
             config.write_timeout_ms = value
+        elif name == "min_send_rate":
+            config.min_send_rate = value
+        elif name == "max_connection_age_ms":
+            config.max_connection_age_ms = value
         elif name == "linger_timeout_ms":
             config.linger_timeout_ms = value
         elif name == "shutdown_timeout_ms":

@@ -212,6 +212,8 @@ def main() raises:
             heartbeat_ms = value
         elif parts[0] == "write_timeout_ms":
             config.write_timeout_ms = value
+        elif parts[0] == "min_send_rate":
+            config.min_send_rate = value
         elif parts[0] == "logs_errors":
             config.logs_errors = value == 1
         elif parts[0] == "handler_threads":

@@ -220,6 +220,8 @@ struct Options(Movable):
             self.server.handler_timeout_ms = value
         elif name == "write_timeout_ms":
             self.server.write_timeout_ms = value
+        elif name == "max_connections":
+            self.server.max_connections = value
         elif name == "body_timeout_ms":
             self.server.body_timeout_ms = value
         elif name == "min_body_rate":

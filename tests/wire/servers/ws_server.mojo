@@ -83,6 +83,10 @@ def main() raises:
             workers = value
         elif name == "logs_errors":
             server_config.logs_errors = value == 1
+        elif name == "write_timeout_ms":
+            server_config.write_timeout_ms = value
+        elif name == "min_send_rate":
+            server_config.min_send_rate = value
         elif name == "compression":
             config.compression = DeflateAgreement.widest()
         elif name == "max_message_size":

@@ -1,0 +1,52 @@
+"""How much time a slow client earns by what it takes."""
+
+from flare.http.server.write_pace import WritePace
+from std.testing import assert_equal
+
+
+def test_what_is_taken_is_what_the_peer_acknowledged() raises:
+    var pace = WritePace()
+    pace.begin(5_000)
+    assert_equal(pace.taken_len(5_000), 0)
+    # The system had no room again, but has delivered some.
+    assert_equal(pace.taken_len(3_000), 2_000)
+    # It has taken more from us than it has delivered: nothing is lost by it.
+    pace.sent_len += 4_000
+    assert_equal(pace.taken_len(7_000), 2_000)
+    assert_equal(pace.taken_len(0), 9_000)
+
+
+def test_each_octet_earns_time_once() raises:
+    var pace = WritePace()
+    pace.begin(10_000)
+    assert_equal(pace.earn_ms(10_000, 1_000), 0)
+    assert_equal(pace.earn_ms(8_000, 1_000), 2_000)
+    assert_equal(pace.earn_ms(8_000, 1_000), 0)
+    assert_equal(pace.earn_ms(7_500, 1_000), 500)
+
+
+def test_single_octets_add_up() raises:
+    var pace = WritePace()
+    pace.begin(100_000)
+    var earned_ms = 0
+    for taken in range(1, 8_193):
+        earned_ms += pace.earn_ms(100_000 - taken, 4_096)
+    # Two seconds' worth, less what rounding takes: never more.
+    assert_equal(earned_ms <= 2_000, True)
+    assert_equal(earned_ms >= 1_600, True)
+
+
+def test_no_rate_earns_nothing() raises:
+    var pace = WritePace()
+    pace.begin(10_000)
+    assert_equal(pace.earn_ms(0, 0), 0)
+
+
+def test_a_queue_that_seems_to_grow_takes_nothing_back() raises:
+    # A Unix socket counts what keeps octets, too.
+    var pace = WritePace()
+    pace.begin(1_000)
+    pace.sent_len = 500
+    assert_equal(pace.earn_ms(2_000, 1_000), 0)
+    assert_equal(pace.taken_len(2_000), 0)
+    assert_equal(pace.earn_ms(1_000, 1_000), 500)
