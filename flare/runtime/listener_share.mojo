@@ -11,7 +11,8 @@ struct ListenerShare(Movable):
     Each socket belongs to the worker whose number is the socket's modulo the
     number of workers, so that none is left alone when there are fewer. As the
     master holds them too, connections that wait in a dead worker's socket
-    wait for its successor. Without `reuseport`, and if it is a Unix socket,
+    wait for its successor, or for the others, to whom the pool lends it
+    meanwhile. Without `reuseport`, and if it is a Unix socket,
     all belong to all.
     """
 

@@ -7,7 +7,9 @@ from flare.runtime.prefork_program import (
     PreforkHooks,
     PreforkProgram,
 )
-from flare.sys.descriptor import close_descriptor
+from flare.runtime.worker_orders import MasterLine, News, read_news
+from flare.sys.descriptor import Descriptor, close_descriptor
+from flare.sys.descriptor_passing import SocketPair
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
 from flare.sys.pipe import Pipe
@@ -43,6 +45,33 @@ struct Birth(ImplicitlyCopyable):
     """Counted from 0."""
     var row: Int
     """Its row on the board."""
+
+
+struct Newborn(Movable):
+    """A worker process that was just made, seen from the master."""
+
+    var process_id: Int
+    """The process."""
+    var line: Descriptor
+    """The master's end of the line to it."""
+
+    def __init__(out self, process_id: Int, var line: Descriptor):
+        """Notes a new process.
+
+        Args:
+            process_id: The process.
+            line: The master's end of the line to it.
+        """
+        self.process_id = process_id
+        self.line = line^
+
+    def take_line(mut self) -> Descriptor:
+        """Takes the line out.
+
+        Returns:
+            The descriptor; not open at a second call.
+        """
+        return Descriptor(owned=self.line.release())
 
 
 struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
@@ -88,37 +117,35 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
         self._program.renew()
 
     def status_number(self) -> Int32:
-        """Lends the descriptor that is readable when workers become ready.
+        """Lends the descriptor that is readable when workers tell something.
 
         Returns:
             A descriptor, good while this value lives.
         """
         return self._status.reading_number()
 
-    def take_ready(mut self) -> List[Int]:
-        """Takes the news of workers that have become ready.
+    def take_news(mut self) -> List[News]:
+        """Takes what workers have told.
 
         Returns:
-            Their process ids.
+            The news, in order.
         """
-        var ids = List[Int]()
-        var octets = self._status.take()
-        for start in range(0, len(octets) - 3, 4):
-            var id = 0
-            for index in range(4):
-                id |= Int(octets[start + index]) << (8 * index)
-            ids.append(id)
-        return ids^
+        return read_news(Span(self._status.take()))
 
     def spawn(
-        mut self, birth: Birth, mut share: ListenerShare, own: List[Int]
-    ) raises OsError -> Int:
+        mut self,
+        birth: Birth,
+        mut share: ListenerShare,
+        own: List[Int],
+        lines: List[Int32],
+    ) raises OsError -> Newborn:
         """Makes a worker process; in that process the call does not return.
 
         Args:
             birth: Which worker it is to be.
             share: All listening sockets of the master.
             own: Which of these the worker accepts from.
+            lines: The master's ends of the lines to other workers.
 
         Returns:
             The new process.
@@ -127,16 +154,21 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
             OsError: If the system has no more processes.
         """
         var master_id = process_id()
+        var pair = SocketPair()
         flush_output()
         # A signal that reached the child before its handlers are its own
         # would ring the master's bell.
         var pause = SignalPause()
         var child_id = fork_process()
         if child_id == 0:
-            self._live(birth, share, own, master_id, pause^)
+            var masters_end = pair.take_first()
+            masters_end.close()
+            for number in lines:
+                close_descriptor(number)
+            self._live(birth, share, own, master_id, pair.take_second(), pause^)
         else:
             pause^.end()
-        return child_id
+        return Newborn(child_id, pair.take_first())
 
     def _live(
         mut self,
@@ -144,12 +176,13 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
         mut share: ListenerShare,
         own: List[Int],
         master_id: Int,
+        var orders: Descriptor,
         var pause: SignalPause,
     ):
         """Is the whole life of a worker process."""
         var code = 0
         try:
-            self._work(birth, share, own, master_id, pause^)
+            self._work(birth, share, own, master_id, orders^, pause^)
         except error:
             log_line(String("worker ", birth.worker, ": ", error))
             code = 1
@@ -161,6 +194,7 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
         mut share: ListenerShare,
         own: List[Int],
         master_id: Int,
+        var orders: Descriptor,
         var pause: SignalPause,
     ) raises:
         self._leave_master(master_id)
@@ -176,11 +210,10 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
         var child = ChildProcess(
             birth.worker,
             birth.row,
-            process_id(),
             kept^,
             share.is_shared,
             self._lifeline.take_reading(),
-            self._status.take_writing(),
+            MasterLine(orders^, self._status.take_writing(), process_id()),
         )
         pause^.end()
         self._program.work(child)

@@ -1,7 +1,8 @@
 """What runs in worker processes, and who is told of their lives."""
 
 from flare.net.raw_socket import RawSocket
-from flare.sys.descriptor import Descriptor, read_into, write_from
+from flare.runtime.worker_orders import NEWS_READY, MasterLine
+from flare.sys.descriptor import Descriptor, read_into
 from flare.sys.errno import EAGAIN
 
 
@@ -91,39 +92,35 @@ struct ChildProcess(Movable):
     """Its row on the `StatsBoard`."""
     var shares_listeners: Bool
     """True if other workers accept from its sockets, too."""
-    var _process_id: Int
     var _listeners: List[RawSocket]
     var _lifeline: Descriptor
-    var _status: Descriptor
+    var _line: Optional[MasterLine]
 
     def __init__(
         out self,
         worker: Int,
         row: Int,
-        process_id: Int,
         var listeners: List[RawSocket],
         shares_listeners: Bool,
         var lifeline: Descriptor,
-        var status: Descriptor,
+        var line: MasterLine,
     ):
         """Makes it in the new process.
 
         Args:
             worker: Which worker.
             row: Its row on the board.
-            process_id: This process.
             listeners: Its listening sockets.
             shares_listeners: Whether others accept from them, too.
             lifeline: A pipe that ends with the master.
-            status: A pipe that the master reads.
+            line: The line to the master.
         """
         self.worker = worker
         self.row = row
-        self._process_id = process_id
         self.shares_listeners = shares_listeners
         self._listeners = listeners^
         self._lifeline = lifeline^
-        self._status = status^
+        self._line = line^
 
     def take_listeners(mut self) -> List[RawSocket]:
         """Takes the listening sockets of this worker.
@@ -140,14 +137,19 @@ struct ChildProcess(Movable):
 
         A former process of this worker may be told to stop from now on.
         """
-        if not self._status.is_open():
-            return
-        var octets = Array[UInt8, 4](fill=0)
-        for index in range(4):
-            octets[index] = UInt8((self._process_id >> (8 * index)) & 0xFF)
-        # So few octets go whole or not at all, and the master reads at once.
-        _ = write_from(self._status.number(), Span(octets))
-        self._status.close()
+        if self._line:
+            self._line.value().tell(NEWS_READY)
+
+    def take_line(mut self) -> Optional[MasterLine]:
+        """Takes the line to the master, for a program that serves the sockets
+        of workers which are down; call `ready` before.
+
+        Returns:
+            The line; nothing at a second call.
+        """
+        var line = Optional[MasterLine](None)
+        swap(line, self._line)
+        return line^
 
     def lifeline_number(self) -> Int32:
         """Lends a descriptor that becomes readable when the master has ended.

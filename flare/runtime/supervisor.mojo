@@ -117,11 +117,12 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
                 self._on_signal(signal)
             for _ in range(self._waker.drain()):
                 self._on_signal(SIGTERM)
-            self._pool.note_ready()
+            self._pool.note_news()
             self._on_upgrade()
             self._reap()
             self._pool.roster.kill_late(self._pool.now_ms)
             self._pool.go_on()
+            self._pool.lend_sockets()
             self._announce()
             self._on_clock()
         if self._pool.failure.byte_length() > 0:

@@ -21,7 +21,9 @@ from flare.runtime.worker_process import (
     WorkerSlot,
 )
 from flare.runtime.worker_roster import WorkerRoster
+from flare.runtime.worker_orders import NEWS_READY, OrderSender
 from flare.sys.clock import monotonic_ns
+from flare.sys.descriptor import Descriptor
 from flare.sys.log import log_line
 from flare.sys.process import ExitStatus, resident_len
 from flare.sys.signal import process_id
@@ -140,17 +142,23 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
         if self.roster.is_row_used(row):
             return None
         var process_id: Int
+        var line: Descriptor
         try:
-            process_id = self.nursery.spawn(
+            var newborn = self.nursery.spawn(
                 Birth(index, row),
                 self.listeners,
                 self.listeners.of(index, self.roster.worker_count),
+                self.roster.line_numbers(),
             )
+            process_id = newborn.process_id
+            line = newborn.take_line()
         except error:
             log_line(String("worker ", index, " cannot be started: ", error))
             return None
         var kill_ms = self.now_ms + self._config.start_timeout_ms
-        var process = WorkerProcess(process_id, row, self.now_ms, kill_ms)
+        var process = WorkerProcess(
+            process_id, row, self.now_ms, kill_ms, OrderSender(line^)
+        )
         var percent = self._config.recycle_jitter_percent
         process.requests_max = self._jitter.raised(
             self._config.requests_max, percent
@@ -162,11 +170,47 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
         self.nursery.hooks.on_child_spawned(index, process_id)
         return process^
 
-    def note_ready(mut self):
-        """Does what follows when workers become ready."""
-        for process_id in self.nursery.take_ready():
+    def note_news(mut self):
+        """Does what follows when workers become ready, or leave."""
+        for news in self.nursery.take_news():
             for index in range(len(self.roster.slots)):
-                self._note_ready(index, process_id)
+                if news.kind == NEWS_READY:
+                    self._note_ready(index, news.process_id)
+                else:
+                    self._note_leaving(index, news.process_id)
+
+    def lend_sockets(mut self):
+        """Has others serve the sockets of workers that are down."""
+        if self.is_stopping or self.listeners.is_shared:
+            return
+        var lent = List[Int]()
+        var count = self.roster.worker_count
+        for index in range(count):
+            if self.roster.is_down(index):
+                lent.extend(self.listeners.of(index, count))
+        for index in range(count):
+            ref slot = self.roster.slots[index]
+            if slot.process and slot.process.value().is_ready:
+                slot.process.value().orders.lend(lent, self.listeners.sockets)
+
+    def _note_leaving(mut self, index: Int, process_id: Int):
+        """Replaces a worker that somebody else has told to go."""
+        ref slot = self.roster.slots[index]
+        if self.is_stopping or not slot.process:
+            return
+        if slot.process.value().process_id != process_id:
+            return
+        log_line(
+            String(
+                "worker ",
+                index,
+                " (pid ",
+                process_id,
+                ") was told to stop by a stranger; it is replaced",
+            )
+        )
+        self.roster.let_go(index, self.now_ms + self._config.grace_ms)
+        self.roster.slots[index].restart_ms = self.now_ms
 
     def _note_ready(mut self, index: Int, process_id: Int):
         ref slot = self.roster.slots[index]
@@ -179,6 +223,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
             ref process = self.roster.slots[index].process.value()
             if process.process_id == process_id:
                 process.is_ready = True
+                self.roster.slots[index].has_worked = True
                 process.kill_ms = NEVER_MS
                 if process.is_successor:
                     process.is_successor = False

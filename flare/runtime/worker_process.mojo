@@ -1,5 +1,6 @@
 """What a supervisor keeps of its workers and their processes."""
 
+from flare.runtime.worker_orders import OrderSender
 from flare.sys.process import ExitStatus
 from flare.sys.log import log_line
 from flare.sys.signal import send_signal
@@ -40,9 +41,16 @@ struct WorkerProcess(Movable):
     """Requests after which it is replaced; 0 for never."""
     var memory_max: Int
     """Bytes of memory beyond which it is replaced; 0 for never."""
+    var orders: OrderSender
+    """What it is told through."""
 
     def __init__(
-        out self, process_id: Int, row: Int, started_ms: Int, kill_ms: Int
+        out self,
+        process_id: Int,
+        row: Int,
+        started_ms: Int,
+        kill_ms: Int,
+        var orders: OrderSender,
     ):
         """Notes a new process.
 
@@ -51,6 +59,7 @@ struct WorkerProcess(Movable):
             row: Its row on the board.
             started_ms: The time now.
             kill_ms: When it must be ready.
+            orders: What it is told through.
         """
         self.process_id = process_id
         self.row = row
@@ -60,6 +69,7 @@ struct WorkerProcess(Movable):
         self.kill_ms = kill_ms
         self.requests_max = 0
         self.memory_max = 0
+        self.orders = orders^
 
     def epitaph(self, worker: Int, status: ExitStatus, lived_ms: Int) -> String:
         """Says how the process ended.
@@ -90,6 +100,8 @@ struct WorkerSlot(Movable):
     """Crashes in a row."""
     var restart_ms: Int
     """When a new process is made; only counts without one."""
+    var has_worked: Bool
+    """True if a process of it was ready once."""
 
     def __init__(out self):
         """Makes a worker without a process, to be started at once."""
@@ -97,6 +109,7 @@ struct WorkerSlot(Movable):
         self.next = None
         self.crash_count = 0
         self.restart_ms = 0
+        self.has_worked = False
 
     def uses_row(self, row: Int) -> Bool:
         """Tells whether a process of this worker has a row.

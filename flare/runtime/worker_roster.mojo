@@ -62,6 +62,50 @@ struct WorkerRoster(Movable):
             ids.append(self.leaving[index].process_id)
         return ids^
 
+    def line_numbers(self) -> List[Int32]:
+        """Lists the master's ends of the lines to worker processes.
+
+        Returns:
+            Descriptors, good until one of the processes is forgotten.
+        """
+        var numbers = List[Int32]()
+        for index in range(len(self.slots)):
+            ref slot = self.slots[index]
+            if slot.process:
+                numbers.append(slot.process.value().orders.number())
+            if slot.next:
+                numbers.append(slot.next.value().orders.number())
+        for index in range(len(self.leaving)):
+            numbers.append(self.leaving[index].orders.number())
+        return numbers^
+
+    def is_down(self, index: Int) -> Bool:
+        """Tells whether a worker that has worked does not at the moment.
+
+        Args:
+            index: The worker.
+
+        Returns:
+            True if so.
+        """
+        ref slot = self.slots[index]
+        if not slot.has_worked:
+            return False
+        return not slot.process or not slot.process.value().is_ready
+
+    def let_go(mut self, index: Int, kill_ms: Int):
+        """Notes that a worker's process finishes and goes by itself.
+
+        Args:
+            index: The worker; it has a process.
+            kill_ms: When that is killed.
+        """
+        var process = self.slots[index].process.take()
+        process.kill_ms = kill_ms
+        self.leaving.append(process^)
+        if self.slots[index].next:
+            self.slots[index].process = self.slots[index].next.take()
+
     def is_row_used(self, row: Int) -> Bool:
         """Tells whether a process writes a row of the board.
 

@@ -1,7 +1,13 @@
 """Datagrams with addresses. The calls answer a count or a negative errno."""
 
 from flare.sys.errno import last_errno
-from flare.sys.message import MSG_NOSIGNAL, MSG_TRUNC, IoVector, Message
+from flare.sys.message import (
+    MSG_NOSIGNAL,
+    MSG_TRUNC,
+    IoVector,
+    Message,
+    receive_message,
+)
 from flare.sys.platform import IS_MACOS
 from flare.sys.sock_addr import SOCK_ADDR_LEN_MAX, SockAddr
 from std.ffi import external_call
@@ -42,11 +48,7 @@ def receive_from(
         MutUntrackedOrigin
     ]()
     message.name_len = SOCK_ADDR_LEN_MAX
-    var count = external_call["recvmsg", Int](
-        number, Pointer(to=message), Int32(_RECEIVE_FLAGS)
-    )
-    if count < 0:
-        count = -last_errno()
+    var count = receive_message(number, message, Int32(_RECEIVE_FLAGS))
     sender.length = UInt32(message.name_len)
     _ = vectors^
     return ReceivedDatagram(count, message.flags() & MSG_TRUNC != 0)

@@ -1,6 +1,8 @@
 """Messages as `sendmsg` and `recvmsg` take them."""
 
+from flare.sys.errno import last_errno
 from flare.sys.platform import IS_MACOS, by_platform
+from std.ffi import external_call
 from std.memory import OptionalPointer
 
 comptime MSG_NOSIGNAL = by_platform(0x4000, 0)
@@ -93,3 +95,39 @@ struct Message:
             return (self.control_len >> 32) & 0xFFFF_FFFF
         else:
             return self.end_flags & 0xFFFF_FFFF
+
+
+@always_inline
+def send_message(number: Int32, message: Message, flags: Int32) -> Int:
+    """Sends a message.
+
+    Args:
+        number: A socket.
+        message: The message; all that it points to outlives the call.
+        flags: `MSG_` constants, or-ed.
+
+    Returns:
+        How many octets were taken, or a negative errno.
+    """
+    var count = external_call["sendmsg", Int](
+        number, Pointer(to=message), flags
+    )
+    return -last_errno() if count < 0 else count
+
+
+@always_inline
+def receive_message(number: Int32, mut message: Message, flags: Int32) -> Int:
+    """Takes a message.
+
+    Args:
+        number: A socket.
+        message: Room for it; filled in.
+        flags: `MSG_` constants, or-ed.
+
+    Returns:
+        How many octets came, or a negative errno.
+    """
+    var count = external_call["recvmsg", Int](
+        number, Pointer(to=message), flags
+    )
+    return -last_errno() if count < 0 else count

@@ -8,6 +8,7 @@ from flare.sys.message import (
     MSG_PEEK,
     IoVector,
     Message,
+    send_message,
 )
 from flare.sys.platform import IS_MACOS
 from flare.sys.sock_addr import SockAddr
@@ -230,10 +231,7 @@ def send_two(
     var message = Message(
         vectors.unsafe_ptr().unsafe_origin_cast[MutUntrackedOrigin](), 2
     )
-    var count = external_call["sendmsg", Int](
-        number, Pointer(to=message), Int32(MSG_NOSIGNAL)
-    )
-    var result = -last_errno() if count < 0 else count
+    var result = send_message(number, message, Int32(MSG_NOSIGNAL))
     _ = vectors^
     return result
 

@@ -212,9 +212,78 @@ def test_killed_worker_costs_only_its_own_requests(prefork):
     assert kept.refused == 0
     assert 0 < len(kept.lost) <= 256
     assert set(kept.lost) <= {victim, None}
-    # Those that had no answer yet waited for the successor.
+    # Those that had no answer yet were served by the other, or waited for the
+    # successor, which has new connections again.
     assert kept.lost.count(None) <= kept.lost.count(victim)
-    assert len(kept.by_process) == 3
+    assert all_ready(server, 2)
+
+
+def slowest_s(server, count: int, others: set[int]) -> float:
+    """Opens connections, each from a port of its own, so that the kernel
+    spreads them over all listeners; gives the longest time to an answer."""
+    longest = 0.0
+    for _ in range(count):
+        began = time.monotonic()
+        assert int(fetch(server, "/pid", 30)) in others
+        longest = max(longest, time.monotonic() - began)
+    return longest
+
+
+def test_listener_of_a_dead_worker_is_served_by_the_others(prefork):
+    """Its share of the connections does not wait for the backoff."""
+    server = prefork(
+        workers=3, delay_first_ms=60_000, delay_max_ms=60_000,
+        settle_ms=60_000, restarts_max=1_000,
+    )
+    master = server.process.pid
+    assert all_ready(server, 3)
+    before = {pid: descriptor_count(pid) for pid in workers(master)}
+    for alive in (2, 1):
+        os.kill(workers(master)[0], signal.SIGKILL)
+        assert wait_until(lambda: len(workers(master)) == alive)
+        took_s = slowest_s(server, 60, set(workers(master)))
+        print(f"{alive} of 3 workers: each answered within {took_s * 1e3:.1f} ms")
+        assert took_s < 5
+    last = workers(master)[0]
+    assert descriptor_count(last) >= before[last] + 2
+    # Replacing it takes the lent sockets along.
+    server.process.send_signal(signal.SIGHUP)
+    assert wait_until(lambda: last not in workers(master) and workers(master))
+    assert slowest_s(server, 60, set(workers(master))) < 5
+    assert listener_count(server.port) == 3
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(10) == 0
+
+
+def test_listener_is_given_back_to_a_worker_that_is_back(prefork):
+    server = prefork(workers=2, delay_first_ms=20, settle_ms=1)
+    master = server.process.pid
+    assert all_ready(server, 2)
+    dead, other = workers(master)
+    before = descriptor_count(other)
+    for count in range(1, 4):
+        os.kill(dead, signal.SIGKILL)
+        assert wait_until(
+            lambda: server.stderr().count("hook: recovered") == count
+        )
+        assert wait_until(lambda: descriptor_count(other) == before)
+        dead = next(pid for pid in workers(master) if pid != other)
+    assert all_ready(server, 2)
+
+
+def test_listener_of_a_worker_that_was_added_is_served_too(prefork):
+    """The others have never had its socket."""
+    server = prefork(
+        workers=1, delay_first_ms=60_000, delay_max_ms=60_000, settle_ms=60_000
+    )
+    master = server.process.pid
+    first = workers(master)[0]
+    server.process.send_signal(signal.SIGTTIN)
+    assert wait_until(lambda: len(workers(master)) == 2)
+    assert all_ready(server, 2)
+    os.kill(next(p for p in workers(master) if p != first), signal.SIGKILL)
+    assert wait_until(lambda: workers(master) == [first])
+    assert slowest_s(server, 60, {first}) < 5
 
 
 def test_ten_kills_follow_the_backoff_and_the_budget(prefork):
@@ -764,16 +833,21 @@ def test_worker_that_is_signalled_by_a_stranger_drains_once(prefork):
     server = prefork(workers=1, handler_threads=13)
     master = server.process.pid
     worker = workers(master)[0]
-    clients = busy_clients(server, 1500)
+    clients = busy_clients(server, 4000)
     for _ in range(3):
         os.kill(worker, signal.SIGTERM)
         # Each is a signal of its own once the one before has been heard.
         time.sleep(0.1)
+    # It is replaced before it has gone, so nobody waits for it.
+    assert wait_until(lambda: "stop by a stranger" in server.stderr())
+    assert wait_until(lambda: len(workers(master)) == 2)
+    assert int(fetch(server, "/pid")) != worker
+    assert is_alive(worker)
     for client in clients:
-        assert client.response().body == b"busy 1500"
+        assert client.response().body == b"busy 4000"
     assert wait_until(lambda: not is_alive(worker))
-    assert wait_until(lambda: len(workers(master)) == 1)
-    assert fetch(server, "/") == b"Hello, World!"
+    assert len(workers(master)) == 1
+    assert "crash" not in server.stderr()
 
 
 @pytest.mark.parametrize("again", [False, True])

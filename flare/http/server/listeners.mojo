@@ -49,6 +49,8 @@ struct Listeners(Movable):
     """Sockets that a worker accepts from: one, or some that it was handed."""
 
     var _sockets: List[RawSocket]
+    var _adopted: List[Int]
+    # The numbers of the last sockets, which belong to other workers.
     var _turn: Int
     var _interest: Interest
     var _is_watched: Bool
@@ -61,6 +63,7 @@ struct Listeners(Movable):
             is_shared: True if other workers accept from them too.
         """
         self._sockets = sockets^
+        self._adopted = []
         self._turn = 0
         self._interest = Interest.READ
         if is_shared:
@@ -98,9 +101,64 @@ struct Listeners(Movable):
         """
         for index in range(len(self._sockets)):
             selector.register(
-                self._sockets[index].number(), token, self._interest
+                self._sockets[index].number(), token, self._interest_in(index)
             )
         self._is_watched = True
+
+    def _interest_in(self, index: Int) -> Interest:
+        if index < len(self._sockets) - len(self._adopted):
+            return self._interest
+        # Others were told to serve it, too.
+        return Interest.READ | Interest.EXCLUSIVE
+
+    def adopt(
+        mut self,
+        number: Int,
+        var socket: RawSocket,
+        mut selector: Selector,
+        token: UInt64,
+    ) raises OsError:
+        """Accepts from another worker's socket, too.
+
+        Args:
+            number: What it is called when it is given back.
+            socket: The socket.
+            selector: The worker's.
+            token: What it hands back.
+
+        Raises:
+            OsError: If the selector refuses.
+        """
+        if number in self._adopted:
+            return
+        self._adopted.append(number)
+        self._sockets.append(socket^)
+        if self._is_watched:
+            var index = len(self._sockets) - 1
+            selector.register(
+                self._sockets[index].number(), token, self._interest_in(index)
+            )
+
+    def give_back(mut self, number: Int, mut selector: Selector) raises OsError:
+        """Accepts no more from another worker's socket.
+
+        Args:
+            number: What it is called.
+            selector: The worker's.
+
+        Raises:
+            OsError: If the selector fails.
+        """
+        var own_count = len(self._sockets) - len(self._adopted)
+        for place in range(len(self._adopted)):
+            if self._adopted[place] != number:
+                continue
+            _ = self._adopted.pop(place)
+            var socket = self._sockets.pop(own_count + place)
+            self._turn = 0
+            if self._is_watched:
+                selector.deregister(socket.number())
+            return
 
     def watch(mut self, mut selector: Selector, token: UInt64) raises OsError:
         """Lets a selector tell when connections wait, if it does not yet.
@@ -148,6 +206,7 @@ struct Listeners(Movable):
     def close(mut self):
         """Closes the sockets: nothing new is accepted here."""
         self._sockets.clear()
+        self._adopted.clear()
 
 
 def take_listeners(

@@ -52,6 +52,7 @@ struct ServerProgram[H: Handler](PreforkProgram):
         )
         worker.begin()
         child.ready()
+        worker.obey(child.take_line())
         worker.run()
 
     def renew(mut self) raises:

@@ -15,5 +15,7 @@ comptime DONE_TOKEN: UInt64 = 0xFFFFFFFB
 """Handlers on other threads have answered."""
 comptime WAKE_TOKEN: UInt64 = 0xFFFFFFFA
 """Sources of content have something."""
-comptime FIRST_SPECIAL_TOKEN: UInt64 = 0xFFFFFFFA
+comptime ORDER_TOKEN: UInt64 = 0xFFFFFFF9
+"""The master of this process has orders."""
+comptime FIRST_SPECIAL_TOKEN: UInt64 = 0xFFFFFFF9
 """The lowest of these."""

@@ -26,6 +26,7 @@ from flare.http.server.tokens import (
     FIRST_SPECIAL_TOKEN,
     LIFELINE_TOKEN,
     LISTENER_TOKEN,
+    ORDER_TOKEN,
     SIGNAL_TOKEN,
     STOP_TOKEN,
     WAKE_TOKEN,
@@ -34,6 +35,7 @@ from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
 from flare.runtime.event import Event, Interest
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import TimerId, TimerWheel
+from flare.runtime.worker_orders import NEWS_LEAVING, MasterLine
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
 from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, OsError, errno_text
 from std.memory import ArcPointer
@@ -65,6 +67,7 @@ struct Worker[H: Handler](Movable):
     var _figures: Figures
     var _ready: List[UInt64]
     var _drain_end_ms: Int
+    var _master: Optional[MasterLine]
 
     def __init__(
         out self,
@@ -98,6 +101,7 @@ struct Worker[H: Handler](Movable):
         self._figures = figures^
         self._ready = []
         self._drain_end_ms = NEVER_MS
+        self._master = None
 
     def begin(mut self) raises OsError:
         """Starts to accept connections; they are served by `run`.
@@ -124,6 +128,21 @@ struct Worker[H: Handler](Movable):
         )
         self._tick()
         self._listeners.start(self._selector, LISTENER_TOKEN)
+
+    def obey(mut self, var master: Optional[MasterLine]) raises OsError:
+        """Does what a master says from now on, and tells it when it leaves.
+
+        Args:
+            master: The line to the master; nothing without one.
+
+        Raises:
+            OsError: If the selector fails.
+        """
+        self._master = master^
+        if self._master:
+            self._selector.register(
+                self._master.value().number(), ORDER_TOKEN, Interest.READ
+            )
 
     def run(mut self) raises OsError:
         """Serves until it is told to stop and all connections have ended.
@@ -179,6 +198,8 @@ struct Worker[H: Handler](Movable):
                 self._on_wake()
             elif event.token == LIFELINE_TOKEN:
                 self._on_orphaned()
+            elif event.token == ORDER_TOKEN:
+                self._on_order()
             else:
                 self._on_stop_request()
             return
@@ -381,10 +402,33 @@ struct Worker[H: Handler](Movable):
             else:
                 self._begin_drain()
 
+    def _on_order(mut self):
+        """Serves the sockets of workers that are down, or no longer."""
+        while self._master:
+            var order = self._master.value().take()
+            if not order:
+                return
+            var index = order.value().index
+            var socket = order.take().take_socket()
+            # Who leaves closes what it gets.
+            if self._state.is_draining:
+                continue
+            try:
+                if socket.is_open():
+                    self._listeners.adopt(
+                        index, socket^, self._selector, LISTENER_TOKEN
+                    )
+                else:
+                    self._listeners.give_back(index, self._selector)
+            except error:
+                self._state.log(String(error, "; others serve that socket"))
+
     def _on_orphaned(mut self):
         """Finishes what it can in the little time that is left."""
         try:
             self._selector.deregister(self._stop.lifeline_number)
+            if self._master:
+                self._selector.deregister(self._master.value().number())
         except error:
             self._state.log(String(error))
         if not self._state.is_draining:
@@ -398,6 +442,8 @@ struct Worker[H: Handler](Movable):
         # What waits in the kernel came before the request to stop.
         self._accept(self._state.config.max_connections)
         self._state.begin_drain()
+        if self._master:
+            self._master.value().tell(NEWS_LEAVING)
         self._drain_end_ms = (
             self._state.now_ms + self._state.config.shutdown_timeout_ms
         )
