@@ -38,6 +38,8 @@ struct JsonErrorKind(Equatable, TrivialRegisterPassable):
     """JSON has no text for an infinity or a NaN (RFC 8259 section 6)."""
     comptime MISUSED_WRITER = JsonErrorKind(13)
     """Calls of a writer that make no JSON text."""
+    comptime COLLIDING_NAMES = JsonErrorKind(14)
+    """Names of an object that were made to have one hash."""
 
 
 @fieldwise_init

@@ -1,8 +1,12 @@
 """JSON values as values of any type."""
 
+from flare.bytes.siphash import Keyed
 from flare.json.error import JsonError, JsonErrorKind
 from flare.json.fieldwise import FieldSource, make_fieldwise
+from flare.json.kind import JsonKind
 from flare.json.view import JsonView
+from std.hash import Hasher
+from std.math import sqrt
 from std.reflection import reflect
 
 
@@ -200,6 +204,11 @@ __extension Dict(JsonReadable):
     def from_json(view: JsonView) raises JsonError -> Self:
         """Reads an object, whatever its names are.
 
+        The names are the peer's choice. `Dict[String, V, KeyedHasher]` takes any
+        at a cost that is linear. The hash of `Dict[String, V]` has no key, so
+        that an object of 1,024 members and more is refused if its names are
+        equal or meet in the table more often than chance has it.
+
         Args:
             view: The JSON value.
 
@@ -207,11 +216,14 @@ __extension Dict(JsonReadable):
             Its members; the last wins if a name is repeated.
 
         Raises:
-            JsonError: If it is no object, or a value does not fit.
+            JsonError: If it is no object, or a value does not fit, or names
+                were made to collide.
         """
         comptime assert Self.K == String, "names in JSON are text"
         comptime assert conforms_to(Self.V, Copyable & Deinitable)
-        return rebind_var[Self](_read_dict[Self.V](view))
+        comptime if not conforms_to(Self.H, Keyed):
+            _check_names[Self.H](view)
+        return rebind_var[Self](_read_dict[Self.V, Self.H](view))
 
 
 def _read_list[
@@ -224,9 +236,67 @@ def _read_list[
 
 
 def _read_dict[
-    V: Copyable & Deinitable
-](view: JsonView) raises JsonError -> Dict[String, V]:
-    var members = Dict[String, V]()
+    V: Copyable & Deinitable, H: Defaultable & Hasher & Deinitable
+](view: JsonView) raises JsonError -> Dict[String, V, H]:
+    var members = Dict[String, V, H]()
     for member in view.members():
         members[String(member.name)] = read_json[V](member.value)
     return members^
+
+
+# Fewer cost little, however they meet.
+comptime _CHECKED_COUNT_MIN = 1_024
+
+
+def _check_names[
+    H: Defaultable & Hasher & Deinitable
+](view: JsonView) raises JsonError:
+    """Checks that names do not crowd in a table that has no key.
+
+    The cost is linear. Names that were chosen by chance pass; the bound is
+    eight standard deviations off, and some more.
+    """
+    var count = len(view)
+    if view.kind() != JsonKind.OBJECT or count < _CHECKED_COUNT_MIN:
+        return
+    var hashes = List[UInt64](capacity=count)
+    for member in view.members():
+        hashes.append(hash[H](member.name))
+    var width = 10
+    while (1 << width) < count:
+        width += 1
+    # A table has room for all, and at most four times as much.
+    for bits in range(width, width + 3):
+        if _are_crowded(hashes, bits):
+            raise JsonError.at_value(
+                JsonErrorKind.COLLIDING_NAMES,
+                view.path(),
+                (
+                    "names that are not equal nor made to collide; a"
+                    " Dict[String, V, KeyedHasher] takes any"
+                ),
+                "too many that meet",
+            )
+
+
+def _are_crowded(hashes: List[UInt64], bits: Int) -> Bool:
+    """Tells whether hashes crowd anywhere in a table of `1 << bits` places.
+
+    `Dict` begins at the place that the low bits name, and goes on to the next
+    ones. So it is slow where a place, or a range of places of any size, has
+    more names than it has room for.
+    """
+    var met = List[Int](length=1 << bits, fill=0)
+    for value in hashes:
+        met[Int(value & ((1 << UInt64(bits)) - 1))] += 1
+    var range_count = 1 << bits
+    while range_count > 1:
+        var mean = Float64(len(hashes)) / Float64(range_count)
+        var allowed = Int(mean + 8 * sqrt(mean)) + 32
+        for index in range(range_count):
+            if met[index] > allowed:
+                return True
+        range_count //= 2
+        for index in range(range_count):
+            met[index] = met[2 * index] + met[2 * index + 1]
+    return False

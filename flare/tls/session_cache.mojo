@@ -1,5 +1,6 @@
 """Tickets to go on from, by server."""
 
+from flare.sys.keyed_hasher import KeyedHasher
 from std.memory import ArcPointer
 from std.utils import BlockingScopedLock, BlockingSpinLock
 
@@ -9,7 +10,7 @@ comptime TICKET_COUNT_MAX = 256
 
 struct _Tickets(Movable):
     var lock: BlockingSpinLock
-    var by_peer: Dict[String, List[UInt8]]
+    var by_peer: Dict[String, List[UInt8], KeyedHasher]
 
     def __init__(out self):
         self.lock = BlockingSpinLock()
@@ -60,7 +61,7 @@ struct TlsSessionCache(ImplicitlyCopyable):
             return tickets.by_peer.pop(peer, [])
 
 
-def _drop_oldest(mut by_peer: Dict[String, List[UInt8]]):
+def _drop_oldest(mut by_peer: Dict[String, List[UInt8], KeyedHasher]):
     var oldest = String()
     for peer in by_peer.keys():
         oldest = peer

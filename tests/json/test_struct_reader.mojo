@@ -6,6 +6,7 @@ from flare.json.struct_writer import JsonWritable, json_text
 from flare.json.value import parse
 from flare.json.view import JsonView
 from flare.json.writer import JsonWriter
+from flare.sys.keyed_hasher import KeyedHasher
 from std.testing import assert_equal, assert_true
 
 
@@ -145,3 +146,55 @@ def test_a_struct_without_fields_is_an_object_still() raises:
         assert_true(error.kind == JsonErrorKind.WRONG_KIND)
         return
     raise Error("an array was read as an object")
+
+
+def _object(names: List[String]) -> String:
+    var text = String("{")
+    for index in range(len(names)):
+        text.write("," if index > 0 else "", '"', names[index], '":1')
+    return text + "}"
+
+
+def _names(count: Int, mask: UInt64, wanted: UInt64) -> List[String]:
+    """Makes names whose hashes without a key agree in some bits."""
+    var names = List[String]()
+    var number = 0
+    while len(names) < count:
+        var name = String(number)
+        if hash(name) & mask == wanted:
+            names.append(name)
+        number += 1
+    return names^
+
+
+def test_names_that_were_made_to_collide() raises:
+    var rows = [
+        ("one place", _names(2_000, 0xFFF, 5)),
+        ("a sixteenth of the table", _names(3_000, 0xF00, 0x500)),
+        ("an eighth of a larger one", _names(20_000, 0x7000, 0x3000)),
+        ("equal", List[String](length=2_000, fill="a")),
+    ]
+    for row in rows:
+        var value = parse(_object(row[1]))
+        # The hash with a key reads them all, at the usual cost.
+        var members = read_json[Dict[String, Int, KeyedHasher]](value.view())
+        assert_equal(len(members), 1 if row[0] == "equal" else len(row[1]))
+        assert_equal(members[row[1][7]], 1)
+        var kind = JsonErrorKind.UNEXPECTED
+        try:
+            _ = read_json[Dict[String, Int]](value.view())
+        except error:
+            kind = error.kind
+            assert_true("KeyedHasher" in String(error), String(error))
+        assert_true(kind == JsonErrorKind.COLLIDING_NAMES, row[0])
+
+
+def test_many_names_by_chance() raises:
+    for count in [1_023, 1_024, 1_025, 5_000, 65_536, 100_000]:
+        var value = parse(_object(_names(count, 0, 0)))
+        assert_equal(len(read_json[Dict[String, Int]](value.view())), count)
+
+
+def test_a_few_names_may_collide() raises:
+    var value = parse(_object(_names(1_000, 0xFFF, 5)))
+    assert_equal(len(read_json[Dict[String, Int]](value.view())), 1_000)

@@ -1,5 +1,7 @@
 """Token buckets, one for each key, with a bound on their number."""
 
+from flare.sys.keyed_hasher import KeyedHasher
+
 comptime _NS = 1_000_000_000
 # As many steps again fit into a word for the time that it is now.
 comptime _SPAN_MAX = 1 << 61
@@ -23,7 +25,8 @@ struct TokenBuckets(Movable, Sized):
     A bucket is one number: the moment when it will be full (the generic cell
     rate algorithm), so one that is full takes no memory. Keys are kept in two
     halves; when the newer is full, the older goes. Somebody who makes up keys
-    can so make the buckets forget others, but not fill the memory.
+    can so make the buckets forget others, but not fill the memory, nor choose
+    keys that collide.
     """
 
     # Times are kept in steps, see `_step_ns`.
@@ -31,8 +34,8 @@ struct TokenBuckets(Movable, Sized):
     var _interval: Int
     var _span: Int
     var _half_count_max: Int
-    var _newer: Dict[String, Int]
-    var _older: Dict[String, Int]
+    var _newer: Dict[String, Int, KeyedHasher]
+    var _older: Dict[String, Int, KeyedHasher]
     var _turned: Int
 
     def __init__(
@@ -110,7 +113,7 @@ struct TokenBuckets(Movable, Sized):
         newer one has no more room."""
         var is_old = now - self._turned > self._span
         if is_old or len(self._newer) >= self._half_count_max:
-            self._older = Dict[String, Int]()
+            self._older = Dict[String, Int, KeyedHasher]()
             swap(self._older, self._newer)
             self._turned = now
 

@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.routing.ws_sender import WsSender, shared_frame
+from flare.sys.keyed_hasher import KeyedHasher
 from flare.sys.monitor import Monitor
 from flare.ws.core.opcode import Opcode
 from std.memory import ArcPointer
@@ -11,7 +12,7 @@ struct _Rooms(Movable):
     """Who is where, by connection, under the monitor's lock."""
 
     var monitor: Monitor
-    var rooms: Dict[String, Dict[UInt64, WsSender]]
+    var rooms: Dict[String, Dict[UInt64, WsSender], KeyedHasher]
 
     def __init__(out self) raises:
         self.monitor = Monitor()

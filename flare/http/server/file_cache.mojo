@@ -1,6 +1,7 @@
 """Files that stay open for the next request."""
 
 from flare.http.server.open_file import OpenFile
+from flare.sys.keyed_hasher import KeyedHasher
 from std.memory import ArcPointer
 from std.utils import BlockingScopedLock, BlockingSpinLock
 
@@ -19,7 +20,7 @@ struct _Entry(Copyable, Movable):
 
 struct _Entries(Movable):
     var lock: BlockingSpinLock
-    var by_path: Dict[String, _Entry]
+    var by_path: Dict[String, _Entry, KeyedHasher]
     # When the first of them may have ended.
     var sweep_ms: Int
 
@@ -133,7 +134,7 @@ struct FileCache(Movable, Sized):
 
     def clear(self):
         """Takes all files out."""
-        var all = Dict[String, _Entry]()
+        var all = Dict[String, _Entry, KeyedHasher]()
         ref entries = self._entries[]
         with BlockingScopedLock(entries.lock):
             swap(all, entries.by_path)
