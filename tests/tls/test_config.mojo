@@ -128,21 +128,6 @@ def test_config_minimum_version() raises:
     assert_equal(TlsConfig().minimum_version.number, 0x0303)
 
 
-def test_config_older_server_is_refused() raises:
-    var config = TlsServerConfig(
-        TlsIdentity(certificate("good_chain.pem"), certificate("good.key")),
-        minimum_version=TlsVersion.TLS_1_3,
-    )
-    var server = TlsServerContext(config^)
-    var client = TlsClientContext(
-        TlsConfig(
-            ca_file=certificate("root.pem"), minimum_version=TlsVersion.TLS_1_3
-        )
-    )
-    var pair = TlsPair(client.session("localhost"), server.session())
-    assert_equal(pair.shake_hands(), "ok")
-
-
 def _host_error(host: StringSpan) raises -> String:
     var context = TlsClientContext(TlsConfig(insecure_skip_verification=True))
     try:

@@ -8,22 +8,14 @@ from flare.tls.identity import TlsIdentity
 from flare.tls.server_config import TlsServerConfig
 from flare.tls.server_context import TlsServerContext
 from flare.tls.session import TlsSession
-from flare.tls.version import TlsVersion
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.certificates import certificate
 from tests.support.tls_pair import TlsPair, drip, kind_name, receive
 
 
-def _client(
-    var alpn: List[String] = [],
-    minimum_version: TlsVersion = TlsVersion.TLS_1_2,
-) raises -> TlsClientContext:
+def _client(var alpn: List[String] = []) raises -> TlsClientContext:
     return TlsClientContext(
-        TlsConfig(
-            ca_file=certificate("root.pem"),
-            alpn=alpn^,
-            minimum_version=minimum_version,
-        )
+        TlsConfig(ca_file=certificate("root.pem"), alpn=alpn^)
     )
 
 
@@ -343,10 +335,3 @@ def test_session_without_tickets_does_not_resume() raises:
     var pair = TlsPair(_client().session("localhost"), server.session())
     assert_equal(pair.shake_hands(), "ok")
     assert_equal(len(pair.client.ticket()), 0)
-
-
-def test_session_newest_version_only() raises:
-    var client = _client(minimum_version=TlsVersion.TLS_1_3)
-    var pair = TlsPair(client.session("localhost"), _server().session())
-    assert_equal(pair.shake_hands(), "ok")
-    assert_equal(pair.client.version(), "TLSv1.3")

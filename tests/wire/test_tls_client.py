@@ -129,6 +129,20 @@ def test_versions_and_suites(tls_client, s_server, certs, arguments, shown, outc
 
 
 @pytest.mark.parametrize(
+    ("version", "minimum", "outcome"),
+    [
+        ("-tls1_2", {}, "ok TLSv1.2 "),
+        ("-tls1_2", {"minimum": "1.3"}, "ProtocolVersionRefused: "),
+        ("-tls1_3", {"minimum": "1.3"}, "ok TLSv1.3 "),
+    ],
+)
+def test_minimum_version(tls_client, s_server, certs, version, minimum, outcome):
+    port = s_server(version)
+    lines = tls_client("127.0.0.1", port, ca=certs / "root.pem", **minimum)
+    assert lines[0].startswith(outcome), lines
+
+
+@pytest.mark.parametrize(
     ("spoken", "offered", "outcome"),
     [
         ("http/1.1", "h2,http/1.1", " http/1.1 resumed"),
@@ -242,6 +256,23 @@ def test_python_server(tls_client, raw, certs):
     assert len(lines) == 2
     assert lines[0].endswith(" http/1.1 resumed=False 300000"), lines
     assert lines[1].endswith(" http/1.1 resumed=True 300000"), lines
+
+
+@pytest.mark.parametrize("host,name", [("localhost", "localhost"), ("127.0.0.1", None)])
+def test_the_host_is_named(tls_client, raw, certs, host, name):
+    """RFC 6066 section 3: always, unless it is an address."""
+    names = []
+    context = python_context(certs)
+    context.sni_callback = lambda _, name, __: names.append(name)
+
+    def treat(connection):
+        with context.wrap_socket(connection, server_side=True) as stream:
+            answer(stream, b"ok")
+            stream.unwrap()
+
+    lines = tls_client(host, raw(treat), at="127.0.0.1", ca=certs / "root.pem")
+    assert lines[0].startswith("ok "), lines
+    assert names == [name]
 
 
 def test_python_server_cut_off(tls_client, raw, certs):

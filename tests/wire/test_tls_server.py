@@ -137,6 +137,20 @@ def test_s_client(echo, arguments, line):
         assert b"Secure Renegotiation IS" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("version", "line"), [("-tls1_2", "ProtocolVersionRefused"), ("-tls1_3", "ok ")]
+)
+def test_minimum_version(echo, version, line):
+    server = echo(minimum="1.3")
+    subprocess.run(
+        ["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", version],
+        input=b"hello\n",
+        capture_output=True,
+        timeout=TIMEOUT_S,
+    )
+    assert said(server).startswith(line)
+
+
 def test_renegotiation_is_refused(echo):
     server = echo()
     result = asked_to_renegotiate(server.port)

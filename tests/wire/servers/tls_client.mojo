@@ -2,7 +2,8 @@
 
 Run: tls_client HOST PORT [option=value...]: `at` is the address to connect to
 if the host has none, `times` how often, `timeout_ms` how long a handshake may
-take, `read_timeout_ms` how long a read; `ca`, `crl`, `cert`, `key` are files, `alpn` is a list with commas.
+take, `read_timeout_ms` how long a read; `ca`, `crl`, `cert`, `key` are files,
+`alpn` is a list with commas, `minimum` is 1.3.
 
 Each connection sends a small HTTP request and reads to the end. It prints
 "ok VERSION SUITE ALPN resumed=BOOL LENGTH" or the kind of the error and its
@@ -16,6 +17,7 @@ from flare.tls.config import TlsConfig
 from flare.tls.error import TlsError
 from flare.tls.identity import TlsIdentity
 from flare.tls.stream import TlsStream
+from flare.tls.version import TlsVersion
 from std.sys import argv
 
 
@@ -67,6 +69,8 @@ def main() raises:
         elif name == "alpn":
             for protocol in value.split(","):
                 config.alpn.append(String(protocol))
+        elif name == "minimum" and value == "1.3":
+            config.minimum_version = TlsVersion.TLS_1_3
         elif name == "at":
             options.at = value
         elif name == "times":

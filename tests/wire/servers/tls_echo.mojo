@@ -2,7 +2,7 @@
 
 Run: tls_echo 0 [option=value...]: `cert`, `key`, `cert2`, `key2`, `client_ca`
 are files, `verify` is optional or required, `alpn` a list with commas,
-`tickets` is off.
+`tickets` is off, `minimum` is 1.3.
 
 For each connection it prints "ok ALPN resumed=BOOL NAME SUBJECT" or the kind
 of the error.
@@ -16,6 +16,7 @@ from flare.tls.identity import TlsIdentity
 from flare.tls.server_config import ClientVerification, TlsServerConfig
 from flare.tls.server_context import TlsServerContext
 from flare.tls.stream import TlsStream
+from flare.tls.version import TlsVersion
 from std.sys import argv
 
 
@@ -42,6 +43,8 @@ def main() raises:
         config.client_verification = ClientVerification.REQUIRED
     elif verify == "optional":
         config.client_verification = ClientVerification.OPTIONAL
+    if options.get("minimum").or_else("") == "1.3":
+        config.minimum_version = TlsVersion.TLS_1_3
     if "alpn" in options:
         for protocol in options["alpn"].split(","):
             config.alpn.append(String(protocol))
