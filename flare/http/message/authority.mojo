@@ -4,6 +4,7 @@ from flare.bytes.hex import hex_digit_value
 from flare.bytes.lend import lend
 from flare.bytes.octet_class import IP_FUTURE, REG_NAME
 from flare.bytes.scan import BytePtr, scan_class
+from flare.bytes.word import load32
 from flare.net.ip import IpAddr
 from std.sys.intrinsics import likely, unlikely
 
@@ -15,6 +16,10 @@ comptime PORT_MAX = 65_535
 
 comptime AUTHORITY_IS_GOOD = -1
 """What `authority_error` answers for a well-formed authority."""
+
+comptime _ZEROS: UInt32 = 0x3030_3030
+comptime _SIXES: UInt32 = 0x0606_0606
+comptime _HIGH_NIBBLES: UInt32 = 0xF0F0_F0F0
 
 comptime _PERCENT: UInt8 = 37
 comptime _COLON: UInt8 = 58
@@ -45,7 +50,29 @@ def authority_error(base: BytePtr, start: Int, end: Int) -> Int:
     var stop = scan_class[REG_NAME](base, start)
     if likely(stop >= end):
         return AUTHORITY_IS_GOOD
+    if likely(
+        base[unsafe_offset=stop] == _COLON
+        and stop > start
+        and _is_short_port(base, stop + 1, end)
+    ):
+        return AUTHORITY_IS_GOOD
     return _rarer_authority_error(base, start, stop, end)
+
+
+@always_inline
+def _is_short_port(base: BytePtr, start: Int, end: Int) -> Bool:
+    """Tells one to four digits, which are a port whatever they are."""
+    # SAFETY: four octets from `start` lie within the slack.
+    var missing = 4 - (end - start)
+    if unlikely(missing < 0 or missing > 3):
+        return False
+    var shift = UInt32(missing * 8)
+    var fill = _ZEROS & ((UInt32(1) << shift) - 1)
+    var digits = (load32(base, start) << shift) | fill
+    # The high nibble of a digit is 3, also with 6 added.
+    return ((digits & (digits + _SIXES)) & _HIGH_NIBBLES) == _ZEROS and (
+        (digits | (digits + _SIXES)) & _HIGH_NIBBLES
+    ) == _ZEROS
 
 
 @no_inline
