@@ -193,6 +193,7 @@ from flare.http.routing.app import App, StateFunction, StateHandler
 from flare.http.routing.comptime_route import ComptimeRoute
 from flare.http.routing.comptime_router import ComptimeRouter
 from flare.http.routing.handler import Middleware, RequestPolicy, is_head_only
+from flare.http.routing.handler import refuses_by_head
 from flare.http.routing.input import Input, InputError
 from flare.http.routing.operation import Operation
 from flare.http.routing.state import State, StateGuard

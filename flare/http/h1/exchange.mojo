@@ -10,6 +10,8 @@
                 HEAD --complete, content--> HEAD_READY
                 HEAD_READY --limit set--> BODY --complete------> READY
                 READY --finish()--> HEAD of the next request
+                BODY --leave_content()--> READY, without content
+                HEAD --skip(count)--> SKIPPING --all dropped---> SKIPPED, HEAD
 """
 
 from flare.bytes.buffer import Buffer
@@ -43,6 +45,8 @@ struct Progress(Equatable, ImplicitlyCopyable):
     """The head is complete, content follows: set `max_body_size`, go on."""
     comptime READY = Progress(2)
     """The request is complete."""
+    comptime SKIPPED = Progress(3)
+    """What was to be dropped is dropped: go on."""
 
     @always_inline
     def __init__(out self, number: UInt8):
@@ -69,6 +73,7 @@ struct Progress(Equatable, ImplicitlyCopyable):
 comptime _IN_HEAD = UInt8(0)
 comptime _IN_BODY = UInt8(1)
 comptime _COMPLETE = UInt8(2)
+comptime _SKIPPING = UInt8(3)
 
 
 struct Exchange(Movable):
@@ -86,6 +91,7 @@ struct Exchange(Movable):
     caller sets it after HEAD_READY."""
     var _chunked: ChunkedDecoder
     var _state: UInt8
+    var _skip_len: Int
 
     def __init__(out self, capacity: Int):
         """Makes an exchange without octets.
@@ -99,6 +105,7 @@ struct Exchange(Movable):
         self.is_streamed = False
         self._chunked = ChunkedDecoder()
         self._state = _IN_HEAD
+        self._skip_len = 0
 
     @always_inline
     def is_idle(self) -> Bool:
@@ -155,6 +162,8 @@ struct Exchange(Movable):
         # SAFETY: the head's length lies within the input.
         if self._state == _COMPLETE:
             return Progress.READY
+        if self._state == _SKIPPING:
+            return self._advance_skip()
         var head_len = self.head.head_len
         if self.head.framing.has(IS_CHUNKED):
             self.input.seal()
@@ -180,6 +189,15 @@ struct Exchange(Movable):
         self._state = _COMPLETE
         return Progress.READY
 
+    def _advance_skip(mut self) -> Progress:
+        var count = min(len(self.input), self._skip_len)
+        self.input.consume(count)
+        self._skip_len -= count
+        if self._skip_len > 0:
+            return Progress.NEEDS_OCTETS
+        self._state = _IN_HEAD
+        return Progress.SKIPPED
+
     def missing_len(self) -> Int:
         """Tells how much of a sized body is still to come.
 
@@ -197,6 +215,43 @@ struct Exchange(Movable):
             is still in memory.
         """
         return len(self.input) - self.head.head_len
+
+    def leave_content(mut self) -> Int:
+        """Makes a request whose content is arriving complete, without content.
+
+        What has arrived of it is dropped. What has not is in the way of the
+        next request: it is to be skipped behind `finish`, or the connection to
+        end.
+
+        Returns:
+            How much that is, in bytes; -1 if nobody knows, for a chunked body.
+        """
+        ref framing = self.head.framing
+        var rest_len = -1
+        if not framing.has(IS_CHUNKED):
+            rest_len = self.missing_len()
+        self.input.truncate(self.head.head_len)
+        framing.content_length = 0
+        framing.flags &= ~IS_CHUNKED
+        self._state = _COMPLETE
+        return rest_len
+
+    def skip(mut self, count: Int):
+        """Drops octets that come before the next request.
+
+        Args:
+            count: How many, at least 1; no request is under way.
+        """
+        self._skip_len = count
+        self._state = _SKIPPING
+
+    def is_skipping(self) -> Bool:
+        """Tells whether octets are to be dropped before the next request.
+
+        Returns:
+            True from `skip` on, until all have come.
+        """
+        return self._state == _SKIPPING
 
     def detach_content(mut self) -> ContentIntake:
         """Takes out the content that is arriving.
@@ -252,6 +307,7 @@ struct Exchange(Movable):
         swap(self._chunked, other._chunked)
         self.max_body_size = other.max_body_size
         self.is_streamed = other.is_streamed
+        self._skip_len = other._skip_len
         self._state = other._state
         other.reset()
 

@@ -7,12 +7,23 @@ from flare.http.message.request import Request
 from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response, unauthorized
 from flare.http.middleware.principal import Principal
-from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.handler import (
+    Handler,
+    Middleware,
+    RequestPolicy,
+    refuses_by_head,
+)
 from flare.http.routing.operation import Operation
 
 
 trait PasswordCheck(Deinitable, Movable):
     """Knows the passwords of users; asked by several threads at once."""
+
+    comptime IS_QUICK: Bool = False
+    """True if `allows` takes next to no time. It is then also called on the
+    worker's own thread before the content of a request is taken, so that a
+    stranger's is not; if not, only requests without credentials are refused so
+    early."""
 
     def allows(self, credentials: BasicCredentials) raises -> Bool:
         """Tells whether a user may enter.
@@ -36,6 +47,8 @@ struct KnownUsers(PasswordCheck):
     `PasswordCheck` over a slow hash.
     """
 
+    comptime IS_QUICK = True
+    """The list is in memory."""
     var _users: List[BasicCredentials]
 
     def __init__(out self):
@@ -137,10 +150,9 @@ struct BasicGuard[H: Handler, C: PasswordCheck](Middleware):
         Raises:
             Error: What the inner handler or the check raises.
         """
-        var index = req.headers.find("authorization")
-        if index >= 0:
-            var sent = parse_basic(req.headers.value_bytes(index))
-            if sent and self.check.allows(sent.value()):
+        var sent = _credentials(req)
+        if sent and self.check.allows(sent.value()):
+            if not refuses_by_head(req, self.handler):
                 var note = Principal(sent.value().user)
                 var loan = NoteLoan(req.notes(), note)
                 var response = self.handler.serve(req)
@@ -150,6 +162,31 @@ struct BasicGuard[H: Handler, C: PasswordCheck](Middleware):
         refusal.headers.set("WWW-Authenticate", self._challenge)
         return refusal^
 
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Tells that the content of who may not enter is not needed.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            What the inner handler says, or that the head is enough.
+        """
+        var sent = _credentials(req)
+        if not sent or self._is_wrong(sent.value()):
+            return RequestPolicy.by_head()
+        return self.handler.policy_for(req)
+
+    def _is_wrong(self, sent: BasicCredentials) -> Bool:
+        """Tells whether credentials are known not to be good."""
+        comptime if Self.C.IS_QUICK:
+            try:
+                return not self.check.allows(sent)
+            except:
+                # `serve` meets it again, and says so.
+                return False
+        else:
+            return False
+
     def describe(self, mut operation: Operation):
         """Says what the inner handler takes, and that it is guarded.
 
@@ -158,6 +195,13 @@ struct BasicGuard[H: Handler, C: PasswordCheck](Middleware):
         """
         self.handler.describe(operation)
         operation.guards.append("basic")
+
+
+def _credentials(req: Request) -> Optional[BasicCredentials]:
+    var index = req.headers.find("authorization")
+    if index < 0:
+        return None
+    return parse_basic(req.headers.value_bytes(index))
 
 
 def challenge(scheme: StringSpan, realm: StringSpan) raises -> String:

@@ -7,12 +7,20 @@ from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response, bad_request, unauthorized
 from flare.http.middleware.basic_guard import challenge
 from flare.http.middleware.principal import Principal
-from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.handler import (
+    Handler,
+    Middleware,
+    RequestPolicy,
+    refuses_by_head,
+)
 from flare.http.routing.operation import Operation
 
 
 trait TokenCheck(Deinitable, Movable):
     """Knows tokens; asked by several threads at once."""
+
+    comptime IS_QUICK: Bool = False
+    """True if `holder` takes next to no time; as `PasswordCheck.IS_QUICK`."""
 
     def holder(self, token: StringSpan) raises -> Optional[String]:
         """Tells whose token it is.
@@ -33,6 +41,8 @@ trait TokenCheck(Deinitable, Movable):
 struct KnownToken(TokenCheck):
     """One token that does not change."""
 
+    comptime IS_QUICK = True
+    """It is in memory."""
     var token: String
     """The token."""
     var name: String
@@ -119,13 +129,41 @@ struct BearerGuard[H: Handler, C: TokenCheck](Middleware):
                 bad_request("malformed bearer token"), "invalid_request"
             )
         var holder = self.check.holder(token.value())
-        if not holder:
+        if not holder or refuses_by_head(req, self.handler):
             return self._refuse(unauthorized(), "invalid_token")
         var note = Principal(holder.value())
         var loan = NoteLoan(req.notes(), note)
         var response = self.handler.serve(req)
         loan^.end()
         return response^
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Tells that the content of who may not enter is not needed.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            What the inner handler says, or that the head is enough.
+        """
+        var index = req.headers.find("authorization")
+        if index < 0:
+            return RequestPolicy.by_head()
+        var token = parse_bearer(req.headers.value_bytes(index))
+        if not token or self._is_wrong(token.value()):
+            return RequestPolicy.by_head()
+        return self.handler.policy_for(req)
+
+    def _is_wrong(self, token: StringSpan) -> Bool:
+        """Tells whether a token is known not to be good."""
+        comptime if Self.C.IS_QUICK:
+            try:
+                return not self.check.holder(token)
+            except:
+                # `serve` meets it again, and says so.
+                return False
+        else:
+            return False
 
     def describe(self, mut operation: Operation):
         """Says what the inner handler takes, and that it is guarded.

@@ -3,7 +3,12 @@
 from flare.http.message.request import Request
 from flare.http.message.response import TEXT_PLAIN, Response
 from flare.http.middleware.token_buckets import BucketVerdict, TokenBuckets
-from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.handler import (
+    Handler,
+    Middleware,
+    RequestPolicy,
+    refuses_by_head,
+)
 from flare.http.routing.state import State
 from flare.net.ip_network import IpNetwork
 from flare.sys.clock import monotonic_ns
@@ -94,7 +99,7 @@ struct RateLimit[H: Handler](Middleware):
             Error: What the inner handler raises.
         """
         var verdict = self._take(self.key(req))
-        if verdict.is_allowed:
+        if verdict.is_allowed and not refuses_by_head(req, self.handler):
             return self.handler.serve(req)
         var response = Response(
             429, "too many requests\n", content_type=TEXT_PLAIN
@@ -102,6 +107,24 @@ struct RateLimit[H: Handler](Middleware):
         var wait_s = (verdict.wait_ns + 999_999_999) // 1_000_000_000
         response.headers.set("Retry-After", String(max(wait_s, 1)))
         return response^
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Tells that the content of a client without a token is not needed.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            What the inner handler says, or that the head is enough.
+        """
+        var key = self.key(req)
+        var has_token: Bool
+        var buckets = self._buckets.lock()
+        has_token = buckets[].has_token(key, monotonic_ns())
+        _ = buckets^
+        if has_token:
+            return self.handler.policy_for(req)
+        return RequestPolicy.by_head()
 
     def _take(self, key: String) -> BucketVerdict:
         var buckets = self._buckets.lock()

@@ -94,19 +94,33 @@ struct TokenBuckets(Movable, Sized):
         """
         var now = now_ns // self._step_ns
         self._turn(now)
-        var full = now
-        var known = self._newer.get(key)
-        if not known:
-            known = self._older.get(key)
-        if known:
-            full = max(now, known.value())
-        var after = full + self._interval
+        var after = self._full(key, now) + self._interval
         if after - now > self._span:
             var wait = after - now - self._span
             return BucketVerdict(False, 0, wait * self._step_ns)
         self._newer[key] = after
         var remaining = (self._span - (after - now)) // self._interval
         return BucketVerdict(True, remaining, 0)
+
+    def has_token(self, key: String, now_ns: Int) -> Bool:
+        """Tells whether `take` would find a token, and takes none.
+
+        Args:
+            key: Whose bucket.
+            now_ns: The time, on the same clock.
+
+        Returns:
+            True if so.
+        """
+        var now = now_ns // self._step_ns
+        return self._full(key, now) + self._interval - now <= self._span
+
+    def _full(self, key: String, now: Int) -> Int:
+        """Tells when a bucket will be full."""
+        var known = self._newer.get(key)
+        if not known:
+            known = self._older.get(key)
+        return max(now, known.value()) if known else now
 
     def _turn(mut self, now: Int):
         """Drops the older half when all its buckets are full again, or when the

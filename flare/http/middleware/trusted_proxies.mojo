@@ -6,7 +6,7 @@ from flare.http.message.forwarded_origin import Origin
 from flare.http.message.request import Request
 from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.handler import Handler, Middleware, RequestPolicy
 from flare.net.ip import IpAddr
 from flare.net.ip_network import IpNetwork, any_contains
 from flare.net.socket_addr import SocketAddr
@@ -107,6 +107,20 @@ struct TrustedProxies[H: Handler](Middleware):
         var response = self.handler.serve(req.with_peer(client))
         loan^.end()
         return response^
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Asks the inner handler, with the client as the peer.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            Its answer.
+        """
+        if not self._trusts(req.peer.ip):
+            return self.handler.policy_for(req)
+        var origin = Origin(String(), String())
+        return self.handler.policy_for(req.with_peer(self._walk(req, origin)))
 
     def _walk(self, req: Request, mut origin: Origin) -> SocketAddr:
         """Goes outwards as long as nodes are trusted and tell an address."""

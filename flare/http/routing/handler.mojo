@@ -96,7 +96,7 @@ def is_head_only(req: Request) -> Bool:
     result now than when the policy was asked. It must then refuse the request
     all the same, and not call a handler that needs the content:
 
-        if is_head_only(req) and self.handler.policy_for(req).needs_content:
+        if not is_allowed or refuses_by_head(req, self.handler):
             return self._refusal()
 
     Args:
@@ -106,6 +106,23 @@ def is_head_only(req: Request) -> Bool:
         True if its content is missing.
     """
     return req.notes()[].find[HeadOnly]().__bool__()
+
+
+def refuses_by_head[H: Handler](req: Request, handler: H) -> Bool:
+    """Tells whether a guard must refuse a request that it would let pass now,
+    since its content was left out when the guard, or one within, refused it.
+
+    Parameters:
+        H: The inner handler's type.
+
+    Args:
+        req: The request.
+        handler: What the guard would call.
+
+    Returns:
+        True if the content is missing and the handler needs it.
+    """
+    return is_head_only(req) and handler.policy_for(req).needs_content
 
 
 trait Handler(Deinitable, Movable):

@@ -14,7 +14,8 @@ from flare.http.h1.serialiser import (
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, internal_error
-from flare.http.routing.handler import Handler
+from flare.http.message.request_notes import NoteLoan
+from flare.http.routing.handler import Handler, HeadOnly
 from flare.http.server.connection import Connection
 from flare.http.server.error_log import log_handler_error
 from flare.http.server.sending import COPIED_BODY_LEN_MAX, flush_with_body
@@ -59,6 +60,60 @@ def answer[
     """
     var response = _call(exchange, connection, state, handler)
     return conclude(exchange, connection, state, response^)
+
+
+comptime SKIPPED_LEN_MAX = 64 * 1024
+"""Most content that is skipped behind an answer that did not need it, so that
+the connection may go on, in bytes. A form of a page fits, an upload does not."""
+
+
+@no_inline
+def answer_by_head[
+    H: Handler
+](
+    mut exchange: Exchange,
+    mut connection: Connection,
+    mut state: WorkerState,
+    handler: H,
+    owes_continue: Bool,
+) -> Answer:
+    """Lets the handler answer a request whose content it does not need, and of
+    which a part is still to come.
+
+    Little content is skipped when it comes. With much, or chunks, or a client
+    that may send it or not (RFC 9110 section 10.1.1), the connection ends.
+
+    Parameters:
+        H: The handler's type.
+
+    Args:
+        exchange: Has the request's head; it is dropped.
+        connection: Where it came from.
+        state: The worker's state; the response goes to its output.
+        handler: Answers.
+        owes_continue: True if the client waits for 100 (Continue).
+
+    Returns:
+        What became of it.
+    """
+    var rest_len = exchange.leave_content()
+    if rest_len < 0 or rest_len > SKIPPED_LEN_MAX or owes_continue:
+        exchange.end_connection()
+    state.params[].clear()
+    # SAFETY: as in `_call`.
+    var request = exchange.request[ImmUntrackedOrigin](
+        connection.peer, state.params_pointer(), tls=connection.tls_peer
+    )
+    var note = HeadOnly()
+    var loan = NoteLoan(request.notes(), note)
+    var response = call_handler(handler, request, state.config.logs_errors)
+    loan^.end()
+    var result = conclude(exchange, connection, state, response^)
+    if result.keeps_alive:
+        exchange.skip(rest_len)
+    else:
+        connection.lingers = True
+    return result
 
 
 @no_inline
@@ -253,6 +308,27 @@ def answer_overload(mut connection: Connection, mut state: WorkerState):
 
 
 @no_inline
+def answer_full(
+    mut connection: Connection, mut state: WorkerState, is_head: Bool
+):
+    """Puts the refusal of content that there is no memory for into the output;
+    it is the last answer.
+
+    Args:
+        connection: Where it goes.
+        state: The worker's state.
+        is_head: True for a HEAD request.
+    """
+    _append_closing(
+        connection,
+        state,
+        503,
+        "the server holds too much unfinished content",
+        is_head,
+    )
+
+
+@no_inline
 def answer_plain_http(
     mut connection: Connection, mut state: WorkerState, is_head: Bool
 ):
@@ -296,7 +372,7 @@ def busy() -> Response:
     Returns:
         A 503 with Retry-After (RFC 9110 section 10.2.3).
     """
-    return _refusal(503, "the server is busy\n")
+    return refusal(503, "the server is busy\n")
 
 
 def _append_closing(
@@ -310,12 +386,21 @@ def _append_closing(
     _ = append_response(
         connection,
         state,
-        _refusal(status, reason^),
+        refusal(status, reason^),
         ResponseFraming(is_head, False, 1),
     )
 
 
-def _refusal(status: Int, var reason: String) -> Response:
+def refusal(status: Int, var reason: String) -> Response:
+    """Makes an answer that says what is wrong.
+
+    Args:
+        status: The status; with 503 goes Retry-After.
+        reason: What the content says, fit for strangers.
+
+    Returns:
+        The response.
+    """
     var response = Response(
         status, reason^, content_type="text/plain; charset=utf-8"
     )

@@ -9,8 +9,10 @@ from flare.bytes.buffer import Buffer
 from flare.http.message.body_reader import BodyError, BodyFeed
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.stream_waker import StreamWaker
+from flare.sys.clock import monotonic_ns
 from flare.sys.errno import OsError
 from flare.sys.monitor import Monitor
+from std.atomic import Atomic
 from std.memory import ArcPointer
 
 comptime WINDOW_LEN = 256 * 1024
@@ -18,8 +20,55 @@ comptime WINDOW_LEN = 256 * 1024
 in bytes. Beside it the handler has as much in its hands, and the worker what
 one read brings."""
 
-comptime _WAIT_MS = 1_000
-# The worker ends every wait; this bounds what a lost ring would cost.
+comptime STALL_MS = 2_000
+"""How long a handler waits for its client in all, while others wait for a
+thread, before the client has to have sent `min_body_rate`, in milliseconds.
+A client that is not connected any more, or waits on purpose, is told apart from
+a slow one within that time."""
+
+comptime _WAIT_MS = 500
+# The worker ends every wait, but for that of a client that is too slow.
+
+
+struct ClientPace(Movable):
+    """How fast a client sends while a handler waits for it."""
+
+    var _demand: ArcPointer[Atomic[Int64]]
+    var _rate: Int
+    var _waited_ms: Int
+    var _received_len: Int
+
+    def __init__(out self, demand: ArcPointer[Atomic[Int64]], rate: Int):
+        """Starts to count.
+
+        Args:
+            demand: How many requests wait for a thread.
+            rate: What a client has to send, in bytes a second.
+        """
+        self._demand = demand.copy()
+        self._rate = max(rate, 1)
+        self._waited_ms = 0
+        self._received_len = 0
+
+    def add(mut self, received_len: Int, waited_ms: Int):
+        """Counts on.
+
+        Args:
+            received_len: What has come, in bytes.
+            waited_ms: How long the handler has waited.
+        """
+        self._received_len += received_len
+        self._waited_ms += waited_ms
+
+    def is_too_slow(self) -> Bool:
+        """Tells whether the thread is of more use to others.
+
+        Returns:
+            True if some wait, and the client has not sent at the rate.
+        """
+        if self._waited_ms < STALL_MS or self._demand[].load() == 0:
+            return False
+        return self._received_len * 1_000 < self._rate * self._waited_ms
 
 
 struct _Window(Movable):
@@ -32,6 +81,8 @@ struct _Window(Movable):
     var is_complete: Bool
     # True if the reader is to ring when it wants more.
     var is_paused: Bool
+    # The memory of what the reader has taken.
+    var taken_len: Int
 
     def __init__(out self, is_paused: Bool) raises OsError:
         self.monitor = Monitor()
@@ -40,6 +91,7 @@ struct _Window(Movable):
         self.failure = None
         self.is_complete = False
         self.is_paused = is_paused
+        self.taken_len = 0
 
 
 # As in the handler pool, locked values are reached by their counted pointer.
@@ -87,8 +139,18 @@ def _failure(shared: ArcPointer[_Window]) -> Optional[BodyError]:
     return failure^
 
 
+def _held_len(shared: ArcPointer[_Window]) -> Int:
+    shared[].monitor.lock()
+    var length = shared[].waiting.capacity() + shared[].taken_len
+    shared[].monitor.unlock()
+    return length
+
+
 def _take(
-    shared: ArcPointer[_Window], mut taken: Buffer, waker: StreamWaker
+    shared: ArcPointer[_Window],
+    mut taken: Buffer,
+    waker: StreamWaker,
+    mut pace: ClientPace,
 ) raises BodyError:
     """Waits for content; takes none at the end alone."""
     ref window = shared[]
@@ -102,18 +164,27 @@ def _take(
         var rings = window.is_paused
         window.is_paused = False
         swap(taken, window.waiting)
+        window.taken_len = taken.capacity()
         if rings:
             window.monitor.unlock()
             waker.wake()
             window.monitor.lock()
         if len(taken) > 0:
+            pace.add(len(taken), 0)
             break
         # What has come while the lock was open is still to be taken.
         if len(window.waiting) > 0 or window.failure:
             continue
         if window.is_complete:
             break
+        if pace.is_too_slow():
+            window.failure = BodyError(
+                408, "the client sends too slowly, and others wait"
+            )
+            continue
+        var began_ns = monotonic_ns()
         _ = window.monitor.wait_for(_WAIT_MS)
+        pace.add(0, (monotonic_ns() - began_ns) // 1_000_000)
     window.monitor.unlock()
     if failure:
         raise failure.take()
@@ -171,16 +242,25 @@ struct BodyPipe(Copyable, Movable):
         """
         return _is_paused(self._shared)
 
-    def outlet(self, waker: StreamWaker) -> BodyOutlet:
+    def held_len(self) -> Int:
+        """Tells how much memory the window takes.
+
+        Returns:
+            Bytes, with what the handler has in its hands.
+        """
+        return _held_len(self._shared)
+
+    def outlet(self, waker: StreamWaker, var pace: ClientPace) -> BodyOutlet:
         """Makes the handler's side.
 
         Args:
             waker: Wakes the worker for the connection.
+            pace: Tells when the client is too slow.
 
         Returns:
             What the handler's thread reads from.
         """
-        return BodyOutlet(self._shared, waker)
+        return BodyOutlet(self._shared, waker, pace^)
 
 
 struct BodyOutlet(BodyFeed):
@@ -189,14 +269,22 @@ struct BodyOutlet(BodyFeed):
     var _shared: ArcPointer[_Window]
     var _waker: StreamWaker
     var _taken: Buffer
+    var _pace: ClientPace
 
-    def __init__(out self, shared: ArcPointer[_Window], waker: StreamWaker):
+    def __init__(
+        out self,
+        shared: ArcPointer[_Window],
+        waker: StreamWaker,
+        var pace: ClientPace,
+    ):
         """Makes the handler's side.
 
         Args:
             shared: The window.
             waker: Wakes the worker for the connection.
+            pace: Tells when the client is too slow.
         """
+        self._pace = pace^
         self._shared = shared.copy()
         self._waker = waker.copy()
         self._taken = Buffer(0)
@@ -214,19 +302,19 @@ struct BodyOutlet(BodyFeed):
             BodyError: What the worker says.
         """
         if len(self._taken) == 0:
-            _take(self._shared, self._taken, self._waker)
+            _take(self._shared, self._taken, self._waker, self._pace)
         var count = min(len(room), len(self._taken))
         room[:count].copy_from(self._taken.span()[:count])
         self._taken.consume(count)
         return count
 
-    def has_failed(self) -> Bool:
-        """Tells whether the content has failed.
+    def failure(self) -> Optional[BodyError]:
+        """Tells how the content has failed.
 
         Returns:
-            True if reads raise.
+            What reads raise; nothing if it has not.
         """
-        return _failure(self._shared).__bool__()
+        return _failure(self._shared)
 
     def trailers(self) -> HeaderMap:
         """Copies the trailer fields.

@@ -42,8 +42,14 @@ struct ServerConfig(Copyable, Movable):
     var max_body_size: Int
     """Most content of a request in bytes; beyond it 413. Default 10 MiB.
 
-    A handler may choose another for a route: `Handler.max_body_size`.
+    A handler may choose another for a route: `RequestPolicy.max_body_size`.
     """
+    var max_buffered_bodies_size: Int
+    """Memory that content of all requests may take together in each worker
+    while it is kept, in bytes; beyond it 503 for the request that needs more.
+    Content that comes in one piece with its head, up to 128 KiB, is not counted
+    unless it waits for a handler thread. Default 256 MiB, at least
+    `max_body_size`."""
     var max_keepalive_requests: Int
     """Requests that one connection may carry. Default 0: no end."""
     var max_connections: Int
@@ -122,6 +128,7 @@ struct ServerConfig(Copyable, Movable):
         max_target_size: Int = 8 * 1024,
         max_fields: Int = 100,
         max_body_size: Int = 10 * 1024 * 1024,
+        max_buffered_bodies_size: Int = 256 * 1024 * 1024,
         max_keepalive_requests: Int = 0,
         max_connections: Int = 65_536,
         header_timeout_ms: Int = 10_000,
@@ -149,6 +156,7 @@ struct ServerConfig(Copyable, Movable):
             max_target_size: Longest request target in bytes.
             max_fields: Most header fields.
             max_body_size: Most content in bytes.
+            max_buffered_bodies_size: Most memory for content of all requests.
             max_keepalive_requests: Requests of one connection; 0 for no end.
             max_connections: Connections open at once.
             header_timeout_ms: For a request's head.
@@ -176,6 +184,7 @@ struct ServerConfig(Copyable, Movable):
         self.max_target_size = max_target_size
         self.max_fields = max_fields
         self.max_body_size = max_body_size
+        self.max_buffered_bodies_size = max_buffered_bodies_size
         self.max_keepalive_requests = max_keepalive_requests
         self.max_connections = max_connections
         self.header_timeout_ms = header_timeout_ms
@@ -244,6 +253,22 @@ struct ServerConfig(Copyable, Movable):
                     ") must not be over ",
                     _HEAD_LEN_MAX,
                     " bytes together; lower one of them",
+                )
+            )
+        _check_range(
+            "max_buffered_bodies_size",
+            self.max_buffered_bodies_size,
+            1,
+            1 << 50,
+        )
+        if self.max_buffered_bodies_size < self.max_body_size:
+            raise ConfigError(
+                String(
+                    "max_buffered_bodies_size (",
+                    self.max_buffered_bodies_size,
+                    ") must not be less than max_body_size (",
+                    self.max_body_size,
+                    "); raise the first or lower the second",
                 )
             )
         if self.max_body_size < self.max_header_size:

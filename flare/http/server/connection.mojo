@@ -10,6 +10,7 @@ from flare.http.message.body_stream import BodyStream
 from flare.http.message.file_region import FileRegion
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.routing.handler import RequestPolicy
+from flare.http.server.body_charge import BodyCharge
 from flare.http.server.body_pipe import BodyPipe
 from flare.http.server.tls_link import TlsLink
 from flare.http.server.write_pace import WritePace
@@ -275,6 +276,8 @@ struct Connection(Movable):
     """What TLS tells about the client, once the handshake is complete."""
     var policy: RequestPolicy
     """What the handler said of the request that is first, if it was asked."""
+    var charge: Optional[BodyCharge]
+    """The memory that content of its request takes here, if it is counted."""
     var job: Optional[ArcPointer[CancelFlag]]
     """The flag of the request that a handler on another thread has."""
     var content: Optional[OwnedPointer[StreamedContent]]
@@ -305,6 +308,7 @@ struct Connection(Movable):
         self.tls = None
         self.tls_peer = None
         self.policy = RequestPolicy()
+        self.charge = None
         self.job = None
         self.content = None
 
@@ -390,6 +394,7 @@ struct Connection(Movable):
             self.content.take()[].pipe.fail(
                 BodyError(503, "nobody waits for the response any more")
             )
+            self.charge = None
         if self.job:
             self.job.take()[].set()
 
@@ -415,6 +420,7 @@ struct Connection(Movable):
         self.socket.close()
         self.cancel_job()
         self.exchange = None
+        self.charge = None
         self.tail = None
         self.drop_tls()
 

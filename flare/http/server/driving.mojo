@@ -10,8 +10,11 @@ from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.message.method import Method
 from flare.http.routing.handler import Handler
 from flare.http.server.answering import (
+    Answer,
     answer,
+    answer_by_head,
     answer_error,
+    answer_full,
     answer_plain_http,
 )
 from flare.http.server.asking import ask_policy
@@ -80,6 +83,8 @@ def drive[
         return fate
     var box = state.take_exchange()
     box[].take_over(scratch)
+    if unlikely(not _charge(connection, box[], state)):
+        return _refuse_content(connection, box^, state)
     connection.exchange = box^
     return fate
 
@@ -99,9 +104,39 @@ def _drive_partial[
     # Room grows with what has arrived, not with what is announced.
     var arrived = max(len(box[].input), 4_096)
     box[].input.reserve(min(max(missing, 4_096), arrived))
+    if unlikely(not _charge(connection, box[], state)):
+        return _refuse_content(connection, box^, state)
     var fate = _read(connection, box[], state, handler, is_closed)
     put_back(connection, box^, state, fate)
     return fate
+
+
+def _charge(
+    mut connection: Connection, exchange: Exchange, mut state: WorkerState
+) -> Bool:
+    """Counts the memory of content that is arriving; False if there is none
+    left for it."""
+    if not exchange.is_in_body():
+        return True
+    return state.charge(connection.charge, exchange.input.capacity())
+
+
+@no_inline
+def _refuse_content(
+    mut connection: Connection,
+    var box: OwnedPointer[Exchange],
+    mut state: WorkerState,
+) -> Fate:
+    """Ends a connection whose content there is no memory for."""
+    var is_head = box[].head.method == Method.HEAD
+    state.give_exchange(box^)
+    connection.charge = None
+    if connection.tail:
+        # It was told something before that it has not taken.
+        return Fate.CLOSES
+    answer_full(connection, state, is_head)
+    connection.lingers = True
+    return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
 
 
 def put_back(
@@ -120,6 +155,7 @@ def put_back(
     """
     if box[].is_idle() or fate == Fate.CLOSES or fate == Fate.ENDS:
         state.give_exchange(box^)
+        connection.charge = None
     else:
         connection.exchange = box^
 
@@ -225,17 +261,27 @@ def process[
             connection.lingers = True
             keeps_alive = False
             break
-        if progress == Progress.NEEDS_OCTETS:
-            if unlikely(exchange.is_in_body()) and exchange.is_streamed:
+        var result: Answer
+        if unlikely(progress != Progress.READY):
+            if progress == Progress.SKIPPED:
+                continue
+            if not exchange.is_in_body():
+                break
+            if exchange.is_streamed:
                 return _park(connection, exchange, state)
-            break
-        if unlikely(state.config.handler_threads > 0):
-            # One with content was asked about when its head was there.
-            if not exchange.head.framing.has_content():
-                ask_policy(exchange, connection, state, handler)
-            if connection.policy.streams or connection.policy.blocks:
-                return _park(connection, exchange, state)
-        var result = answer(exchange, connection, state, handler)
+            if connection.policy.needs_content:
+                break
+            result = answer_by_head(
+                exchange, connection, state, handler, owes_continue(exchange)
+            )
+        else:
+            if unlikely(state.config.handler_threads > 0):
+                # One with content was asked about when its head was there.
+                if not exchange.head.framing.has_content():
+                    ask_policy(exchange, connection, state, handler)
+                if connection.policy.streams or connection.policy.blocks:
+                    return _park(connection, exchange, state)
+            result = answer(exchange, connection, state, handler)
         if unlikely(result.is_broken):
             return Fate.CLOSES
         keeps_alive = result.keeps_alive
@@ -263,11 +309,19 @@ def _begin_content[
 ) raises RemoteProtocolError -> Progress:
     """Decides how content is taken whose request's head is there."""
     ask_policy(exchange, connection, state, handler)
-    exchange.max_body_size = connection.policy.max_body_size
+    ref policy = connection.policy
+    exchange.max_body_size = policy.max_body_size
+    if not policy.streams:
+        # More could never be had.
+        exchange.max_body_size = min(
+            policy.max_body_size, state.config.max_buffered_bodies_size
+        )
     var progress = exchange.advance(state.limits)
     if progress == Progress.NEEDS_OCTETS:
-        exchange.is_streamed = connection.policy.streams
-        if not exchange.is_streamed and owes_continue(exchange):
+        var needs_content = connection.policy.needs_content
+        exchange.is_streamed = connection.policy.streams and needs_content
+        var is_taken = needs_content and not exchange.is_streamed
+        if is_taken and owes_continue(exchange):
             state.out.append_literal[CONTINUE_RESPONSE]()
     return progress
 
@@ -315,6 +369,8 @@ def _settle_unfinished(
             connection.deadline_ms = (
                 connection.phase_start_ms + config.body_timeout_ms + earned_ms
             )
+    elif exchange.is_skipping():
+        connection.begin_phase(PHASE_BODY, state.now_ms, config.body_timeout_ms)
     else:
         connection.begin_phase(
             PHASE_HEAD, state.now_ms, config.header_timeout_ms

@@ -113,9 +113,13 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
     elif connection.exchange and (
         connection.phase == PHASE_HEAD or connection.phase == PHASE_BODY
     ):
+        if connection.exchange.value()[].is_skipping():
+            # Its request was answered.
+            return Fate.CLOSES
         ref head = connection.exchange.value()[].head
         answer_timeout(connection, state, head.method == Method.HEAD)
         connection.exchange = None
+        connection.charge = None
     elif connection.phase == PHASE_WRITE and connection.tail:
         if prolong_sending(connection, state):
             return Fate.WAITS

@@ -23,7 +23,7 @@ from flare.http.message.range import (
 )
 from flare.http.message.request import Request
 from flare.http.message.response import Response, not_found, redirect
-from flare.http.routing.handler import Handler
+from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.server.file_folder import FileFolder, FoundFile
 from flare.http.server.file_server_config import FileServerConfig
 from flare.http.server.file_source import FileSource
@@ -134,6 +134,19 @@ struct FileServer(Handler):
             # Relative links of a page resolve rightly behind a slash alone.
             return redirect(_with_slash(req), 301)
         return self._fall_back(req)
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Tells that content of methods that are refused is not needed.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            The default for GET and HEAD; else that the head is enough.
+        """
+        if req.method != Method.GET and req.method != Method.HEAD:
+            return RequestPolicy.by_head()
+        return RequestPolicy()
 
     def _serve_folder(self, req: Request, folder: String) raises -> Response:
         if self._config.index_file.byte_length() > 0:

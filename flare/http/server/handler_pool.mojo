@@ -4,6 +4,11 @@
 
 A request stays in its exchange, which nobody else touches meanwhile: the
 worker holds only its flag, to say that the answer is no longer wanted.
+
+A handler that reads content while it arrives waits for its client, so only a
+share of the threads takes requests whose content is not complete (`late` ones),
+and there is always a thread for others if there are two. One whose content
+becomes complete while it waits for a thread waits like any other from then on.
 """
 
 from flare.http.h1.exchange import Exchange
@@ -12,11 +17,12 @@ from flare.http.message.cancel import CancelFlag
 from flare.http.message.path_params import PathParams
 from flare.http.message.request import Request
 from flare.http.message.request_notes import NoteLoan
-from flare.http.message.response import Response, internal_error
+from flare.http.message.response import Response
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.routing.handler import Handler
-from flare.http.server.answering import call_handler
-from flare.http.server.body_pipe import BodyOutlet, BodyPipe
+from flare.http.server.answering import busy, call_handler, refusal
+from flare.http.server.body_charge import BodyCharge
+from flare.http.server.body_pipe import BodyOutlet, BodyPipe, ClientPace
 from flare.http.server.config import ServerConfig
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.waker import Waker
@@ -27,6 +33,7 @@ from flare.sys.log import log_line
 from flare.sys.monitor import Monitor
 from flare.sys.signal import process_id
 from flare.sys.thread import Task, Thread
+from std.atomic import Atomic
 from std.memory import ArcPointer, OwnedPointer
 
 comptime _LEAVE_MS = 1_000
@@ -49,6 +56,14 @@ struct Job(Movable):
     """Set when the answer is no longer wanted."""
     var outlet: Optional[BodyOutlet]
     """Where its content is read from while it arrives."""
+    var charge: Optional[BodyCharge]
+    """The memory that its content takes, if it is here."""
+    var number: UInt64
+    """Counts the jobs of a pool."""
+    var is_late: Bool
+    """True if its content is still to arrive."""
+    var had_to_wait: Bool
+    """True if no thread was free for it."""
     var params: PathParams
     """Storage for path parameters."""
     var response: Response
@@ -75,6 +90,10 @@ struct Job(Movable):
         self.tls = None
         self.cancel = cancel.copy()
         self.outlet = None
+        self.charge = None
+        self.number = 0
+        self.is_late = False
+        self.had_to_wait = False
         self.params = PathParams()
         self.response = Response(500)
 
@@ -147,8 +166,9 @@ struct _Reading[H: Handler, h: ImmOrigin, o: ImmOrigin](Handler):
             return self.handler[].serve(req)
         except error:
             # A client that goes away is no error of ours, and not logged.
-            if self.outlet[].has_failed():
-                return internal_error()
+            var failure = self.outlet[].failure()
+            if failure:
+                return refusal(failure.value().status, failure.value().reason)
             raise error^
 
 
@@ -156,19 +176,37 @@ struct _Queue(Movable):
     """What worker and threads share, under the monitor's lock."""
 
     var monitor: Monitor
+    # Each in the order of submission.
     var waiting: List[OwnedPointer[Job]]
+    var late: List[OwnedPointer[Job]]
     var done: List[OwnedPointer[Job]]
     var is_closed: Bool
     var thread_count: Int
     var running_count: Int
+    var late_running_count: Int
+    # Most threads that take late jobs.
+    var late_max: Int
+    var job_count: UInt64
+    # How many jobs wait; read by handlers without the lock.
+    var demand: ArcPointer[Atomic[Int64]]
 
-    def __init__(out self) raises OsError:
+    def __init__(out self, late_max: Int) raises OsError:
         self.monitor = Monitor()
         self.waiting = []
+        self.late = []
         self.done = []
         self.is_closed = False
         self.thread_count = 0
         self.running_count = 0
+        self.late_running_count = 0
+        self.late_max = late_max
+        self.job_count = 0
+        self.demand = ArcPointer(Atomic[Int64](0))
+
+    def note_demand(self):
+        """Tells handlers how many jobs wait."""
+        var count = len(self.waiting) + len(self.late)
+        self.demand[].store(Int64(count))
 
 
 # These take the shared value by its counted pointer. In a method, the compiler
@@ -177,28 +215,114 @@ struct _Queue(Movable):
 
 def _next(queue: ArcPointer[_Queue]) -> Optional[OwnedPointer[Job]]:
     """Waits for a job; nothing when the queue is closed."""
-    queue[].monitor.lock()
-    while len(queue[].waiting) == 0 and not queue[].is_closed:
-        queue[].monitor.wait()
     var job = Optional[OwnedPointer[Job]](None)
-    if queue[].is_closed:
+    queue[].monitor.lock()
+    while not queue[].is_closed:
+        job = _pick(queue)
+        if job:
+            break
+        queue[].monitor.wait()
+    if job:
+        queue[].running_count += 1
+        queue[].note_demand()
+    else:
         queue[].thread_count -= 1
         queue[].monitor.ring_all()
-    else:
-        job = queue[].waiting.pop(0)
-        queue[].running_count += 1
     queue[].monitor.unlock()
     return job^
+
+
+def _pick(queue: ArcPointer[_Queue]) -> Optional[OwnedPointer[Job]]:
+    """Takes the job that has waited longest of those that may run, under the
+    lock."""
+    ref jobs = queue[]
+    var has_waiting = len(jobs.waiting) > 0
+    if len(jobs.late) > 0 and jobs.late_running_count < jobs.late_max:
+        if not has_waiting or jobs.late[0][].number < jobs.waiting[0][].number:
+            jobs.late_running_count += 1
+            return jobs.late.pop(0)
+    if has_waiting:
+        return jobs.waiting.pop(0)
+    return None
 
 
 def _put_done(queue: ArcPointer[_Queue], var job: OwnedPointer[Job]) -> Bool:
     """Hands a job back; True if the worker has to be woken."""
     queue[].monitor.lock()
+    if job[].is_late:
+        queue[].late_running_count -= 1
     queue[].done.append(job^)
     queue[].running_count -= 1
     var is_first = len(queue[].done) == 1
     queue[].monitor.unlock()
     return is_first
+
+
+def _put(queue: ArcPointer[_Queue], var job: OwnedPointer[Job]):
+    """Lets a job wait for a thread."""
+    ref jobs = queue[]
+    jobs.monitor.lock()
+    jobs.job_count += 1
+    job[].number = jobs.job_count
+    var busy_count = jobs.running_count + len(jobs.waiting)
+    job[].had_to_wait = busy_count >= jobs.thread_count
+    if job[].is_late:
+        var late_count = jobs.late_running_count + len(jobs.late)
+        job[].had_to_wait |= late_count >= jobs.late_max
+        jobs.late.append(job^)
+    else:
+        jobs.waiting.append(job^)
+    jobs.note_demand()
+    jobs.monitor.ring()
+    jobs.monitor.unlock()
+
+
+def _drop_gone(queue: ArcPointer[_Queue]) -> Bool:
+    """Answers jobs that had to wait in place of their handlers, if their
+    clients have hung up; True if the worker has to be woken."""
+    ref jobs = queue[]
+    jobs.monitor.lock()
+    var before = len(jobs.done)
+    _move_gone(jobs.waiting, jobs.done)
+    _move_gone(jobs.late, jobs.done)
+    var is_first = before == 0 and len(jobs.done) > 0
+    jobs.note_demand()
+    jobs.monitor.unlock()
+    return is_first
+
+
+def _move_gone(
+    mut waiting: List[OwnedPointer[Job]], mut done: List[OwnedPointer[Job]]
+):
+    var index = 0
+    while index < len(waiting):
+        ref job = waiting[index][]
+        if not job.had_to_wait or not job.cancel[].is_set():
+            index += 1
+            continue
+        job.response = busy()
+        done.append(waiting.pop(index))
+
+
+def _note_complete(queue: ArcPointer[_Queue], token: UInt64):
+    """Lets a job whose content is complete wait like any other."""
+    ref jobs = queue[]
+    jobs.monitor.lock()
+    for index in range(len(jobs.late)):
+        if jobs.late[index][].token != token:
+            continue
+        var job = jobs.late.pop(index)
+        job[].is_late = False
+        var place = 0
+        while (
+            place < len(jobs.waiting)
+            and jobs.waiting[place][].number < job[].number
+        ):
+            place += 1
+        jobs.waiting.insert(place, job^)
+        jobs.monitor.ring()
+        break
+    jobs.monitor.unlock()
 
 
 def _close(queue: ArcPointer[_Queue]):
@@ -238,6 +362,18 @@ struct _Hand[H: Handler](Task):
             return
 
 
+def late_share(thread_count: Int) -> Int:
+    """Tells how many threads take requests whose content is still to arrive.
+
+    Args:
+        thread_count: All threads.
+
+    Returns:
+        Three quarters of them; of one thread, this one.
+    """
+    return max(1, thread_count - max(1, thread_count // 4))
+
+
 struct HandlerPool(Movable):
     """The threads of one worker and the requests they have.
 
@@ -248,6 +384,7 @@ struct HandlerPool(Movable):
     var _waker: Waker
     var _threads: List[Thread]
     var _waiting_max: Int
+    var _min_body_rate: Int
     var _logs_errors: Bool
 
     def __init__(out self, config: ServerConfig) raises OsError:
@@ -259,10 +396,11 @@ struct HandlerPool(Movable):
         Raises:
             OsError: If the process has no more descriptors.
         """
-        self._queue = ArcPointer(_Queue())
+        self._queue = ArcPointer(_Queue(late_share(config.handler_threads)))
         self._waker = Waker()
         self._threads = []
         self._waiting_max = config.handler_queue
+        self._min_body_rate = config.min_body_rate
         self._logs_errors = config.logs_errors
 
     def start[
@@ -293,11 +431,9 @@ struct HandlerPool(Movable):
                     )
                 )
             except error:
-                # Those that run already would wait for ever; the next call
-                # starts over.
+                # Those that run already would wait for ever.
                 _close(self._queue)
                 self._threads.clear()
-                self._queue = ArcPointer(_Queue())
                 raise error^
             self._queue[].monitor.lock()
             self._queue[].thread_count += 1
@@ -315,18 +451,27 @@ struct HandlerPool(Movable):
         """
         return self._waker.number()
 
-    def is_full(self) -> Bool:
+    def is_full(self, is_late: Bool) -> Bool:
         """Tells whether no more requests may wait.
+
+        Args:
+            is_late: Whether the request's content is still to arrive. Such
+                requests take no place from others.
 
         Returns:
             True if a further one is to be refused.
         """
         # A request that a thread is about to take does not wait for one, so
         # all are counted, and as many as there are threads are free.
-        self._queue[].monitor.lock()
-        var count = len(self._queue[].waiting) + self._queue[].running_count
-        self._queue[].monitor.unlock()
-        return count >= len(self._threads) + self._waiting_max
+        ref jobs = self._queue[]
+        jobs.monitor.lock()
+        var count = len(jobs.waiting) + jobs.running_count
+        var free_count = len(self._threads)
+        if is_late:
+            count = len(jobs.late) + jobs.late_running_count
+            free_count = jobs.late_max
+        jobs.monitor.unlock()
+        return count >= free_count + self._waiting_max
 
     def submit(mut self, var job: OwnedPointer[Job]):
         """Hands a request over.
@@ -334,10 +479,30 @@ struct HandlerPool(Movable):
         Args:
             job: The request.
         """
-        self._queue[].monitor.lock()
-        self._queue[].waiting.append(job^)
-        self._queue[].monitor.ring()
-        self._queue[].monitor.unlock()
+        _put(self._queue, job^)
+
+    def note_complete(self, token: UInt64):
+        """Says that the content of a connection's request is complete.
+
+        Args:
+            token: The connection's.
+        """
+        _note_complete(self._queue, token)
+
+    def drop_gone(self):
+        """Answers requests that wait for a thread, and whose clients have hung
+        up, without their handlers."""
+        if _drop_gone(self._queue):
+            self._waker.wake()
+
+    def pace(self) -> ClientPace:
+        """Makes what tells a handler that its client is too slow while others
+        wait for a thread.
+
+        Returns:
+            The pace of a client that nobody has waited for.
+        """
+        return ClientPace(self._queue[].demand, self._min_body_rate)
 
     def take_done(mut self) -> List[OwnedPointer[Job]]:
         """Takes the requests that have been answered.

@@ -56,12 +56,17 @@ def hand_over[
     # What the socket still has is read when the answer is there.
     connection.has_unread = True
     connection.is_head = box[].head.method == Method.HEAD
+    var is_late = box[].is_in_body()
+    if box[].head.framing.has_content() and not state.charge(
+        connection.charge, box[].input.capacity()
+    ):
+        return _refuse(connection, box^, is_late, state, handler)
     var pipe = Optional[BodyPipe](None)
     var is_admitted = False
     try:
-        if box[].is_in_body():
+        if is_late:
             pipe = BodyPipe(waits_to_be_asked=owes_continue(box[]))
-        is_admitted = not pool.is_full()
+        is_admitted = not pool.is_full(is_late)
     except error:
         state.log(String("handler threads: ", error))
     if is_admitted:
@@ -70,7 +75,21 @@ def hand_over[
         if pipe:
             start_content(connection, box[], pipe.value(), timeout_ms)
         return _submit(connection, token, box^, pipe^, pool, state)
-    if not box[].is_in_body():
+    return _refuse(connection, box^, is_late, state, handler)
+
+
+@no_inline
+def _refuse[
+    H: Handler
+](
+    mut connection: Connection,
+    var box: OwnedPointer[Exchange],
+    is_late: Bool,
+    mut state: WorkerState,
+    handler: H,
+) -> Fate:
+    """Answers 503; the connection goes on unless content is still to come."""
+    if not is_late:
         return unpark(connection, box^, busy(), state, handler)
     _ = box[].detach_content()
     box[].end_connection()
@@ -95,12 +114,32 @@ def _submit(
     if connection.tls:
         job.tls = connection.tls.value()[].peer
     if pipe:
-        job.outlet = pipe.value().outlet(state.mailbox.waker_for(token))
+        job.outlet = pipe.value().outlet(
+            state.mailbox.waker_for(token), pool.pace()
+        )
+    else:
+        swap(job.charge, connection.charge)
+    job.is_late = connection.content.__bool__()
     pool.submit(OwnedPointer(job^))
     connection.job = flag^
+    var fate = Fate.WAITS
     if connection.content:
-        return take_content(connection, state)
-    return Fate.WAITS
+        fate = take_content(connection, state)
+    note_job(connection, pool)
+    return fate
+
+
+def note_job(connection: Connection, mut pool: HandlerPool):
+    """Tells the pool what has become of a connection whose request it has.
+
+    Args:
+        connection: Has just been looked at.
+        pool: The threads.
+    """
+    if connection.peer_has_ended or not connection.job:
+        pool.drop_gone()
+    elif connection.has_all_content():
+        pool.note_complete(connection.token)
 
 
 def note_event(mut connection: Connection, mut state: WorkerState) -> Fate:
@@ -144,6 +183,8 @@ def finish_job[
         What is to happen to the connection.
     """
     connection.job = None
+    if job.charge:
+        swap(connection.charge, job.charge)
     if connection.tail:
         # The client has not even taken what it was told before the answer.
         return Fate.CLOSES

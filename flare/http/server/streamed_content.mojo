@@ -17,7 +17,7 @@ from flare.http.h1.limits import HeadLimits
 from flare.http.h1.protocol_error import RemoteProtocolError
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.message.body_reader import BodyError, owned_fields
-from flare.http.server.answering import answer_error
+from flare.http.server.answering import answer_error, answer_full
 from flare.http.server.body_pipe import BodyPipe
 from flare.http.server.connection import (
     Connection,
@@ -94,7 +94,12 @@ def take_content(mut connection: Connection, mut state: WorkerState) -> Fate:
     """
     var box = connection.content.take()
     var fate = _take(connection, box[], state)
+    if fate == Fate.WAITS or fate == Fate.GIVES_WAY:
+        var length = box[].intake.input.capacity() + box[].pipe.held_len()
+        if not state.charge(connection.charge, length):
+            fate = _refuse_content(connection, box[].pipe, state)
     if fate == Fate.CLOSES or fate == Fate.ENDS:
+        connection.charge = None
         box[].pipe.fail(BodyError(400, "the client broke it off"))
         connection.cancel_job()
         return fate
@@ -103,6 +108,18 @@ def take_content(mut connection: Connection, mut state: WorkerState) -> Fate:
     _share_time(connection, box[], state)
     connection.content = box^
     return fate
+
+
+def _refuse_content(
+    mut connection: Connection, pipe: BodyPipe, mut state: WorkerState
+) -> Fate:
+    """Ends a connection whose content there is no memory for."""
+    pipe.fail(BodyError(503, "the server holds too much unfinished content"))
+    if connection.tail:
+        return Fate.CLOSES
+    answer_full(connection, state, connection.is_head)
+    connection.lingers = True
+    return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
 
 
 def _take(
@@ -214,6 +231,7 @@ def end_content(
     """
     var box = connection.content.take()
     box[].pipe.fail(BodyError(503, "the handler has answered"))
+    connection.charge = None
     if not box[].owes_continue and _drain(connection, box[].intake, state):
         exchange.input.append(box[].intake.leftover())
         return True

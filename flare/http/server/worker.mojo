@@ -16,6 +16,7 @@ from flare.http.server.parking import (
     finish_job,
     hand_over,
     note_event,
+    note_job,
     waits_for,
 )
 from flare.http.server.streaming import has_to_write, on_wake
@@ -214,7 +215,7 @@ struct Worker[H: Handler](Movable):
         ref connection = self._table.at(slot)
         var fate = Fate.WAITS
         if unlikely(connection.job.__bool__()):
-            self._settle(slot, note_event(connection, self._state))
+            self._on_parked(slot)
             return
         if unlikely(event.is_writable and has_to_write(connection)):
             # It counts before the end of the stream does.
@@ -236,6 +237,14 @@ struct Worker[H: Handler](Movable):
                     self._handler[],
                     event.is_closed,
                 )
+        self._settle(slot, fate)
+
+    @no_inline
+    def _on_parked(mut self, slot: Int):
+        """Takes note of what comes while a handler has a request."""
+        ref connection = self._table.at(slot)
+        var fate = note_event(connection, self._state)
+        note_job(connection, self._pool)
         self._settle(slot, fate)
 
     @always_inline
@@ -296,8 +305,12 @@ struct Worker[H: Handler](Movable):
         connection.timer = self._wheel.insert(connection.deadline_ms, token)
 
     def _close(mut self, slot: Int):
-        _ = self._wheel.cancel(self._table.at(slot).timer)
+        ref connection = self._table.at(slot)
+        _ = self._wheel.cancel(connection.timer)
+        var had_job = connection.job.__bool__()
         self._table.close(slot)
+        if unlikely(had_job):
+            self._pool.drop_gone()
 
     def _on_ready_list(mut self):
         """Drives those that gave way, each once."""
@@ -331,7 +344,10 @@ struct Worker[H: Handler](Movable):
         if self._state.now_ms < connection.deadline_ms:
             self._arm(slot)
             return
+        var had_job = connection.job.__bool__()
         self._settle(slot, expire(connection, self._state))
+        if had_job:
+            self._pool.drop_gone()
 
     def _accept(mut self, count_max: Int):
         for _ in range(count_max):

@@ -6,6 +6,7 @@ from flare.http.h1.limits import HeadLimits
 from flare.http.h1.serialiser import DateLine
 from flare.http.message.path_params import PathParams
 from flare.http.middleware.ready_switch import ReadySwitch
+from flare.http.server.body_charge import BodyCharge
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection import FRESH_GRACE_MS, NEVER_MS
 from flare.http.server.descriptor_budget import DescriptorBudget
@@ -16,7 +17,8 @@ from flare.sys.clock import monotonic_ns
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
 from flare.tls.server_context import TlsServerContext
-from std.memory import OwnedPointer
+from std.atomic import Atomic
+from std.memory import ArcPointer, OwnedPointer
 
 comptime READ_BUFFER_LEN = 128 * 1024
 """Size of a worker's own input buffer in bytes: most that one read takes. A
@@ -67,6 +69,7 @@ struct WorkerState(Movable):
     var descriptors: DescriptorBudget
     """What descriptors connections may take."""
     var _jitter: Jitter
+    var _body_sum: ArcPointer[Atomic[Int64]]
     var _pool: List[OwnedPointer[Exchange]]
     var _ready: ReadySwitch
 
@@ -94,6 +97,7 @@ struct WorkerState(Movable):
         self.sealed_out = Buffer(READ_BUFFER_LEN if self.tls else 0)
         self.descriptors = terms.descriptors
         self._jitter = Jitter(UInt64(monotonic_ns()))
+        self._body_sum = ArcPointer(Atomic[Int64](0))
         self._pool = []
         self._ready = terms.ready
 
@@ -145,6 +149,27 @@ struct WorkerState(Movable):
             return NEVER_MS
         var spread = UInt64(age_ms * AGE_JITTER_PERCENT // 100 + 1)
         return self.now_ms + age_ms - Int(self._jitter.next() % spread)
+
+    def charge(self, mut charge: Optional[BodyCharge], length: Int) -> Bool:
+        """Counts the memory that a connection's content takes, if the bound
+        allows it to grow so far.
+
+        Args:
+            charge: The connection's.
+            length: How much it is now, in bytes.
+
+        Returns:
+            False if it has grown and all together would be beyond
+            `max_buffered_bodies_size`; nothing is changed then.
+        """
+        var growth = length - (charge.value().length if charge else 0)
+        var sum = Int(self._body_sum[].load()) + growth
+        if growth > 0 and sum > self.config.max_buffered_bodies_size:
+            return False
+        if not charge:
+            charge = BodyCharge(self._body_sum)
+        charge.value().set(length)
+        return True
 
     def take_exchange(mut self) -> OwnedPointer[Exchange]:
         """Takes an empty exchange, for a part of a request.

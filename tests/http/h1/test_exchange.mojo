@@ -1,7 +1,8 @@
 """A connection's input as a whole: requests come out the same however the
 octets are cut."""
 
-from flare.http.h1.exchange import Exchange
+from flare.http.h1.exchange import Exchange, Progress
+from flare.http.h1.limits import HeadLimits
 from std.testing import assert_equal, assert_true
 from tests.support.exchange_log import drain_into
 
@@ -127,3 +128,53 @@ def test_missing_len_tells_what_is_to_come() raises:
     assert_equal(exchange.body_received_len(), 3)
     exchange.reset()
     assert_true(exchange.is_idle())
+
+
+def _left(text: StringSpan) raises -> Exchange:
+    """Leaves the content of the first request, whose head is complete."""
+    var exchange = Exchange(16)
+    exchange.input.append(text.as_bytes())
+    assert_true(exchange.advance(HeadLimits()) == Progress.HEAD_READY)
+    exchange.max_body_size = 100
+    assert_true(exchange.advance(HeadLimits()) == Progress.NEEDS_OCTETS)
+    return exchange^
+
+
+def test_content_that_is_left_is_skipped_to_its_end() raises:
+    """RFC 9112 section 6.3: the next request starts where the content ends,
+    whatever the content looks like and however it comes."""
+    comptime HEAD = "POST /c HTTP/1.1\r\nHost: h\r\nContent-Length: 27\r\n\r\n"
+    comptime CONTENT = StaticString("GET /x HTTP/1.1\r\nHost: h\r\n")
+    for cut in range(27):
+        for step in range(1, 40):
+            var exchange = _left(String(HEAD, CONTENT[byte=:cut]))
+            assert_equal(exchange.leave_content(), 27 - cut)
+            assert_true(exchange.advance(HeadLimits()) == Progress.READY)
+            exchange.finish()
+            exchange.skip(27 - cut)
+            assert_true(exchange.is_skipping() and not exchange.is_idle())
+            var rest = String(
+                CONTENT[byte=cut:], "GET /n HTTP/1.1\r\nHost: h\r\n\r\n"
+            )
+            var octets = rest.as_bytes()
+            var log = String()
+            var start = 0
+            while start < len(octets):
+                var end = min(start + step, len(octets))
+                exchange.input.append(octets[start:end])
+                if exchange.advance(HeadLimits()) == Progress.SKIPPED:
+                    assert_true(not exchange.is_skipping())
+                if not exchange.is_skipping():
+                    drain_into(exchange, log, 100)
+                start = end
+            assert_equal(log.count("["), 1, log)
+            assert_true("[GET /n" in log, log)
+            assert_true(exchange.is_idle())
+
+
+def test_end_of_chunks_that_are_left_is_not_known() raises:
+    var exchange = _left(
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab"
+    )
+    assert_equal(exchange.leave_content(), -1)
+    assert_true(exchange.advance(HeadLimits()) == Progress.READY)

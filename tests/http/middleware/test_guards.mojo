@@ -7,7 +7,12 @@ from flare.http.message.response import Response, ok
 from flare.http.middleware.basic_guard import BasicGuard, KnownUsers
 from flare.http.middleware.bearer_guard import BearerGuard, KnownToken
 from flare.http.middleware.principal import principal
-from flare.http.routing.handler import FnHandler
+from flare.http.message.owned_request import OwnedRequest
+from flare.http.message.request_notes import NoteLoan
+from flare.http.middleware.basic_guard import PasswordCheck
+from flare.http.message.authorization import BasicCredentials
+from flare.http.middleware.rate_limit import RateLimit
+from flare.http.routing.handler import FnHandler, Handler, HeadOnly
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_raises, assert_true
 
@@ -119,3 +124,64 @@ def test_nobody_is_known_without_a_guard() raises:
     var client = TestClient(_who)
     with assert_raises(contains="BasicGuard"):
         _ = client.get("/")
+
+
+def _plain(req: Request) raises -> Response:
+    return ok("plain")
+
+
+@fieldwise_init
+struct _Slow(PasswordCheck):
+    """Must not be asked on the worker's own thread."""
+
+    def allows(self, credentials: BasicCredentials) raises -> Bool:
+        raise Error("it was asked")
+
+
+def _needs_content[H: Handler](handler: H, field: StringSpan) raises -> Bool:
+    var owned = OwnedRequest("POST", "/")
+    if field.byte_length() > 0:
+        owned.add_header("Authorization", field)
+    return handler.policy_for(owned.view()).needs_content
+
+
+def test_content_of_strangers_is_not_needed() raises:
+    var basic = BasicGuard(FnHandler(_who), KnownUsers("ann", "secret"))
+    assert_true(not _needs_content(basic, ""))
+    assert_true(not _needs_content(basic, "Basic ***"))
+    assert_true(not _needs_content(basic, "Basic YW5uOnNlY3Jl"))
+    assert_true(_needs_content(basic, "Basic YW5uOnNlY3JldA=="))
+    var slow = BasicGuard(FnHandler(_who), _Slow())
+    assert_true(not _needs_content(slow, ""))
+    assert_true(_needs_content(slow, "Basic YW5uOnNlY3Jl"))
+    var bearer = BearerGuard(FnHandler(_who), KnownToken("t0k", "ci"))
+    assert_true(not _needs_content(bearer, ""))
+    assert_true(not _needs_content(bearer, "Bearer t0"))
+    assert_true(_needs_content(bearer, "Bearer t0k"))
+    var limited = RateLimit(FnHandler(_plain), rate=0.001, burst=1)
+    assert_true(_needs_content(limited, ""))
+    assert_true(_needs_content(limited, ""), "asking takes no token")
+    var owned = OwnedRequest("GET", "/")
+    _ = limited.serve(owned.view())
+    assert_true(not _needs_content(limited, ""))
+
+
+def test_guard_refuses_what_was_refused_before_its_content() raises:
+    """It might let the request pass now; the handler would miss the content."""
+    var basic = BasicGuard(FnHandler(_who), KnownUsers("ann", "secret"))
+    var bearer = BearerGuard(FnHandler(_who), KnownToken("t0k", "ci"))
+    var limited = RateLimit(FnHandler(_plain), rate=0.001, burst=9)
+    assert_equal(_by_head(basic, "Basic YW5uOnNlY3JldA=="), 401)
+    assert_equal(_by_head(bearer, "Bearer t0k"), 401)
+    assert_equal(_by_head(limited, ""), 429)
+
+
+def _by_head[H: Handler](handler: H, field: StringSpan) raises -> Int:
+    var owned = OwnedRequest("POST", "/")
+    owned.add_header("Authorization", field)
+    var request = owned.view()
+    var note = HeadOnly()
+    var loan = NoteLoan(request.notes(), note)
+    var status = handler.serve(request).status.code
+    loan^.end()
+    return Int(status)

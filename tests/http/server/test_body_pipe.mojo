@@ -3,7 +3,13 @@
 from flare.http.message.body_reader import BodyError
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.stream_waker import StreamWaker, WakeTarget
-from flare.http.server.body_pipe import BodyOutlet, BodyPipe, WINDOW_LEN
+from flare.http.server.body_pipe import (
+    BodyOutlet,
+    BodyPipe,
+    ClientPace,
+    STALL_MS,
+    WINDOW_LEN,
+)
 from flare.sys.thread import Task, Thread
 from std.atomic import Atomic
 from std.memory import ArcPointer
@@ -25,8 +31,12 @@ struct _Bell(WakeTarget):
         _ = self.rings[].count.fetch_add(1)
 
 
+def _pace(waiting_count: Int) -> ClientPace:
+    return ClientPace(ArcPointer(Atomic[Int64](Int64(waiting_count))), 1_000)
+
+
 def _outlet(pipe: BodyPipe, rings: ArcPointer[_Rings]) -> BodyOutlet:
-    return pipe.outlet(StreamWaker(_Bell(rings), 7))
+    return pipe.outlet(StreamWaker(_Bell(rings), 7), _pace(0))
 
 
 def _read(mut outlet: BodyOutlet, count: Int) raises BodyError -> String:
@@ -88,11 +98,13 @@ struct _Prompt(WakeTarget):
 
 def test_what_comes_while_the_bell_rings_is_not_lost() raises:
     var pipe = BodyPipe(waits_to_be_asked=True)
-    var outlet = pipe.outlet(StreamWaker(_Prompt(pipe.copy(), False), 7))
+    var outlet = pipe.outlet(
+        StreamWaker(_Prompt(pipe.copy(), False), 7), _pace(0)
+    )
     assert_equal(_read(outlet, 10), "all")
     assert_equal(_read(outlet, 10), "")
     pipe = BodyPipe(waits_to_be_asked=True)
-    outlet = pipe.outlet(StreamWaker(_Prompt(pipe.copy(), True), 7))
+    outlet = pipe.outlet(StreamWaker(_Prompt(pipe.copy(), True), 7), _pace(0))
     with assert_raises(contains="gone"):
         _ = _read(outlet, 10)
 
@@ -112,7 +124,7 @@ def test_failure_drops_what_waits_and_is_raised_each_time() raises:
         except error:
             status = error.status
         assert_equal(status, 413)
-    assert_true(outlet.has_failed())
+    assert_true(outlet.failure().__bool__())
 
 
 def test_what_is_complete_does_not_fail() raises:
@@ -169,3 +181,23 @@ def test_two_threads() raises:
     thread^.join()
     assert_equal(offset, COUNT * 1_000)
     assert_true(rings[].count.load() >= 1)
+
+
+def test_pace_of_a_client() raises:
+    """Too slow is who is below the rate for long, and in the way of others."""
+    var rows = [
+        # others wait, octets, milliseconds of waiting, too slow
+        (1, 0, STALL_MS, True),
+        (0, 0, 10 * STALL_MS, False),
+        (1, 0, STALL_MS - 1, False),
+        (1, STALL_MS, STALL_MS, False),
+        (1, STALL_MS - 1, STALL_MS, True),
+        (1, 9 * STALL_MS, 10 * STALL_MS, True),
+    ]
+    for row in rows:
+        var pace = _pace(row[0])
+        pace.add(row[1], 0)
+        pace.add(0, row[2])
+        assert_equal(
+            pace.is_too_slow(), row[3], String(row[0], " ", row[1], " ", row[2])
+        )

@@ -27,7 +27,26 @@ def test_contradictions_name_both_fields() raises:
     assert_true("max_target_size (60000)" in large, large)
 
 
+def test_one_content_fits_into_the_bound_of_all() raises:
+    var text = _refusal(
+        ServerConfig(max_body_size=20_000, max_buffered_bodies_size=19_999)
+    )
+    assert_true("max_buffered_bodies_size (19999)" in text, text)
+    assert_true("max_body_size (20000)" in text, text)
+    assert_true("lower the second" in text, text)
+    assert_equal(
+        _refusal(
+            ServerConfig(max_body_size=20_000, max_buffered_bodies_size=20_000)
+        ),
+        "",
+    )
+
+
 def test_every_range_is_checked() raises:
+    assert_true(
+        "max_buffered"
+        in _refusal(ServerConfig(max_buffered_bodies_size=1 << 60))
+    )
     assert_true("max_fields" in _refusal(ServerConfig(max_fields=0)))
     assert_true("max_target" in _refusal(ServerConfig(max_target_size=0)))
     assert_true("max_header" in _refusal(ServerConfig(max_header_size=1)))

@@ -7,10 +7,12 @@ Further arguments are those of `tls_options`.
 """
 
 from flare.http import (
+    BasicGuard,
     Extracted,
     FnHandler,
     Handler,
     HttpServer,
+    KnownUsers,
     ListenerMode,
     Measured,
     MetricPair,
@@ -99,6 +101,10 @@ def whole(req: Request) raises -> Response:
     if subject:
         text.write(" ", subject.value())
     return ok(text^)
+
+
+def length(req: Request) raises -> Response:
+    return ok(String(len(req.body)))
 
 
 def failing(req: Request) raises -> Response:
@@ -216,6 +222,10 @@ struct Options(Movable):
             self.server.handler_threads = value
         elif name == "handler_queue":
             self.server.handler_queue = value
+        elif name == "max_body_size":
+            self.server.max_body_size = value
+        elif name == "max_buffered_bodies_size":
+            self.server.max_buffered_bodies_size = value
         elif name == "handler_timeout_ms":
             self.server.handler_timeout_ms = value
         elif name == "write_timeout_ms":
@@ -277,6 +287,10 @@ def main() raises:
     router.get("/timed", Timeout(FnHandler(patient), timeout_ms=200))
     router.get("/spinning", spinning)
     router.all("/whole/:name", whole)
+    router.post(
+        "/guarded", BasicGuard(FnHandler(length), KnownUsers("ann", "secret"))
+    )
+    router.post("/length", length)
     router.get("/fail", failing)
     router.get("/crash/:signal", crash)
     router.get("/size/:size", sized)

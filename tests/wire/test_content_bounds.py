@@ -1,0 +1,361 @@
+"""What content may hold: memory, threads, and the time of others.
+
+A request whose answer needs no content is answered by its head; unfinished
+content has a bound for all of it; and clients that stall do not hold what
+others need.
+"""
+
+import base64
+import threading
+import time
+
+import pytest
+from conftest import Client, wait_until
+from processes import memory_len
+
+FAST = b"GET /fast HTTP/1.1\r\nHost: test\r\n\r\n"
+SLOW = b"GET /slow/%d HTTP/1.1\r\nHost: test\r\n\r\n"
+MIB = 1 << 20
+
+
+@pytest.fixture(params=[0, 4], ids=["no threads", "handler threads"])
+def server(start, request):
+    return start("workers_server", workers=1, handler_threads=request.param)
+
+
+def head(target: str, *fields: str) -> bytes:
+    lines = [f"POST {target} HTTP/1.1", "Host: test", *fields]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def sized(length: int) -> str:
+    return f"Content-Length: {length}"
+
+
+def credentials(text: str) -> str:
+    return "Authorization: Basic " + base64.b64encode(text.encode()).decode()
+
+
+REFUSED = [
+    ("/nowhere", 404, []),
+    ("/%zz", 400, []),
+    ("/fast", 405, []),
+    ("/guarded", 401, []),
+    ("/guarded", 401, [credentials("ann:wrong")]),
+]
+
+
+@pytest.mark.parametrize("framing", [sized(1_000_000), "Transfer-Encoding: chunked"])
+@pytest.mark.parametrize("target, status, fields", REFUSED)
+def test_what_needs_no_content_is_answered_by_the_head(
+    server, target, status, fields, framing
+):
+    """9110-15.5: a request that fails by its head; 9112-9.3: content that will
+    not be read ends the connection, so that none of it becomes a request."""
+    with Client(server) as client:
+        client.send(head(target, framing, *fields))
+        response = client.response()
+        assert response.status == status
+        assert response.fields["connection"] == "close"
+        try:
+            client.send(FAST * 10)
+        except OSError:
+            pass
+        assert client.is_closed()
+
+
+@pytest.mark.parametrize("target, status, fields", REFUSED)
+def test_no_continue_for_what_needs_no_content(server, target, status, fields):
+    """9110-10.1.1: a final status in place of 100, also for little content; it
+    may come or not, so the connection ends."""
+    with Client(server) as client:
+        client.send(head(target, sized(5), "Expect: 100-continue", *fields))
+        response = client.response()
+        assert response.status == status
+        assert response.fields["connection"] == "close"
+        assert client.is_closed()
+
+
+@pytest.mark.parametrize("step", [1, 7, 100_000])
+@pytest.mark.parametrize("target, status, fields", REFUSED)
+def test_little_content_is_skipped_and_the_connection_goes_on(
+    server, target, status, fields, step
+):
+    """9112-6.3: the next request starts where the content ends, though the
+    content looks like requests."""
+    content = FAST * 20
+    with Client(server) as client:
+        for arrived in (0, 30):
+            client.send(head(target, sized(len(content)), *fields) + content[:arrived])
+            response = client.response()
+            assert response.status == status
+            assert "connection" not in response.fields
+            rest = content[arrived:] + b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
+            for start in range(0, len(rest), step):
+                client.send(rest[start : start + step])
+            response = client.response()
+            assert response.status == 200
+            assert response.body == b"Hello, World!"
+
+
+def test_content_that_comes_with_its_head_keeps_the_connection(server):
+    content = FAST * 20
+    with Client(server) as client:
+        client.send((head("/nowhere", sized(len(content))) + content + FAST) * 3)
+        for _ in range(3):
+            assert client.response().status == 404
+            assert client.response().status == 200
+
+
+def test_content_of_who_may_enter_is_taken(server):
+    with Client(server) as client:
+        client.send(head("/guarded", sized(9), credentials("ann:secret")) + b"abc")
+        time.sleep(0.05)
+        client.send(b"defghi" + FAST)
+        assert client.response().body == b"9"
+        assert client.response().status == 200
+
+
+def test_skipped_content_has_a_time(start):
+    server = start("workers_server", workers=1, body_timeout_ms=300)
+    with Client(server) as client:
+        client.send(head("/nowhere", sized(50)))
+        assert client.response().status == 404
+        # It was answered: nothing is said when the rest does not come.
+        assert client.is_closed()
+
+
+class Others(threading.Thread):
+    """A client that asks again and again while an attack goes on."""
+
+    def __init__(self, server, request: bytes) -> None:
+        super().__init__(daemon=True)
+        self.client = Client(server, 30)
+        self.request = request
+        self.times = []
+        self.has_ended = threading.Event()
+
+    def run(self) -> None:
+        while not self.has_ended.is_set():
+            began = time.monotonic()
+            self.client.send(self.request)
+            assert self.client.response().status == 200
+            self.times.append(time.monotonic() - began)
+            time.sleep(0.002)
+
+    def worst(self) -> float:
+        """Ends it; gives the longest time in seconds."""
+        self.has_ended.set()
+        self.join(30)
+        assert self.times, "nothing was answered"
+        self.client.sock.close()
+        return max(self.times)
+
+
+@pytest.mark.parametrize("threads", [0, 4])
+def test_unfinished_content_has_a_bound_for_all(start, threads):
+    """64 clients send all but the last octet of 2 MiB each: 128 MiB."""
+    server = start(
+        "workers_server",
+        workers=1,
+        handler_threads=threads,
+        max_body_size=2 * MIB,
+        max_buffered_bodies_size=16 * MIB,
+    )
+    others = Others(server, FAST)
+    others.start()
+    before = memory_len(server.process.pid, "VmHWM")
+    content = bytes(2 * MIB)
+    clients, refused = [], 0
+    for _ in range(64):
+        client = Client(server, 30)
+        clients.append(client)
+        try:
+            client.send(head("/length", sized(len(content))) + content[:-1])
+        except OSError:
+            pass  # It was refused before all was sent.
+    assert wait_until(lambda: len(others.times) > 10)
+    grown = memory_len(server.process.pid, "VmHWM") - before
+    worst = others.worst()
+    held = []
+    for client in clients:
+        client.sock.settimeout(0.2)
+        try:
+            response = client.response()
+        except TimeoutError:
+            held.append(client)
+            continue
+        refused += 1
+        assert response.status == 503
+        assert response.fields["retry-after"] == "1"
+        assert response.fields["connection"] == "close"
+    print(
+        f"128 MiB of unfinished content: {grown / MIB:.1f} MiB more memory,"
+        f" {refused} refused, {len(held)} held; others waited"
+        f" {worst * 1e3:.0f} ms at most"
+    )
+    assert grown < 24 * MIB
+    assert 3 <= len(held) <= 8
+    # What is held is served, and then there is room again.
+    for client in held:
+        client.sock.settimeout(10)
+        client.send(b"\0")
+        assert client.response().body == b"%d" % len(content)
+    for _ in range(20):
+        with Client(server, 10) as client:
+            client.send(head("/length", sized(len(content))) + content[:-1])
+            time.sleep(0.01)
+            client.send(b"\0")
+            assert client.response().body == b"%d" % len(content)
+    for client in clients:
+        client.sock.close()
+
+
+def test_bound_counts_what_handlers_read_while_it_arrives(start):
+    server = start(
+        "workers_server",
+        workers=1,
+        handler_threads=8,
+        max_body_size=MIB,
+        max_buffered_bodies_size=MIB,
+    )
+    clients = [Client(server, 10) for _ in range(12)]
+    for client in clients:
+        # Nothing is read, so 256 KiB and more wait for each handler.
+        client.send(head("/upload?pause=1500", sized(900_000)) + bytes(400_000))
+    refused = 0
+    for client in clients:
+        client.sock.settimeout(0.3)
+        try:
+            response = client.response()
+        except TimeoutError:
+            continue
+        assert response.status == 503
+        refused += 1
+    assert 4 <= refused < 12
+    for client in clients:
+        client.sock.close()
+
+    def is_taken() -> bool:
+        with Client(server, 10) as client:
+            client.send(head("/length", sized(500_000)) + bytes(400_000))
+            time.sleep(0.05)
+            try:
+                client.send(bytes(100_000))
+                return client.response().body == b"500000"
+            except OSError:
+                return False
+
+    # What they held is free again when their handlers have ended.
+    assert wait_until(is_taken, 20)
+
+
+def test_content_that_can_never_be_had_is_413(start):
+    server = start(
+        "workers_server",
+        workers=1,
+        max_body_size=MIB,
+        max_buffered_bodies_size=MIB,
+    )
+    with Client(server) as client:
+        client.send(head("/length", sized(MIB + 1)))
+        assert client.response().status == 413
+
+
+def test_stalled_uploads_leave_threads_to_others(start):
+    """Sixteen of one octet each, and as many behind them, on 16 threads."""
+    server = start("workers_server", workers=1, handler_threads=16)
+    stalled = [Client(server, 30) for _ in range(32)]
+    for client in stalled:
+        client.send(head("/upload", sized(1_000_000)) + b"a")
+    time.sleep(0.1)
+    others = Others(server, SLOW % 1)
+    others.start()
+    small = Others(server, head("/upload", sized(3)) + b"abc")
+    small.start()
+    with Client(server, 30) as client:
+        # It comes in pieces and is complete before there is a thread for it.
+        client.send(head("/upload", sized(100_000)) + b"a")
+        time.sleep(0.05)
+        began = time.monotonic()
+        client.send(bytes(99_999))
+        assert client.response().body.startswith(b"100000 ")
+        medium_s = time.monotonic() - began
+    began = time.monotonic()
+    with Client(server, 30) as client:
+        content = bytes(3_000_000)
+        client.send(head("/upload", sized(len(content))) + content)
+        assert client.response().body.startswith(b"3000000 ")
+    large_s = time.monotonic() - began
+    slow_s, small_s = others.worst(), small.worst()
+    print(
+        f"32 stalled uploads on 16 threads: others waited {slow_s * 1e3:.0f} ms"
+        f" at most, uploads of 3 octets {small_s * 1e3:.0f} ms, of 100 kB"
+        f" {medium_s * 1e3:.0f} ms, of 3 MB {large_s:.1f} s"
+    )
+    assert slow_s < 1 and small_s < 1 and medium_s < 1
+    # Those that stall give their threads up to those that wait for one.
+    assert large_s < 10
+    assert stalled[0].response().status == 408
+    for client in stalled:
+        client.sock.close()
+
+
+def test_stalled_uploads_take_no_place_in_the_queue_of_others(start):
+    server = start("workers_server", workers=1, handler_threads=4, handler_queue=2)
+    stalled = [Client(server, 30) for _ in range(8)]
+    for client in stalled:
+        client.send(head("/upload", sized(1_000_000)) + b"a")
+        time.sleep(0.02)
+    # Three run and two wait.
+    for client in stalled[5:]:
+        response = client.response()
+        assert response.status == 503
+        assert response.fields["connection"] == "close"
+    with Client(server) as client:
+        for _ in range(3):
+            client.send(SLOW % 1)
+            assert client.response().status == 200
+    for client in stalled:
+        client.sock.close()
+
+
+def test_handlers_of_clients_that_hung_up_do_not_run(start):
+    """They waited for a thread; one tells of itself when it runs."""
+    server = start("workers_server", workers=1, handler_threads=1)
+    with Client(server) as first:
+        first.send(SLOW % 700)
+        time.sleep(0.1)
+        gone = [Client(server) for _ in range(8)]
+        for client in gone:
+            client.send(b"GET /patient HTTP/1.1\r\nHost: test\r\n\r\n")
+        time.sleep(0.1)
+        for client in gone[1:]:
+            client.sock.close()
+        # One that may still read is told.
+        gone[0].sock.shutdown(1)
+        assert gone[0].response().status == 503
+        gone[0].sock.close()
+        assert first.response().body == b"slept 700 "
+        first.send(SLOW % 1)
+        assert first.response().body == b"slept 1 "
+    assert "cancelled after" not in server.stderr()
+
+
+def test_places_in_the_queue_are_free_when_clients_hang_up(start):
+    server = start("workers_server", workers=1, handler_threads=1, handler_queue=2)
+    with Client(server) as first:
+        first.send(SLOW % 2000)
+        time.sleep(0.1)
+        for _ in range(5):
+            waiting = [Client(server) for _ in range(2)]
+            for client in waiting:
+                client.send(SLOW % 1)
+            time.sleep(0.02)
+            for client in waiting:
+                client.sock.close()
+            time.sleep(0.02)
+        with Client(server) as last:
+            last.send(SLOW % 1)
+            assert last.response().status == 200
+        assert first.response().status == 200
