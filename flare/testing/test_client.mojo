@@ -10,6 +10,7 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response, internal_error
 from flare.http.message.url import Url
 from flare.http.routing.any_handler import AnyHandler
+from flare.http.routing.bad_input import bad_input_of
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT
 from flare.testing.whole_body import whole_body
 from flare.net.socket_addr import SocketAddr
@@ -39,7 +40,8 @@ struct TestClient(Movable):
     """Where requests come from; the loopback, unless it is changed."""
     var hides_errors: Bool
     """True to answer 500 where the handler raises, as a server does. By default
-    the error is raised to the test."""
+    the error is raised to the test, unless it is of bad content: that is
+    answered with 400 either way."""
     var _base: Url
 
     def __init__(out self, var handler: AnyHandler) raises:
@@ -242,6 +244,9 @@ struct TestClient(Movable):
         try:
             return self.handler.serve(owned.view())
         except error:
+            var bad_input = bad_input_of(owned.view(), error)
+            if bad_input:
+                return bad_input.value().response()
             if not self.hides_errors:
                 raise error^
             return internal_error()

@@ -1,7 +1,7 @@
 """What a router captured from a request's path."""
 
 from flare.bytes.lend import lend_text
-from flare.http.message.request_notes import RequestNotes
+from flare.http.message.request_notes import BadInput, RequestNotes
 
 comptime PATH_PARAM_COUNT_MAX = 32
 """Most parameters that one request can carry.
@@ -48,12 +48,15 @@ struct PathParams(Movable, Sized):
     """What outer handlers lend to inner ones; they drop it themselves."""
     var _params: List[PathParam]
     var _decoded: List[String]
+    # Whether there is anything to forget.
+    var _is_used: Bool
 
     def __init__(out self):
         """Makes empty storage of its full size."""
         self.notes = RequestNotes()
         self._params = List[PathParam](capacity=PATH_PARAM_COUNT_MAX)
         self._decoded = List[String](capacity=PATH_PARAM_COUNT_MAX)
+        self._is_used = False
 
     def __len__(self) -> Int:
         """Counts the captured parameters.
@@ -65,10 +68,21 @@ struct PathParams(Movable, Sized):
 
     @always_inline
     def clear(mut self):
-        """Forgets all parameters and keeps the storage."""
-        if len(self._params) > 0:
+        """Forgets what the last request has left, and keeps the storage."""
+        if self._is_used:
+            self._is_used = False
             self._params.clear()
             self._decoded.clear()
+            self.notes.bad_input = None
+
+    def note_bad_input(mut self, var bad_input: BadInput):
+        """Remembers what could not be read for the handler, until `clear`.
+
+        Args:
+            bad_input: What it is.
+        """
+        self._is_used = True
+        self.notes.bad_input = bad_input^
 
     def truncate(mut self, count: Int):
         """Forgets the parameters captured last.
@@ -95,6 +109,7 @@ struct PathParams(Movable, Sized):
         """
         if len(self._params) >= PATH_PARAM_COUNT_MAX:
             return False
+        self._is_used = True
         self._params.append(PathParam(name, value))
         return True
 

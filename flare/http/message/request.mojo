@@ -8,7 +8,7 @@ from flare.http.message.fields import Fields
 from flare.http.message.form import FormData, find_query_value
 from flare.http.message.method import Method
 from flare.http.message.path_params import PathParams
-from flare.http.message.request_notes import RequestNotes
+from flare.http.message.request_notes import BadInput, RequestNotes
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.message.version import Version
 from flare.json.value import JsonValue, parse
@@ -145,9 +145,12 @@ struct Request[o: ImmOrigin](Movable):
             The content.
 
         Raises:
-            Error: If it is not UTF-8.
+            Error: If it is not UTF-8; see `json`.
         """
-        return String(from_utf8=self.body)
+        try:
+            return String(from_utf8=self.body)
+        except:
+            raise self._bad_input("body", "the content is not UTF-8")
 
     def json(self) raises -> JsonValue:
         """Reads the content as JSON (RFC 8259).
@@ -156,9 +159,14 @@ struct Request[o: ImmOrigin](Movable):
             The value; read it as in `req.json()["name"].string_value()`.
 
         Raises:
-            Error: If the content is not JSON; it says where and why.
+            Error: If the content is not JSON; it says where and why. It is
+                the client's fault: where no handler catches the error, the
+                answer is not 500 but 400 with a problem (RFC 9457).
         """
-        return parse(self.body)
+        try:
+            return parse(self.body)
+        except error:
+            raise self._bad_input("body", String(error))
 
     def form(self) raises -> FormData:
         """Reads the content as an urlencoded form.
@@ -167,9 +175,19 @@ struct Request[o: ImmOrigin](Movable):
             The fields, decoded.
 
         Raises:
-            Error: If there are too many of them.
+            Error: If there are too many of them; see `json`.
         """
-        return FormData.parse(self.body)
+        try:
+            return FormData.parse(self.body)
+        except error:
+            raise self._bad_input("body", String(error))
+
+    @no_inline
+    def _bad_input(self, place: StaticString, var detail: String) -> Error:
+        """Makes the error for the handler, and remembers whose fault it is."""
+        var error = Error(detail)
+        self._params[].note_bad_input(BadInput(place, detail^))
+        return error^
 
     def body_reader(self) -> BodyReader[Self.o]:
         """Gives the content as a stream.
@@ -262,9 +280,12 @@ struct Request[o: ImmOrigin](Movable):
             The parameters, decoded.
 
         Raises:
-            Error: If there are too many of them.
+            Error: If there are too many of them; see `json`.
         """
-        return FormData.parse(self.query)
+        try:
+            return FormData.parse(self.query)
+        except error:
+            raise self._bad_input("query", String(error))
 
     def cookies(self) -> List[Cookie]:
         """Reads the cookies (RFC 6265 section 5.4).

@@ -4,6 +4,16 @@ from std.memory import OpaquePointer
 from std.reflection import reflect
 
 
+@fieldwise_init
+struct BadInput(Copyable, Movable):
+    """Input of a client that a request could not read for its handler."""
+
+    var place: StaticString
+    """`body` or `query`."""
+    var detail: String
+    """What is wrong: the text of the error that the handler got."""
+
+
 struct _Note(TrivialRegisterPassable):
     """A value of a type that is known by its name."""
 
@@ -27,10 +37,13 @@ struct RequestNotes(Movable):
     allocated for a request once the list has its length.
     """
 
+    var bad_input: Optional[BadInput]
+    """What the request has refused to its handler last, if it has."""
     var _notes: List[_Note]
 
     def __init__(out self):
         """Makes an empty list."""
+        self.bad_input = None
         self._notes = []
 
     def find[

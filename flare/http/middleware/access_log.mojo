@@ -10,6 +10,7 @@ from flare.http.middleware.log_line import (
 )
 from flare.http.middleware.log_sink import LogSink, StandardOutput
 from flare.http.middleware.request_id import request_id
+from flare.http.routing.bad_input import failure_status
 from flare.http.routing.handler import Handler, Middleware
 from flare.sys.clock import monotonic_ns, realtime_ns
 
@@ -97,8 +98,9 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Middleware):
             return response^
         except error:
             var elapsed_us = (monotonic_ns() - began_ns) // 1_000
+            var status = failure_status(req, error)
             self._write(
-                req, LogEntry(unix_ms, elapsed_us, 500, 0, request_id(req))
+                req, LogEntry(unix_ms, elapsed_us, status, 0, request_id(req))
             )
             raise error^
 

@@ -4,6 +4,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.message.metric_source import MetricSource
 from flare.http.middleware.metrics import Metrics
+from flare.http.routing.bad_input import failure_status
 from flare.http.routing.handler import Handler, Middleware
 from flare.sys.clock import monotonic_ns
 
@@ -61,7 +62,10 @@ struct Measured[H: Handler](Middleware):
             return response^
         except error:
             self.metrics.end(
-                place, req.method, 500, (monotonic_ns() - began_ns) // 1_000
+                place,
+                req.method,
+                failure_status(req, error),
+                (monotonic_ns() - began_ns) // 1_000,
             )
             raise error^
 

@@ -2,6 +2,7 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response, internal_error
+from flare.http.routing.bad_input import bad_input_of
 from flare.http.routing.failure_line import failure_line
 from flare.http.routing.handler import Handler, Middleware
 from flare.sys.log import log_line
@@ -39,6 +40,9 @@ struct Recover[H: Handler](Middleware):
             return Response(500, "we are sorry")
 
         server.serve(AccessLog(Recover(router^, on_error)))
+
+    What `Request.json` and its like raise for bad content is answered with 400,
+    and the hook is not asked: it is no failure of a handler.
 
     Parameters:
         H: The inner handler's type.
@@ -85,4 +89,7 @@ struct Recover[H: Handler](Middleware):
         try:
             return self.handler.serve(req)
         except error:
+            var bad_input = bad_input_of(req, error)
+            if bad_input:
+                return bad_input.value().response()
             return self.hook(req, error)

@@ -15,6 +15,7 @@ from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, internal_error
 from flare.http.message.request_notes import NoteLoan
+from flare.http.routing.bad_input import bad_input_of
 from flare.http.routing.handler import Handler, HeadOnly
 from flare.http.server.connection import Connection
 from flare.http.server.error_log import log_handler_error
@@ -206,7 +207,8 @@ def call_handler[
         logs_errors: True to log what the handler raises.
 
     Returns:
-        Its response; 500 if it raises or gives what is no final response.
+        Its response; 500 if it raises or gives what is no final response, 400
+        if it raises what the request has told it of bad input.
     """
     try:
         var response = handler.serve(request)
@@ -219,6 +221,9 @@ def call_handler[
             raise Error("a conversation needs status 101, not ", code)
         return response^
     except error:
+        var bad_input = bad_input_of(request, error)
+        if bad_input:
+            return bad_input.value().response()
         if logs_errors:
             log_handler_error(request, error)
         return internal_error()

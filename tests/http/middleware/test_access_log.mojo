@@ -38,8 +38,13 @@ def _fail(req: Request) raises -> Response:
     raise Error("no")
 
 
+def _read(req: Request) raises -> Response:
+    return ok(req.json()["name"].string_value())
+
+
 def _router() raises -> Router:
     var router = Router()
+    router.post("/read", _read)
     router.get("/hello", _hello)
     router.get("/fail", _fail)
     return router^
@@ -107,12 +112,15 @@ def test_every_request_has_a_line() raises:
     _ = client.get("/nope")
     with assert_raises(contains="no"):
         _ = client.get("/fail")
+    _ = client.post("/read", "{")
     var kept = lines.snapshot()
-    assert_equal(len(kept), 3)
+    assert_equal(len(kept), 4)
     assert_true(" GET /hello HTTP/1.1 200 5 " in kept[0], kept[0])
     assert_true(" - \n" not in kept[0], kept[0])
     assert_true(" GET /nope HTTP/1.1 404 " in kept[1], kept[1])
     assert_true(" GET /fail HTTP/1.1 500 0 " in kept[2], kept[2])
+    # Bad content is the client's fault, and answered so.
+    assert_true(" POST /read HTTP/1.1 400 0 " in kept[3], kept[3])
 
 
 def test_an_id_from_outside_is_logged_too() raises:

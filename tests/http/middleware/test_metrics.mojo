@@ -21,6 +21,10 @@ def _hello(req: Request) raises -> Response:
     return ok("hello")
 
 
+def _read(req: Request) raises -> Response:
+    return ok(req.json()["name"].string_value())
+
+
 def _fail(req: Request) raises -> Response:
     raise Error("no")
 
@@ -73,6 +77,7 @@ def test_middleware_and_endpoint() raises:
     var router = Router()
     router.get("/hello", _hello)
     router.get("/fail", _fail)
+    router.put("/read", _read)
     router.get("/metrics", MetricsEndpoint(MetricPair(metrics, _More())))
     var client = TestClient(Measured(router^, metrics))
     _ = client.get("/hello")
@@ -80,6 +85,7 @@ def test_middleware_and_endpoint() raises:
     _ = client.post("/hello")
     with assert_raises(contains="no"):
         _ = client.get("/fail")
+    _ = client.put("/read", "{")
     var response = client.get("/metrics")
     assert_equal(
         response.headers["content-type"],
@@ -90,6 +96,7 @@ def test_middleware_and_endpoint() raises:
         '{method="GET",status="200"} 2\n',
         '{method="POST",status="405"} 1\n',
         '{method="GET",status="500"} 1\n',
+        '{method="PUT",status="400"} 1\n',
         "http_requests_in_flight 1\n",
         "more 1\n",
     ]:
