@@ -230,6 +230,7 @@ def unpark[
     if not result.keeps_alive:
         connection.lingers = connection.lingers or len(box[].input) > 0
         state.give_exchange(box^)
+        connection.charge = None
         return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
     if connection.tail:
         # The rest waits until the client has read this.
