@@ -1,8 +1,9 @@
 """Reads Unicode's IdnaTestV2.txt, which is not kept here, for the vectors.
 
-It is looked for beside the other vectors and in build/unicode/. Its version
-has to be that of the tables (tools/gen_idna.py names it): names with letters
-that one of both does not know yet would count as wrong answers.
+It is looked for beside the other vectors and in build/unicode/; the sources of
+the Rust crate `idna` 1.1 have it, as tests/IdnaTestV2.txt. Its version has to
+be that of the tables (tools/gen_idna.py names it): names with letters that one
+of both does not know yet would count as wrong answers.
 """
 
 import re

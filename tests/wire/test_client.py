@@ -217,6 +217,10 @@ def test_retries_with_backoff(fetcher):
     answer = fetcher.get("http://127.0.0.1:1/", method="POST")
     assert (answer["phase"], answer["kind"]) == ("connect", "ConnectionRefused")
     assert time.monotonic() - began > 0.3
+    # A bound on each wait: without it the total time would be over first.
+    fetcher.client(max_retries=3, retry_base_ms=60_000, retry_max_ms=1)
+    answer = fetcher.get("http://127.0.0.1:1/", method="POST")
+    assert (answer["phase"], answer["kind"]) == ("connect", "ConnectionRefused")
 
 
 @pytest.mark.parametrize(
@@ -487,6 +491,21 @@ def test_downloads_and_uploads_in_bounded_memory(fetcher):
     assert answer["body"] == str(length), answer
     server.close()
     assert fetcher.memory_kib() - before < 8_000
+
+
+@pytest.mark.parametrize("coding", ["", "gzip"])
+def test_a_download_has_a_limit_of_its_own(fetcher, coding):
+    """What goes to a sink is bounded as it is sent, and as it is decoded."""
+    content = bytes(1 << 20)
+    extra = b"Content-Encoding: gzip\r\n" if coding else b""
+    sent = gzip.compress(content) if coding else content
+    server = RawServer(answering(sized(sent, extra)))
+    for limit, is_large in [(len(content), False), (len(content) - 1, True)]:
+        fetcher.client(max_download_size=limit, max_response_size=10, max_decoded_size=10)
+        answer = fetcher.ask(do="download", url=server.url)
+        assert (answer.get("kind") == "ResponseTooLarge") == is_large, answer
+        assert is_large or answer["sink_count"] == len(content), answer
+    server.close()
 
 
 def test_a_compressed_download_is_decoded_in_pieces(fetcher):

@@ -17,6 +17,12 @@ def test_the_default_is_finite_and_works() raises:
         config.total_timeout_ms,
     ]:
         assert_true(timeout_ms > 0)
+    for size_max in [
+        config.max_response_size,
+        config.max_decoded_size,
+        config.max_download_size,
+    ]:
+        assert_true(size_max > 0 and size_max < 1 << 40)
     assert_equal(config.max_redirects, 10)
     assert_equal(config.max_retries, 0)
 

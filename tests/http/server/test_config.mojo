@@ -16,6 +16,22 @@ def test_default_is_good() raises:
     assert_equal(_refusal(ServerConfig()), "")
 
 
+def test_limits_are_on_by_default() raises:
+    # Whoever sets nothing is protected: sizes, and a time for each phase.
+    var config = ServerConfig()
+    assert_equal(config.max_header_size, 8_192)
+    assert_equal(config.max_target_size, 8_192)
+    assert_equal(config.max_fields, 100)
+    assert_equal(config.max_body_size, 10_485_760)
+    assert_equal(config.header_timeout_ms, 10_000)
+    assert_equal(config.body_timeout_ms, 30_000)
+    assert_equal(config.idle_timeout_ms, 60_000)
+    assert_equal(config.write_timeout_ms, 30_000)
+    assert_true(config.min_body_rate > 0)
+    assert_true(config.min_send_rate > 0)
+    assert_true(config.max_connections > 0)
+
+
 def test_contradictions_name_both_fields() raises:
     var small = _refusal(ServerConfig(max_body_size=100))
     assert_true("max_body_size (100)" in small, small)

@@ -72,8 +72,10 @@ def _config(command: JsonValue) raises -> ClientConfig:
     config.max_redirects = _number(command, "max_redirects", 10)
     config.max_response_size = _number(command, "max_response_size", 64 << 20)
     config.max_decoded_size = _number(command, "max_decoded_size", 64 << 20)
+    config.max_download_size = _number(command, "max_download_size", 16 << 30)
     config.max_retries = _number(command, "max_retries", 0)
     config.retry_base_ms = _number(command, "retry_base_ms", 20)
+    config.retry_max_ms = _number(command, "retry_max_ms", 5_000)
     config.decodes_content = _number(command, "decodes_content", 1) != 0
     var per_host = _number(command, "max_idle_per_host", -1)
     if per_host >= 0:
