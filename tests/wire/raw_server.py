@@ -129,12 +129,12 @@ def once(data: bytes) -> Callable:
 class Fetcher:
     """The client under test, in a process of its own."""
 
-    def __init__(self, binary: Path) -> None:
+    def __init__(self, binary: Path, **variables: str) -> None:
         self.process = subprocess.Popen(
             [str(binary)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=environment(),
+            env={**environment(), **variables},
             text=True,
             bufsize=1,
         )

@@ -1,13 +1,17 @@
 """Many requests at once on one reactor: `HttpClient.send_all`."""
 
 import json
+import mmap
 import os
 import ssl
+import struct
+import subprocess
 import threading
 import time
 from pathlib import Path
 
-from raw_server import Connection, RawServer, answering, once
+import pytest
+from raw_server import Connection, Fetcher, RawServer, answering, once
 from test_client_hostile import ROWS, sized
 
 # One client serves all rows, so those that need limits of their own are out.
@@ -238,3 +242,85 @@ def test_descriptors_are_given_back(fetcher):
         send_all(fetcher, [{"url": "/"}] * 20, 20)
     server.close()
     assert count() == before
+
+
+# Counts how often a process looks at a clock, in a file that others can read.
+CLOCK_COUNTER = """
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static _Atomic long *count;
+
+__attribute__((constructor)) static void begin(void) {
+    int file = open(getenv("CLOCK_COUNT"), O_RDWR);
+    void *page = mmap(0, 8, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    count = page == MAP_FAILED ? 0 : page;
+    close(file);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    if (count) atomic_fetch_add(count, 1);
+    return syscall(SYS_clock_gettime, clock, time);
+}
+"""
+
+
+@pytest.fixture
+def watched_fetcher(fetcher, tmp_path):
+    """A client whose looks at a clock are counted."""
+    source, library = tmp_path / "counter.c", tmp_path / "counter.so"
+    source.write_text(CLOCK_COUNTER)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True
+    )
+    figures = tmp_path / "count"
+    figures.write_bytes(bytes(8))
+    running = Fetcher(
+        Path(fetcher.process.args[0]),
+        LD_PRELOAD=str(library),
+        CLOCK_COUNT=str(figures),
+    )
+    with open(figures, "r+b") as file:
+        running.count = mmap.mmap(file.fileno(), 8)
+    yield running
+    running.close()
+
+
+def test_a_round_costs_what_is_ready(watched_fetcher):
+    """Each look at a request asks the clock whether its time is over. One that
+    is busy beside many that are silent must not make all of them be looked at."""
+    silent_count, busy_count = 200, 400
+    answered = threading.Event()
+    counts = []
+
+    def count() -> int:
+        return struct.unpack("q", watched_fetcher.count[:8])[0]
+
+    def hold(connection: Connection) -> None:
+        connection.head()
+        answered.wait(30)
+        connection.send(sized(b"late"))
+
+    def serve(connection: Connection) -> None:
+        while connection.head():
+            counts.append(count())
+            connection.send(sized(b"now"))
+            if len(counts) == busy_count:
+                answered.set()
+
+    silent, busy = RawServer(hold), RawServer(serve)
+    watched_fetcher.client(read_timeout_ms=30_000, total_timeout_ms=60_000)
+    requests = [{"url": silent.url}] * silent_count + [{"url": busy.url}] * busy_count
+    results = send_all(watched_fetcher, requests, silent_count + 1)
+    silent.close()
+    busy.close()
+    bodies = [answer.get("body") for answer in results]
+    assert bodies == ["late"] * silent_count + ["now"] * busy_count
+    # Behind the first ones all are under way.
+    looks = (counts[-1] - counts[50]) / (busy_count - 51)
+    assert 1 < looks < 60, looks

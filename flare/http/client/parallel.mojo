@@ -6,13 +6,13 @@ from flare.http.client.client_request import ClientRequest
 from flare.http.client.client_state import ClientState
 from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.flight import Flight
-from flare.http.client.patience import shorter
 from flare.http.client.preparing import prepare_call
 from flare.http.client.send_result import SendResult
 from flare.http.message.url import Url
 from flare.net.error import NetworkError
 from flare.runtime.event import Interest
 from flare.runtime.reactor import Reactor
+from flare.runtime.timer_wheel import TimerId
 from flare.sys.errno import OsError
 from flare.sys.poll import POLL_WRITE, PollEntry
 
@@ -100,30 +100,31 @@ def _run(
         return
     var lanes = List[_Lane]()
     var reactor = Reactor()
-    for index in range(min(max_parallel, len(waiting))):
+    var busy_count = min(max_parallel, len(waiting))
+    for _ in range(busy_count):
         lanes.append(_Lane())
-        lanes[index].turn(
+    for index in range(len(lanes)):
+        var is_idle = lanes[index].turn(
             UInt64(index), state, reactor, waiting, results, False
         )
-    while True:
-        var is_over = True
-        var wait_ms = -1
-        for index in range(len(lanes)):
-            if lanes[index].flight:
-                is_over = False
-                wait_ms = shorter(wait_ms, lanes[index].wait_ms())
-        if is_over:
-            return
-        for index in range(reactor.poll(wait_ms)):
+        busy_count -= Int(is_idle)
+    # Each round costs what is ready or due, however many others are silent.
+    while busy_count > 0:
+        for index in range(reactor.poll()):
             var token = reactor.event(index).token
-            lanes[Int(token)].turn(
+            var is_idle = lanes[Int(token)].turn(
                 token, state, reactor, waiting, results, True
             )
-        for index in range(len(lanes)):
-            if lanes[index].is_due():
-                lanes[index].turn(
-                    UInt64(index), state, reactor, waiting, results, False
-                )
+            busy_count -= Int(is_idle)
+        while True:
+            var expired = reactor.next_expired()
+            if not expired:
+                break
+            var token = expired.value()
+            var is_idle = lanes[Int(token)].turn_if_due(
+                token, state, reactor, waiting, results
+            )
+            busy_count -= Int(is_idle)
 
 
 struct _Lane(Movable):
@@ -133,17 +134,38 @@ struct _Lane(Movable):
     # What the reactor watches for it, and in which attempt.
     var _watched: List[PollEntry]
     var _watched_number: Int
+    # Expires when the flight is due, or before.
+    var _timer: TimerId
 
     def __init__(out self):
         self.flight = None
         self._watched = []
         self._watched_number = -1
+        self._timer = TimerId.NONE
 
-    def wait_ms(self) -> Int:
-        return self.flight.value().wait_ms()
+    def turn_if_due(
+        mut self,
+        token: UInt64,
+        mut state: ClientState,
+        mut reactor: Reactor,
+        mut waiting: List[WaitingCall],
+        mut results: List[SendResult],
+    ) raises OsError -> Bool:
+        """Goes on if the time for that has come; the timer has expired."""
+        self._timer = TimerId.NONE
+        if not self.flight:
+            return False
+        if not self.flight.value().is_due():
+            self._set_timer(reactor, token)
+            return False
+        return self.turn(token, state, reactor, waiting, results, False)
 
-    def is_due(self) -> Bool:
-        return Bool(self.flight) and self.flight.value().is_due()
+    def _set_timer(mut self, mut reactor: Reactor, token: UInt64):
+        _ = reactor.cancel_timer(self._timer)
+        self._timer = TimerId.NONE
+        var wait_ms = self.flight.value().wait_ms()
+        if wait_ms >= 0:
+            self._timer = reactor.insert_timer(wait_ms, token)
 
     def turn(
         mut self,
@@ -153,8 +175,12 @@ struct _Lane(Movable):
         mut waiting: List[WaitingCall],
         mut results: List[SendResult],
         is_ready: Bool,
-    ) raises OsError:
-        """Goes on with a request, and with the next ones if it is over."""
+    ) raises OsError -> Bool:
+        """Goes on with a request, and with the next ones if it is over.
+
+        Returns:
+            True if there is none left.
+        """
         var may_read = is_ready
         while True:
             if not self.flight:
@@ -166,12 +192,16 @@ struct _Lane(Movable):
             if not self._advance(state, results, may_read):
                 break
         if not self.flight:
-            return self._watch(reactor, token, [], -1)
+            self._watch(reactor, token, [], -1)
+            _ = reactor.cancel_timer(self._timer)
+            return True
         ref flight = self.flight.value()
         var number = -1
         if flight.is_exchanging():
             number = flight.attempt_number
         self._watch(reactor, token, flight.watches(), number)
+        self._set_timer(reactor, token)
+        return False
 
     def _advance(
         mut self,
