@@ -2,7 +2,9 @@
 
 from flare.http.client.auth import challenge_schemes
 from flare.http.message.body import Body
+from flare.http.message.charset import decode_text
 from flare.http.message.header_map import HeaderMap
+from flare.http.message.media_type import MediaType
 from flare.http.message.status import Status
 from flare.http.message.url import Url
 from flare.http.message.version import Version
@@ -104,15 +106,40 @@ struct ClientResponse(Movable):
         return self.status < 400
 
     def text(self) raises -> String:
-        """Copies the content as text.
+        """Decodes the content as text.
+
+        In the charset that Content-Type names (RFC 9110 section 8.3.2), or
+        UTF-8 if it names none: utf-8, us-ascii, iso-8859-1, windows-1252 and
+        utf-16 under all names of the Encoding Standard, which makes one of the
+        middle three. A byte order mark is not a part of the text.
 
         Returns:
             The content.
 
         Raises:
-            Error: If it is not UTF-8.
+            Error: If the charset is another one, or the content is not in it.
         """
-        return self.body.text()
+        return decode_text(self.body.as_bytes(), self.charset())
+
+    def charset(self) -> String:
+        """Reads the charset of the content.
+
+        Returns:
+            The parameter of Content-Type, as it was sent; empty if there is
+            none.
+        """
+        var found = self.headers.get("content-type")
+        if not found:
+            return String()
+        try:
+            var media_type = MediaType.parse(found.value())
+            for parameter in media_type.parameters:
+                if parameter.name == "charset":
+                    return parameter.value
+        except:
+            # What is no media type names no charset.
+            return String()
+        return String()
 
     def json(self) raises JsonError -> JsonValue:
         """Parses the content.

@@ -53,6 +53,32 @@ def test_content() raises:
     assert_equal(response.text(), '{"a": {"b": "c"}}')
 
 
+def test_text_is_in_the_charset_of_the_content() raises:
+    """RFC 9110 section 8.3.2."""
+    var response = _response(200)
+    var octets: List[UInt8] = [0xE9, 0x80]
+    response.body = Body(octets.copy())
+    for content_type in [
+        StaticString("text/plain; charset=iso-8859-1"),
+        'text/html;charset="Windows-1252"',
+    ]:
+        response.headers.set("Content-Type", content_type)
+        assert_equal(response.text(), "\u00e9\u20ac")
+    # Without a charset, and without a media type, it is UTF-8.
+    response.body = Body(String("\u00e9"))
+    for content_type in [StaticString("text/plain"), "text", "a/b; charset"]:
+        response.headers.set("Content-Type", content_type)
+        assert_equal(response.text(), "\u00e9")
+    response.headers.set("Content-Type", "text/plain; charset=shift_jis")
+    try:
+        _ = response.text()
+    except error:
+        assert_true("'shift_jis'" in String(error), String(error))
+        assert_true("iso-8859-1" in String(error), String(error))
+        return
+    raise Error("it was read")
+
+
 def test_fields_that_are_not_utf8() raises:
     var exchange = ResponseExchange(0)
     exchange.begin("GET")
