@@ -22,6 +22,7 @@ from flare.tls.error import (
     PlainHttpRequest,
     ProtocolVersionRefused,
     ProtocolViolation,
+    RenegotiationRefused,
     RevocationUnknown,
     SelfSigned,
     TlsError,

@@ -112,6 +112,15 @@ comptime NoSharedCipher = TlsErrorKind(
     ),
 )
 """The two sides have no cipher suite, group or signature in common."""
+comptime RenegotiationRefused = TlsErrorKind(
+    "RenegotiationRefused",
+    (
+        "the server must ask for what it wants, such as a certificate, in the"
+        " first handshake, or speak TLS 1.3"
+    ),
+)
+"""The server wanted a second handshake, which is never made (RFC 9325 section
+3.5 demands care; TLS 1.3 has none)."""
 comptime AlpnRefused = TlsErrorKind(
     "AlpnRefused", "offer a protocol that the peer speaks, or none at all"
 )

@@ -21,9 +21,12 @@ from flare.sys.openssl_session import (
 from flare.sys.openssl_ticket import resume, take_ticket
 from flare.tls.error import (
     AlpnRefused,
+    ClientCertificateRequired,
     ClosedEarly,
+    NoSharedCipher,
     OutOfOrder,
     PlainHttpRequest,
+    RenegotiationRefused,
     TlsError,
 )
 from flare.tls.explaining import session_error
@@ -263,7 +266,21 @@ struct TlsSession(Movable):
         return TlsError(materialize[ClosedEarly](), self._peer, found^)
 
     def _explain(mut self) -> TlsError:
-        return session_error(self._ssl, self._peer, self._shows_identity)
+        var error = session_error(self._ssl, self._peer, self._shows_identity)
+        # Behind the handshake there is one thing left that this alert of a
+        # server of TLS 1.2 can be about.
+        if (
+            self._is_established
+            and not self._choices
+            and (
+                error.kind == NoSharedCipher
+                or error.kind == ClientCertificateRequired
+            )
+            and self.version() == "TLSv1.2"
+        ):
+            error.kind = materialize[RenegotiationRefused]()
+            error.found = "renegotiation was refused, and the server gave up"
+        return error^
 
     def _check_protocol(mut self):
         """Holds a server to what it was offered (RFC 7301 section 3.1)."""

@@ -1,9 +1,13 @@
 """The HTTP client over TLS, against servers that close."""
 
 import json
+import socket
 import ssl
+import subprocess
+import threading
 
 import pytest
+from conftest import wait_until
 from raw_server import Connection, RawServer
 
 RUN_COUNT = 20
@@ -72,3 +76,47 @@ def test_a_session_goes_on_though_the_server_closes(fetcher, certs, version, kin
     server.close()
     assert [answer.get("body") for answer in answers] == ["ok"] * 3, answers
     assert resumed == [False, True, True]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+def test_a_refused_renegotiation_is_called_so(fetcher, certs):
+    """RFC 9325 section 3.5. OpenSSL then answers handshake_failure, which is
+    about suites in a first handshake alone."""
+    port = free_port()
+    process = subprocess.Popen(
+        [
+            "openssl", "s_server", "-accept", f"127.0.0.1:{port}", "-tls1_2",
+            "-cert", str(certs / "good_chain.pem"),
+            "-cert_chain", str(certs / "good_chain.pem"),
+            "-key", str(certs / "good.key"),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    said, answers = [], []
+
+    def listen() -> None:
+        for line in process.stdout:
+            said.append(line)
+
+    def ask() -> None:
+        answers.append(fetcher.get(f"https://localhost:{port}/"))
+
+    threading.Thread(target=listen, daemon=True).start()
+    assert wait_until(lambda: any(b"ACCEPT" in line for line in said))
+    fetcher.client(ca_file=str(certs / "root.pem"))
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert wait_until(lambda: any(b"GET / HTTP" in line for line in said)), said
+    process.stdin.write(b"r\n")
+    process.stdin.flush()
+    asking.join(20)
+    process.kill()
+    process.wait()
+    assert answers and answers[0].get("tls") == "RenegotiationRefused", answers
+    assert "renegotiation" in answers[0]["text"], answers
