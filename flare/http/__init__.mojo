@@ -25,6 +25,7 @@ from flare.http.client.error import (
 )
 from flare.http.client.multipart_form import MultipartForm
 from flare.http.client.no_proxy import NoProxy
+from flare.http.client.patience import WHILE_PROGRESSING
 from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import Proxy, ProxySettings
 from flare.http.client.proxy_environment import proxy_from_env

@@ -453,6 +453,36 @@ def test_connect_and_names_with_a_colon_are_refused(fetcher, server):
     assert "colon" in answer["text"] and "secret" not in answer["text"], answer
 
 
+@pytest.mark.parametrize(
+    ("charset", "octets", "text"),
+    [
+        (b"; charset=iso-8859-1", b"caf\xe9", "caf\u00e9"),
+        (b'; charset="Windows-1252"', b"\x80", "\u20ac"),
+        (b"; charset=utf-16", "\ufeff\u20ac".encode("utf-16-be"), "\u20ac"),
+        (b"", "\u20ac".encode(), "\u20ac"),
+        (b"; charset=koi8-r", b"\xc1", "error: the charset 'koi8-r' is unknown"),
+        (b"; charset=utf-8", b"\xc1", "error: the charset 'utf-8' is not what"),
+    ],
+)
+def test_text_is_in_the_charset_of_the_content(fetcher, charset, octets, text):
+    """RFC 9110 section 8.3.2."""
+    server = RawServer(
+        answering(sized(octets, b"Content-Type: text/plain" + charset + b"\r\n"))
+    )
+    fetcher.client()
+    decoded = fetcher.get(server.url)["decoded"]
+    server.close()
+    assert decoded == text or (text.startswith("error") and decoded.startswith(text))
+
+
+def test_a_url_that_is_too_long_is_called_so(fetcher):
+    fetcher.client()
+    answer = fetcher.get("http://me:secret@127.0.0.1/" + "a" * 70_000)
+    assert (answer["phase"], answer["kind"]) == ("request", "BadUrl"), answer
+    assert "65536 bytes" in answer["text"] and len(answer["text"]) < 300
+    assert "secret" not in answer["text"]
+
+
 def test_http_1_0(fetcher, server):
     fetcher.client()
     answer = said(fetcher.get(server.url + "/", http_1_0=1))

@@ -56,6 +56,15 @@ def resetting(connection: Connection) -> None:
     connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
 
+SETTINGS = [
+    "max_response_size",
+    "max_decoded_size",
+    "head_limits.max_header_size",
+    "head_limits.max_target_size",
+    "head_limits.max_fields",
+    "read_timeout_ms",
+    "total_timeout_ms",
+]
 BOMB = gzip.compress(bytes(100 << 20), 9)
 
 # (name, handler, configuration, phase, kind)
@@ -422,6 +431,10 @@ def test_each_ends_in_an_error_of_its_own(fetcher, row):
     server.close()
     assert (answer.get("phase"), answer.get("kind")) == (phase, kind), answer
     assert answer["url"].startswith("http://127.0.0.1"), answer
+    # Who is told of a limit is told which one; that of 1xx cannot be set.
+    is_limit = kind in ("ResponseTooLarge", "Timeout") and "interim" not in row[0]
+    allows_more = [f"{setting} allows more" in answer["text"] for setting in SETTINGS]
+    assert sum(allows_more) == is_limit, answer
     # After a redirection the connection itself may be good.
     assert answer["idle"] == 0 or phase == "redirect", answer
     assert time.monotonic() - began < 5
@@ -438,6 +451,24 @@ def test_a_flood_past_the_total_time(fetcher):
     answer = fetcher.ask(do="download", url=server.url)
     server.close()
     assert (answer["phase"], answer["kind"]) == ("total", "Timeout"), answer
+
+
+def test_a_download_that_goes_on_past_its_limit_names_it(fetcher):
+    server = RawServer(once(OK + b"Content-Length: 99999999999999\r\n\r\n"))
+    fetcher.client()
+    answer = fetcher.ask(do="download", url=server.url)
+    server.close()
+    assert answer["kind"] == "ResponseTooLarge", answer
+    assert "max_download_size allows more" in answer["text"], answer
+
+
+def test_what_dripped_is_counted(fetcher):
+    server = RawServer(dripping(OK + b"\r\n", b"a", 0.02))
+    fetcher.client(total_timeout_ms=400)
+    text = fetcher.get(server.url)["text"]
+    server.close()
+    assert "not complete within 400 ms" in text, text
+    assert "bytes of content had come" in text and "nothing" not in text, text
 
 
 def test_octets_behind_a_response_are_not_the_next_one(fetcher):

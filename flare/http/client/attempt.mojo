@@ -12,6 +12,7 @@ from flare.bytes.buffer import Buffer
 from flare.http.client.connection import ClientConnection
 from flare.http.client.error import ClientError, Phase
 from flare.http.h1.limits import HeadLimits
+from flare.http.h1.protocol_error import Rule
 from flare.http.h1.response_exchange import ResponseExchange
 from flare.http.h1.response_progress import ResponseProgress
 from flare.http.message.method import Method
@@ -84,6 +85,8 @@ struct Attempt(Movable):
     """True once an octet of the request has left."""
     var has_head: Bool
     """True once the final response's head is complete."""
+    var size_setting: StaticString
+    """The setting that limits the response's content."""
     var _state: UInt8
     var _expects_continue: Bool
     var _has_all_content: Bool
@@ -97,6 +100,7 @@ struct Attempt(Movable):
         self.content_len = 0
         self.was_sent = False
         self.has_head = False
+        self.size_setting = "max_response_size"
         self._state = _SENDING
         self._expects_continue = False
         self._has_all_content = False
@@ -163,6 +167,14 @@ struct Attempt(Movable):
         var is_progress = left < self._undelivered_len
         self._undelivered_len = left
         return is_progress
+
+    def moved_len(self) -> Int:
+        """Counts the content that went either way.
+
+        Returns:
+            Bytes, as transferred.
+        """
+        return self.content_len + self.exchange.content_len
 
     def is_asking(self) -> Bool:
         """Tells whether the server was asked if it wants the content.
@@ -232,7 +244,10 @@ struct Attempt(Movable):
         try:
             return self.exchange.advance(limits)
         except error:
-            raise self._failure(ClientError(self._read_phase(), error))
+            var failure = ClientError(self._read_phase(), error)
+            if error.rule == Rule.BODY_LEN:
+                failure.name_setting(self.size_setting)
+            raise self._failure(failure^)
 
     def _send(
         mut self, mut connection: ClientConnection

@@ -16,6 +16,7 @@ from flare.http.client.error import (
     Phase,
     TooManyRedirects,
 )
+from flare.http.client.patience import Patience
 from flare.http.client.proxy import Proxy, credentials_of
 from flare.http.client.redirect import (
     drop_content_fields,
@@ -36,7 +37,6 @@ from flare.http.h1.request_writer import (
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.url import Url
 from flare.sys.clock import monotonic_ns
-from flare.sys.deadline import Deadline
 
 comptime UNKNOWN_LEN = -1
 """Length of streamed content that is not known."""
@@ -92,8 +92,8 @@ struct Call(Movable):
     """Of the protocol version to speak."""
     var cookie: String
     """The Cookie field's value for the next attempt; empty for none."""
-    var total: Deadline
-    """When all of it has to be over."""
+    var patience: Patience
+    """The times that it has."""
     var wants_stream: Bool
     """True if the content of a successful response goes to a sink."""
     var has_left_origin: Bool
@@ -134,7 +134,9 @@ struct Call(Movable):
         var total_ms = request.total_timeout_ms
         if total_ms == CLIENTS_OWN:
             total_ms = config.total_timeout_ms
-        self.total = Deadline(total_ms)
+        self.patience = Patience(
+            config.read_timeout_ms, config.write_timeout_ms, total_ms
+        )
         self.cookie = String()
         self.wants_stream = False
         self.has_left_origin = False
@@ -409,7 +411,7 @@ struct Call(Movable):
             config.retry_max_ms,
             _random_bits(),
         )
-        var left_ms = self.total.left_ms()
+        var left_ms = self.patience.total.left_ms()
         return -1 if left_ms >= 0 and pause_ms >= left_ms else pause_ms
 
 

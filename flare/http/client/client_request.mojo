@@ -33,7 +33,8 @@ struct ClientRequest(Copyable, Movable):
     var auth: Credentials
     """Wins over the client's credentials; like them, not sent elsewhere."""
     var total_timeout_ms: Int
-    """Time for all of it in milliseconds; `CLIENTS_OWN` for the client's."""
+    """Time for all of it in milliseconds, whatever progress it makes;
+    `CLIENTS_OWN` for the client's."""
     var max_redirects: Int
     """Most redirections to follow; `CLIENTS_OWN` for the client's."""
     var expects_continue: Bool

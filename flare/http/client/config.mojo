@@ -1,6 +1,7 @@
 """What a client may do, and for how long."""
 
 from flare.http.client.decoding import accepted_codings
+from flare.http.client.patience import WHILE_PROGRESSING
 from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import ProxySettings
 from flare.http.h1.limits import HeadLimits
@@ -28,7 +29,10 @@ struct ClientConfig(Copyable, Movable):
     var write_timeout_ms: Int
     """Longest time in which a server takes no octet of a request."""
     var total_timeout_ms: Int
-    """Time for a request with all its redirections and repetitions."""
+    """Time for a request with all its redirections and repetitions. By default
+    `WHILE_PROGRESSING`: what has not got to its content within 120 s ends, and
+    then what has not moved a KiB of it within another 120 s; a download that
+    goes on is not ended. A number is a total for all of it."""
     var max_redirects: Int
     """Most redirections to follow; 0 to see the first one as the response."""
     var max_response_size: Int
@@ -78,8 +82,7 @@ struct ClientConfig(Copyable, Movable):
         self.connect_timeout_ms = 10_000
         self.read_timeout_ms = 30_000
         self.write_timeout_ms = 30_000
-        # Ten redirections and a slow server; a download wants more.
-        self.total_timeout_ms = 120_000
+        self.total_timeout_ms = WHILE_PROGRESSING
         # As the Fetch standard's 20, halved: nobody needs as many.
         self.max_redirects = 10
         self.max_response_size = 64 << 20
@@ -130,6 +133,15 @@ struct ClientConfig(Copyable, Movable):
             )
         if head.max_fields < 1 or head.max_header_size < 1:
             return "head_limits: a response needs some room; allow 1 or more"
+        if self.total_timeout_ms < WHILE_PROGRESSING or (
+            self.total_timeout_ms == -2
+        ):
+            return String(
+                "total_timeout_ms: ",
+                self.total_timeout_ms,
+                " is no time; allow 0 or more, NO_TIMEOUT_MS for ever, or",
+                " WHILE_PROGRESSING",
+            )
         if self.max_redirects < 0 or self.max_retries < 0:
             return "max_redirects and max_retries must be 0 or more"
         for name in [

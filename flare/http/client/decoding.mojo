@@ -70,11 +70,14 @@ def content_decoder(
         raise decode_error(error)
 
 
-def decode_error(error: CompressError) -> ClientError:
+def decode_error(
+    error: CompressError, size_setting: StaticString = "max_decoded_size"
+) -> ClientError:
     """Takes over a failure of a decoder.
 
     Args:
         error: What failed.
+        size_setting: The setting that limits what comes out.
 
     Returns:
         The error, in the phase `DECODE`.
@@ -82,4 +85,7 @@ def decode_error(error: CompressError) -> ClientError:
     var kind = materialize[BadContent]()
     if error.kind == CompressErrorKind.OUTPUT_LIMIT:
         kind = materialize[ResponseTooLarge]()
-    return ClientError(materialize[Phase.DECODE](), kind, String(error))
+    var failure = ClientError(materialize[Phase.DECODE](), kind, String(error))
+    if kind == ResponseTooLarge:
+        failure.name_setting(size_setting)
+    return failure^

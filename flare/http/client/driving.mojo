@@ -10,7 +10,6 @@ from flare.http.client.error import (
     SinkFailed,
     SourceFailed,
 )
-from flare.http.client.patience import Patience
 from flare.http.client.response_builder import ContentUse, ResponseBuilder
 from flare.http.client.stepping import append_content, apply_step
 from flare.http.client.waiting import wait_for_attempt
@@ -58,7 +57,7 @@ def drive[
 ](
     mut state: ClientState,
     mut connection: ClientConnection,
-    call: Call,
+    mut call: Call,
     mut builder: ResponseBuilder,
     mut source: R,
     mut sink: W,
@@ -81,15 +80,10 @@ def drive[
         ClientError: If it fails.
     """
     ref attempt = state.attempt
-    var patience = Patience(
-        state.config.read_timeout_ms,
-        state.config.write_timeout_ms,
-        call.total,
-    )
     while True:
         var step = attempt.step(connection, state.config.head_limits)
         if step == Step.WAIT:
-            wait_for_attempt(attempt, connection, patience)
+            wait_for_attempt(attempt, connection, call.patience)
             continue
         if step == Step.NEEDS_CONTENT and call.upload.is_streamed:
             _feed(attempt, call, source)

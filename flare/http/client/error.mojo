@@ -145,6 +145,20 @@ struct ClientError(Copyable, Movable, Writable):
         """
         self = Self(phase, _kind_of(error.rule), String(error))
         self.rule = error.rule
+        if error.rule == Rule.HEADER_LEN:
+            self.name_setting("head_limits.max_header_size")
+        elif error.rule == Rule.FIELD_COUNT:
+            self.name_setting("head_limits.max_fields")
+        elif error.rule == Rule.REASON_LEN:
+            self.name_setting("head_limits.max_target_size")
+
+    def name_setting(mut self, name: StaticString):
+        """Says which setting allows more.
+
+        Args:
+            name: The field of `ClientConfig`.
+        """
+        self.reason.write("; ClientConfig.", name, " allows more")
 
     def __init__(out self, phase: Phase, error: TlsError):
         """Takes over a failure of TLS, or of the network below it.
@@ -183,11 +197,18 @@ struct ClientError(Copyable, Movable, Writable):
         Returns:
             The error.
         """
-        return Self(
+        var setting = StaticString("connect_timeout_ms")
+        if phase == Phase.WRITE:
+            setting = "write_timeout_ms"
+        elif phase == Phase.READ_HEAD or phase == Phase.READ_BODY:
+            setting = "read_timeout_ms"
+        var error = Self(
             phase,
             materialize[Timeout](),
-            String("nothing within ", timeout_ms, " ms; allow more time"),
+            String("nothing within ", timeout_ms, " ms"),
         )
+        error.name_setting(setting)
+        return error^
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes URL, phase, kind and cause.

@@ -17,7 +17,6 @@ from flare.http.client.client_state import ClientState
 from flare.http.client.connection import ClientConnection
 from flare.http.client.error import ClientError
 from flare.http.client.opening import Opening
-from flare.http.client.patience import Patience
 from flare.http.client.response_builder import ResponseBuilder
 from flare.http.client.retry import is_stale, may_retry
 from flare.http.client.stepping import apply_step, begin_attempt
@@ -62,7 +61,7 @@ struct Flight(Movable):
         self.index = index
         self.attempt_number = 0
         # It may have waited for others until now.
-        call.total = Deadline(call.total.timeout_ms)
+        call.patience.restart()
         self._builder = ResponseBuilder(call.url.copy(), 0)
         self._call = call^
         self._attempt = Attempt()
@@ -96,7 +95,7 @@ struct Flight(Movable):
         while True:
             try:
                 var is_over = self._advance(state, may_read)
-                self._due = Deadline(self._wait_ms(state))
+                self._due = Deadline(self._wait_ms())
                 return is_over
             except error:
                 self._opening = None
@@ -110,7 +109,7 @@ struct Flight(Movable):
     def _advance(
         mut self, mut state: ClientState, is_ready: Bool
     ) raises ClientError -> Bool:
-        self._check_time(state, is_ready)
+        self._check_time(is_ready)
         self._gives_way = False
         var may_read = is_ready
         while True:
@@ -141,19 +140,18 @@ struct Flight(Movable):
             self._may_reuse = True
             self._stage = _PAUSING
 
-    def _check_time(
-        mut self, state: ClientState, is_ready: Bool
-    ) raises ClientError:
+    def _check_time(mut self, is_ready: Bool) raises ClientError:
         if self._stage != _EXCHANGING:
             return
         var is_late = self.is_due() and not is_ready and not self._gives_way
-        if is_late or self._call.total.left_ms() == 0:
-            self._patience(state).check(self._attempt, self._connection.value())
+        if is_late or self._call.patience.total.left_ms() == 0:
+            self._call.patience.check(self._attempt, self._connection.value())
 
     def _begin(mut self, mut state: ClientState) raises ClientError:
         """Begins an attempt, on an idle connection if there is one."""
         self.attempt_number += 1
         state.add_cookies(self._call)
+        self._call.patience.begin_attempt()
         begin_attempt(self._attempt, self._call, state.config)
         self._connection = None
         if self._may_reuse:
@@ -208,21 +206,14 @@ struct Flight(Movable):
         self._pause = Deadline(max(pause_ms, 0))
         return pause_ms >= 0
 
-    def _patience(self, state: ClientState) -> Patience:
-        return Patience(
-            state.config.read_timeout_ms,
-            state.config.write_timeout_ms,
-            self._call.total,
-        )
-
-    def _wait_ms(self, state: ClientState) -> Int:
+    def _wait_ms(self) -> Int:
         if self._stage == _PAUSING:
             return self._pause.left_ms()
         if self._stage == _OPENING:
             return self._opening.value().wait_ms()
         if self._gives_way:
             return 0
-        return self._patience(state).wait_ms(self._attempt)
+        return self._call.patience.wait_ms(self._attempt)
 
     def wait_ms(self) -> Int:
         """Tells how long it may be left alone.

@@ -67,9 +67,9 @@ struct Opening(Movable):
         """
         self._endpoint = call.endpoint.copy()
         self._proxy = call.proxy.copy()
-        self._total = call.total
+        self._total = call.patience.total
         self._deadline = Deadline(
-            shorter(connect_timeout_ms, call.total.left_ms())
+            shorter(connect_timeout_ms, call.patience.total.left_ms())
         )
         self._stage = _UNIX if call.endpoint.is_unix else _RESOLVING
         self._resolving = None

@@ -3,6 +3,7 @@
 from flare.http.client.client_request import ClientRequest
 from flare.http.client.error import BadUrl, ClientError, Phase
 from flare.http.message.url import Url
+from flare.http.message.url_parse_error import URL_TOO_LONG
 
 
 def request_url(
@@ -60,7 +61,7 @@ def parse_request_url(text: StringSpan) raises ClientError -> Url:
         return Url.parse(text)
     except error:
         var reason = String(error.reason, " (byte ", error.offset, ")")
-        if "@" not in text:
+        if "@" not in text or error.reason == URL_TOO_LONG:
             reason = String(error)
         raise ClientError(
             materialize[Phase.REQUEST](), materialize[BadUrl](), reason^

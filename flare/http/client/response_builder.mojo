@@ -182,6 +182,8 @@ struct ResponseBuilder(Movable):
                 DECODE_LEN,
             )
         except error:
+            if self.use == ContentUse.PASS_ON:
+                raise decode_error(error, "max_download_size")
             raise decode_error(error)
         self.content.extend(self._decoded.span())
         self._decoded.clear()

@@ -86,7 +86,7 @@ def _exchange[
     R: Readable, W: Writable
 ](
     mut state: ClientState,
-    call: Call,
+    mut call: Call,
     mut builder: ResponseBuilder,
     mut source: R,
     mut sink: W,
@@ -94,6 +94,7 @@ def _exchange[
     mut was_reused: Bool,
 ) raises ClientError:
     """Runs one exchange, on an idle connection if there is one."""
+    call.patience.begin_attempt()
     begin_attempt(state.attempt, call, state.config)
     var idle = Optional[ClientConnection]()
     if may_reuse:

@@ -59,6 +59,10 @@ def apply_step(
         builder.take_head(attempt.exchange)
         var use = _use(attempt, call, builder)
         builder.choose_use(attempt.exchange, use, config)
+        if use == ContentUse.PASS_ON:
+            attempt.size_setting = "max_download_size"
+        else:
+            attempt.size_setting = "max_response_size"
     elif step == Step.CONTENT:
         builder.take_content(attempt.exchange)
         # A sink takes its pieces one by one.

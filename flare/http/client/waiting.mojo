@@ -18,7 +18,9 @@ from flare.sys.poll import (
 
 
 def wait_for_attempt(
-    mut attempt: Attempt, mut connection: ClientConnection, patience: Patience
+    mut attempt: Attempt,
+    mut connection: ClientConnection,
+    mut patience: Patience,
 ) raises ClientError:
     """Waits until a connection is worth another step, and reads from it.
 

@@ -2,6 +2,15 @@
 
 from flare.bytes.escape import write_escaped
 
+comptime URL_LEN_MAX = 64 * 1024
+"""Longest URL accepted, in bytes, as written and in its normal form.
+
+No limit is standard; RFC 9110 section 4.1 asks for 8,000 octets at least.
+"""
+
+comptime URL_TOO_LONG = StaticString("it is too long")
+"""The reason of a URL that goes over `URL_LEN_MAX`."""
+
 
 @fieldwise_init
 struct UrlParseError(Copyable, Movable, Writable):
@@ -21,6 +30,11 @@ struct UrlParseError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
+        if self.reason == URL_TOO_LONG:
+            writer.write("a URL of more than ", URL_LEN_MAX, " bytes, as it is")
+            writer.write(" written or in its normal form, is too long; send as")
+            writer.write(" content what makes it so")
+            return
         writer.write("'")
         write_escaped(self.text.as_bytes(), writer)
         writer.write("' is no URL such as https://example.com/path: ")

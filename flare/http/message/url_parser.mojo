@@ -15,7 +15,12 @@ from flare.http.message.percent import (
     percent_encode,
 )
 from flare.http.message.url_host import parse_host
-from flare.http.message.url_parse_error import UrlParseError, url_error
+from flare.http.message.url_parse_error import (
+    URL_LEN_MAX,
+    URL_TOO_LONG,
+    UrlParseError,
+    url_error,
+)
 from flare.http.message.url_parts import (
     UrlPart,
     UrlParts,
@@ -25,13 +30,6 @@ from flare.http.message.url_parts import (
 )
 from flare.http.message.url_path import parse_path
 
-comptime URL_LEN_MAX = 64 * 1024
-"""Longest URL accepted, in bytes, as written and in its normal form.
-
-No limit is standard; RFC 9110 section 4.1 asks for 8,000 octets at least.
-"""
-
-comptime _TOO_LONG = StaticString("it is too long")
 comptime _SLASH: UInt8 = 47
 comptime _BACKSLASH: UInt8 = 92
 comptime _COLON: UInt8 = 58
@@ -58,7 +56,7 @@ def parse_url(
         UrlParseError: If the text is no URL, or relative without a base.
     """
     if len(text) > URL_LEN_MAX:
-        raise url_error(text[0:0], URL_LEN_MAX, _TOO_LONG)
+        raise url_error(text[0:0], URL_LEN_MAX, URL_TOO_LONG)
     var start = 0
     var end = len(text)
     while start < end and text[start] <= 32:
@@ -340,5 +338,5 @@ def _finish(
         url.parts.fragment.end = len(url.octets)
     # Encoding makes it longer; the normal form has to parse again.
     if len(url.octets) > URL_LEN_MAX:
-        raise url_error(text, len(text), _TOO_LONG)
+        raise url_error(text, len(text), URL_TOO_LONG)
     return url^

@@ -3,8 +3,12 @@
 from flare.http.client.client import HttpClient
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import BadRequest
+from flare.http.client.patience import (
+    PROGRESS_TIMEOUT_MS,
+    WHILE_PROGRESSING,
+)
 from flare.http.h1.limits import HeadLimits
-from std.testing import assert_equal, assert_true
+from std.testing import assert_equal, assert_false, assert_true
 
 
 def test_the_default_is_finite_and_works() raises:
@@ -14,7 +18,7 @@ def test_the_default_is_finite_and_works() raises:
         config.connect_timeout_ms,
         config.read_timeout_ms,
         config.write_timeout_ms,
-        config.total_timeout_ms,
+        PROGRESS_TIMEOUT_MS,
     ]:
         assert_true(timeout_ms > 0)
     for size_max in [
@@ -23,6 +27,9 @@ def test_the_default_is_finite_and_works() raises:
         config.max_download_size,
     ]:
         assert_true(size_max > 0 and size_max < 1 << 40)
+    assert_equal(config.total_timeout_ms, WHILE_PROGRESSING)
+    assert_false(config.strict)
+    assert_true(ClientConfig(strict=True).strict)
     assert_equal(config.max_redirects, 10)
     assert_equal(config.max_retries, 0)
 
@@ -36,6 +43,10 @@ def test_problems_name_the_field() raises:
     config = ClientConfig()
     config.max_redirects = -1
     assert_true("max_redirects" in config.problem())
+    for no_time in [-2, -4]:
+        config = ClientConfig()
+        config.total_timeout_ms = no_time
+        assert_true("total_timeout_ms" in config.problem())
     # RFC 9112 sections 3.2 and 6.3: the framing is the client's.
     for name in ["host", "Content-Length", "transfer-encoding"]:
         config = ClientConfig()

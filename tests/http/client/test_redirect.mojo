@@ -134,7 +134,7 @@ def test_refusals_show_no_credentials() raises:
     for location in [
         StaticString("http://joe:secret@b/"),
         "//joe:secret@b/",
-        "http:joe:secret@b/",
+        "https:joe:secret@b/",
         "http:\\\\joe:secret@b/",
         "http://joe:secret@[",
         "ftp://joe:secret@b/",

@@ -2,7 +2,7 @@
 
 from flare.http.message.url import Url
 from flare.http.message.url_parse_error import UrlParseError
-from flare.http.message.url_parser import URL_LEN_MAX
+from flare.http.message.url_parse_error import URL_LEN_MAX
 from std.testing import assert_equal, assert_false, assert_true
 
 
@@ -261,6 +261,16 @@ def test_url_refuses() raises:
         var error = _failure(row.text)
         assert_equal(error.reason, row.reason, row.text)
         assert_equal(error.offset, row.offset, row.text)
+
+
+def test_a_url_that_is_too_long_is_not_repeated() raises:
+    for text in [
+        String("http://h/", "a" * URL_LEN_MAX),
+        String("http://h/", " " * (URL_LEN_MAX // 2), "a"),
+    ]:
+        var error = String(_failure(text))
+        assert_true("65536 bytes" in error and "too long" in error, error)
+        assert_true(error.byte_length() < 200, error)
 
 
 def test_url_error_escapes_what_was_found() raises:

@@ -175,8 +175,19 @@ def _write_response(mut out: JsonWriter, response: ClientResponse) raises:
     out.value(String(response.url))
     out.key("redirects")
     out.value(response.redirect_count)
+    out.key("decoded")
+    out.value(_decoded(response))
     out.key("verdict")
     out.value(_verdict(response))
+
+
+def _decoded(response: ClientResponse) -> String:
+    if len(response.body) > 10_000:
+        return "much"
+    try:
+        return response.text()
+    except error:
+        return String("error: ", error)
 
 
 def _verdict(response: ClientResponse) -> String:

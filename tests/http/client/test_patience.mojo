@@ -1,0 +1,65 @@
+"""How long a request may take: a total, or as long as it makes progress."""
+
+from flare.http.client.attempt import Attempt
+from flare.http.client.call import Call, Upload
+from flare.http.client.client_request import ClientRequest
+from flare.http.client.config import ClientConfig
+from flare.http.client.error import Phase
+from flare.http.client.patience import (
+    PROGRESS_LEN_MIN,
+    PROGRESS_TIMEOUT_MS,
+    WHILE_PROGRESSING,
+    Patience,
+)
+from flare.http.message.url import Url
+from flare.net.error import Timeout
+from flare.sys.deadline import NO_TIMEOUT_MS, Deadline
+from std.testing import assert_equal, assert_false, assert_true
+
+
+def test_by_default_progress_counts() raises:
+    var config = ClientConfig()
+    var request = ClientRequest("GET", "http://a/")
+    var call = Call(request^, Url.parse("http://a/"), Upload(), config)
+    assert_equal(call.patience.total.timeout_ms, PROGRESS_TIMEOUT_MS)
+    # The time is over; what then?
+    call.patience.total = Deadline(0)
+    call.patience.total.timeout_ms = PROGRESS_TIMEOUT_MS
+    assert_false(call.patience.makes_progress(PROGRESS_LEN_MIN - 1))
+    assert_equal(call.patience.total.left_ms(), 0)
+    assert_true(call.patience.makes_progress(PROGRESS_LEN_MIN))
+    assert_true(call.patience.total.left_ms() > PROGRESS_TIMEOUT_MS // 2)
+    # From here on it has to be more.
+    assert_false(call.patience.makes_progress(2 * PROGRESS_LEN_MIN - 1))
+    assert_true(call.patience.makes_progress(2 * PROGRESS_LEN_MIN))
+    # The next attempt counts from 0.
+    call.patience.begin_attempt()
+    assert_true(call.patience.makes_progress(PROGRESS_LEN_MIN))
+
+
+def test_a_total_that_was_set_is_one() raises:
+    for total_ms in [0, 400, NO_TIMEOUT_MS]:
+        var patience = Patience(1_000, 1_000, total_ms)
+        assert_equal(patience.total.timeout_ms, total_ms)
+        assert_false(patience.makes_progress(1 << 30))
+    var config = ClientConfig()
+    config.total_timeout_ms = 700
+    var request = ClientRequest("GET", "http://a/")
+    var call = Call(request.copy(), Url.parse("http://a/"), Upload(), config)
+    assert_equal(call.patience.total.timeout_ms, 700)
+    request.total_timeout_ms = WHILE_PROGRESSING
+    call = Call(request^, Url.parse("http://a/"), Upload(), config)
+    assert_true(call.patience.makes_progress(PROGRESS_LEN_MIN))
+
+
+def test_errors_say_what_was_slow() raises:
+    var patience = Patience(1_000, 1_000, 0)
+    var attempt = Attempt()
+    attempt.has_head = True
+    attempt.exchange.content_len = 12
+    var error = patience.overdue_error(attempt)
+    var text = String(error)
+    assert_true(error.phase == Phase.TOTAL and error.kind == Timeout, text)
+    assert_true("total_timeout_ms" in text, text)
+    assert_true("12 bytes of content had come" in text, text)
+    assert_false("nothing within" in text, text)
