@@ -98,9 +98,11 @@ struct Wire(Movable):
             elif count == -EAGAIN:
                 return count
             elif count != -EINTR:
+                count = self._connection.transport.read_alert(count)
                 raise self._failure(materialize[Phase.WRITE](), count, "write")
         var flushed = self._connection.transport.flush()
         if flushed < 0 and flushed != -EAGAIN:
+            flushed = self._connection.transport.read_alert(flushed)
             raise self._failure(materialize[Phase.WRITE](), flushed, "write")
         return flushed
 

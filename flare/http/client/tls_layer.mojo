@@ -83,7 +83,7 @@ struct TlsLayer(Movable):
                 return TLS_FAILED
             var flushed = self.flush(socket)
             if flushed == -EPIPE or flushed == -ECONNRESET:
-                return self._read_alert(socket, flushed)
+                return self.read_alert(socket, flushed)
             if flushed < 0 or self.session.is_established():
                 return flushed
             var count = self._receive_records(socket)
@@ -91,11 +91,16 @@ struct TlsLayer(Movable):
                 return count
         return -EAGAIN
 
-    def _read_alert(mut self, mut socket: RawSocket, number: Int) -> Int:
+    def read_alert(mut self, mut socket: RawSocket, number: Int) -> Int:
         """Looks for why the peer has closed before it took what we sent.
 
+        Args:
+            socket: The connection, to which nothing can be written any more;
+                plaintext that comes before the alert is lost.
+            number: The negative errno of the write.
+
         Returns:
-            `TLS_FAILED` if it has said so, else the number.
+            `TLS_FAILED` if the peer has said why, else the number.
         """
         var room = List[UInt8](length=RECORD_LEN_MAX, fill=0)
         for _ in range(ROUND_COUNT_MAX):

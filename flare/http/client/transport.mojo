@@ -4,7 +4,7 @@ from flare.http.client.error import ClientError, Phase
 from flare.http.client.tls_layer import TLS_FAILED, TlsLayer
 from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
-from flare.sys.errno import OsError
+from flare.sys.errno import ECONNRESET, EPIPE, OsError
 from flare.tls.session import TlsSession
 
 
@@ -108,6 +108,19 @@ struct Transport(Movable):
             How many; 0 if the system does not tell.
         """
         return self._socket.undelivered_len()
+
+    def read_alert(mut self, number: Int) -> Int:
+        """Looks for a better explanation of a write that has failed for good.
+
+        Args:
+            number: What the write has answered.
+
+        Returns:
+            What `failure` is to explain: an alert that had come, or the same.
+        """
+        if self._tls and (number == -EPIPE or number == -ECONNRESET):
+            return self._tls.value().read_alert(self._socket, number)
+        return number
 
     @always_inline
     def wants_write(self) -> Bool:
