@@ -104,14 +104,14 @@ struct TlsLayer(Movable):
         """
         var room = List[UInt8](length=RECORD_LEN_MAX, fill=0)
         for _ in range(ROUND_COUNT_MAX):
-            if self._receive_records(socket) <= 0:
-                self.failure = None
-                return number
             try:
                 _ = self.session.read(self._input, self._output, Span(room))
             except error:
                 self.failure = error^
                 return TLS_FAILED
+            if self._receive_records(socket) <= 0:
+                self.failure = None
+                return number
         return number
 
     def wants_write(self) -> Bool:
