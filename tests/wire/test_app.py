@@ -130,7 +130,10 @@ def test_trusted_proxies(app):
             {"X_Forwarded_For": "1.1.1.1", "X_Forwarded_Proto": "https"},
             b"1.1.1.1 https",
         ),
-        ({"X_Forwarded_For": "nonsense"}, b"127.0.0.1 "),
+        ({"X_Forwarded_For": "nonsense"}, b":: "),
+        ({"X_Forwarded_For": "nonsense, 127.0.0.7"}, b":: "),
+        ({"X_Forwarded_For": "6.6.6.6, " * 40 + "9.9.9.9"}, b"9.9.9.9 "),
+        ({"X_Forwarded_For": "::ffff:9.9.9.9"}, b"9.9.9.9 "),
         ({"Forwarded": "for=9.9.9.9"}, b"127.0.0.1 "),
     ]
     for fields, wanted in rows:
