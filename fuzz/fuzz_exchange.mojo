@@ -16,6 +16,8 @@ struct ExchangeTarget(Target):
             "GET /a?b=c HTTP/1.1\r\nHost: h\r\nX: y\r\n\r\n",
             "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.0\r\n\r\n",
             "PUT /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: u\r\n\r\n",
+            'PUT /d HTTP/1.1\r\nHost: [::1]:80\r\nTransfer-Encoding: , chunked\r\n\r\n1 ; a = "b\\"" ; c\r\nx\r\n0\r\n\r\n',
+            "OPTIONS http://h%41:8080 HTTP/1.1\r\nHost:\r\n\r\n",
             "OPTIONS * HTTP/1.1\r\nHost: h\r\nConnection: close\r\nExpect: 100-continue\r\n\r\n",
         ]
 
@@ -33,6 +35,11 @@ struct ExchangeTarget(Target):
             ":",
             "GET ",
             "CONNECT h:1",
+            "Host: [::1]:80\r\n",
+            "%",
+            '="',
+            "\\",
+            "Expect: ",
             "\t",
             "1\r\na\r\n",
             ";",
