@@ -188,12 +188,21 @@ def spell(pool: list[int], target: str) -> int:
     return len(pool) - count << 5 | count
 
 
+MEANINGS = {
+    "RECORDS": "Where each run of code points starts, its kind, its value.",
+    "SPELLINGS": "Code points that others are replaced by, in a row.",
+    "COMPOSITIONS": "What composes, and its two parts, in order of the first.",
+    "COMPOSITION_ORDER": "Places in `COMPOSITIONS`, in order of the parts.",
+}
+
+
 def literal(name: str, text: str) -> Iterator[str]:
     """Writes a text as a constant."""
     yield f"comptime {name}: StaticString = ("
     for at in range(0, len(text), LINE_LEN - 6):
         yield f'    "{text[at : at + LINE_LEN - 6]}"'
     yield ")"
+    yield f'"""{MEANINGS[name]}"""'
 
 
 HEAD = '''\

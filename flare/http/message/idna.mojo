@@ -44,7 +44,11 @@ struct IdnaError(Copyable, Movable, Writable):
     """What is wrong with it."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the reason."""
+        """Writes the reason.
+
+        Args:
+            writer: Where to.
+        """
         writer.write(self.reason)
 
 

@@ -70,23 +70,43 @@ struct IdnaEntry(TrivialRegisterPassable):
     """Depends on the kind."""
 
     def combining_class(self) -> Int:
-        """Gives the Canonical_Combining_Class; 0 if it is not valid."""
+        """Tells how marks are ordered.
+
+        Returns:
+            The Canonical_Combining_Class; 0 if it is not valid.
+        """
         return self.value & 0xFF if self.kind == VALID else 0
 
     def bidi_class(self) -> Int:
-        """Gives the Bidi_Class; `BIDI_OTHER` if it is not valid."""
+        """Tells in which direction it runs.
+
+        Returns:
+            The Bidi_Class; `BIDI_OTHER` if it is not valid.
+        """
         return self.value >> 8 & 0xF if self.kind == VALID else BIDI_OTHER
 
     def joining_type(self) -> Int:
-        """Gives the Joining_Type; 0 for those that have no name here."""
+        """Tells how it joins its neighbours.
+
+        Returns:
+            The Joining_Type; 0 for those that have no name here.
+        """
         return self.value >> 12 & 0x7 if self.kind == VALID else 0
 
     def is_mark(self) -> Bool:
-        """Tells whether the General_Category is one of the marks."""
+        """Tells whether it is a combining mark.
+
+        Returns:
+            True if its General_Category is one of the marks.
+        """
         return self.kind == VALID and self.value >> 15 & 1 == 1
 
     def may_compose(self) -> Bool:
-        """Tells whether NFC may join it to what stands before it."""
+        """Tells whether NFC may join it to what stands before it.
+
+        Returns:
+            True unless its Quick_Check for NFC is Yes.
+        """
         return self.kind == VALID and self.value >> 16 & 1 == 1
 
 

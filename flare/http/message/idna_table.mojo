@@ -652,6 +652,7 @@ comptime RECORDS: StaticString = (
     ":Uq&7mA:Ur&7p9:Us&7qb:Ut&'vT:Uu&%FV:Uv&'w7:Uw&'w<:Ux&'wC:Uy&'wM:Uz&'wT"
     ":U{&'wz:U|&7{B:U}%###:gS####;Am%###;Ar####;px%###BbR$###Be1%###"
 )
+"""Where each run of code points starts, its kind, its value."""
 
 comptime SPELLINGS: StaticString = (
     "##C#+S##C#+O##C#+L##C#+s##T#~j##W##T#~j##U##V#~j##W#$1#+R#$1#$2#$4#%$#"
@@ -759,6 +760,7 @@ comptime SPELLINGS: StaticString = (
     "$O:&49$O;$O:%HS$O;$O:%I|$O;$O:%oQ$O;$O:&O-$O;$O:&&Z$O;$O:&a@$O;$O:%V-$"
     "O;$O:&/+$O;"
 )
+"""Code points that others are replaced by, in a row."""
 
 comptime COMPOSITIONS: StaticString = (
     "#%M#$)#+K#%N#$)#+L#%O#$)#+M#%P#$)#+N#%Q#$)#+S#%R#$)#+U#%T#$+#+s#%U#$-#"
@@ -832,6 +834,7 @@ comptime COMPOSITIONS: StaticString = (
     "R+X>+X<+X3+X?+X=+X3+c.+c++c&-wI-wF-wF-wJ-wF-wQ-wK-wF-wG-wL-wQ-wG-wM-wF"
     "-wH-wN-wI-wG-wO-wJ-wG-wP-wI-wH.={.=z.=z.=|.=v.=z.=}.=|.=z"
 )
+"""What composes, and its two parts, in order of the first."""
 
 comptime COMPOSITION_ORDER: StaticString = (
     "'b'_'c###$#%#&#>#?$?#'&2#(#v$0$1&1%=#@%>%?%@#A#B#C#D#)%B#E%C%E%F%D#*#+"
@@ -851,3 +854,4 @@ comptime COMPOSITION_ORDER: StaticString = (
     "(E(F(G(H(I(J(K(L(M(N(O(P(Q(R(S(U(V(W(X(Y(Z([(](^(_(`(a(b(c(d(e(f(g(i(h"
     "(j(l(k(m(n(o(p(q(s(u(r(v(x(w(t(z(y({"
 )
+"""Places in `COMPOSITIONS`, in order of the parts."""
