@@ -240,7 +240,7 @@ struct WsClient(Movable):
         if progress == WsProgress.CLOSE:
             raise self._link[].closed_error()
         var is_text = self._link[].core.receiver.opcode == Opcode.TEXT
-        return WsMessage(self._link[].payload(), is_text)
+        return WsMessage(self._link[].take_payload(), is_text)
 
     def recv(mut self) raises WsError -> WsFrame:
         """Receives the next frame: of a message, a pong, or a close frame.
@@ -258,11 +258,10 @@ struct WsClient(Movable):
             frame.close_code = self._link[].close_code
             return frame^
         if progress == WsProgress.PONG:
-            return WsFrame(Opcode.PONG, True, self._link[].payload())
+            return WsFrame(Opcode.PONG, True, self._link[].take_payload())
+        var payload = self._link[].take_payload()
         ref receiver = self._link[].core.receiver
-        return WsFrame(
-            receiver.opcode, receiver.is_final, self._link[].payload()
-        )
+        return WsFrame(receiver.opcode, receiver.is_final, payload^)
 
     def close(
         mut self, code: Int = CloseCode.NORMAL, reason: StringSpan = ""

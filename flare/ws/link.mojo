@@ -14,8 +14,8 @@ from flare.ws.masking_keys import MaskingKeys
 from flare.ws.opening import Opened
 from flare.ws.wire import Wire
 
-comptime OUTPUT_KEEP_LEN_MAX = 262_144
-"""Room for outgoing messages that is kept from one to the next, in bytes."""
+comptime BUFFER_KEEP_LEN_MAX = 262_144
+"""Room for messages that is kept from one to the next, each way, in bytes."""
 
 
 comptime PONGS_LEN_MAX = 4_096
@@ -109,13 +109,16 @@ struct WsLink(Movable):
         except error:
             raise self.named(WsError(error))
 
-    def payload(self) -> List[UInt8]:
-        """Copies the payload that `await_progress` told of.
+    def take_payload(mut self) -> List[UInt8]:
+        """Takes the payload that `await_progress` told of, so that a long one
+        is not kept until the next one comes.
 
         Returns:
             The octets.
         """
-        return List[UInt8](self.core.payload(self._input))
+        var payload = List[UInt8](self.core.payload(self._input))
+        self.core.receiver.let_go(self._input)
+        return payload^
 
     def flush(mut self) raises WsError:
         """Sends what the core has written.
@@ -128,7 +131,7 @@ struct WsLink(Movable):
             self._wire.value().send(self.core.output, self._input, deadline)
         except error:
             raise self.named(error^)
-        if self.core.output.capacity() > OUTPUT_KEEP_LEN_MAX:
+        if self.core.output.capacity() > BUFFER_KEEP_LEN_MAX:
             self.core.output = Buffer()
 
     def await_progress(mut self, by_frame: Bool) raises WsError -> WsProgress:
@@ -217,6 +220,10 @@ struct WsLink(Movable):
             raise self.named(WsError(error))
 
     def _receive(mut self, deadline: Deadline) raises WsError:
+        # While a long message was sent, much may have come.
+        if len(self._input) == 0:
+            if self._input.capacity() > BUFFER_KEEP_LEN_MAX:
+                self._input = Buffer()
         var count: Int
         try:
             count = self._wire.value().receive(self._input, deadline)

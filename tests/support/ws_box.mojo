@@ -32,6 +32,7 @@ def open_box(
     waiting_len_max: Int = 100,
     cuts: Bool = False,
     agreement: Optional[DeflateAgreement] = None,
+    message_len_max: Int = 1_000,
 ) raises -> ArcPointer[WsOutbox]:
     """Makes the box of an open connection that waits to be woken.
 
@@ -40,6 +41,7 @@ def open_box(
         waiting_len_max: Most bytes that may wait.
         cuts: True to break off beyond that.
         agreement: What was agreed on about compression.
+        message_len_max: Longest message and frame that is received.
 
     Returns:
         The box.
@@ -47,7 +49,8 @@ def open_box(
     Raises:
         Error: If the system has no more locks.
     """
-    var core = WsConnection(Role.SERVER, WsLimits(1_000, 1_000), agreement)
+    var limits = WsLimits(message_len_max, message_len_max)
+    var core = WsConnection(Role.SERVER, limits, agreement)
     var box = ArcPointer(WsOutbox(id, core^, waiting_len_max, cuts))
     box[].is_awake = False
     return box^

@@ -273,6 +273,8 @@ def test_conversation_that_fails_or_is_left(talker):
     assert "a conversation failed: what?" in server.stderr()
     with connect() as client:
         upgraded(client)
+        # Nothing of what the other one said is left.
+        say(client, b"hello")
     with connect() as client:
         client.send(b"GET /wrong HTTP/1.1\r\nHost: a\r\n\r\n")
         assert client.response().status == 500
@@ -362,6 +364,35 @@ def test_closed_hub_and_drain_end_streams(start):
     assert read_all(listener.sock) == b""
     assert server.process.wait(5) == 0
     assert time.monotonic() - began < 3
+
+
+def test_drain_ends_the_stream_of_a_client_that_is_behind(start):
+    """Whose last event it has not taken yet: RFC 9112 section 7.1, the last
+    chunk tells it that this was all."""
+    server = start("stream_server", max_body_size=20_000_000)
+    with Client(server, 20) as behind:
+        behind.send(GET % b"/events")
+        while b"\r\n\r\n" not in behind.buffer:
+            behind._more()
+        # More than sockets hold, in one event.
+        publish(server, 1, b" " + b"x" * 16_000_000)
+        server.process.send_signal(signal.SIGTERM)
+        assert wait_until(lambda: is_refused(server))
+        began = time.monotonic()
+        data = read_all(behind.sock)
+        assert len(data) > 10_000_000
+        assert data.endswith(b"x\n\n\r\n0\r\n\r\n"), data[-40:]
+        assert time.monotonic() - began < 12, "only its heartbeat ended it"
+    assert server.process.wait(5) == 0
+
+
+def is_refused(server) -> bool:
+    """Tells whether nobody listens any more: the server drains."""
+    try:
+        server.connect(1).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def test_events_published_before_the_drain_arrive(start):

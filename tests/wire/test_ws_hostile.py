@@ -1,12 +1,16 @@
 """Clients that break WebSocket's rules or its limits: each gets the close code
 that is due, costs little memory, and harms nobody else."""
 
+import contextlib
 import struct
 import threading
+import time
 import zlib
 
 import pytest
-from conftest import Server, read_all, read_to, wait_until
+import ws_attack
+from conftest import Server, read_all, read_to, shown, wait_until
+from https_client import trusting
 from processes import anonymous_len
 from raw_ws import frame, raw
 from websockets.sync.client import connect as open_socket
@@ -222,11 +226,94 @@ def test_a_client_that_writes_and_does_not_read(server, neighbour, first):
         assert anonymous_len(server.process.pid) - before < 4_000_000
 
 
+def is_reset(client) -> bool:
+    """Waits for the end of the connection, whatever comes before it."""
+    return read_all(client.sock) is not None
+
+
 def test_reader_that_stops_is_cut_off(server, neighbour):
     """The server has more to say than max_queue_size lets wait."""
     with raw(server) as stalled:
         stalled.send(frame(0x81, b"flood") * 3)
-        assert wait_until(lambda: "closed 1006" in server.stderr())
+        assert is_reset(stalled)
         neighbour.send("meanwhile")
         assert neighbour.recv(5) == "meanwhile"
         assert anonymous_len(server.process.pid) < 100_000_000
+
+
+@pytest.mark.parametrize("name", ws_attack.ATTACKS)
+def test_attacks(name):
+    """Each holds the bound of what may wait, and costs others no time. The
+    program prints the same figures."""
+    _, attackers = ws_attack.ATTACKS[name]
+    server = Server(built("ws_server"), ws_attack.OPTIONS)
+    try:
+        figures = ws_attack.attack(server, name)
+        print(figures)
+        # What waits is copied once more while its buffer grows; the codec has
+        # 300 KiB; and the process itself grows a little.
+        bound = len(attackers) * (4 * ws_attack.QUEUE_LEN_MAX + 400_000) + 16_000_000
+        assert figures.held_len < bound, figures
+        assert figures.worst_wait_s < 1, figures
+        assert figures.cut_after_s < 30, figures
+    finally:
+        server.stop()
+
+
+def test_a_client_that_reads_gets_all_of_a_long_batch(server):
+    """However much more that is than may wait: it is asked for in turns."""
+    with raw(server) as client:
+        # 500 times 64 KiB, against 2 MB that may wait.
+        client.send(frame(0x81, b"*") * 500 + frame(0x81, b"close"))
+        client.sock.settimeout(30)
+        length = len(client.buffer) + len(read_all(client.sock))
+        assert length == 500 * (10 + 65_536) + 4 + 10
+
+
+def test_a_client_that_stalls_within_a_batch_is_cut_off(start):
+    """stall_timeout_ms; one that takes something now and then is not."""
+    server = start("ws_server", stall_timeout_ms=1_500, write_timeout_ms=60_000)
+    with raw(server) as slow, raw(server) as stalled:
+        # Far more than sockets hold.
+        octets = frame(0x81, b"*") * 1_000
+        slow.send(octets)
+        stalled.send(octets)
+        taken = len(slow.buffer)
+        while "closed" not in server.stderr():
+            # Too slow for 64 MiB to be over before the other one is cut off.
+            taken += len(slow.sock.recv(1 << 16))
+            time.sleep(0.02)
+            assert taken < 1_000 * 65_546, "nobody was cut off"
+        while taken < 1_000 * 65_546:
+            piece = slow.sock.recv(1 << 20)
+            assert piece, "it was cut off, too"
+            taken += len(piece)
+        assert server.stderr().count("closed 1006") == 1
+        assert "took nothing for" in server.stderr()
+        slow.send(frame(0x81, b"still here"))
+        assert read_to(slow.sock, b"still here")
+
+
+def test_a_long_message_goes_to_whom_nothing_waits(start):
+    server = start("ws_server", max_queue_size=100_000)
+    with open_socket(f"ws://127.0.0.1:{server.port}/ws", max_size=None) as ws:
+        for _ in range(3):
+            ws.send(b"x" * 5_000_000)
+            assert len(ws.recv(10)) == 5_000_000
+
+
+@pytest.mark.parametrize("scheme", ["plain", "tls"])
+def test_memory_of_a_long_message_is_given_back(start, certs, scheme):
+    """Connections that had one and are idle hold nothing of it. What is freed
+    the allocator may keep for the next one, but not for each."""
+    options = shown(certs) if scheme == "tls" else {}
+    server = start("ws_server", max_message_size=80 << 20, max_frame_size=80 << 20, **options)
+    kind = {"ssl": trusting(certs)} if scheme == "tls" else {}
+    url = f"{'wss' if kind else 'ws'}://localhost:{server.port}/ws"
+    before = anonymous_len(server.process.pid)
+    with contextlib.ExitStack() as held:
+        for _ in range(8):
+            ws = held.enter_context(open_socket(url, max_size=None, compression=None, **kind))
+            ws.send(b"x" * (32 << 20))
+            assert len(ws.recv(60)) == 32 << 20
+        assert anonymous_len(server.process.pid) - before < 5 * (32 << 20)

@@ -144,6 +144,45 @@ def test_refusals(echo, start):
         assert client.response().status == 403
 
 
+def is_refused(server) -> bool:
+    """Tells whether nobody listens any more: the server drains."""
+    try:
+        server.connect(1).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("count", [0, 300], ids=["idle", "behind"])
+def test_a_server_that_stops_tells_its_clients(start, count):
+    """RFC 6455 section 7.4.1: 1001, behind the answers to what was said; also
+    to one that takes them only now."""
+    server = start("ws_server", workers=2, shutdown_timeout_ms=15_000)
+    with contextlib.ExitStack() as held:
+        clients = [held.enter_context(raw(server)) for _ in range(4)]
+        for client in clients:
+            # Of 64 KiB each; more than sockets hold.
+            client.send(frame(0x81, b"*") * count + frame(0x81, b"hello"))
+        if count == 0:
+            for client in clients:
+                while len(client.buffer) < 7:
+                    client._more()
+        server.process.send_signal(signal.SIGTERM)
+        assert wait_until(lambda: is_refused(server))
+        began = time.monotonic()
+        for client in clients:
+            data = bytearray(client.buffer)
+            while not data.endswith(b"the server stops"):
+                piece = client.sock.recv(1 << 20)
+                assert piece, "it was cut off untold"
+                data += piece
+            assert bytes(data[-20:-16]) == b"\x88\x12\x03\xe9"
+            assert len(data) == count * (10 + 65_536) + 7 + 20
+            client.send(frame(0x88, b"\x03\xe9"))
+        assert time.monotonic() - began < 12
+    assert server.process.wait(5) == 0
+
+
 def test_client_that_is_silent_is_pinged_and_dropped(start):
     server = start("ws_server", ping_interval_ms=200, pong_timeout_ms=300)
     with raw(server) as client, dial(server) as answering:

@@ -151,15 +151,18 @@ trait Conversation(BodySource):
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Supply:
         """Takes octets from the client.
 
-        Called while nothing waits to be sent, so a client that does not read
-        is not read either.
+        Called while nothing waits to be sent, and not behind MORE, so a client
+        that does not read is not read either. A batch that takes long to
+        answer is best answered in parts: keep the rest, and answer MORE.
 
         Args:
-            input: What has come; to be emptied.
+            input: What has come; dropped afterwards.
             out: Where to append what goes to the client.
 
         Returns:
-            MORE to be asked by `fill`, LATER to wait, END to close.
+            MORE to be asked by `fill` when the client has taken all and others
+            had their turn, before anything else is received; LATER to wait; END
+            to close.
 
         Raises:
             Error: The server logs it and breaks the connection off.
@@ -174,3 +177,14 @@ trait Conversation(BodySource):
             A text for the server's log; empty if there is nothing to tell.
         """
         return String()
+
+    def stall_timeout_ms(self) -> Int:
+        """Tells how long the client may take nothing at all of what it is sent.
+
+        Asked while it does not take all. One that takes something, but not all,
+        has `ServerConfig.write_timeout_ms` in any case.
+
+        Returns:
+            Milliseconds; without end, unless the conversation knows better.
+        """
+        return Int.MAX

@@ -19,6 +19,11 @@ def _take_failure[T: Conversation](source: Erased) -> String:
     return source.unsafe_bitcast[T]()[].take_failure()
 
 
+def _stall_timeout_ms[T: Conversation](source: Erased) -> Int:
+    # SAFETY: as for `_wake`.
+    return source.unsafe_bitcast[T]()[].stall_timeout_ms()
+
+
 def _end_early[T: BodySource](source: Erased, mut out: Buffer) -> Supply:
     # SAFETY: as for `_wake`.
     return source.unsafe_bitcast[T]()[].end_early(out)
@@ -75,6 +80,7 @@ struct BodyStream(Movable):
         def(Erased, mut Buffer, mut Buffer) raises thin -> Supply
     ]
     var _take_failure: Optional[def(Erased) thin -> String]
+    var _stall_timeout_ms: Optional[def(Erased) thin -> Int]
     var _patience_ms: def(Erased) thin -> Int
     var _has_given_up: def(Erased) thin -> Bool
     var _drop: def(Erased) thin -> None
@@ -98,6 +104,7 @@ struct BodyStream(Movable):
         self._is_endless = _is_endless[T]
         self._end_early = _end_early[T]
         self._receive = None
+        self._stall_timeout_ms = None
         self._take_failure = None
         self._patience_ms = _patience_ms[T]
         self._has_given_up = _has_given_up[T]
@@ -118,6 +125,7 @@ struct BodyStream(Movable):
         """
         var stream = Self(conversation^, None)
         stream._receive = _receive[T]
+        stream._stall_timeout_ms = _stall_timeout_ms[T]
         stream._take_failure = _take_failure[T]
         return stream^
 
@@ -217,6 +225,16 @@ struct BodyStream(Movable):
             A text for the log; empty if there is nothing to tell.
         """
         return self._take_failure.value()(self._source)
+
+    def stall_timeout_ms(self) -> Int:
+        """Tells how long the client may take nothing at all.
+
+        Returns:
+            What a conversation says; without end for any other source.
+        """
+        if not self._stall_timeout_ms:
+            return Int.MAX
+        return self._stall_timeout_ms.value()(self._source)
 
     def end_early(mut self, mut out: Buffer) -> Supply:
         """Ends an endless stream.

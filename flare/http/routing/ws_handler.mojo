@@ -105,10 +105,15 @@ struct WsConfig(Copyable, Defaultable, Movable):
     """Longest message in bytes, decompressed; beyond it close code 1009.
     Default 1 MiB."""
     var max_queue_size: Int
-    """Most bytes that may wait to be sent to a client. Default 1 MiB."""
+    """Most bytes that may wait to be sent to a client, beside one message of
+    any length for whom nothing else waits. Default 1 MiB."""
     var cuts_slow_clients: Bool
     """What happens beyond that: True to break the connection off, False to let
     the call that sends raise. Default True."""
+    var stall_timeout_ms: Int
+    """For a client to take something of the answers to a batch of its messages
+    of which not all are answered; beyond it the connection is broken off, if
+    `cuts_slow_clients`. Default 3 s."""
     var ping_interval_ms: Int
     """A ping is sent when nothing came from a client for so long. Default
     30 s."""
@@ -133,6 +138,7 @@ struct WsConfig(Copyable, Defaultable, Movable):
         self.max_message_size = 1 << 20
         self.max_queue_size = 1 << 20
         self.cuts_slow_clients = True
+        self.stall_timeout_ms = 3_000
         self.ping_interval_ms = 30_000
         self.pong_timeout_ms = 20_000
         self.close_timeout_ms = 5_000
@@ -149,6 +155,7 @@ struct WsConfig(Copyable, Defaultable, Movable):
         _check("max_frame_size", self.max_frame_size)
         _check("max_message_size", self.max_message_size)
         _check("max_queue_size", self.max_queue_size)
+        _check("stall_timeout_ms", self.stall_timeout_ms)
         _check("ping_interval_ms", self.ping_interval_ms)
         _check("pong_timeout_ms", self.pong_timeout_ms)
         _check("close_timeout_ms", self.close_timeout_ms)

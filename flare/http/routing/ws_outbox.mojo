@@ -11,6 +11,20 @@ from flare.ws.core.progress import WsProgress
 from flare.ws.core.protocol_error import WsProtocolError
 from std.memory import ArcPointer
 
+comptime TURN_LEN_MAX = 65_536
+"""Output behind which no further message is heard before the client was sent
+it, in bytes."""
+
+# What the worker took and the client has perhaps not counts as waiting, and the
+# worker asks again when it has gone. Less than this is not worth being asked.
+comptime _HANDED_LEN_MIN = 4_096
+
+# Of a flood of pings, the last is answered.
+comptime _PONGS_LEN_MAX = 16_384
+
+# Frames that are shorter are copied: a pointer to one takes about as much.
+comptime _SHARED_LEN_MIN = 512
+
 
 struct WsOutbox(Movable):
     """A connection's core, under the monitor's lock.
@@ -18,6 +32,15 @@ struct WsOutbox(Movable):
     Frames are written where they are sent from: into the worker's buffer while
     the worker hears the client, else into a buffer that goes when it is taken.
     So an idle connection has none.
+
+    What waits is counted at every message, wherever it stands:
+
+        sent from anywhere --> output and frames --take--> handed to the worker
+                                                            --> taken by the client
+
+    Only the output of the turn that the worker has with the client's messages,
+    but for the last one's, does not count: it is about to be sent, and there is
+    no more of it than `TURN_LEN_MAX`, or than may wait.
     """
 
     var monitor: Monitor
@@ -37,8 +60,10 @@ struct WsOutbox(Movable):
     # Shared frames go behind the core's output.
     var _frames: List[ArcPointer[Buffer]]
     var _frames_len: Int
-    # What of the output does not count, since it is on its way.
+    # What of the output does not count, since it is about to be sent.
     var _passed_len: Int
+    # What the worker has taken, and the client perhaps not.
+    var _handed_len: Int
     var _waiting_len_max: Int
     var _cuts: Bool
 
@@ -70,6 +95,7 @@ struct WsOutbox(Movable):
         self._frames = []
         self._frames_len = 0
         self._passed_len = 0
+        self._handed_len = 0
         self._waiting_len_max = waiting_len_max
         self._cuts = cuts
 
@@ -78,8 +104,11 @@ struct WsOutbox(Movable):
     def admit(mut self, count: Int) raises:
         """Sees to it that something can be sent, and soon will be.
 
+        To a client for whom nothing waits anything goes, however long.
+
         Args:
-            count: How much it is, in bytes.
+            count: How much it is with its header, before it is compressed, in
+                bytes.
 
         Raises:
             Error: If nothing more can be sent, or too much waits already.
@@ -89,9 +118,12 @@ struct WsOutbox(Movable):
         if not self.is_awake:
             self._wake()
         var waiting_len = (
-            len(self.core.output) - self._passed_len + self._frames_len
+            len(self.core.output)
+            - self._passed_len
+            + self._frames_len
+            + self._handed_len
         )
-        if waiting_len + count <= self._waiting_len_max:
+        if waiting_len == 0 or waiting_len + count <= self._waiting_len_max:
             return
         if self._cuts:
             self.is_cut = True
@@ -125,7 +157,7 @@ struct WsOutbox(Movable):
             Error: If it cannot be sent, or too much waits already.
         """
         # Whoever is closed is not behind.
-        self.admit(0 if opcode == Opcode.CLOSE else len(payload))
+        self.admit(0 if opcode == Opcode.CLOSE else _frame_len(len(payload)))
         self.settle()
         if opcode == Opcode.CLOSE:
             var reason = StringSpan(unsafe_from_utf8=payload)
@@ -146,6 +178,10 @@ struct WsOutbox(Movable):
             Error: If it cannot be sent, or too much waits already.
         """
         self.admit(len(frame[]))
+        if len(frame[]) < _SHARED_LEN_MIN:
+            self.settle()
+            self.core.output.append(frame[].span())
+            return
         self._frames.append(frame.copy())
         self._frames_len += len(frame[])
 
@@ -162,45 +198,71 @@ struct WsOutbox(Movable):
         self.settle()
         self._passed_len = len(self.core.output)
 
+    def is_full(self) -> Bool:
+        """Tells whether a turn has made enough for now.
+
+        Returns:
+            True if it is to be sent before another message is heard.
+        """
+        return len(self.core.output) >= min(TURN_LEN_MAX, self._waiting_len_max)
+
     def lend_room(mut self, mut room: Buffer):
-        """Has frames written into a buffer of the worker's until `take_back`.
+        """Begins a turn: frames are written into a buffer of the worker's until
+        `take_back`. The client has taken what the worker had before.
 
         Args:
             room: The buffer, empty.
         """
+        self._handed_len = 0
         self.pass_on()
         room.append(self.core.output.span())
         swap(self.core.output, room)
         self.is_awake = True
 
-    def take_back(mut self, mut room: Buffer):
+    def take_back(mut self, mut room: Buffer, comes_back: Bool):
         """Gives the worker's buffer back, with what was written.
 
         Args:
             room: What `lend_room` left.
+            comes_back: True if the worker looks here again when the client has
+                taken it, without being woken.
         """
         self.settle()
         swap(self.core.output, room)
-        self._rest()
+        self._rest(len(room), comes_back)
 
     def take(mut self, mut out: Buffer):
-        """Takes all that waits, and gives the memory back that it was in.
+        """Takes all that waits, and gives the memory back that it was in. The
+        client has taken what the worker had before.
 
         Args:
             out: Where to append it.
         """
+        var start = len(out)
         out.append(self.core.output.span())
         for index in range(len(self._frames)):
             out.append(self._frames[index][].span())
         self._frames = []
         self._frames_len = 0
-        self._rest()
+        self._rest(len(out) - start, False)
 
-    def _rest(mut self):
+    def wants_word(self) -> Bool:
+        """Tells whether the worker is to look here again when the client has
+        taken what was handed over: until then it counts.
+
+        Returns:
+            False if it was so little that it does not count.
+        """
+        return self._handed_len > 0
+
+    def _rest(mut self, handed_len: Int, comes_back: Bool):
         if self.core.output.capacity() > 0:
             self.core.output = Buffer()
         self._passed_len = 0
-        self.is_awake = False
+        self._handed_len = 0
+        if comes_back or handed_len >= _HANDED_LEN_MIN:
+            self._handed_len = handed_len
+        self.is_awake = comes_back or self._handed_len > 0
 
     def close(mut self):
         """Gives memory back; nothing is sent or received any more."""
@@ -272,13 +334,19 @@ def end(box: ArcPointer[WsOutbox]):
 
 
 def advance(
-    box: ArcPointer[WsOutbox], mut input: Buffer
+    box: ArcPointer[WsOutbox],
+    mut input: Buffer,
+    ends_turn: Bool,
+    mut is_paused: Bool,
 ) raises WsProtocolError -> WsProgress:
-    """Goes on with what the client has sent.
+    """Goes on with what the client has sent, unless that has to wait.
 
     Args:
         box: The connection's.
         input: What has come.
+        ends_turn: True if the turn has taken long enough.
+        is_paused: Becomes True if there is more, which has to wait until what
+            was answered is sent.
 
     Returns:
         What was found.
@@ -288,6 +356,12 @@ def advance(
     """
     box[].monitor.lock()
     box[].pass_on()
+    if ends_turn or box[].is_full():
+        box[].core.receiver.let_go(input)
+        if len(input) > 0:
+            box[].monitor.unlock()
+            is_paused = True
+            return WsProgress.NEEDS_OCTETS
     try:
         var progress = box[].core.advance(input)
         box[].monitor.unlock()
@@ -295,3 +369,23 @@ def advance(
     except error:
         box[].monitor.unlock()
         raise error^
+
+
+def answer_ping(box: ArcPointer[WsOutbox]):
+    """Answers a ping, unless so many were that the last one is enough (RFC 6455
+    section 5.5.3).
+
+    Args:
+        box: The connection's.
+    """
+    box[].monitor.lock()
+    if len(box[].core.output) < _PONGS_LEN_MAX:
+        box[].core.answer(MaskingKey.none())
+    box[].monitor.unlock()
+
+
+def _frame_len(payload_len: Int) -> Int:
+    """How long a server's frame is (RFC 6455 section 5.2), in bytes."""
+    if payload_len < 126:
+        return 2 + payload_len
+    return (4 if payload_len < 65_536 else 10) + payload_len

@@ -4,24 +4,41 @@ from flare.bytes.buffer import Buffer
 from flare.http.message.body_source import Conversation, Supply
 from flare.http.message.stream_waker import StreamWaker
 from flare.http.routing.ws_handler import WsConfig, WsHandler, WsIncoming
-from flare.http.routing.ws_outbox import WsOutbox, advance, end, send
+from flare.http.routing.ws_outbox import (
+    WsOutbox,
+    advance,
+    answer_ping,
+    end,
+    send,
+)
 from flare.http.routing.ws_sender import WsSender
 from flare.sys.clock import coarse_monotonic_ms
 from flare.ws.core.close_code import CloseCode
+from flare.ws.core.frame_header import FrameHeader
+from flare.ws.core.frame_writer import write_frame
 from flare.ws.core.mask import MaskingKey
 from flare.ws.core.opcode import Opcode
 from flare.ws.core.progress import WsProgress
 from flare.ws.core.protocol_error import WsProtocolError
 from std.memory import ArcPointer
 
-comptime _PONGS_LEN_MAX = 16_384
-# Of a flood of pings, the last is answered (RFC 6455 section 5.5.3).
+comptime _TURN_MS = 2
+# How long one client's messages are answered while others wait; the clock of
+# the system has steps of 1 to 10 ms.
+
+comptime _TURN_EVENT_COUNT_MAX = 256
+# Messages and control frames of one turn. What they send to other clients waits
+# until the turn is over.
 
 comptime _NEVER_MS = Int.MAX
 
 
 struct WsSession[H: WsHandler](Conversation):
     """What goes on behind the 101 of a WebSocket route.
+
+    A client's messages are answered in turns, which end when enough was made,
+    heard, or time has passed. What is left of a batch waits here until the
+    client has taken the answers, and other clients had theirs.
 
     Parameters:
         H: The handler's type.
@@ -36,6 +53,8 @@ struct WsSession[H: WsHandler](Conversation):
     var _heard_ms: Int
     var _pinged_ms: Int
     var _close_end_ms: Int
+    # What has come, but has to wait for the next turn.
+    var _unheard: Optional[Buffer]
 
     def __init__(
         out self,
@@ -59,6 +78,7 @@ struct WsSession[H: WsHandler](Conversation):
         self._heard_ms = coarse_monotonic_ms()
         self._pinged_ms = _NEVER_MS
         self._close_end_ms = _NEVER_MS
+        self._unheard = None
 
     def __deinit__(deinit self):
         """Tells the handler of the end."""
@@ -77,90 +97,89 @@ struct WsSession[H: WsHandler](Conversation):
         self._box[].monitor.unlock()
 
     def fill(mut self, mut out: Buffer) raises -> Supply:
-        """Writes what waits, pings a silent client, and looks at the time.
+        """Goes on with a batch of messages; else writes what waits, pings a
+        silent client, and looks at the time.
 
         Args:
             out: Where to.
 
         Returns:
-            LATER, or END when the time is over.
+            MORE to be asked when the client has taken it, LATER, or END when
+            the time is over.
 
         Raises:
-            Error: Never.
+            Error: If the client is too far behind.
         """
         var now_ms = coarse_monotonic_ms()
         if now_ms >= self._close_end_ms:
             return Supply.END
+        if self._unheard:
+            return self._go_on(out, now_ms)
+        var pings = False
         if self._pinged_ms != _NEVER_MS:
             if now_ms - self._pinged_ms >= self._config[].pong_timeout_ms:
                 return Supply.END
         elif now_ms - self._heard_ms >= self._config[].ping_interval_ms:
-            self._ping(now_ms)
+            pings = True
         self._box[].monitor.lock()
         self._box[].take(out)
+        if pings:
+            self._ping(out, now_ms)
         var supply = self._supply()
         self._box[].monitor.unlock()
         return supply
 
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Supply:
-        """Lets the handler answer what has come.
+        """Lets the handler answer what has come, or the beginning of it.
 
         Args:
             input: What has come.
             out: Where answers go.
 
         Returns:
-            LATER, or END when the connection is closed.
+            MORE to be asked when the client has taken the answers, LATER, or
+            END when the connection is closed.
 
         Raises:
             Error: If the client is too far behind. One that breaks a rule gets
                 a close frame.
         """
-        self._heard_ms = coarse_monotonic_ms()
+        var now_ms = coarse_monotonic_ms()
+        self._heard_ms = now_ms
         self._pinged_ms = _NEVER_MS
-        self._box[].monitor.lock()
-        self._box[].lend_room(out)
-        self._box[].monitor.unlock()
-        var failed = self._hear(input)
-        self._box[].monitor.lock()
-        self._box[].settle()
-        if failed:
-            self._box[].core.fail(failed.value(), MaskingKey.none())
-        else:
-            self._box[].core.answer(MaskingKey.none())
-        self._box[].take_back(out)
-        var supply = Supply.END if failed else self._supply()
-        var is_cut = self._box[].is_cut
-        self._box[].monitor.unlock()
-        if is_cut:
-            raise Error("a WebSocket client is too far behind")
+        var is_paused = False
+        var supply = self._take_turn(input, out, now_ms, is_paused)
+        if is_paused:
+            var unheard = Buffer(len(input))
+            unheard.append(input.span())
+            self._unheard = unheard^
         return supply
 
-    def take_failure(mut self) -> String:
-        """Tells what the handler raised for the messages received last.
-
-        Returns:
-            A text for the server's log; empty if it raised nothing.
-        """
-        var failure = String()
-        swap(failure, self._failure)
-        return failure^
-
     def end_early(mut self, mut out: Buffer) -> Supply:
-        """Tells the client that the server goes away, and waits for its answer.
+        """Tells the client that the server goes away, behind answers to all
+        that it has said so far, and waits for its answer.
 
         Args:
             out: Where to.
 
         Returns:
-            LATER, or END when the time is over.
+            MORE, LATER, or END when the time is over.
         """
+        var now_ms = coarse_monotonic_ms()
+        if self._unheard:
+            try:
+                var supply = self._go_on(out, now_ms)
+                # There is still the close frame to be sent.
+                return Supply.END if supply == Supply.END else Supply.MORE
+            except:
+                # It is too far behind to hear of anything.
+                return Supply.END
         self._close(CloseCode.GOING_AWAY, "the server stops".as_bytes())
         self._box[].monitor.lock()
         self._box[].take(out)
         var supply = self._supply()
         self._box[].monitor.unlock()
-        if coarse_monotonic_ms() >= self._close_end_ms:
+        if now_ms >= self._close_end_ms:
             return Supply.END
         return supply
 
@@ -196,23 +215,78 @@ struct WsSession[H: WsHandler](Conversation):
         self._box[].monitor.unlock()
         return is_cut
 
-    def _hear(mut self, mut input: Buffer) -> Optional[WsProtocolError]:
-        """Answers all that has come; gives the rule that the client broke."""
+    def stall_timeout_ms(self) -> Int:
+        """Tells how long the client may take nothing while messages of its own
+        wait to be answered.
+
+        Returns:
+            Milliseconds; without end if nothing waits, or slow clients are not
+            cut off.
+        """
+        if not self._unheard or not self._config[].cuts_slow_clients:
+            return _NEVER_MS
+        return self._config[].stall_timeout_ms
+
+    def _go_on(mut self, mut out: Buffer, now_ms: Int) raises -> Supply:
+        """Answers what had to wait, or the beginning of it."""
+        # Its client is there: it has taken all answers so far.
+        self._heard_ms = now_ms
+        var unheard = self._unheard.take()
+        var is_paused = False
+        var supply = self._take_turn(unheard, out, now_ms, is_paused)
+        if is_paused:
+            self._unheard = unheard^
+        return supply
+
+    def _take_turn(
+        mut self,
+        mut input: Buffer,
+        mut out: Buffer,
+        now_ms: Int,
+        mut is_paused: Bool,
+    ) raises -> Supply:
+        """Answers messages until the turn ends; raises if the client is too far
+        behind."""
+        self._box[].monitor.lock()
+        self._box[].lend_room(out)
+        self._box[].monitor.unlock()
+        var failed = self._hear(input, now_ms, is_paused)
+        self._box[].monitor.lock()
+        self._box[].settle()
+        if failed:
+            self._box[].core.fail(failed.value(), MaskingKey.none())
+        else:
+            self._box[].core.answer(MaskingKey.none())
+        self._box[].take_back(out, is_paused)
+        var supply = Supply.END if failed else self._supply()
+        var is_cut = self._box[].is_cut
+        self._box[].monitor.unlock()
+        if is_cut:
+            raise Error("a WebSocket client is too far behind")
+        return Supply.MORE if is_paused else supply
+
+    def _hear(
+        mut self, mut input: Buffer, start_ms: Int, mut is_paused: Bool
+    ) -> Optional[WsProtocolError]:
+        """Answers what has come; gives the rule that the client broke."""
+        var event_count = 0
         while True:
             var progress: WsProgress
             try:
-                progress = advance(self._box, input)
+                progress = advance(
+                    self._box, input, _ends(event_count, start_ms), is_paused
+                )
             except error:
                 self._close_code = error.close_code()
                 return error^
-            ref core = self._box[].core
             if progress == WsProgress.NEEDS_OCTETS:
                 return None
+            event_count += 1
+            ref core = self._box[].core
             if progress == WsProgress.MESSAGE:
                 self._answer(input)
             elif progress == WsProgress.PING:
-                if len(core.output) < _PONGS_LEN_MAX:
-                    self._pong()
+                answer_ping(self._box)
             elif progress == WsProgress.CLOSE:
                 self._close_code = core.receiver.close_code
                 self._close_reason = String(from_utf8_lossy=core.payload(input))
@@ -235,18 +309,13 @@ struct WsSession[H: WsHandler](Conversation):
             self._failure = String("a WebSocket handler failed: ", failure)
             self._close(CloseCode.INTERNAL_ERROR, "".as_bytes())
 
-    def _pong(self):
-        self._box[].monitor.lock()
-        self._box[].core.answer(MaskingKey.none())
-        self._box[].monitor.unlock()
-
-    def _ping(mut self, now_ms: Int):
-        try:
-            send(self._box, Opcode.PING, "".as_bytes())
+    def _ping(mut self, mut out: Buffer, now_ms: Int):
+        """Writes a ping behind what is to be sent, with the lock held."""
+        # A connection that is being closed has a time of its own.
+        self._heard_ms = now_ms
+        if self._box[].core.state.may_send():
+            write_frame(out, FrameHeader(Opcode.PING, 0), "".as_bytes())
             self._pinged_ms = now_ms
-        except:
-            # It is being closed, and that has a time of its own.
-            self._heard_ms = now_ms
 
     def _close(mut self, code: Int, reason: Span[UInt8, _]):
         try:
@@ -265,4 +334,16 @@ struct WsSession[H: WsHandler](Conversation):
                 self._close_end_ms = (
                     coarse_monotonic_ms() + self._config[].close_timeout_ms
                 )
-        return Supply.LATER
+        return Supply.MORE if self._box[].wants_word() else Supply.LATER
+
+
+@always_inline
+def _ends(event_count: Int, start_ms: Int) -> Bool:
+    """Tells whether a turn has taken long enough. One message costs no look at
+    the clock."""
+    if event_count < 2:
+        return False
+    return (
+        event_count >= _TURN_EVENT_COUNT_MAX
+        or coarse_monotonic_ms() - start_ms >= _TURN_MS
+    )

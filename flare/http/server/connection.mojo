@@ -74,9 +74,19 @@ struct Tail(Movable):
     """True if the stream was interrupted for the sake of others."""
     var pace: WritePace
     """How fast the client takes it."""
+    var write_end_ms: Int
+    """When the client must have taken what a conversation sends, if it is
+    watched for less than that; 0 if not."""
+    var taken_len: Int
+    """What it had taken when it was last seen to take something, in bytes."""
+    var taken_ms: Int
+    """When that was."""
 
     def __init__(out self):
         """Makes an empty tail."""
+        self.write_end_ms = 0
+        self.taken_len = 0
+        self.taken_ms = 0
         self.stream = None
         self.region = FileRegion.none()
         self.sends_regions = False
@@ -169,6 +179,23 @@ struct Tail(Movable):
             self.sends_regions = False
             return -EINTR
         return count
+
+    def listens(self) -> Bool:
+        """Tells whether a conversation makes it.
+
+        Returns:
+            True if what the client sends is the stream's.
+        """
+        return self.stream.__bool__() and self.stream.value()[].listens()
+
+    def has_more_to_say(self) -> Bool:
+        """Tells whether a conversation has more to say at once, before it
+        hears anything else.
+
+        Returns:
+            False for any other stream.
+        """
+        return not self.waits_for_source and self.listens()
 
     def is_empty(self) -> Bool:
         """Tells whether all that is here is sent.

@@ -6,10 +6,14 @@ from flare.http.server.fate import Fate
 from flare.http.server.receiving import receive
 from flare.http.server.streaming import await_tail, hear, is_taken
 from flare.http.server.worker_state import WorkerState
+from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EAGAIN, EINTR
 
 comptime _READ_COUNT_MAX = 16
 # Reads of one round, so that others have their turn.
+
+comptime _ROUND_MS = 5
+# How old a round may be when a client is read once more.
 
 
 @no_inline
@@ -22,8 +26,8 @@ def converse(
     """Drives a connection with a tail that is readable.
 
     Only a conversation reads on while it has something to say, and only when
-    the client has taken what it was sent. Anything else is read when the tail
-    has gone.
+    the client has taken what it was sent, and all that came before is answered.
+    Anything else is read when the tail has gone.
 
     Args:
         connection: Has a tail.
@@ -35,10 +39,12 @@ def converse(
         What is to happen to it.
     """
     connection.has_unread = True
-    if not _listens(connection):
+    if not connection.tail.value()[].listens():
         return await_tail(connection, state)
     var may_have_more = is_closed or connection.tls.__bool__()
     for _ in range(_READ_COUNT_MAX):
+        if connection.tail.value()[].has_more_to_say():
+            return await_tail(connection, state)
         if not is_taken(connection):
             return await_tail(connection, state)
         var room = scratch.input.room()
@@ -56,14 +62,11 @@ def converse(
             return Fate.CLOSES
         if not connection.tail:
             return Fate.ENDS
-        if not _listens(connection):
+        if not connection.tail.value()[].listens():
             return await_tail(connection, state)
         if count < room_len and not may_have_more and is_taken(connection):
             connection.has_unread = False
             return await_tail(connection, state)
+        if coarse_monotonic_ms() - state.now_ms >= _ROUND_MS:
+            break
     return Fate.GIVES_WAY
-
-
-def _listens(connection: Connection) -> Bool:
-    ref tail = connection.tail.value()[]
-    return tail.stream.__bool__() and tail.stream.value()[].listens()

@@ -161,7 +161,10 @@ def leave(mut connection: Connection, state: WorkerState) -> Fate:
         answered a moment ago may have its next request on the way: it is
         waited for shortly, and answered with `Connection: close`.
     """
-    if connection.phase == PHASE_SOURCE:
+    if connection.phase == PHASE_SOURCE or (
+        connection.tail and connection.tail.value()[].stream
+    ):
+        # One whose client is behind is asked when the client has caught up.
         ask_again(connection)
         return Fate.GIVES_WAY
     if connection.exchange:

@@ -6,6 +6,7 @@ from flare.http.message.body_source import Supply
 from flare.http.message.body_stream import BodyStream
 from flare.http.server.connection import (
     Connection,
+    NEVER_MS,
     PHASE_HANDSHAKE,
     PHASE_SOURCE,
     PHASE_WRITE,
@@ -62,12 +63,15 @@ def start_stream(
     return send_tail(connection, state)
 
 
-def send_tail(mut connection: Connection, mut state: WorkerState) -> Bool:
+def send_tail(
+    mut connection: Connection, mut state: WorkerState, made_count: Int = 0
+) -> Bool:
     """Sends what was parked, and what a stream makes, as far as it goes.
 
     Args:
         connection: Has a tail, or not; has none afterwards if all is sent.
         state: The worker's state.
+        made_count: Pieces that the stream has made in this round already.
 
     Returns:
         False if the connection is broken.
@@ -75,7 +79,7 @@ def send_tail(mut connection: Connection, mut state: WorkerState) -> Bool:
     if not connection.tail:
         return True
     connection.tail.value()[].gives_way = False
-    for _ in range(_PIECE_COUNT_MAX):
+    for count in range(made_count, _PIECE_COUNT_MAX):
         if not _send_what_is_here(connection, state):
             return False
         if not is_taken(connection):
@@ -93,6 +97,9 @@ def send_tail(mut connection: Connection, mut state: WorkerState) -> Bool:
             return True
         if not _fill(connection, state):
             return False
+        if count > 0 and connection.tail.value()[].has_more_to_say():
+            # What a conversation does takes longer than to make a piece.
+            break
     connection.tail.value()[].gives_way = True
     return True
 
@@ -125,12 +132,52 @@ def await_tail(mut connection: Connection, mut state: WorkerState) -> Fate:
         )
         return Fate.WAITS
     var fate = Fate.GIVES_WAY if tail.gives_way else Fate.WAITS
-    if connection.begins_phase(PHASE_WRITE):
+    var begins = connection.begins_phase(PHASE_WRITE)
+    if begins:
         tail.pace.begin(connection.socket.undelivered_len())
     connection.begin_phase(
         PHASE_WRITE, state.now_ms, state.config.write_timeout_ms
     )
+    _watch_for_stall(connection, state, begins)
     return fate
+
+
+def _watch_for_stall(
+    mut connection: Connection, state: WorkerState, begins: Bool
+):
+    """Sets the deadline of a client that has to take something at least, if
+    what a conversation sends is not to wait for it as long as all else."""
+    ref tail = connection.tail.value()[]
+    if begins or tail.write_end_ms == 0:
+        tail.write_end_ms = connection.deadline_ms
+        tail.taken_len = -1
+    var stall_ms = NEVER_MS
+    if tail.listens():
+        stall_ms = tail.stream.value()[].stall_timeout_ms()
+    if stall_ms == NEVER_MS:
+        connection.deadline_ms = tail.write_end_ms
+        return
+    var taken_len = tail.pace.taken_len(connection.socket.undelivered_len())
+    if taken_len != tail.taken_len:
+        tail.taken_len = taken_len
+        tail.taken_ms = state.now_ms
+    connection.deadline_ms = min(tail.write_end_ms, tail.taken_ms + stall_ms)
+
+
+def _is_stalled(mut connection: Connection, state: WorkerState) -> Bool:
+    """Tells whether a client has taken nothing for too long; that is logged."""
+    _watch_for_stall(connection, state, False)
+    if connection.deadline_ms > state.now_ms:
+        return False
+    state.log(
+        String(
+            connection.peer,
+            " is cut off: it took nothing for ",
+            state.now_ms - connection.tail.value()[].taken_ms,
+            " ms, and has more to be answered (stall_timeout_ms)",
+        )
+    )
+    return True
 
 
 def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
@@ -143,6 +190,8 @@ def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
     Returns:
         False if there is none; that is logged.
     """
+    if connection.tail.value()[].write_end_ms > state.now_ms:
+        return not _is_stalled(connection, state)
     ref config = state.config
     ref pace = connection.tail.value()[].pace
     var queued_len = connection.socket.undelivered_len()
@@ -152,6 +201,8 @@ def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
         state.now_ms + config.write_timeout_ms,
     )
     if connection.deadline_ms > state.now_ms:
+        connection.tail.value()[].write_end_ms = connection.deadline_ms
+        _watch_for_stall(connection, state, False)
         return True
     state.log(
         String(
@@ -232,6 +283,9 @@ def hear(
         supply = tail.stream.value()[].receive(input, state.piece)
     except error:
         state.log(String("a conversation failed: ", error))
+        # The worker's own buffers: what is left must not reach the next client.
+        input.clear()
+        _shrink_piece(state)
         return False
     var failure = tail.stream.value()[].take_failure()
     if unlikely(failure.byte_length() > 0):
@@ -240,7 +294,7 @@ def hear(
     tail.waits_for_source = supply == Supply.LATER
     if supply == Supply.END:
         tail.stream = None
-    return _send_piece(connection, state) and send_tail(connection, state)
+    return _send_piece(connection, state) and send_tail(connection, state, 1)
 
 
 def is_taken(connection: Connection) -> Bool:
@@ -295,13 +349,19 @@ def _send_piece(mut connection: Connection, mut state: WorkerState) -> Bool:
             if count == -EAGAIN:
                 break
             if count < 0 and count != -EINTR:
+                _shrink_piece(state)
                 return False
             state.piece.consume(max(count, 0))
             tail.pace.sent_len += max(count, 0)
     tail.octets.append(state.piece.span())
+    _shrink_piece(state)
+    return not connection.tls or _send_what_is_here(connection, state)
+
+
+def _shrink_piece(mut state: WorkerState):
+    """Gives the memory of a long piece back."""
     if state.piece.capacity() > _PIECE_KEEP_LEN_MAX:
         state.piece = Buffer(0)
-    return not connection.tls or _send_what_is_here(connection, state)
 
 
 def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
@@ -324,6 +384,7 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
             supply = stream[].fill(state.piece)
         except error:
             state.log(String("a stream failed: ", error))
+            _shrink_piece(state)
             return False
     if stream[].length:
         tail.missing_len -= len(state.piece)

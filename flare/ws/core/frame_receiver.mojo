@@ -135,7 +135,7 @@ struct FrameReceiver(Movable):
             WsProtocolError: If the peer breaks a rule; nothing more can be
                 received.
         """
-        self._drop(input)
+        self.let_go(input)
         while not self._is_over:
             if not self._is_in_payload:
                 if not self._take_header(input):
@@ -189,8 +189,13 @@ struct FrameReceiver(Movable):
         return len(self._message)
 
     @always_inline
-    def _drop(mut self, mut input: Buffer):
-        """Lets go of what was told last."""
+    def let_go(mut self, mut input: Buffer):
+        """Gives back the memory of what `advance` told of last, whose payload
+        is then gone; the next `advance` would do it, too.
+
+        Args:
+            input: The buffer that `advance` was given.
+        """
         if self._place == _IN_INPUT:
             input.consume(self._drop_len)
         elif self._place == _IN_MESSAGE:
@@ -222,9 +227,7 @@ struct FrameReceiver(Movable):
         """Reads a header; keeps its octets if some are missing."""
         try:
             if likely(self._header_len == 0):
-                var read = parse_frame_header(
-                    input.span(), self._expectation()
-                )
+                var read = parse_frame_header(input.span(), self._expectation())
                 if likely(Bool(read)):
                     self._frame = read.value()
                     input.consume(self._frame.header_len)

@@ -51,11 +51,13 @@ def test_who_is_closed_or_behind_does_not_count() raises:
     var hub = WsHub()
     for box in [ann, bob, eve]:
         hub.join(WsSender(box))
-    assert_equal(hub.send_text("longer"), 1)
+    # A frame of two octets and a header.
+    assert_equal(hub.send_text("ok"), 3)
+    assert_equal(hub.send_text("too much"), 1)
     WsSender(ann).close()
-    # A frame of two octets and a header fits bob's four.
-    assert_equal(hub.send_text("ok"), 1)
+    assert_equal(hub.send_text("ok"), 0)
     assert_equal(taken(bob), "\\x81\\x02ok")
+    assert_equal(hub.send_text("ok"), 1)
     assert_equal(hub.count(), 3, "they leave in on_close")
 
 

@@ -57,7 +57,7 @@ def test_frames_are_written_into_the_room_that_is_lent() raises:
     send_shared(box, frame("b"))
     send(box, Opcode.TEXT, "c".as_bytes())
     send_shared(box, frame("d"))
-    box[].take_back(room)
+    box[].take_back(room, False)
     assert_equal(
         StringSpan(unsafe_from_utf8=room.span()[2:3]),
         "a",
@@ -102,16 +102,88 @@ def test_too_much_cuts_off() raises:
         send(box, Opcode.TEXT, "a".as_bytes())
 
 
-def test_what_is_on_its_way_does_not_count() raises:
-    """Each message of a client may be answered with as much as may wait."""
+def test_a_message_of_any_length_goes_to_whom_nothing_waits() raises:
+    """Or it could never be sent, however fast the client reads."""
+    var long = String("x") * 1_000
+    for shared in [True, False]:
+        var box = open_box(waiting_len_max=100)
+        if shared:
+            send_shared(box, frame(long))
+        else:
+            send(box, Opcode.TEXT, long.as_bytes())
+        with assert_raises(contains="1004 bytes wait"):
+            send(box, Opcode.TEXT, "a".as_bytes())
+        var out = Buffer()
+        box[].take(out)
+        assert_equal(len(out), 1_004)
+
+
+def test_headers_count() raises:
+    """RFC 6455 section 5.2: an empty message has two octets, too."""
+    var box = open_box(waiting_len_max=100)
+    for _ in range(50):
+        send(box, Opcode.TEXT, "".as_bytes())
+    with assert_raises(contains="100 bytes wait"):
+        send(box, Opcode.TEXT, "".as_bytes())
+    for _ in range(3):
+        with assert_raises(contains="100 bytes wait"):
+            send_shared(box, frame(""))
+
+
+def test_the_answer_to_each_message_of_a_batch_is_bounded() raises:
+    """Only what was made for earlier ones does not count, since it is sent
+    before it is more than may wait."""
     var box = open_box(waiting_len_max=100)
     var room = Buffer(1_000)
     box[].lend_room(room)
-    for _ in range(5):
-        send(box, Opcode.TEXT, (String("x") * 90).as_bytes())
+    for number in range(1, 4):
         box[].pass_on()
-    with assert_raises(contains="0 bytes wait"):
-        send(box, Opcode.TEXT, (String("x") * 101).as_bytes())
+        send(box, Opcode.TEXT, (String("x") * 40).as_bytes())
+        assert_equal(box[].is_full(), number == 3)
+        send(box, Opcode.TEXT, (String("x") * 50).as_bytes())
+        with assert_raises(contains="94 bytes wait"):
+            send(box, Opcode.TEXT, (String("x") * 10).as_bytes())
+        box[].core.output.truncate(number * 42)
+
+
+def test_what_the_worker_has_counts_until_it_has_gone() raises:
+    """A client may not have taken it for long."""
+    var box = open_box(waiting_len_max=10_000)
+    var text = String("x") * 6_000
+    send(box, Opcode.TEXT, text.as_bytes())
+    var out = Buffer()
+    box[].take(out)
+    assert_true(box[].wants_word())
+    with assert_raises(contains="6004 bytes wait"):
+        send(box, Opcode.TEXT, text.as_bytes())
+    # The worker looks here again when it has gone.
+    out.clear()
+    box[].take(out)
+    assert_equal(len(out), 0)
+    assert_false(box[].wants_word())
+    send(box, Opcode.TEXT, text.as_bytes())
+    # The same for what it heard.
+    var room = Buffer()
+    box[].lend_room(room)
+    send(box, Opcode.TEXT, text.as_bytes())
+    box[].take_back(room, False)
+    assert_true(box[].wants_word())
+    with assert_raises(contains="12008 bytes wait"):
+        send_shared(box, frame("a"))
+
+
+def test_a_worker_that_comes_back_is_not_rung_for() raises:
+    var box = open_box(waiting_len_max=10_000)
+    var rings = bell_of(box)
+    var room = Buffer()
+    box[].lend_room(room)
+    box[].take_back(room, True)
+    send(box, Opcode.TEXT, "a".as_bytes())
+    assert_equal(rings[].load(), 0)
+    var out = Buffer()
+    box[].take(out)
+    send(box, Opcode.TEXT, "a".as_bytes())
+    assert_equal(rings[].load(), 1)
 
 
 def test_nothing_follows_a_close_frame() raises:

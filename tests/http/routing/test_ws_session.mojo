@@ -12,7 +12,7 @@ from flare.ws.core.frame_writer import write_frame
 from flare.ws.core.mask import MaskingKey
 from flare.ws.core.opcode import Opcode
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_equal, assert_false, assert_raises, assert_true
 from tests.support.ws_box import open_box, taken
 
 comptime _MAX = 1_000
@@ -44,9 +44,16 @@ struct Scene(Movable):
     var log: ArcPointer[String]
     var session: WsSession[Parrot]
 
-    def __init__(out self, var config: WsConfig = WsConfig()) raises:
+    def __init__(
+        out self,
+        var config: WsConfig = WsConfig(),
+        *,
+        waiting_len_max: Int = _MAX,
+    ) raises:
         self.log = ArcPointer(String())
-        self.box = open_box(waiting_len_max=_MAX, cuts=True)
+        self.box = open_box(
+            waiting_len_max=waiting_len_max, cuts=True, message_len_max=100_000
+        )
         self.session = WsSession(
             ArcPointer(Parrot(self.log)), self.box, ArcPointer(config^)
         )
@@ -58,6 +65,27 @@ struct Scene(Movable):
         var out = Buffer()
         var supply = self.session.receive(input, out)
         return shown(out, supply)
+
+    def hear_all(mut self, octets: Span[UInt8, _]) raises -> String:
+        """Lets the session hear octets as a worker does whose client takes all
+        at once: until it has no more to say."""
+        var input = Buffer()
+        input.append(octets)
+        var out = Buffer()
+        var supply = self.session.receive(input, out)
+        self.go_on(out, supply)
+        var text = String(unsafe_from_utf8=out.span())
+        return text + "|" if supply == Supply.END else text^
+
+    def go_on(mut self, mut out: Buffer, mut supply: Supply) raises:
+        """Asks for more until there is none."""
+        for _ in range(10_000):
+            if supply != Supply.MORE:
+                return
+            var piece = Buffer()
+            supply = self.session.fill(piece)
+            out.append(piece.span())
+        raise Error("it has always more to say")
 
     def fill(mut self) raises -> String:
         var out = Buffer()
@@ -166,6 +194,120 @@ def test_split_anywhere() raises:
         var got = scene.hear(octets[:cut])
         got += scene.hear(octets[cut:])
         assert_equal(got.replace("|", ""), whole.replace("|", ""), String(cut))
+
+
+def _batch(count: Int, payload: StringSpan) -> List[UInt8]:
+    var octets = List[UInt8]()
+    for _ in range(count):
+        octets.extend(said(Opcode.BINARY, payload))
+    return octets^
+
+
+def test_a_batch_waits_until_its_answers_have_gone() raises:
+    """A client that reads nothing has no more answered than may wait."""
+    var scene = Scene()
+    var octets = _batch(100, String("x") * 395)
+    octets.extend(said_close(1000, ""))
+    var input = Buffer()
+    input.append(octets)
+    var answer_len = 4 + 395 + 2 + 3
+    var out = Buffer()
+    assert_true(scene.session.receive(input, out) == Supply.MORE)
+    var total = 0
+    var count = 0
+    for _ in range(200):
+        assert_true(len(out) <= 2 * _MAX, String(len(out)))
+        total += len(out)
+        count += 1
+        # What is handed over counts as long as the worker has not come back.
+        out.clear()
+        if scene.session.fill(out) != Supply.MORE:
+            break
+    assert_equal(total + len(out), 100 * answer_len + 4)
+    assert_true(count > 30, String(count))
+    assert_equal(scene^.ended(), "1000 ;")
+
+
+def test_a_batch_is_answered_the_same_however_it_is_cut() raises:
+    """Turns end within it; what is left begins behind the last message."""
+    var octets = _batch(3, String("x") * 600)
+    octets.extend(said(Opcode.PING, "p"))
+    octets.extend(_batch(3, "y"))
+    octets.extend(said_close(1000, ""))
+    var whole = Scene()
+    var wanted = whole.hear_all(octets)
+    assert_equal(
+        wanted.byte_length(), 3 * (4 + 600 + 5) + 3 + 3 * (3 + 3) + 4 + 1
+    )
+    assert_equal(wanted.count("600"), 3)
+    for cut in range(0, len(octets), 7):
+        var scene = Scene()
+        var got = scene.hear_all(octets[:cut])
+        got += scene.hear_all(octets[cut:])
+        assert_equal(got, wanted, String(cut))
+
+
+def test_a_turn_ends_after_some_messages() raises:
+    """Others have theirs between; nothing is lost."""
+    var scene = Scene(waiting_len_max=1_000_000)
+    var input = Buffer()
+    input.append(_batch(2_000, ""))
+    var out = Buffer()
+    assert_true(scene.session.receive(input, out) == Supply.MORE)
+    var answer_len = 2 + 2 + 1
+    assert_true(len(out) <= 300 * answer_len, String(len(out)))
+    var supply = Supply.MORE
+    scene.go_on(out, supply)
+    assert_equal(len(out), 2_000 * answer_len)
+
+
+def test_a_client_that_is_behind_with_a_batch_is_cut_off_by_others() raises:
+    """A hub that sends to it finds what waits, wherever it is."""
+    var scene = Scene(waiting_len_max=100_000)
+    var input = Buffer()
+    input.append(_batch(3, String("x") * 70_000))
+    var out = Buffer()
+    assert_true(scene.session.receive(input, out) == Supply.MORE)
+    assert_true(len(out) > 70_000)
+    assert_false(scene.session.has_given_up())
+    with assert_raises(contains="at most 100000"):
+        WsSender(scene.box).send_text(String("y") * 40_000)
+    assert_true(scene.session.has_given_up())
+    with assert_raises(contains="too far behind"):
+        _ = scene.session.fill(out)
+
+
+def test_only_who_lets_messages_wait_may_stall() raises:
+    var config = WsConfig()
+    config.stall_timeout_ms = 77
+    for cuts in [True, False]:
+        config.cuts_slow_clients = cuts
+        var scene = Scene(config.copy())
+        assert_equal(scene.session.stall_timeout_ms(), Int.MAX)
+        _ = scene.hear(_batch(5, String("x") * 395))
+        var stall_ms = 77 if cuts else Int.MAX
+        assert_equal(scene.session.stall_timeout_ms(), stall_ms)
+    config.stall_timeout_ms = 0
+    with assert_raises(contains="stall_timeout_ms is 0; allowed are 1 to"):
+        config.check()
+
+
+def test_a_server_that_stops_answers_what_it_has_heard() raises:
+    var scene = Scene()
+    var input = Buffer()
+    input.append(_batch(10, String("x") * 395))
+    var out = Buffer()
+    assert_true(scene.session.receive(input, out) == Supply.MORE)
+    for _ in range(20):
+        var piece = Buffer()
+        var supply = scene.session.end_early(piece)
+        out.append(piece.span())
+        if supply != Supply.MORE:
+            break
+    assert_equal(len(out), 10 * (4 + 395 + 2 + 3) + 2 + 18)
+    assert_equal(
+        String(unsafe_from_utf8=out.span()[len(out) - 16 :]), "the server stops"
+    )
 
 
 def test_a_broken_rule_ends_it() raises:

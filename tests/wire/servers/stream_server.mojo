@@ -210,6 +210,8 @@ def main() raises:
             buffer_max = value
         elif parts[0] == "heartbeat_ms":
             heartbeat_ms = value
+        elif parts[0] == "max_body_size":
+            config.max_body_size = value
         elif parts[0] == "write_timeout_ms":
             config.write_timeout_ms = value
         elif parts[0] == "min_send_rate":

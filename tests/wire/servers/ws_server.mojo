@@ -14,6 +14,7 @@ from flare.ws import (
     WsIncoming,
     WsSender,
 )
+from std.memory import ArcPointer
 from std.sys import argv, stderr
 from tests.wire.servers.tls_options import TlsOptions
 
@@ -27,6 +28,7 @@ struct Echo(WsHandler):
     """Says what it hears; some texts are orders."""
 
     var hub: WsHub
+    var noise: ArcPointer[List[UInt8]]
 
     def on_open(self, req: Request, sender: WsSender) raises:
         if req.query == "refuse":
@@ -48,6 +50,10 @@ struct Echo(WsHandler):
         elif text == "flood":
             for _ in range(1_000):
                 sender.send_text(String("x") * 10_000)
+        elif text == "*":
+            sender.send_binary(self.noise[])
+        elif text == "**":
+            _ = self.hub.send_binary(self.noise[], "room")
         elif text.startswith("all:"):
             var count = self.hub.send_text(text[byte=4:], "room")
             sender.send_text(String("sent to ", count))
@@ -57,6 +63,16 @@ struct Echo(WsHandler):
     def on_close(self, code: Int, reason: StringSpan, sender: WsSender):
         self.hub.leave(sender, "room")
         print("closed", code, reason, file=stderr)
+
+
+def noise() -> ArcPointer[List[UInt8]]:
+    """Makes 64 KiB that no compression makes shorter."""
+    var octets = List[UInt8](capacity=1 << 16)
+    var state = UInt32(1)
+    for _ in range(1 << 16):
+        state = state * 1_664_525 + 1_013_904_223
+        octets.append(UInt8(state >> 24))
+    return ArcPointer(octets^)
 
 
 def main() raises:
@@ -97,6 +113,12 @@ def main() raises:
             config.max_queue_size = value
         elif name == "cuts_slow_clients":
             config.cuts_slow_clients = value == 1
+        elif name == "stall_timeout_ms":
+            config.stall_timeout_ms = value
+        elif name == "write_timeout_ms":
+            server_config.write_timeout_ms = value
+        elif name == "shutdown_timeout_ms":
+            server_config.shutdown_timeout_ms = value
         elif name == "ping_interval_ms":
             config.ping_interval_ms = value
         elif name == "pong_timeout_ms":
@@ -107,7 +129,7 @@ def main() raises:
             raise Error("there is no option '", name, "'")
     var router = Router()
     router.get("/", hello)
-    router.ws("/ws", Echo(WsHub()), config^)
+    router.ws("/ws", Echo(WsHub(), noise()), config^)
     var server = tls.bind(UInt16(Int(String(argv()[1]))), server_config^)
     print("listening on", server.local_addr(), flush=True)
     server.serve(router^, num_workers=workers)

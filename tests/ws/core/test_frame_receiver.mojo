@@ -3,11 +3,13 @@
 from flare.bytes.buffer import Buffer
 from flare.ws.core.deflate_agreement import DeflateAgreement
 from flare.ws.core.frame_header import FrameHeader
+from flare.ws.core.frame_receiver import FrameReceiver
 from flare.ws.core.frame_writer import write_frame
 from flare.ws.core.limits import WsLimits
 from flare.ws.core.mask import MaskingKey
 from flare.ws.core.message_codec import MessageDeflater
 from flare.ws.core.opcode import Opcode
+from flare.ws.core.progress import WsProgress
 from flare.ws.core.role import Role
 from std.testing import assert_equal, assert_true
 from tests.support.ws_log import WsLog, log_in_pieces, log_of
@@ -29,14 +31,26 @@ def _rows() -> List[_Row]:
         _Row("6455-5.6 octets", "8203ff00fe", "B(\\xff\\x00\\xfe)"),
         _Row("6455-5.6 nothing at all", "81008200", "T()B()"),
         _Row("6455-5.7 two fragments", "010348656c80026c6f", "T(Hello)"),
-        _Row("6455-5.4 empty fragments", "0100000000016100008001628100", "T(ab)T()"),
+        _Row(
+            "6455-5.4 empty fragments",
+            "0100000000016100008001628100",
+            "T(ab)T()",
+        ),
         _Row("6455-5.4 fragments of octets", "020161000162800163", "B(abc)"),
-        _Row("6455-5.4 a ping in between", "0101618901708001628a0171", "P(p)T(ab)O(q)"),
+        _Row(
+            "6455-5.4 a ping in between",
+            "0101618901708001628a0171",
+            "P(p)T(ab)O(q)",
+        ),
         _Row("6455-5.5.2 pings", "89008903616263", "P()P(abc)"),
         _Row("6455-5.5.1 a close without a code", "8800810161", "C1005()"),
         _Row("6455-5.5.1 a close", "880203e8", "C1000()"),
-        _Row("6455-5.5.1 a close with a reason", "880503e8627965", "C1000(bye)"),
-        _Row("6455-5.5.1 nothing counts behind it", "880203e8ffffffff", "C1000()"),
+        _Row(
+            "6455-5.5.1 a close with a reason", "880503e8627965", "C1000(bye)"
+        ),
+        _Row(
+            "6455-5.5.1 nothing counts behind it", "880203e8ffffffff", "C1000()"
+        ),
         _Row("6455-5.5.1 half a code", "880103", "<13 @1>"),
         _Row("6455-7.4.1 1005 is not sent", "880203ed", "<14 @2>"),
         _Row("6455-7.4.2 999 is none", "880203e7", "<14 @2>"),
@@ -55,7 +69,11 @@ def _rows() -> List[_Row]:
         _Row("6455-5.4 a message in a message", "010161810162", "<6 @3>"),
         _Row("6455-5.4 nothing to continue", "8101618001", "T(a)<5 @3>"),
         _Row("6455-10.4 a long frame", "827e03e9", "<10 @1>"),
-        _Row("6455-10.4 the longest message", "02016180000201629000", "B(a)<1 @8>"),
+        _Row(
+            "6455-10.4 the longest message",
+            "02016180000201629000",
+            "B(a)<1 @8>",
+        ),
     ]
 
 
@@ -144,17 +162,37 @@ struct _Packed(Copyable, Movable):
 def test_compressed_rows() raises:
     var rows: List[_Packed] = [
         _Packed("7692-7.2.3.1 one block", "c107f248cdc9c90700", "T(Hello)"),
-        _Packed("7692-7.2.3.1 two frames", "4103f248cd8004c9c90700", "T(Hello)"),
-        _Packed("7692-7.2.3.2 the window", "c107f248cdc9c90700c105f200110000", "T(Hello)T(Hello)"),
-        _Packed("7692-7.2.3.3 a stored block", "c10b000500faff48656c6c6f00", "T(Hello)"),
+        _Packed(
+            "7692-7.2.3.1 two frames", "4103f248cd8004c9c90700", "T(Hello)"
+        ),
+        _Packed(
+            "7692-7.2.3.2 the window",
+            "c107f248cdc9c90700c105f200110000",
+            "T(Hello)T(Hello)",
+        ),
+        _Packed(
+            "7692-7.2.3.3 a stored block",
+            "c10b000500faff48656c6c6f00",
+            "T(Hello)",
+        ),
         _Packed("7692-7.2.3.4 BFINAL", "c108f348cdc9c9070000", "T(Hello)"),
-        _Packed("7692-7.2.3.5 two blocks", "c10df248050000 00ffffcac9c90700", "T(Hello)"),
+        _Packed(
+            "7692-7.2.3.5 two blocks",
+            "c10df248050000 00ffffcac9c90700",
+            "T(Hello)",
+        ),
         _Packed("7692-7.2.3.6 empty", "c10100", "T()"),
-        _Packed("7692-6 not every message is", "810161c107f248cdc9c90700", "T(a)T(Hello)"),
+        _Packed(
+            "7692-6 not every message is",
+            "810161c107f248cdc9c90700",
+            "T(a)T(Hello)",
+        ),
         _Packed("7692-6 RSV1 on a continuation", "4103f248cdc004", "<1 @5>"),
         _Packed("7692-7.2.2 no deflate", "c103ffffff", "<16 @0>"),
         _Packed("7692-7.2.2 cut off", "c103f248cd", "<16 @0>"),
-        _Packed("6455-8.1 text, decompressed", "c1070102 00fdffc32800", "<12 @0>"),
+        _Packed(
+            "6455-8.1 text, decompressed", "c1070102 00fdffc32800", "<12 @0>"
+        ),
     ]
     for row in rows:
         var octets = octets_of(row.hex.replace(" ", ""))
@@ -195,8 +233,14 @@ def test_frames_one_by_one() raises:
     var rows: List[_Row] = [
         _Row("6455-5.7 a message", "810548656c6c6f", "t(Hello)"),
         _Row("6455-5.7 fragments", "010348656c80026c6f", "t(Hel)+c(lo)"),
-        _Row("6455-5.4 a ping in between", "020161890080016281 00", "b(a)+P()c(b)t()"),
-        _Row("6455-8.1 cut between frames", "0101c38001a4", "t(\\xc3)+c(\\xa4)"),
+        _Row(
+            "6455-5.4 a ping in between",
+            "020161890080016281 00",
+            "b(a)+P()c(b)t()",
+        ),
+        _Row(
+            "6455-8.1 cut between frames", "0101c38001a4", "t(\\xc3)+c(\\xa4)"
+        ),
         _Row("6455-5.5.1 a close", "880203e8", "C1000()"),
     ]
     for row in rows:
@@ -215,3 +259,30 @@ def test_frames_of_a_message_share_its_limit() raises:
         for start in range(0, len(octets), step):
             log.feed(octets[start : min(start + step, len(octets))])
         assert_equal(log.text, "b(aaa)+<11 @6>")
+
+
+def test_what_was_told_can_be_let_go_of() raises:
+    """A long message need not be kept until the next one comes; nothing that
+    stands behind it is lost."""
+    var octets = Buffer()
+    var part = List[UInt8](length=40_000, fill=7)
+    for index in range(3):
+        var opcode = Opcode.BINARY if index == 0 else Opcode.CONTINUATION
+        var header = FrameHeader(opcode, len(part))
+        header.is_final = index == 2
+        write_frame(octets, header, Span(part))
+    write_frame(octets, FrameHeader(Opcode.TEXT, 3), "one".as_bytes())
+    write_frame(octets, FrameHeader(Opcode.TEXT, 3), "two".as_bytes())
+    var receiver = FrameReceiver(Role.CLIENT, WsLimits(1 << 20, 1 << 20))
+    assert_true(receiver.advance(octets) == WsProgress.MESSAGE)
+    assert_equal(receiver.held_len(), 120_000)
+    receiver.let_go(octets)
+    assert_equal(receiver.held_len(), 0)
+    assert_equal(len(receiver.payload(octets)), 0)
+    # Twice is as good as once, and a payload in the input goes as well.
+    receiver.let_go(octets)
+    assert_true(receiver.advance(octets) == WsProgress.MESSAGE)
+    receiver.let_go(octets)
+    assert_equal(len(octets), 5)
+    assert_true(receiver.advance(octets) == WsProgress.MESSAGE)
+    assert_equal(String(unsafe_from_utf8=receiver.payload(octets)), "two")
