@@ -161,6 +161,12 @@ from flare.http.middleware.bearer_guard import (
 from flare.http.middleware.compress import Compress
 from flare.http.middleware.conditional import Conditional, ValidatorHook
 from flare.http.middleware.cors import Cors, CorsPolicy
+from flare.http.middleware.error_handler import (
+    ErrorFormat,
+    ErrorHandler,
+    Problem,
+    problem_json,
+)
 from flare.http.middleware.health import Health, Readiness
 from flare.http.middleware.log_line import LogFormat
 from flare.http.middleware.log_sink import (
@@ -178,7 +184,7 @@ from flare.http.middleware.principal import principal
 from flare.http.middleware.rate_limit import RateLimit, by_peer
 from flare.http.middleware.recover import ErrorHook, Recover
 from flare.http.middleware.ready_switch import ReadySwitch
-from flare.http.middleware.request_id import RequestId, request_id
+from flare.http.middleware.request_id import RequestId
 from flare.http.middleware.security_headers import (
     SecurityHeaders,
     SecurityPolicy,
@@ -197,4 +203,5 @@ from flare.http.routing.handler import Middleware, RequestPolicy, is_head_only
 from flare.http.routing.handler import refuses_by_head
 from flare.http.routing.input import Input, InputError
 from flare.http.routing.operation import Operation
+from flare.http.routing.request_id import request_id
 from flare.http.routing.state import State, StateGuard

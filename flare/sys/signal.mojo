@@ -54,6 +54,8 @@ comptime _SIG_DFL = 0
 comptime _SIG_IGN = 1
 comptime _SIG_SETMASK = by_platform(2, 3)
 comptime _SA_RESTART = by_platform(0x10000000, 0x2)
+comptime _SA_ONSTACK = by_platform(0x08000000, 0x1)
+# A fault may be that the stack is full.
 
 comptime _BELL_NUMBERS: Array[Int, 6] = [
     250,
@@ -109,7 +111,7 @@ struct _LinuxSigAction:
     def __init__(out self, handler: _Handler):
         self.handler = handler
         self.mask = Array[UInt64, 16](fill=0)
-        self.flags = Int32(_SA_RESTART)
+        self.flags = Int32(_SA_RESTART | _SA_ONSTACK)
         self.restorer = 0
 
 
@@ -123,7 +125,7 @@ struct _MacosSigAction:
     def __init__(out self, handler: _Handler):
         self.handler = handler
         self.mask = 0
-        self.flags = Int32(_SA_RESTART)
+        self.flags = Int32(_SA_RESTART | _SA_ONSTACK)
 
 
 comptime _SAVED_ACTION_LEN = 160
@@ -239,6 +241,46 @@ def _restore(signal: Int32, saved: Array[UInt8, _SAVED_ACTION_LEN]):
     except error:
         # A former action was good once; there is nothing better to put back.
         log_line(String(error))
+
+
+comptime SignalHandler = _Handler
+"""Called with the number of a signal, wherever the thread is just then."""
+
+
+struct SavedAction(Movable):
+    """What a process did at a signal before a handler was installed."""
+
+    var _octets: Array[UInt8, _SAVED_ACTION_LEN]
+
+    def __init__(out self):
+        """Makes room for it."""
+        self._octets = Array[UInt8, _SAVED_ACTION_LEN](fill=0)
+
+
+def install_handler(
+    signal: Int, handler: SignalHandler, mut saved: SavedAction
+) raises OsError:
+    """Has a function called at a signal.
+
+    Args:
+        signal: The signal.
+        handler: The function.
+        saved: What was done before is kept there.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    _install(Int32(signal), handler, saved._octets)
+
+
+def restore_handler(signal: Int, saved: SavedAction):
+    """Does at a signal what was done before.
+
+    Args:
+        signal: The signal.
+        saved: What `install_handler` has kept.
+    """
+    _restore(Int32(signal), saved._octets)
 
 
 def _exchange[

@@ -1,13 +1,17 @@
 """Applications over real sockets: state, middleware, inputs, documents."""
 
+import contextlib
 import gzip
 import http.client
 import json
+import os
+import subprocess
 import threading
 
 import pytest
 
-from conftest import Server
+from conftest import START_TIMEOUT_S, Client, Server, environment, wait_until
+from processes import next_line
 from wire_programs import built
 
 WORKER_COUNT = 2
@@ -142,7 +146,7 @@ def test_trusted_proxies(app):
 
 def test_access_log(app):
     assert ask(app, "GET", '/logged?x="%0A').status == 200
-    lines = [line for line in app.stderr().splitlines() if "/logged" in line]
+    lines = [line for line in app.stderr().splitlines() if '"/logged' in line]
     assert len(lines) == 1
     entry = json.loads(lines[0])
     assert entry["target"] == '/logged?x="%0A'
@@ -240,7 +244,137 @@ def test_health_metrics_and_documents(app):
         for name, value in figures.items()
         if name.startswith("http_requests_total{")
     )
-    assert total == int(figures["http_request_duration_seconds_count"])
+    timed = sum(
+        int(value)
+        for name, value in figures.items()
+        if name.startswith("http_request_duration_seconds_count{")
+    )
+    assert total == timed > 0
     api = json.loads(ask(app, "GET", "/openapi.json").content)
     assert api["paths"]["/items/{id}"]["post"]["requestBody"]["required"]
     assert b"<!doctype html>" in ask(app, "GET", "/docs").content
+
+
+REFUSED = [
+    (b"GET /a\0b HTTP/1.1\r\nHost: a\r\n\r\n", 400, "- -", False),
+    (b"GET /one HTTP/1.1\r\n%sHost : a\r\n\r\n", 400, "GET /one", True),
+    (b"GET /two HTTP/1.1\r\nHost: a\r\n%sContent-Length: x\r\n\r\n", 400, "GET /two", True),
+    (b"POST /form HTTP/1.1\r\nHost: a\r\n%sContent-Length: 99999999\r\n\r\n", 413, "POST /form", True),
+    (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414, "- -", False),
+    (b"GET /three HTTP/1.1\r\nHost: a\r\n%sX: " + b"x" * 9000 + b"\r\n\r\n", 431, "GET /three", True),
+    (b"GET /four HTTP/2.0\r\nHost: a\r\n\r\n", 505, "- -", False),
+    (b"DELETE /hits HTTP/1.1\r\nHost: a\r\n%sConnection: close\r\n\r\n", 405, "DELETE /hits", True),
+]
+FIELDS = b"Origin: https://a.example\r\nX-Request-Id: id-of-%d\r\n"
+
+
+def counted(app, status):
+    text = ask(app, "GET", "/metrics").content.decode()
+    lines = [line for line in text.splitlines() if f'status="{status}"' in line]
+    return sum(int(line.split()[-1]) for line in lines if "requests_total" in line)
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+def test_refusals_take_the_way_of_all_answers(app, number):
+    """They are shaped, completed, logged and counted, and end the connection."""
+    octets, status, told, has_fields = REFUSED[number]
+    if has_fields:
+        octets = octets.replace(b"%s", FIELDS % number)
+    before = counted(app, status)
+    with Client(app) as client:
+        client.send(octets)
+        response = client.response()
+        assert client.is_closed()
+    assert response.status == status
+    assert response.fields["connection"] == "close"
+    assert response.fields["content-type"] == "application/problem+json"
+    assert response.fields["access-control-allow-origin"] == "*"
+    assert response.fields["x-content-type-options"] == "nosniff"
+    problem = json.loads(response.body)
+    assert problem["status"] == status and problem["title"]
+    name = response.fields["x-request-id"]
+    assert problem["request_id"] == name
+    assert not has_fields or name == f"id-of-{number}"
+    assert status != 405 or "GET" in response.fields["allow"]
+    lines = [line for line in app.stderr().splitlines() if line.endswith(" " + name)]
+    assert len(lines) == 1 and f" {told} HTTP/1.1 {status} " in lines[0], lines
+    assert counted(app, status) == before + 1
+
+
+def test_the_late_and_the_too_many_are_logged():
+    """408 and 503 have the shape of all errors, too."""
+    app = Server(built("app_server"), ["1", "500", "2"])
+    with contextlib.ExitStack() as stack:
+        stack.callback(app.stop)
+        with Client(app) as client:
+            client.send(b"GET /late HTTP/1.1\r\nHost: a\r\nOrigin: b\r\n")
+            response = client.response()
+            assert response.status == 408 and client.is_closed()
+        assert json.loads(response.body)["status"] == 408
+        assert response.fields["access-control-allow-origin"] == "*"
+        with Client(app) as one, Client(app) as two:
+            for client in (one, two):
+                client.send(b"GET /hits HTTP/1.1\r\nHost: a\r\n\r\n")
+                assert client.response().status == 200
+            with Client(app) as three:
+                response = three.response()
+                assert response.status == 503 and three.is_closed()
+        assert response.fields["retry-after"] == "1"
+        assert json.loads(response.body)["status"] == 503
+        assert wait_until(lambda: " GET /late HTTP/1.1 408 " in app.stderr())
+        assert wait_until(lambda: " - - HTTP/1.1 503 " in app.stderr())
+
+
+def test_a_failure_has_the_same_id_everywhere(app):
+    response = ask(app, "GET", "/fail")
+    name = response.headers["X-Request-Id"]
+    assert json.loads(response.content)["request_id"] == name
+    lines = [line for line in app.stderr().splitlines() if name in line]
+    assert any("handler failed: the secret [GET /fail" in line for line in lines)
+    assert any(" GET /fail HTTP/1.1 500 " in line for line in lines)
+
+
+def test_nobody_who_reads_the_log_can_stop_the_server():
+    """A pipe that nobody reads is full after 64 KiB."""
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        [built("app_server"), "0", "1"],
+        stdout=subprocess.PIPE,
+        stderr=writing,
+        env=environment(),
+    )
+    try:
+        os.close(writing)
+        port = int(next_line(process, START_TIMEOUT_S).rsplit(":", 1)[1])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+
+        def hit(count):
+            for _ in range(count):
+                connection.request("GET", "/hit")
+                assert connection.getresponse().read().isdigit()
+
+        hit(1500)
+        os.set_blocking(reading, False)
+        logged = drained(reading)
+        assert 60_000 < len(logged) < 100_000
+        kept = logged.count(b" GET /hit ")
+        hit(1)
+        told = b"flare: %d lines for standard error were dropped" % (1500 - kept)
+        assert wait_until(lambda: told in drained(reading))
+        connection.close()
+    finally:
+        process.kill()
+        process.wait(5)
+        os.close(reading)
+
+
+def drained(reading):
+    data = b""
+    while True:
+        try:
+            piece = os.read(reading, 65536)
+        except BlockingIOError:
+            return data
+        if not piece:
+            return data
+        data += piece

@@ -71,3 +71,71 @@ def test_nothing_raised_is_logged_if_that_is_switched_off(start, name, act, told
     server.process.terminate()
     assert server.process.wait(10) == 0
     assert "flare:" not in server.stderr()
+
+
+def ended(server, path):
+    """Asks for what kills the server; gives what it has written."""
+    with Client(server) as client:
+        client.send(GET % path)
+        assert client.is_closed()
+    output = server.process.stdout.read()
+    assert server.process.wait(10) != 0
+    return output, server.stderr()
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_handler_that_kills_the_process_is_named(start, threads):
+    """An index out of range ends a Mojo program, which says why on stdout."""
+    server = start("workers_server", workers=2, handler_threads=threads)
+    output, log = ended(server, b"/abort/7?a=%0Aflare:")
+    wanted = "dies of SIGILL in a handler [GET /abort/7?a=%0Aflare:"
+    assert wanted in log, log
+    assert b"index 7 is out of bounds" in output
+
+
+def test_a_crash_is_not_told_of_if_errors_are_not_logged(start):
+    server = start("workers_server", logs_errors=0)
+    assert "dies of" not in ended(server, b"/abort/7")[1]
+
+
+SLOW = "flare: the handler of route /busy/:ms held the loop for "
+
+
+def test_a_slow_handler_is_warned_of_once_a_route(start):
+    server = start("workers_server")
+    with Client(server) as client:
+        for _ in range(3):
+            client.send(GET % b"/busy/250")
+            assert client.response().status == 200
+        client.send(GET % b"/")
+        assert client.response().status == 200
+    assert wait_until(lambda: SLOW in server.stderr())
+    lines = [line for line in server.stderr().splitlines() if "held" in line]
+    assert len(lines) == 1 and "set ServerConfig.handler_threads" in lines[0]
+
+
+def test_a_slow_handler_among_others_is_found_the_second_time(start):
+    server = start("workers_server")
+    several = GET % b"/" + GET % b"/busy/250" + GET % b"/"
+    with Client(server) as client:
+        for _ in range(2):
+            client.send(several)
+            for _ in range(3):
+                assert client.response().status == 200
+    assert wait_until(lambda: SLOW in server.stderr())
+    assert server.stderr().count("held the loop") == 1
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"slow_handler_ms": 0}, {"slow_handler_ms": 30_000}, {"logs_errors": 0}],
+)
+def test_no_warning_if_none_is_wanted(start, config):
+    server = start("workers_server", **config)
+    with Client(server) as client:
+        for _ in range(2):
+            client.send(GET % b"/busy/250")
+            assert client.response().status == 200
+    server.process.terminate()
+    assert server.process.wait(10) == 0
+    assert "held the loop" not in server.stderr()

@@ -156,12 +156,29 @@ def metrics(server) -> dict[str, int]:
     return {name: int(value) for name, value in pairs if value.isdigit()}
 
 
+def test_a_handler_that_aborts_takes_one_worker_with_it(prefork):
+    server = prefork(workers=2, delay_first_ms=1)
+    assert all_ready(server, 2)
+    before = workers(server.process.pid)
+    with pytest.raises(EOFError):
+        fetch(server, "/abort/7")
+    assert wait_until(lambda: "[GET /abort/7]" in server.stderr())
+    assert "was killed by signal 4 (SIGILL)" in server.stderr()
+    assert wait_until(
+        lambda: len(workers(server.process.pid)) == 2
+        and workers(server.process.pid) != before
+    )
+    assert len(set(workers(server.process.pid)) & set(before)) == 1
+    for _ in range(20):
+        assert fetch(server, "/") == b"Hello, World!"
+
+
 def test_metrics_are_those_of_all_workers_the_dead_included(prefork):
     server = prefork(workers=2, delay_first_ms=1)
     assert all_ready(server, 2)
     for _ in range(40):
         fetch(server, "/fail")
-    failed = 'http_requests_total{method="GET",status="500"}'
+    failed = 'http_requests_total{method="GET",status="500",route="/fail"}'
     # Any worker tells the same.
     for _ in range(10):
         figures = metrics(server)

@@ -292,6 +292,12 @@ struct Exchange(Movable):
             return self.head.head_len + self._chunked.consumed_len
         return self.head.head_len + self.head.framing.content_length
 
+    def forget_what_was_not_read(mut self):
+        """Leaves of the head of a request that broke a rule what was read of
+        it, so that `request` lends no parts of the one before."""
+        if not self.head.has_request_line():
+            self.head.forget_request_line()
+
     def take_over(mut self, mut other: Self):
         """Takes the unfinished request of another exchange.
 

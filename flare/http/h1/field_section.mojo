@@ -116,7 +116,7 @@ struct FieldSection(Movable):
         var lines = self._lines.unsafe_ptr()
         var count = self.count
         var start = self._position
-        var seen_high = False
+        var is_high = False
         while True:
             # The end of the line is looked for from its start, so that from
             # line to line there is one scan in a row; the scan for the colon
@@ -134,25 +134,25 @@ struct FieldSection(Movable):
                     is_folded = found.is_folded
                     is_here = next > 0
             if unlikely(not is_here):
-                self.count = count
+                self._save(count, is_high)
                 self._position = start
-                self.is_text = self.is_text and not seen_high
                 self._check_stop(base, end, length, limits)
                 return 0
             if end == start:
                 break
-            seen_high |= stop.has_high_octets
+            is_high |= stop.has_high_octets
             comptime if noted_name_lens == NOTED_IN_RESPONSE:
                 # What follows a fold was not looked at.
-                seen_high |= is_folded
+                is_high |= is_folded
             if unlikely(
                 count >= limits.max_fields
                 or next - self._start > limits.max_header_size
             ):
-                raise _too_large(count >= limits.max_fields, end)
+                var is_many = count >= limits.max_fields
+                raise self._keep(count, is_high, _too_large(is_many, end))
             var colon = scan_class[TCHAR](base, start)
             if unlikely(base[unsafe_offset=colon] != 58 or colon == start):
-                raise _bad_name(base, start, colon)
+                raise self._keep(count, is_high, _bad_name(base, start, colon))
             var line = _line(base, start, colon, end)
             comptime if noted_name_lens == NOTED_IN_RESPONSE:
                 if unlikely(is_folded):
@@ -160,15 +160,44 @@ struct FieldSection(Movable):
             lines[unsafe_offset=count] = line
             count += 1
             comptime if noted_name_lens != NOTED_IN_TRAILER:
-                framing.note[noted_name_lens](base, line)
+                self._note[noted_name_lens](framing, base, line, count, is_high)
             start = next
         self.count = count
-        self.is_text = self.is_text and not seen_high
+        self.is_text = self.is_text and not is_high
         comptime if noted_name_lens == NOTED_IN_RESPONSE:
             # The empty line, too, may end with a bare LF.
             if unlikely(base[unsafe_offset=start] == 10):
                 return start + 1
         return start + 2
+
+    @always_inline
+    def _note[
+        noted_name_lens: Int
+    ](
+        mut self,
+        mut framing: Framing,
+        base: BytePtr,
+        line: FieldLine,
+        count: Int,
+        has_high: Bool,
+    ) raises RemoteProtocolError:
+        try:
+            framing.note[noted_name_lens](base, line)
+        except error:
+            raise self._keep(count, has_high, error^)
+
+    @no_inline
+    def _keep(
+        mut self, count: Int, has_high: Bool, var error: RemoteProtocolError
+    ) -> RemoteProtocolError:
+        """Keeps the lines before one that breaks a rule; gives its error."""
+        self._save(count, has_high)
+        return error^
+
+    def _save(mut self, count: Int, has_high: Bool):
+        """Keeps the lines that are whole."""
+        self.count = count
+        self.is_text = self.is_text and not has_high
 
     @no_inline
     def _check_stop(

@@ -80,6 +80,25 @@ struct RequestHead(Movable):
         self.head_len = 0
         self._is_in_fields = False
 
+    def has_request_line(self) -> Bool:
+        """Tells whether the first line has been read.
+
+        Returns:
+            True from there on until `begin`.
+        """
+        return self._is_in_fields
+
+    def forget_request_line(mut self):
+        """Forgets what a former request has left."""
+        self.method = Method.OTHER
+        self.method_offset = 0
+        self.method_len = 0
+        self.target_offset = 0
+        self.target_len = 0
+        self.target = TargetParts(0, 0, 0)
+        self.minor_version = 1
+        self.section.begin(0)
+
     @always_inline
     def parse(
         mut self, base: BytePtr, length: Int, limits: HeadLimits

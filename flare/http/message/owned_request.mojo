@@ -98,6 +98,7 @@ struct OwnedRequest(Movable):
         # SAFETY: the names are complete before any is lent, so the list does
         # not move them; the values are kept by the parameters themselves.
         ref params = copy_of.route_params()[]
+        self._params[].record.copy_from(params.record)
         for index in range(len(params)):
             self._names.append(String(params.at(index).name))
         for index in range(len(params)):

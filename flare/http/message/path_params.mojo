@@ -2,6 +2,7 @@
 
 from flare.bytes.lend import lend_text
 from flare.http.message.request_notes import BadInput, RequestNotes
+from flare.http.message.request_record import RequestRecord
 
 comptime PATH_PARAM_COUNT_MAX = 32
 """Most parameters that one request can carry.
@@ -46,6 +47,8 @@ struct PathParams(Movable, Sized):
 
     var notes: RequestNotes
     """What outer handlers lend to inner ones; they drop it themselves."""
+    var record: RequestRecord
+    """Route and id, for logs and figures."""
     var _params: List[PathParam]
     var _decoded: List[String]
     # Whether there is anything to forget.
@@ -54,6 +57,7 @@ struct PathParams(Movable, Sized):
     def __init__(out self):
         """Makes empty storage of its full size."""
         self.notes = RequestNotes()
+        self.record = RequestRecord()
         self._params = List[PathParam](capacity=PATH_PARAM_COUNT_MAX)
         self._decoded = List[String](capacity=PATH_PARAM_COUNT_MAX)
         self._is_used = False
@@ -69,6 +73,7 @@ struct PathParams(Movable, Sized):
     @always_inline
     def clear(mut self):
         """Forgets what the last request has left, and keeps the storage."""
+        self.record.clear()
         if self._is_used:
             self._is_used = False
             self._params.clear()

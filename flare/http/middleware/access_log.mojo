@@ -9,9 +9,9 @@ from flare.http.middleware.log_line import (
     text_line,
 )
 from flare.http.middleware.log_sink import LogSink, StandardOutput
-from flare.http.middleware.request_id import request_id
 from flare.http.routing.bad_input import failure_status
 from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.request_id import request_id
 from flare.sys.clock import monotonic_ns, realtime_ns
 
 
@@ -19,7 +19,9 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Middleware):
     """Writes who asked for what, and what became of it.
 
     It stands outermost, so that it times and sees all. What the inner handler
-    raises is logged as 500, and passed on.
+    raises is logged as 500, and passed on. Requests that the server refuses by
+    itself are logged too, with what was read of them; those of which not even
+    the first line was have `-` for method and target.
 
         server.serve(AccessLog(router^, LogFormat.JSON))
 
@@ -104,6 +106,25 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Middleware):
             )
             raise error^
 
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        """Logs a request that the server answers in place of the handler.
+
+        Args:
+            req: What is known of the request.
+            response: The answer.
+
+        Returns:
+            The response as the inner handler leaves it.
+
+        Raises:
+            Error: What the inner handler raises.
+        """
+        response = self.handler.refuse(req, response^)
+        var entry = _entry(req, response)
+        entry.unix_ms = realtime_ns() // 1_000_000
+        self._write(req, entry)
+        return response^
+
     def _write(self, req: Request, entry: LogEntry) raises:
         if self.format == LogFormat.JSON:
             self.sink.write_line(json_line(req, entry))
@@ -112,12 +133,6 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Middleware):
 
 
 def _entry(req: Request, response: Response) -> LogEntry:
-    # A RequestId within sets the field, one around it lends the id.
-    var id = response.headers.get("x-request-id")
     return LogEntry(
-        0,
-        0,
-        response.status.code,
-        len(response.body),
-        String(id.value()) if id else request_id(req),
+        0, 0, response.status.code, len(response.body), request_id(req)
     )

@@ -144,12 +144,35 @@ struct Cors[H: Handler](Middleware):
         ):
             return self._preflight(req, origin.value())
         var response = self.handler.serve(req)
+        self._let_in(req, response)
+        return response^
+
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        """Lets pages of other origins see an answer of the server's own.
+
+        Args:
+            req: What is known of the request.
+            response: The answer.
+
+        Returns:
+            The response, with fields if the origin was read and is let in.
+
+        Raises:
+            Error: What the inner handler raises.
+        """
+        response = self.handler.refuse(req, response^)
+        self._let_in(req, response)
+        return response^
+
+    def _let_in(self, req: Request, mut response: Response) raises HeaderError:
+        """Adds the fields for the request's origin."""
+        var origin = req.headers.get("origin")
         if self._is_open:
             # Also without an origin: the same is given to all, so a cache may
             # give this response to any page, and nothing varies.
             response.headers.set("Access-Control-Allow-Origin", "*")
             self._expose(response)
-            return response^
+            return
         # Also without an origin: a cache must not give this to one.
         add_vary(response.headers, "Origin")
         if origin and self._lets_in(origin.value()):
@@ -157,7 +180,6 @@ struct Cors[H: Handler](Middleware):
             if self.policy.credentials:
                 response.headers.set("Access-Control-Allow-Credentials", "true")
             self._expose(response)
-        return response^
 
     def _expose(self, mut response: Response) raises HeaderError:
         if self.policy.exposed.byte_length() > 0:

@@ -33,7 +33,7 @@ struct LogEntry(Copyable, Movable):
     var content_len: Int
     """Length of the content in bytes."""
     var request_id: String
-    """The request's id; empty if there is no `RequestId`."""
+    """The request's id."""
 
 
 def text_line(req: Request, entry: LogEntry) -> String:
@@ -53,20 +53,25 @@ def text_line(req: Request, entry: LogEntry) -> String:
     var line = String(capacity_bytes=160)
     write_timestamp(entry.unix_ms, line)
     line.write(" ", req.peer, " ")
-    write_escaped(req.method_name.as_bytes(), line)
+    _write_known(req.method_name, line)
     line.write(" ")
-    write_escaped(req.url.as_bytes(), line)
+    _write_known(req.url, line)
     line.write(" ", req.version, " ", entry.status, " ", entry.content_len, " ")
     line.write(entry.elapsed_us // 1_000, ".")
     var fraction = entry.elapsed_us % 1_000
     line.write("00" if fraction < 10 else "0" if fraction < 100 else "")
     line.write(fraction, "ms ")
-    if entry.request_id.byte_length() > 0:
-        write_escaped(entry.request_id.as_bytes(), line)
-    else:
-        line.write("-")
+    _write_known(entry.request_id, line)
     line.write("\n")
     return line^
+
+
+def _write_known(text: StringSpan, mut line: String):
+    """Writes a part of the line, or that it is not known."""
+    if text.byte_length() > 0:
+        write_escaped(text.as_bytes(), line)
+    else:
+        line.write("-")
 
 
 def json_line(req: Request, entry: LogEntry) raises JsonError -> String:

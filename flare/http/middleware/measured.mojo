@@ -10,7 +10,8 @@ from flare.sys.clock import monotonic_ns
 
 
 struct Measured[H: Handler](Middleware):
-    """Counts the requests to the inner handler, by method, status and time.
+    """Counts the requests to the inner handler, by route, method, status and
+    time, and those that the server refuses.
 
         var metrics = Metrics()
         router.get("/metrics", MetricsEndpoint(metrics))
@@ -58,6 +59,7 @@ struct Measured[H: Handler](Middleware):
                 req.method,
                 response.status.code,
                 (monotonic_ns() - began_ns) // 1_000,
+                req.route_params()[].record.route,
             )
             return response^
         except error:
@@ -66,8 +68,26 @@ struct Measured[H: Handler](Middleware):
                 req.method,
                 failure_status(req, error),
                 (monotonic_ns() - began_ns) // 1_000,
+                req.route_params()[].record.route,
             )
             raise error^
+
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        """Counts a request that the server answers in place of the handler.
+
+        Args:
+            req: What is known of the request.
+            response: The answer.
+
+        Returns:
+            The response as the inner handler leaves it.
+
+        Raises:
+            Error: What the inner handler raises.
+        """
+        response = self.handler.refuse(req, response^)
+        self.metrics.count_refused(req.method, response.status.code)
+        return response^
 
 
 @fieldwise_init

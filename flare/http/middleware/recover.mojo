@@ -3,9 +3,8 @@
 from flare.http.message.request import Request
 from flare.http.message.response import Response, internal_error
 from flare.http.routing.bad_input import bad_input_of
-from flare.http.routing.failure_line import failure_line
+from flare.http.routing.failure_line import log_failure
 from flare.http.routing.handler import Handler, Middleware
-from flare.sys.log import log_line
 
 comptime ErrorHook = def[o: ImmOrigin](Request[o], Error) thin -> Response
 """Told of what a handler raised; gives the response in its place.
@@ -16,7 +15,8 @@ threads at once.
 
 
 def log_and_hide(req: Request, error: Error) -> Response:
-    """Writes an error to standard error, and answers with a plain 500.
+    """Logs an error to standard error, unless `ServerConfig.logs_errors` is
+    off, and answers with a plain 500.
 
     Args:
         req: The request.
@@ -25,7 +25,7 @@ def log_and_hide(req: Request, error: Error) -> Response:
     Returns:
         A 500 that says nothing of it.
     """
-    log_line(failure_line(req, error))
+    log_failure(req, error)
     return internal_error()
 
 

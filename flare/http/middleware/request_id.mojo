@@ -1,9 +1,9 @@
-"""A name for each request, to find it in the logs of several programs."""
+"""Ids of requests, taken over from clients and sent back."""
 
-from flare.bytes.lend import lend_text
 from flare.bytes.octet_class import TCHAR
+from flare.http.message.header_error import HeaderError
 from flare.http.message.request import Request
-from flare.http.message.request_notes import NoteLoan
+from flare.http.message.request_record import REQUEST_ID_LEN_MAX
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler, Middleware
 from flare.sys.errno import OsError
@@ -12,46 +12,14 @@ from flare.sys.shared_memory import SharedCounters
 from std.bit import byte_swap
 from std.memory import bitcast
 
-comptime REQUEST_ID_LEN_MAX = 128
-"""Longest id that is taken over from a client, in bytes.
-
-Ids stand in every line of a log; those in use have 16 to 55 bytes.
-"""
-
 comptime _OWN_LEN = 32
-
-
-struct RequestIdNote(TrivialRegisterPassable):
-    """The id of a request, as it is lent to inner handlers."""
-
-    var text: StringSpan[ImmUntrackedOrigin]
-    """The id; good for the length of the handler's call."""
-
-    def __init__(out self, text: StringSpan[ImmUntrackedOrigin]):
-        """Makes a note.
-
-        Args:
-            text: The id.
-        """
-        self.text = text
-
-
-def request_id(req: Request) -> String:
-    """Reads the id that a `RequestId` gave to a request.
-
-    Args:
-        req: The request that is being handled.
-
-    Returns:
-        The id; empty if there is no `RequestId` around the handler.
-    """
-    # SAFETY: the RequestId that lends its note is in the midst of a call.
-    var found = req.notes()[].find[RequestIdNote]()
-    return String(found.value()[].text) if found else String()
 
 
 struct RequestId[H: Handler](Middleware):
     """Gives each request an id, and sends it back as X-Request-Id.
+
+    Whoever asks for the id before (`request_id`) makes it, and it is kept; so
+    this one stands outside of what asks, if ids of clients are to count.
 
     An id that the request brings (1 to 128 token characters, RFC 9110 section
     5.6.2) is kept, so that it names the same request in the logs of a proxy;
@@ -104,25 +72,42 @@ struct RequestId[H: Handler](Middleware):
         Raises:
             Error: What the inner handler raises.
         """
+        self._name(req)
+        var response = self.handler.serve(req)
+        _tell(req, response)
+        return response^
+
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        """Adds the id to an answer of the server's own.
+
+        Args:
+            req: What is known of the request.
+            response: The answer.
+
+        Returns:
+            The response, with the id.
+
+        Raises:
+            Error: What the inner handler raises.
+        """
+        self._name(req)
+        response = self.handler.refuse(req, response^)
+        _tell(req, response)
+        return response^
+
+    def _name(self, req: Request):
+        """Gives the request an id, unless somebody asked for it before."""
+        ref record = req.route_params()[].record
+        if record.has_id():
+            return
         if self.takes_over:
             var brought = req.headers.get("x-request-id")
             if brought and _is_fit(brought.value()):
-                return self._answer(req, brought.value())
+                record.set_id(brought.value().as_bytes())
+                return
         var room = Array[UInt8, _OWN_LEN](uninitialized=True)
         self._make(room)
-        return self._answer(req, StringSpan(unsafe_from_utf8=Span(room)))
-
-    @always_inline
-    def _answer(self, req: Request, id: StringSpan) raises -> Response:
-        # SAFETY: the id outlives this call, within which the loan ends.
-        var note = RequestIdNote(
-            lend_text[ImmUntrackedOrigin](id.unsafe_ptr(), id.byte_length())
-        )
-        var loan = NoteLoan(req.notes(), note)
-        var response = self.handler.serve(req)
-        loan^.end()
-        response.headers.set("X-Request-Id", id)
-        return response^
+        record.set_id(room)
 
     def _make(self, mut room: Array[UInt8, _OWN_LEN]):
         """Writes the seed, and the next number mixed so that ids spread."""
@@ -145,6 +130,11 @@ def _write_hex(mut room: Array[UInt8, _OWN_LEN], start: Int, number: UInt64):
         SIMD[DType.uint8, 16](39), SIMD[DType.uint8, 16](0)
     )
     room.unsafe_ptr().unsafe_store(start, nibbles + 48 + letters)
+
+
+def _tell(req: Request, mut response: Response) raises HeaderError:
+    ref record = req.route_params()[].record
+    response.headers.set("X-Request-Id", record.id())
 
 
 def _is_fit(id: StringSpan) -> Bool:

@@ -124,7 +124,27 @@ struct SecurityHeaders[H: Handler](Middleware):
             Error: What the inner handler raises.
         """
         var response = self.handler.serve(req)
+        self._complete(response)
+        return response^
+
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        """Adds the fields to an answer of the server's own.
+
+        Args:
+            req: What is known of the request.
+            response: The answer.
+
+        Returns:
+            The response, with the fields.
+
+        Raises:
+            Error: What the inner handler raises.
+        """
+        response = self.handler.refuse(req, response^)
+        self._complete(response)
+        return response^
+
+    def _complete(self, mut response: Response) raises HeaderError:
         for ref field in self._fields:
             if field.name not in response.headers:
                 response.headers.append(field.name, field.value)
-        return response^

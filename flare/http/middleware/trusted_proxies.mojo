@@ -122,6 +122,26 @@ struct TrustedProxies[H: Handler](Middleware):
         var origin = Origin(String(), String())
         return self.handler.policy_for(req.with_peer(self._walk(req, origin)))
 
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        """Lets the inner handler finish an answer of the server's own, with
+        the client as the peer as far as the fields were read.
+
+        Args:
+            req: What is known of the request.
+            response: The answer.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the inner handler raises.
+        """
+        if not self._trusts(req.peer.ip):
+            return self.handler.refuse(req, response^)
+        var origin = Origin(String(), String())
+        var client = self._walk(req, origin)
+        return self.handler.refuse(req.with_peer(client), response^)
+
     def _walk(self, req: Request, mut origin: Origin) -> SocketAddr:
         """Goes outwards as long as nodes are trusted and tell an address."""
         var is_forwarded = self.field == ForwardedField.FORWARDED

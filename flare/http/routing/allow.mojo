@@ -3,7 +3,7 @@
 from flare.http.message.method import Method
 from flare.http.message.method_registry import METHOD_COUNT, method_name
 from flare.http.message.request import Request
-from flare.http.message.response import Response, not_found
+from flare.http.message.response import Response, TEXT_PLAIN, not_found
 
 
 def with_allow(var response: Response, allowed: UInt64) raises -> Response:
@@ -64,5 +64,11 @@ def answer_without_route(req: Request, allowed: UInt64) raises -> Response:
     if req.method == Method.OPTIONS:
         return with_allow(Response(204), allowed)
     if req.method == Method.OTHER:
-        return Response(501)
-    return with_allow(Response(405), allowed)
+        return _told(501, "the server does not know the method\n")
+    return with_allow(
+        _told(405, "the path does not take the method\n"), allowed
+    )
+
+
+def _told(status: Int, var reason: String) -> Response:
+    return Response(status, reason^, content_type=TEXT_PLAIN)

@@ -15,6 +15,9 @@ from flare.http.routing.operation import Operation
 
 comptime _Serve = def[o: ImmOrigin](Erased, Request[o]) raises thin -> Response
 comptime _Policy = def[o: ImmOrigin](Erased, Request[o]) thin -> RequestPolicy
+comptime _Refuse = def[o: ImmOrigin](
+    Erased, Request[o], var Response
+) raises thin -> Response
 comptime _Describe = def(Erased, mut Operation) thin -> None
 comptime _Claim = def(Erased) thin -> Bool
 
@@ -24,6 +27,13 @@ def _serve[
 ](handler: Erased, req: Request[o]) raises -> Response:
     # SAFETY: `AnyHandler` made the pointer from an H of its own.
     return handler.unsafe_bitcast[H]()[].serve(req)
+
+
+def _refuse[
+    H: Handler, o: ImmOrigin
+](handler: Erased, req: Request[o], var response: Response) raises -> Response:
+    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+    return handler.unsafe_bitcast[H]()[].refuse(req, response^)
 
 
 def _policy[
@@ -58,6 +68,7 @@ struct AnyHandler(Handler):
     # beside it were made for the type that it holds.
     var _handler: Erased
     var _call: _Serve
+    var _deny: _Refuse
     var _ask: _Policy
     var _streams: _Claim
     var _tell: _Describe
@@ -75,6 +86,7 @@ struct AnyHandler(Handler):
         """
         self._handler = erase(handler^)
         self._call = _serve[H, ...]
+        self._deny = _refuse[H, ...]
         self._ask = _policy[H, ...]
         self._streams = _may_stream[H]
         self._tell = _describe[H]
@@ -128,6 +140,21 @@ struct AnyHandler(Handler):
             Error: What the handler raises.
         """
         return self._call(self._handler, req)
+
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        """Lets the handler finish an answer of the server's own.
+
+        Args:
+            req: What is known of the request.
+            response: The answer.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the handler raises.
+        """
+        return self._deny(self._handler, req, response^)
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Asks the handler how a request is to be treated.

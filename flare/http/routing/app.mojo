@@ -74,6 +74,25 @@ struct App[T: Movable & Deinitable, H: Handler](Middleware):
         loan^.end()
         return response^
 
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        """Lends the state while the handler finishes an answer of the server's
+        own.
+
+        Args:
+            req: What is known of the request.
+            response: The answer.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the handler raises.
+        """
+        var loan = NoteLoan(req.notes(), self.state)
+        response = self.handler.refuse(req, response^)
+        loan^.end()
+        return response^
+
 
 comptime StateFunction[T: Movable & Deinitable] = def[o: ImmOrigin](
     Request[o], State[T]

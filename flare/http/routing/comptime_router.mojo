@@ -1,5 +1,6 @@
 """A router whose routes are checked and compiled when a program is built."""
 
+from flare.bytes.lend import lend_text
 from flare.http.message.request import Request
 from flare.http.message.response import Response, bad_request, internal_error
 from flare.http.routing.allow import answer_without_route
@@ -16,6 +17,7 @@ from flare.http.routing.pattern import param_names, parse_pattern
 from flare.http.routing.route import operation_of
 from flare.http.routing.route_tree import RouteMatch, RouteTree
 from flare.http.routing.route_ways import Way
+from std.collections.string.string_span import get_static_string
 
 
 struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
@@ -131,6 +133,11 @@ def _answer[
     """Captures parameters and calls a route's handler."""
     comptime NAMES = _names(ROUTES[INDEX].pattern)
     comptime ANSWER = ROUTES[INDEX].answer
+    comptime PATTERN = get_static_string[ROUTES[INDEX].pattern]()
+    # SAFETY: the pattern is a part of the program.
+    req.route_params()[].record.route = lend_text[ImmUntrackedOrigin](
+        PATTERN.unsafe_ptr(), PATTERN.byte_length()
+    )
     try:
         if not capture_named[NAMES](req, found):
             return internal_error("too many path parameters")

@@ -182,6 +182,31 @@ trait Handler(Deinitable, Movable):
         else:
             return False
 
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        """Finishes an answer that the server makes in place of the handler.
+
+        That is: to a request that breaks a rule, goes beyond a limit, comes too
+        slowly, or comes when there is no room (400, 408, 413, 414, 431, 501,
+        503, 505). Of the request only what was read is there: method, target
+        and fields may be empty. Framing and the end of the connection stay as
+        they are.
+
+        Args:
+            req: What is known of the request.
+            response: The answer, plain text.
+
+        Returns:
+            The answer, perhaps with fields or other content; its status is 400
+            to 599. A `Middleware` asks its inner handler, and may add to it.
+
+        Raises:
+            Error: The server logs it, and sends the plain answer.
+        """
+        comptime if conforms_to(Self, HoldsHandler):
+            return self.inner().refuse(req, response^)
+        else:
+            return response^
+
     def describe(self, mut operation: Operation):
         """Says what the handler takes and gives, for documents.
 

@@ -1,5 +1,6 @@
 """One route of a router."""
 
+from flare.bytes.lend import lend_text
 from flare.http.message.method_registry import method_name
 from flare.http.message.request import Request
 from flare.http.routing.any_handler import AnyHandler
@@ -49,6 +50,18 @@ struct Route(Movable):
         self.handler = handler^
         self.max_body_size = max_body_size
         self.may_block = may_block
+
+    @always_inline
+    def lend_pattern(self) -> StringSpan[ImmUntrackedOrigin]:
+        """Lends the pattern to the records of requests.
+
+        Returns:
+            The pattern, good while the router lives.
+        """
+        # SAFETY: the router outlives all requests that it answers.
+        return lend_text[ImmUntrackedOrigin](
+            self.pattern.unsafe_ptr(), self.pattern.byte_length()
+        )
 
     def operation(self) -> Operation:
         """Tells what the route takes.

@@ -325,7 +325,9 @@ struct Router(Handler):
         except error:
             return bad_request(String(error))
         if found.route >= 0:
-            return table.routes[found.route].handler.serve(req)
+            ref route = table.routes[found.route]
+            req.route_params()[].record.route = route.lend_pattern()
+            return route.handler.serve(req)
         if found.allowed == 0 and table.fallback and not (req.path == "*"):
             return table.fallback.value().serve(req)
         return answer_without_route(req, found.allowed)

@@ -1,7 +1,6 @@
 """From a complete request to its response in the output."""
 
 from flare.http.h1.exchange import Exchange
-from flare.http.h1.protocol_error import RemoteProtocolError
 from flare.http.h1.serialiser import (
     ResponseFraming,
     SWITCHING_PROTOCOLS,
@@ -16,9 +15,10 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, internal_error
 from flare.http.message.request_notes import NoteLoan
 from flare.http.routing.bad_input import bad_input_of
+from flare.http.routing.failure_line import log_failure
 from flare.http.routing.handler import Handler, HeadOnly
+from flare.http.routing.request_id import request_id
 from flare.http.server.connection import Connection
-from flare.http.server.error_log import log_handler_error
 from flare.http.server.sending import COPIED_BODY_LEN_MAX, flush_with_body
 from flare.http.server.streaming import hear, start_stream
 from flare.http.server.worker_state import WorkerState
@@ -107,7 +107,7 @@ def answer_by_head[
     )
     var note = HeadOnly()
     var loan = NoteLoan(request.notes(), note)
-    var response = call_handler(handler, request, state.config.logs_errors)
+    var response = _serve(handler, request, state)
     loan^.end()
     var result = conclude(exchange, connection, state, response^)
     if result.keeps_alive:
@@ -188,13 +188,34 @@ def _call[
     var request = exchange.request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
-    return call_handler(handler, request, state.config.logs_errors)
+    return _serve(handler, request, state)
+
+
+@always_inline
+def _serve[
+    H: Handler
+](
+    handler: H, request: Request[ImmUntrackedOrigin], mut state: WorkerState
+) -> Response:
+    """Calls the handler; a crash in it will name the request."""
+    # SAFETY: the request outlives the call, behind which it is forgotten.
+    state.params[].record.request = (
+        Pointer(to=request)
+        .unsafe_mut_cast[True]()
+        .unsafe_origin_cast[MutUntrackedOrigin]()
+        .unsafe_bitcast[NoneType]()
+    )
+    var response = call_handler(handler, request)
+    state.params[].record.request = None
+    if unlikely(state.slow.is_timing):
+        state.slow.end_handler(state.params[].record.route)
+    return response^
 
 
 @no_inline
 def call_handler[
     H: Handler, o: ImmOrigin
-](handler: H, request: Request[o], logs_errors: Bool) -> Response:
+](handler: H, request: Request[o]) -> Response:
     """Lets a handler answer, whatever it does.
 
     Parameters:
@@ -204,7 +225,6 @@ def call_handler[
     Args:
         handler: Answers.
         request: The request.
-        logs_errors: True to log what the handler raises.
 
     Returns:
         Its response; 500 if it raises or gives what is no final response, 400
@@ -224,9 +244,19 @@ def call_handler[
         var bad_input = bad_input_of(request, error)
         if bad_input:
             return bad_input.value().response()
-        if logs_errors:
-            log_handler_error(request, error)
-        return internal_error()
+        log_failure(request, error)
+        return _nameless_error(request)
+
+
+def _nameless_error(request: Request) -> Response:
+    """Makes a 500 that says nothing but the id, which stands in the log."""
+    var response = internal_error()
+    try:
+        response.headers.set("X-Request-Id", request_id(request))
+    except error:
+        # Never, since ids are visible ASCII.
+        log_failure(request, Error(error))
+    return response^
 
 
 @no_inline
@@ -261,139 +291,6 @@ def append_response(
         state.out.append(response.body.as_bytes())
         return True
     return flush_with_body(connection, state, response.body.copy())
-
-
-@no_inline
-def answer_error(
-    mut connection: Connection,
-    mut state: WorkerState,
-    error: RemoteProtocolError,
-    is_head: Bool,
-):
-    """Puts the answer to a broken rule into the output; it is the last one.
-
-    Args:
-        connection: Where it goes.
-        state: The worker's state.
-        error: The rule that was broken.
-        is_head: True if the method of the request is known, and is HEAD.
-    """
-    _append_closing(
-        connection, state, error.status(), String(error.rule.text()), is_head
-    )
-
-
-@no_inline
-def answer_timeout(
-    mut connection: Connection, mut state: WorkerState, is_head: Bool
-):
-    """Puts the answer to a request that came too slowly into the output.
-
-    Args:
-        connection: Where it goes.
-        state: The worker's state.
-        is_head: True if the method of the request is known, and is HEAD.
-    """
-    _append_closing(
-        connection, state, 408, "the request did not arrive in time", is_head
-    )
-
-
-@no_inline
-def answer_overload(mut connection: Connection, mut state: WorkerState):
-    """Puts the refusal of a connection into the output.
-
-    Args:
-        connection: Where it goes.
-        state: The worker's state.
-    """
-    _append_closing(
-        connection, state, 503, "the server has too many connections", False
-    )
-
-
-@no_inline
-def answer_full(
-    mut connection: Connection, mut state: WorkerState, is_head: Bool
-):
-    """Puts the refusal of content that there is no memory for into the output;
-    it is the last answer.
-
-    Args:
-        connection: Where it goes.
-        state: The worker's state.
-        is_head: True for a HEAD request.
-    """
-    _append_closing(
-        connection,
-        state,
-        503,
-        "the server holds too much unfinished content",
-        is_head,
-    )
-
-
-@no_inline
-def answer_plain_http(
-    mut connection: Connection, mut state: WorkerState, is_head: Bool
-):
-    """Puts the answer to HTTP without TLS into the output.
-
-    Args:
-        connection: Where it goes, without TLS.
-        state: The worker's state.
-        is_head: True if the request is HEAD.
-    """
-    _append_closing(
-        connection,
-        state,
-        400,
-        "a plain HTTP request was sent to an HTTPS port; use https://",
-        is_head,
-    )
-
-
-@no_inline
-def answer_late(mut connection: Connection, mut state: WorkerState):
-    """Puts the answer in place of a handler that takes too long into the
-    output; it is the last one.
-
-    Args:
-        connection: Where it goes.
-        state: The worker's state.
-    """
-    _append_closing(
-        connection,
-        state,
-        503,
-        "the answer could not be made in time",
-        connection.is_head,
-    )
-
-
-def busy() -> Response:
-    """Makes the answer for when all handler threads and their queue are full.
-
-    Returns:
-        A 503 with Retry-After (RFC 9110 section 10.2.3).
-    """
-    return refusal(503, "the server is busy\n")
-
-
-def _append_closing(
-    mut connection: Connection,
-    mut state: WorkerState,
-    status: Int,
-    var reason: String,
-    is_head: Bool,
-):
-    reason += "\n"
-    _ = append_response(
-        connection,
-        state,
-        refusal(status, reason^),
-        ResponseFraming(is_head, False, 1),
-    )
 
 
 def refusal(status: Int, var reason: String) -> Response:

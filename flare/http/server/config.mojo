@@ -119,7 +119,11 @@ struct ServerConfig(Copyable, Movable):
     """True to stop in good order at SIGTERM and SIGINT. Default True."""
     var logs_errors: Bool
     """True to write to standard error what handlers, streams and conversations
-    raise, and what goes wrong with connections. Default True."""
+    raise, and what goes wrong with connections; to name the request that kills
+    the process; and to warn of slow handlers. Default True."""
+    var slow_handler_ms: Int
+    """How long a handler may hold a worker's own thread before it is warned
+    of, once a route and worker. Default 100 ms; 0 warns never."""
 
     def __init__(
         out self,
@@ -148,6 +152,7 @@ struct ServerConfig(Copyable, Movable):
         inherits_listeners: Bool = False,
         handles_signals: Bool = True,
         logs_errors: Bool = True,
+        slow_handler_ms: Int = 100,
     ):
         """Makes a configuration; what is not named has its default.
 
@@ -179,6 +184,8 @@ struct ServerConfig(Copyable, Movable):
             handles_signals: Whether SIGTERM and SIGINT stop the server.
             logs_errors: Whether errors of handlers, streams, conversations and
                 connections are written to standard error.
+            slow_handler_ms: After which a handler that holds the loop is warned
+                of; 0 for never.
         """
         self.max_header_size = max_header_size
         self.max_target_size = max_target_size
@@ -204,6 +211,7 @@ struct ServerConfig(Copyable, Movable):
         self.inherits_listeners = inherits_listeners
         self.handles_signals = handles_signals
         self.logs_errors = logs_errors
+        self.slow_handler_ms = slow_handler_ms
 
     def head_limits(self) -> HeadLimits:
         """Gives the bounds that the parser keeps.
@@ -230,19 +238,10 @@ struct ServerConfig(Copyable, Movable):
         )
         _check_range("max_connections", self.max_connections, 1, 1 << 24)
         _check_range("min_body_rate", self.min_body_rate, 0, 1 << 40)
-        _check_time("header_timeout_ms", self.header_timeout_ms)
-        _check_time("body_timeout_ms", self.body_timeout_ms)
-        _check_time("idle_timeout_ms", self.idle_timeout_ms)
-        _check_time("write_timeout_ms", self.write_timeout_ms)
+        self._check_times()
         _check_range("min_send_rate", self.min_send_rate, 0, 1 << 40)
-        _check_range(
-            "max_connection_age_ms", self.max_connection_age_ms, 0, 86_400_000
-        )
         _check_range("handler_threads", self.handler_threads, 0, 4_096)
         _check_range("handler_queue", self.handler_queue, 1, 1 << 20)
-        _check_time("handler_timeout_ms", self.handler_timeout_ms)
-        _check_time("linger_timeout_ms", self.linger_timeout_ms)
-        _check_time("shutdown_timeout_ms", self.shutdown_timeout_ms)
         if self.max_header_size + self.max_target_size > _HEAD_LEN_MAX:
             raise ConfigError(
                 String(
@@ -281,6 +280,19 @@ struct ServerConfig(Copyable, Movable):
                     "); raise the first or lower the second",
                 )
             )
+
+    def _check_times(self) raises ConfigError:
+        _check_time("header_timeout_ms", self.header_timeout_ms)
+        _check_time("body_timeout_ms", self.body_timeout_ms)
+        _check_time("idle_timeout_ms", self.idle_timeout_ms)
+        _check_time("write_timeout_ms", self.write_timeout_ms)
+        _check_range(
+            "max_connection_age_ms", self.max_connection_age_ms, 0, 86_400_000
+        )
+        _check_time("handler_timeout_ms", self.handler_timeout_ms)
+        _check_range("slow_handler_ms", self.slow_handler_ms, 0, 86_400_000)
+        _check_time("linger_timeout_ms", self.linger_timeout_ms)
+        _check_time("shutdown_timeout_ms", self.shutdown_timeout_ms)
 
     def problem(self) -> String:
         """Says what `check` refuses, as text that a build can fail with.

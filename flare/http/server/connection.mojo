@@ -8,6 +8,7 @@ from flare.http.message.cancel import CancelFlag
 from flare.http.message.body import Body
 from flare.http.message.body_stream import BodyStream
 from flare.http.message.file_region import FileRegion
+from flare.http.message.request_record import no_route
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.routing.handler import RequestPolicy
 from flare.http.server.body_charge import BodyCharge
@@ -81,6 +82,11 @@ struct Tail(Movable):
     """What it had taken when it was last seen to take something, in bytes."""
     var taken_ms: Int
     """When that was."""
+    var route: StringSpan[ImmUntrackedOrigin]
+    """The route whose handler made the stream; empty if there is none. It is
+    lent by the router, which outlives all connections."""
+    var request_id: String
+    """The id of the stream's request, if anybody asked for it."""
 
     def __init__(out self):
         """Makes an empty tail."""
@@ -95,6 +101,8 @@ struct Tail(Movable):
         self.waits_for_source = False
         self.gives_way = False
         self.pace = WritePace()
+        self.route = no_route()
+        self.request_id = String()
         self.octets = Buffer(0)
         self.body = Body()
         self.body_offset = 0

@@ -7,16 +7,8 @@ and one that could go on gives way to the others through the ready list.
 from flare.http.h1.exchange import Exchange, Progress
 from flare.http.h1.protocol_error import RemoteProtocolError
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
-from flare.http.message.method import Method
 from flare.http.routing.handler import Handler
-from flare.http.server.answering import (
-    Answer,
-    answer,
-    answer_by_head,
-    answer_error,
-    answer_full,
-    answer_plain_http,
-)
+from flare.http.server.answering import Answer, answer, answer_by_head
 from flare.http.server.asking import ask_policy
 from flare.http.server.connection import (
     Connection,
@@ -30,6 +22,11 @@ from flare.http.server.connection import (
 from flare.http.server.conversing import converse
 from flare.http.server.fate import Fate
 from flare.http.server.receiving import TLS_BROKEN, receive
+from flare.http.server.refusing import (
+    answer_error,
+    answer_full,
+    answer_plain_http,
+)
 from flare.http.server.sending import deliver, flush
 from flare.http.server.streamed_content import owes_continue, take_content
 from flare.http.server.streaming import await_tail, send_tail
@@ -128,13 +125,13 @@ def _refuse_content(
     mut state: WorkerState,
 ) -> Fate:
     """Ends a connection whose content there is no memory for."""
-    var is_head = box[].head.method == Method.HEAD
-    state.give_exchange(box^)
     connection.charge = None
     if connection.tail:
         # It was told something before that it has not taken.
+        state.give_exchange(box^)
         return Fate.CLOSES
-    answer_full(connection, state, is_head)
+    answer_full(box[], connection, state)
+    state.give_exchange(box^)
     connection.lingers = True
     return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
 
@@ -255,9 +252,7 @@ def process[
             if unlikely(progress == Progress.HEAD_READY):
                 progress = _begin_content(connection, exchange, state, handler)
         except error:
-            answer_error(
-                connection, state, error, exchange.head.method == Method.HEAD
-            )
+            answer_error(exchange, connection, state, error)
             connection.lingers = True
             keeps_alive = False
             break

@@ -2,11 +2,6 @@
 
 from flare.http.h1.exchange import Exchange
 from flare.http.message.method import Method
-from flare.http.server.answering import (
-    answer_late,
-    answer_overload,
-    answer_timeout,
-)
 from flare.http.server.connection import (
     Connection,
     FRESH_GRACE_MS,
@@ -21,6 +16,11 @@ from flare.http.server.connection import (
     PHASE_WRITE,
 )
 from flare.http.server.fate import Fate
+from flare.http.server.refusing import (
+    answer_late,
+    answer_overload,
+    answer_timeout,
+)
 from flare.http.server.sending import deliver, flush
 from flare.http.server.streaming import (
     ask_again,

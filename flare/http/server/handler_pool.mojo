@@ -20,7 +20,7 @@ from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.routing.handler import Handler
-from flare.http.server.answering import busy, call_handler, refusal
+from flare.http.server.answering import call_handler, refusal
 from flare.http.server.body_charge import BodyCharge
 from flare.http.server.body_pipe import BodyOutlet, BodyPipe, ClientPace
 from flare.http.server.config import ServerConfig
@@ -28,6 +28,7 @@ from flare.net.socket_addr import SocketAddr
 from flare.runtime.waker import Waker
 from flare.sys.affinity import restrict_thread, usable_cpus
 from flare.sys.clock import monotonic_ns
+from flare.sys.crash import set_crash_note
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
 from flare.sys.monitor import Monitor
@@ -97,7 +98,7 @@ struct Job(Movable):
         self.params = PathParams()
         self.response = Response(500)
 
-    def run[H: Handler](mut self, handler: H, logs_errors: Bool):
+    def run[H: Handler](mut self, handler: H):
         """Lets the handler answer.
 
         Parameters:
@@ -105,7 +106,6 @@ struct Job(Movable):
 
         Args:
             handler: Answers.
-            logs_errors: True to log what it raises.
         """
         # SAFETY: exchange, storage and flag belong to this job, which does not
         # move and outlives the call; the handler's own signature keeps it from
@@ -118,20 +118,33 @@ struct Job(Movable):
             .unsafe_origin_cast[ImmUntrackedOrigin](),
             self._tls_pointer(),
         )
+        ref record = self.params.record
+        record.request = (
+            Pointer(to=request)
+            .unsafe_mut_cast[True]()
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+            .unsafe_bitcast[NoneType]()
+        )
+        set_crash_note(
+            Pointer(to=record)
+            .unsafe_mut_cast[True]()
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+            .unsafe_bitcast[NoneType]()
+        )
         if self.outlet:
-            self._run_streamed(handler, request, logs_errors)
+            self._run_streamed(handler, request)
         else:
-            self.response = call_handler(handler, request, logs_errors)
+            self.response = call_handler(handler, request)
+        set_crash_note(None)
+        record.request = None
 
-    def _run_streamed[
-        H: Handler
-    ](mut self, handler: H, request: Request, logs_errors: Bool):
+    def _run_streamed[H: Handler](mut self, handler: H, request: Request):
         # SAFETY: the outlet belongs to this job; the loan ends with the call.
         ref outlet = self.outlet.value()
         var feed = LentFeed(outlet)
         var loan = NoteLoan(request.notes(), feed)
         var reading = _Reading(Pointer(to=handler), Pointer(to=outlet))
-        self.response = call_handler(reading, request, logs_errors)
+        self.response = call_handler(reading, request)
         loan^.end()
 
     def _tls_pointer(self) -> OptionalPointer[TlsPeer, ImmUntrackedOrigin]:
@@ -300,7 +313,7 @@ def _move_gone(
         if not job.had_to_wait or not job.cancel[].is_set():
             index += 1
             continue
-        job.response = busy()
+        job.response = refusal(503, "the server is busy\n")
         done.append(waiting.pop(index))
 
 
@@ -349,7 +362,8 @@ struct _Hand[H: Handler](Task):
             if not job:
                 return
             var owned = job.take()
-            owned[].run(self.handler[], self.logs_errors)
+            owned[].params.record.logs_errors = self.logs_errors
+            owned[].run(self.handler[])
             if _put_done(self.queue, owned^):
                 self.waker.wake()
 

@@ -5,7 +5,7 @@ from flare.http.message.cancel import CancelFlag
 from flare.http.message.method import Method
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
-from flare.http.server.answering import busy, conclude
+from flare.http.server.answering import conclude
 from flare.http.server.connection import (
     Connection,
     PHASE_HANDLER,
@@ -14,6 +14,7 @@ from flare.http.server.body_pipe import BodyPipe
 from flare.http.server.driving import process, put_back
 from flare.http.server.fate import Fate
 from flare.http.server.handler_pool import HandlerPool, Job
+from flare.http.server.refusing import busy
 from flare.http.server.sending import deliver
 from flare.http.server.streamed_content import (
     end_content,
@@ -90,10 +91,12 @@ def _refuse[
 ) -> Fate:
     """Answers 503; the connection goes on unless content is still to come."""
     if not is_late:
-        return unpark(connection, box^, busy(), state, handler)
+        var refusal = busy(box[], connection, state)
+        return unpark(connection, box^, refusal^, state, handler)
     _ = box[].detach_content()
     box[].end_connection()
-    var fate = unpark(connection, box^, busy(), state, handler)
+    var refusal = busy(box[], connection, state)
+    var fate = unpark(connection, box^, refusal^, state, handler)
     connection.lingers = True
     return fate
 
@@ -190,6 +193,7 @@ def finish_job[
         return Fate.CLOSES
     var response = Response(500)
     swap(response, job.response)
+    state.params[].record.copy_from(job.params.record)
     var box = state.take_exchange()
     swap(box, job.box)
     if not connection.content or end_content(connection, box[], state):

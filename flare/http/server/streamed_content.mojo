@@ -17,7 +17,6 @@ from flare.http.h1.limits import HeadLimits
 from flare.http.h1.protocol_error import RemoteProtocolError
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.message.body_reader import BodyError, owned_fields
-from flare.http.server.answering import answer_error, answer_full
 from flare.http.server.body_pipe import BodyPipe
 from flare.http.server.connection import (
     Connection,
@@ -27,6 +26,7 @@ from flare.http.server.connection import (
 )
 from flare.http.server.fate import Fate
 from flare.http.server.receiving import receive
+from flare.http.server.refusing import answer_content_error, answer_content_full
 from flare.http.server.sending import deliver
 from flare.http.server.streaming import send_tail
 from flare.http.server.worker_state import PARTIAL_BUFFER_LEN, WorkerState
@@ -117,7 +117,7 @@ def _refuse_content(
     pipe.fail(BodyError(503, "the server holds too much unfinished content"))
     if connection.tail:
         return Fate.CLOSES
-    answer_full(connection, state, connection.is_head)
+    answer_content_full(connection, state)
     connection.lingers = True
     return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
 
@@ -160,7 +160,7 @@ def _receive(
             content.pipe.fail(
                 BodyError(error.status(), String(error.rule.text()))
             )
-            answer_error(connection, state, error, connection.is_head)
+            answer_content_error(connection, state, error)
             connection.lingers = True
             return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
         if content.is_paused or content.intake.is_complete():

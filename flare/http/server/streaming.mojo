@@ -1,6 +1,7 @@
 """Sending content that a source makes, as fast as the client takes it."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.escape import write_escaped
 from flare.http.h1.chunk_writer import LAST_CHUNK, append_chunk
 from flare.http.message.body_source import Supply
 from flare.http.message.body_stream import BodyStream
@@ -54,6 +55,10 @@ def start_stream(
         tail.missing_len = stream[].length.value()
         tail.sends_regions = not connection.tls
     tail.stream = stream.copy()
+    ref record = state.params[].record
+    tail.route = record.route
+    if record.has_id():
+        tail.request_id = String(record.id())
     stream[].begin(state.mailbox.waker_for(connection.token))
     connection.tail = OwnedPointer(tail^)
     # A file is there at once, so it goes with its head.
@@ -282,14 +287,14 @@ def hear(
     try:
         supply = tail.stream.value()[].receive(input, state.piece)
     except error:
-        state.log(String("a conversation failed: ", error))
+        _log(connection, state, String("a conversation failed: ", error))
         # The worker's own buffers: what is left must not reach the next client.
         input.clear()
         _shrink_piece(state)
         return False
     var failure = tail.stream.value()[].take_failure()
     if unlikely(failure.byte_length() > 0):
-        state.log(failure)
+        _log(connection, state, failure)
     input.clear()
     tail.waits_for_source = supply == Supply.LATER
     if supply == Supply.END:
@@ -311,6 +316,18 @@ def is_taken(connection: Connection) -> Bool:
     return connection.tail.value()[].is_empty()
 
 
+@no_inline
+def _log(connection: Connection, state: WorkerState, what: String):
+    """Tells of a stream that fails, and whose it is."""
+    ref tail = connection.tail.value()[]
+    var line = String(what, " [route ")
+    write_escaped(tail.route.as_bytes(), line)
+    line.write(", from ", connection.peer)
+    if tail.request_id.byte_length() > 0:
+        line.write(", id ", tail.request_id)
+    state.log(line + "]")
+
+
 def _send_what_is_here(
     mut connection: Connection, mut state: WorkerState
 ) -> Bool:
@@ -325,13 +342,9 @@ def _send_what_is_here(
         if count == -EAGAIN:
             return True
         if count == 0:
-            state.log(
-                String(
-                    "a file ends at byte ",
-                    tail.region.offset,
-                    "; it was longer when its response began",
-                )
-            )
+            var what = String("a file ends at byte ", tail.region.offset)
+            what += "; it was longer when its response began"
+            _log(connection, state, what)
             return False
         if count < 0 and count != -EINTR:
             return False
@@ -383,7 +396,7 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
         try:
             supply = stream[].fill(state.piece)
         except error:
-            state.log(String("a stream failed: ", error))
+            _log(connection, state, String("a stream failed: ", error))
             _shrink_piece(state)
             return False
     if stream[].length:
@@ -391,14 +404,10 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
         if tail.missing_len < 0 or (
             tail.missing_len > 0 and supply == Supply.END
         ):
-            state.log(
-                String(
-                    "a stream of ",
-                    stream[].length.value(),
-                    " octets made ",
-                    stream[].length.value() - tail.missing_len,
-                )
-            )
+            var length = stream[].length.value()
+            var what = String("a stream of ", length, " octets made ")
+            what.write(length - tail.missing_len)
+            _log(connection, state, what)
             return False
     tail.waits_for_source = supply == Supply.LATER
     if supply == Supply.END:

@@ -19,6 +19,7 @@ from flare.http.server.parking import (
     note_job,
     waits_for,
 )
+from flare.http.server.refuser import Refuser
 from flare.http.server.streaming import has_to_write, on_wake
 from flare.http.server.stopping import StopRequests
 from flare.http.server.terms import ServerTerms
@@ -38,6 +39,7 @@ from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import TimerId, TimerWheel
 from flare.runtime.worker_orders import NEWS_LEAVING, MasterLine
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
+from flare.sys.crash import set_crash_note
 from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, OsError, errno_text
 from std.memory import ArcPointer
 from std.sys.intrinsics import likely, unlikely
@@ -97,6 +99,7 @@ struct Worker[H: Handler](Movable):
         self._table = ConnectionTable()
         self._scratch = Exchange(READ_BUFFER_LEN)
         self._state = WorkerState(terms)
+        self._state.refuser = Refuser(self._handler)
         self._stop = stop^
         self._pool = HandlerPool(terms.config)
         self._figures = figures^
@@ -151,16 +154,34 @@ struct Worker[H: Handler](Movable):
         Raises:
             OsError: If the selector fails.
         """
+        self._state.note_for_crashes()
+        try:
+            self._serve()
+        except error:
+            set_crash_note(None)
+            raise error^
+        set_crash_note(None)
+        self._state.tell_lost_lines()
+        self._figures.publish(self._state.request_count, 0)
+        self._end_pool()
+
+    def _serve(mut self) raises OsError:
         while not self._is_over():
             var count = self._selector.wait(self._wait_ms())
             self._tick()
+            self._state.slow.begin_round(
+                self._state.now_ms, self._state.request_count
+            )
             for index in range(count):
                 self._on_event(self._selector.event(index))
             self._on_ready_list()
             self._on_timers()
             self._figures.publish(self._state.request_count, len(self._table))
-        self._figures.publish(self._state.request_count, 0)
-        self._end_pool()
+            if unlikely(self._state.slow.is_late()):
+                self._state.slow.end_late_round(
+                    self._state.params[].record.route,
+                    self._state.request_count,
+                )
 
     def _end_pool(mut self):
         """Tells handlers on other threads that nobody waits any more."""

@@ -10,12 +10,16 @@ from flare.http.server.body_charge import BodyCharge
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection import FRESH_GRACE_MS, NEVER_MS
 from flare.http.server.descriptor_budget import DescriptorBudget
+from flare.http.server.crash_report import report_crash
 from flare.http.server.mailbox import Mailbox
+from flare.http.server.refuser import Refuser
+from flare.http.server.slow_handlers import SlowHandlers
 from flare.http.server.terms import ServerTerms
 from flare.runtime.jitter import Jitter
 from flare.sys.clock import monotonic_ns
+from flare.sys.crash import report_crashes, set_crash_note
 from flare.sys.errno import OsError
-from flare.sys.log import log_line
+from flare.sys.log import log_line, tell_lost_lines
 from flare.tls.server_context import TlsServerContext
 from std.atomic import Atomic
 from std.memory import ArcPointer, OwnedPointer
@@ -54,6 +58,11 @@ struct WorkerState(Movable):
     """Storage for the path parameters of the request at hand."""
     var request_count: Int
     """Requests answered by the worker."""
+    var refuser: Optional[Refuser]
+    """Finishes what the server answers by itself; nothing before a handler is
+    known."""
+    var slow: SlowHandlers
+    """Warns of handlers that hold the loop."""
     var piece: Buffer
     """What a source has just made."""
     var mailbox: Mailbox
@@ -88,6 +97,9 @@ struct WorkerState(Movable):
         self.date = DateLine()
         self.out = Buffer(FLUSH_LEN)
         self.params = OwnedPointer(PathParams())
+        self.params[].record.logs_errors = self.config.logs_errors
+        self.refuser = None
+        self.slow = SlowHandlers(self.config)
         self.request_count = 0
         self.piece = Buffer(0)
         self.mailbox = Mailbox()
@@ -111,6 +123,29 @@ struct WorkerState(Movable):
         return Pointer(to=self.params[]).unsafe_origin_cast[
             MutUntrackedOrigin
         ]()
+
+    def tell_lost_lines(self):
+        """Tells at the end how many lines of logs nobody has read."""
+        try:
+            tell_lost_lines()
+        except error:
+            self.log(String(error))
+
+    def note_for_crashes(mut self):
+        """Lets a crash of this thread name the request at hand, unless
+        `logs_errors` is off."""
+        if not self.config.logs_errors:
+            return
+        try:
+            report_crashes(report_crash)
+        except error:
+            self.log(String(error, "; crashes will not name their request"))
+        # SAFETY: the box never moves, and the worker ends the note.
+        set_crash_note(
+            Pointer(to=self.params[].record)
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+            .unsafe_bitcast[NoneType]()
+        )
 
     def begin_drain(mut self):
         """Keeps no connection alive from now on, and says so to readiness

@@ -10,6 +10,7 @@ from flare.http.middleware.measured import (
     MetricsEndpoint,
 )
 from flare.http.middleware.metrics import Metrics
+from flare.http.middleware.shared_series import NAME_COUNT_MAX
 from flare.http.routing.router import Router
 from flare.sys.process import end_process, fork_process, reap
 from flare.sys.thread import Task, Thread
@@ -41,15 +42,15 @@ def test_histogram() raises:
         metrics.end(metrics.begin(), Method.GET, 200, elapsed_us)
     var text = _text(metrics)
     for line in [
-        'http_requests_total{method="GET",status="200"} 6\n',
-        'http_request_duration_seconds_bucket{le="0.0001"} 2\n',
-        'http_request_duration_seconds_bucket{le="0.00025"} 3\n',
-        'http_request_duration_seconds_bucket{le="0.005"} 4\n',
-        'http_request_duration_seconds_bucket{le="5"} 4\n',
-        'http_request_duration_seconds_bucket{le="10"} 5\n',
-        'http_request_duration_seconds_bucket{le="+Inf"} 6\n',
-        "http_request_duration_seconds_sum 20.005201\n",
-        "http_request_duration_seconds_count 6\n",
+        'http_requests_total{method="GET",status="200",route="none"} 6\n',
+        '_bucket{method="GET",status="2xx",route="none",le="0.0001"} 2\n',
+        '_bucket{method="GET",status="2xx",route="none",le="0.00025"} 3\n',
+        '_bucket{method="GET",status="2xx",route="none",le="0.005"} 4\n',
+        '_bucket{method="GET",status="2xx",route="none",le="5"} 4\n',
+        '_bucket{method="GET",status="2xx",route="none",le="10"} 5\n',
+        '_bucket{method="GET",status="2xx",route="none",le="+Inf"} 6\n',
+        '_sum{method="GET",status="2xx",route="none"} 20.005201\n',
+        '_count{method="GET",status="2xx",route="none"} 6\n',
         "http_requests_in_flight 0\n",
     ]:
         assert_true(line in text, line)
@@ -61,8 +62,8 @@ def test_methods_and_statuses() raises:
     metrics.end(metrics.begin(), Method.PATCH, 599, 1)
     metrics.end(metrics.begin(), Method.OTHER, 100, 1)
     var text = _text(metrics)
-    assert_true('{method="PATCH",status="599"} 1\n' in text, text)
-    assert_true('{method="other",status="100"} 1\n' in text, text)
+    assert_true('{method="PATCH",status="599",route="none"} 1\n' in text, text)
+    assert_true('{method="other",status="100",route="none"} 1\n' in text, text)
     assert_true("http_requests_in_flight 1\n" in text, text)
 
 
@@ -78,11 +79,14 @@ def test_middleware_and_endpoint() raises:
     router.get("/hello", _hello)
     router.get("/fail", _fail)
     router.put("/read", _read)
+    router.get("/users/:id", _hello)
     router.get("/metrics", MetricsEndpoint(MetricPair(metrics, _More())))
     var client = TestClient(Measured(router^, metrics))
     _ = client.get("/hello")
     _ = client.get("/hello")
     _ = client.post("/hello")
+    _ = client.get("/users/1")
+    _ = client.get("/users/2")
     with assert_raises(contains="no"):
         _ = client.get("/fail")
     _ = client.put("/read", "{")
@@ -93,10 +97,12 @@ def test_middleware_and_endpoint() raises:
     )
     var text = response.text()
     for line in [
-        '{method="GET",status="200"} 2\n',
-        '{method="POST",status="405"} 1\n',
-        '{method="GET",status="500"} 1\n',
-        '{method="PUT",status="400"} 1\n',
+        '{method="GET",status="200",route="/hello"} 2\n',
+        '{method="POST",status="405",route="none"} 1\n',
+        '{method="GET",status="500",route="/fail"} 1\n',
+        '{method="PUT",status="400",route="/read"} 1\n',
+        '_count{method="GET",status="2xx",route="/users/:id"} 2\n',
+        '_count{method="GET",status="5xx",route="/fail"} 1\n',
         "http_requests_in_flight 1\n",
         "more 1\n",
     ]:
@@ -120,7 +126,9 @@ def test_threads_lose_no_count() raises:
     while len(threads) > 0:
         threads.pop().join()
     var text = _text(metrics)
-    assert_true('{method="GET",status="204"} 20000\n' in text, text)
+    assert_true(
+        '{method="GET",status="204",route="none"} 20000\n' in text, text
+    )
     assert_true("http_requests_in_flight 0\n" in text, text)
 
 
@@ -143,4 +151,35 @@ def test_requests_of_a_dead_process_are_not_in_flight() raises:
     metrics.end(place, Method.GET, 200, 1)
     var text = _text(metrics)
     assert_true("http_requests_in_flight 0\n" in text, text)
-    assert_true('{method="GET",status="200"} 4\n' in text, text)
+    assert_true('{method="GET",status="200",route="none"} 4\n' in text, text)
+
+
+def test_no_paths_of_clients_are_labels() raises:
+    var metrics = Metrics()
+    var router = Router()
+    router.get("/users/:id", _hello)
+    var client = TestClient(Measured(router^, metrics))
+    for number in range(100):
+        _ = client.get(String("/users/", number))
+        _ = client.get(String("/nothing/", number))
+    var text = _text(metrics)
+    assert_true('status="200",route="/users/:id"} 100\n' in text, text)
+    assert_true('status="404",route="none"} 100\n' in text, text)
+    assert_equal(text.count("http_requests_total{"), 2)
+
+
+def test_series_have_a_bound() raises:
+    """More routes than there are names share the last one."""
+    var metrics = Metrics()
+    for number in range(2 * NAME_COUNT_MAX):
+        var route = String("/route/", number, "/", "x" * 300)
+        metrics.end(metrics.begin(), Method.GET, 200, 1, route)
+    var text = _text(metrics)
+    assert_equal(text.count("http_requests_total{"), NAME_COUNT_MAX)
+    assert_true("} 257\n" in text, text)
+
+
+def test_a_label_cannot_end_itself() raises:
+    var metrics = Metrics()
+    metrics.end(metrics.begin(), Method.GET, 200, 1, '/a"b\\c')
+    assert_true('route="/a\\"b\\\\c"} 1\n' in _text(metrics))

@@ -3,7 +3,8 @@
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.recover import Recover
-from flare.http.middleware.request_id import RequestId, request_id
+from flare.http.middleware.request_id import RequestId
+from flare.http.routing.request_id import request_id
 from flare.http.routing.handler import FnHandler
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_true

@@ -3,8 +3,9 @@
 from flare.http.client.client_request import ClientRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.middleware.request_id import RequestId, request_id
-from flare.http.routing.handler import FnHandler
+from flare.http.middleware.request_id import RequestId
+from flare.http.routing.handler import FnHandler, Handler, Middleware
+from flare.http.routing.request_id import request_id
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_true
 
@@ -56,6 +57,38 @@ def test_ids_of_clients() raises:
         assert_true(strict.send(request^).text() != row.sent, row.rule)
 
 
-def test_without_the_middleware_there_is_no_id() raises:
-    var client = TestClient(_tell)
-    assert_equal(client.get("/").text(), "")
+def _tell_twice(req: Request) raises -> Response:
+    return ok(String(request_id(req), " ", request_id(req)))
+
+
+def test_who_asks_first_makes_the_id() raises:
+    var client = TestClient(_tell_twice)
+    var first = client.get("/").text()
+    assert_equal(first.byte_length(), 65)
+    assert_equal(first[byte=0:32], first[byte=33:65])
+    assert_true(client.get("/").text() != first)
+
+
+@fieldwise_init
+struct _Asking[H: Handler](Middleware):
+    """Asks for the id before anybody else does."""
+
+    comptime Inner = Self.H
+    var handler: Self.H
+
+    def serve(self, req: Request) raises -> Response:
+        var id = request_id(req)
+        var response = self.handler.serve(req)
+        response.headers.set("Asked", id)
+        return response^
+
+
+def test_one_id_in_whatever_order() raises:
+    var outside = TestClient(_Asking(RequestId(FnHandler(_tell))))
+    var inside = TestClient(RequestId(_Asking(FnHandler(_tell))))
+    var response = outside.get("/")
+    assert_equal(response.headers["x-request-id"], response.headers["asked"])
+    assert_equal(response.headers["x-request-id"], response.text())
+    response = inside.get("/")
+    assert_equal(response.headers["x-request-id"], response.headers["asked"])
+    assert_equal(response.headers["x-request-id"], response.text())

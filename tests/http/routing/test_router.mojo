@@ -147,12 +147,24 @@ def test_decoding() raises:
 def test_methods_that_are_not_there() raises:
     var router = _router()
     var rows: List[_Row] = [
-        _Row("DELETE", "/users", "405 [GET, HEAD, OPTIONS] "),
-        _Row("DELETE", "/users/7", "405 [GET, HEAD, POST, OPTIONS] "),
+        _Row(
+            "DELETE",
+            "/users",
+            "405 [GET, HEAD, OPTIONS] the path does not take the method\n",
+        ),
+        _Row(
+            "DELETE",
+            "/users/7",
+            "405 [GET, HEAD, POST, OPTIONS] the path does not take the method\n",
+        ),
         _Row("OPTIONS", "/users/7", "204 [GET, HEAD, POST, OPTIONS] "),
         _Row("OPTIONS", "/own-options", "200 options"),
-        _Row("GET", "/own-options", "405 [OPTIONS] "),
-        _Row("BREW", "/users", "501 "),
+        _Row(
+            "GET",
+            "/own-options",
+            "405 [OPTIONS] the path does not take the method\n",
+        ),
+        _Row("BREW", "/users", "501 the server does not know the method\n"),
         _Row("OPTIONS", "/nope", "404 not found: /nope"),
     ]
     for row in rows:

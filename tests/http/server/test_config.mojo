@@ -81,6 +81,8 @@ def test_every_range_is_checked() raises:
         "max_connection_age" in _refusal(ServerConfig(max_connection_age_ms=-1))
     )
     assert_true("linger_time" in _refusal(ServerConfig(linger_timeout_ms=0)))
+    assert_true("slow_handler" in _refusal(ServerConfig(slow_handler_ms=-1)))
+    assert_equal(_refusal(ServerConfig(slow_handler_ms=0)), "")
     assert_true(
         "shutdown_time" in _refusal(ServerConfig(shutdown_timeout_ms=0))
     )

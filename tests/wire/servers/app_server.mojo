@@ -1,6 +1,7 @@
 """An application with middleware, for the wire tests.
 
-Arguments: port, workers.
+Arguments: port, workers, and if other than by default header_timeout_ms and
+max_connections.
 """
 
 from flare.http import (
@@ -14,6 +15,7 @@ from flare.http import (
     Cors,
     CurrentSession,
     Endpoint,
+    ErrorHandler,
     EntityTag,
     Extracted,
     FnHandler,
@@ -39,11 +41,11 @@ from flare.http import (
     QueryStr,
     RateLimit,
     Readiness,
-    Recover,
     Request,
     RequestId,
     Response,
     Router,
+    ServerConfig,
     SecurityHeaders,
     SessionConfig,
     Sessions,
@@ -59,6 +61,7 @@ from flare.http import (
     ok,
     ok_json,
     principal,
+    problem_json,
     request_id,
 )
 from flare.net import IpNetwork, SocketAddr
@@ -205,8 +208,12 @@ def visitor(req: Request) raises -> Response:
 
 
 def main() raises:
+    var config = ServerConfig()
+    if len(argv()) > 4:
+        config.header_timeout_ms = Int(String(argv()[3]))
+        config.max_connections = Int(String(argv()[4]))
     var server = HttpServer.bind(
-        SocketAddr.localhost(UInt16(Int(String(argv()[1]))))
+        SocketAddr.localhost(UInt16(Int(String(argv()[1])))), config^
     )
     var metrics = Metrics()
     var router = Router()
@@ -235,10 +242,14 @@ def main() raises:
         SessionConfig("sid", 60, is_secure=False),
     )
     var app = App(state=Counters(hits=0, note="", revision=0), handler=visited^)
-    var stack = Timing(
-        RequestId(
-            Cors(SecurityHeaders(Compress(Measured(Recover(app^), metrics))))
-        )
+    var checked = ErrorHandler(app^, problem_json)
+    var stack = AccessLog(
+        Timing(
+            RequestId(
+                Cors(SecurityHeaders(Compress(Measured(checked^, metrics))))
+            )
+        ),
+        sink=StandardError(),
     )
     print("listening on", server.local_addr(), flush=True)
     server.serve(stack^, num_workers=Int(String(argv()[2])), pin_cores=False)

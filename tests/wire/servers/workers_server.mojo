@@ -117,6 +117,11 @@ def crash(req: Request) raises -> Response:
     return ok("still here")
 
 
+def abort(req: Request) raises -> Response:
+    var one: List[Int] = [1]
+    return ok(String(one[Int(req.param("index"))]))
+
+
 def sized(req: Request) raises -> Response:
     return ok(String("x") * Int(req.param("size")))
 
@@ -252,6 +257,10 @@ struct Options(Movable):
             self.prefork.restart.delay_first_ms = value
         elif name == "delay_max_ms":
             self.prefork.restart.delay_max_ms = value
+        elif name == "slow_handler_ms":
+            self.server.slow_handler_ms = value
+        elif name == "logs_errors":
+            self.server.logs_errors = value == 1
         elif name == "settle_ms":
             self.prefork.restart.settle_ms = value
         elif name == "restarts_max":
@@ -293,6 +302,7 @@ def main() raises:
     router.post("/length", length)
     router.get("/fail", failing)
     router.get("/crash/:signal", crash)
+    router.get("/abort/:index", abort)
     router.get("/size/:size", sized)
     if options.streams or options.server.handler_threads > 0:
         router.post("/upload", Streamed(upload))

@@ -1,0 +1,164 @@
+"""One shape for all answers that tell of an error."""
+
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+from flare.http.message.status import Status
+from flare.http.routing.bad_input import bad_input_of
+from flare.http.routing.failure_line import log_failure
+from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.request_id import request_id
+from flare.json.writer import JsonWriter
+
+
+@fieldwise_init
+struct Problem(Copyable, Movable):
+    """What an answer tells of an error, whatever its shape will be."""
+
+    var status: Status
+    """The status; 400 to 599."""
+    var detail: String
+    """What was wrong, in a sentence; may be empty, and is for a 500."""
+
+
+comptime ErrorFormat = def[o: ImmOrigin](
+    Request[o], Problem
+) raises thin -> Response
+"""Gives a problem its shape: `def f(req: Request, problem: Problem) -> Response`.
+
+It is called by several threads at once. Of a request that the server could not
+read, only what is known is there: method, target and fields may be empty.
+"""
+
+
+def problem_json(req: Request, problem: Problem) raises -> Response:
+    """Tells of an error as RFC 9457 has it (`application/problem+json`).
+
+    Args:
+        req: The request.
+        problem: The error.
+
+    Returns:
+        A response with the members `title`, `status`, `request_id` and, where
+        there is one, `detail`.
+
+    Raises:
+        Error: If the detail is not UTF-8.
+    """
+    var writer = JsonWriter()
+    writer.begin_object()
+    writer.key("title")
+    writer.value(problem.status.reason())
+    writer.key("status")
+    writer.value(problem.status.code)
+    if problem.detail.byte_length() > 0:
+        writer.key("detail")
+        writer.value(problem.detail)
+    writer.key("request_id")
+    writer.value(request_id(req))
+    writer.end_object()
+    return Response(
+        problem.status,
+        writer^.finish(),
+        content_type="application/problem+json",
+    )
+
+
+struct ErrorHandler[H: Handler](Middleware):
+    """Gives every answer that tells of an error the same shape.
+
+        def apologise(req: Request, problem: Problem) raises -> Response:
+            return Response(problem.status, "sorry: " + problem.detail)
+
+        server.serve(AccessLog(Cors(ErrorHandler(router^, apologise))))
+
+    It takes: what the inner handler raises (logged, then 500 without a word of
+    it); its responses from 400 up without content or with plain text, such as
+    the router's 404 and 405, those of guards, and `bad_request("...")`; and what
+    the server answers before or in place of any handler (400, 408, 413, 414,
+    431, 503). Errors with content of another type are somebody's own, and stay.
+    Status and all other fields (`Allow`, `Retry-After`) are kept.
+
+    Parameters:
+        H: The inner handler's type.
+    """
+
+    comptime Inner = Self.H
+    """The inner handler's type."""
+    var handler: Self.H
+    """What answers."""
+    var format: ErrorFormat
+    """What gives errors their shape."""
+
+    def __init__(out self, var handler: Self.H, format: ErrorFormat):
+        """Wraps a handler.
+
+        Args:
+            handler: What answers.
+            format: What gives errors their shape, such as `problem_json`.
+        """
+        self.handler = handler^
+        self.format = format
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the inner handler answer, and shapes what is an error.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the format raises.
+        """
+        try:
+            var response = self.handler.serve(req)
+            if response.status.code < 400 or not _is_plain(response):
+                return response^
+            return self._shape(req, response^)
+        except error:
+            var bad_input = bad_input_of(req, error)
+            if bad_input:
+                var detail = bad_input.value().reason
+                return self.format(req, Problem(400, detail))
+            log_failure(req, error)
+        return self.format(req, Problem(500, ""))
+
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        """Shapes what the server answers in place of the handler.
+
+        Args:
+            req: What is known of the request.
+            response: The answer.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the format raises.
+        """
+        response = self.handler.refuse(req, response^)
+        if not _is_plain(response):
+            return response^
+        return self._shape(req, response^)
+
+    def _shape(self, req: Request, var response: Response) raises -> Response:
+        var detail = String(
+            from_utf8_lossy=response.body.as_bytes()
+        ).removesuffix("\n")
+        var shaped = self.format(req, Problem(response.status, String(detail)))
+        shaped.status = response.status
+        for index in range(len(response.headers)):
+            var name = response.headers.name(index)
+            if name.lower() != "content-type" and name not in shaped.headers:
+                shaped.headers.append(name, response.headers.value(index))
+        return shaped^
+
+
+def _is_plain(response: Response) -> Bool:
+    """Tells whether a response says no more than a text does."""
+    if response.body.is_stream():
+        return False
+    if len(response.body) == 0:
+        return True
+    return response.headers.content_type().startswith("text/plain")

@@ -1,0 +1,125 @@
+"""What a process tells when it is about to be killed by a fault of its own.
+
+An index out of range, `Optional.value()` of nothing and the like abort: the
+Mojo runtime writes the reason to standard output and executes an instruction
+that does not exist. No code of the program can go on from there, but a signal
+handler may say what the thread was doing before the process ends as it would
+have.
+"""
+
+from flare.sys.errno import OsError
+from flare.sys.platform import by_platform
+from flare.sys.signal import (
+    SavedAction,
+    install_handler,
+    restore_default,
+    restore_handler,
+)
+from std.atomic import Atomic
+from std.ffi import _Global, external_call
+from std.memory import OpaquePointer
+
+comptime Note = OpaquePointer[MutUntrackedOrigin]
+"""Where something lies that a thread has noted about what it does."""
+
+comptime CrashReport = def(Int, Note) thin -> None
+"""Told the signal and the note of the thread that has failed.
+
+It must neither allocate nor lock: the fault may have been in the midst of
+that. A fault in it ends the process at once.
+"""
+
+comptime _FAULTS: Array[Int, 6] = [
+    4,  # SIGILL: an abort of Mojo on x86-64
+    5,  # SIGTRAP: on aarch64
+    6,  # SIGABRT
+    by_platform(7, 10),  # SIGBUS
+    8,  # SIGFPE
+    11,  # SIGSEGV
+]
+
+
+struct _Crash(Movable):
+    """What belongs to the process."""
+
+    var is_installed: Int64
+    var key: UInt32
+    var report: Optional[CrashReport]
+    var saved: List[SavedAction]
+
+    def __init__(out self):
+        self.is_installed = 0
+        self.key = 0
+        self.report = None
+        self.saved = []
+
+
+def _nothing() -> _Crash:
+    return _Crash()
+
+
+comptime _CRASH = _Global["flare.sys.crash", _nothing]
+
+
+def _on_fault(number: Int32) abi("C"):
+    """Puts the former handler back, reports, and returns into the fault, which
+    then ends the process in its own way."""
+    try:
+        ref crash = _CRASH.get_or_create_ptr()[]
+        comptime for index in range(len(_FAULTS)):
+            comptime FAULT = _FAULTS[index]
+            if number == Int32(FAULT):
+                restore_handler(FAULT, crash.saved[index])
+        var note = external_call["pthread_getspecific", Int](crash.key)
+        if note != 0 and crash.report:
+            crash.report.value()(Int(number), Note(unsafe_from_address=note))
+    except error:
+        restore_default(Int(number))
+
+
+def report_crashes(report: CrashReport) raises:
+    """Has the faults of this process reported, in this and in forked ones.
+
+    Called again, it does nothing.
+
+    Args:
+        report: Is told of a fault in a thread that has noted something.
+
+    Raises:
+        Error: If the system refuses the handlers.
+    """
+    ref crash = _CRASH.get_or_create_ptr()[]
+    var free = Int64(0)
+    if not Atomic[Int64].compare_exchange(
+        Pointer(to=crash.is_installed), free, 1
+    ):
+        return
+    var result = external_call["pthread_key_create", Int32](
+        Pointer(to=crash.key), Int(0)
+    )
+    if result != 0:
+        raise OsError("pthread_key_create", Int(result))
+    crash.report = report
+    # All are saved before one of them can be needed.
+    comptime for _ in range(len(_FAULTS)):
+        crash.saved.append(SavedAction())
+    comptime for index in range(len(_FAULTS)):
+        comptime FAULT = _FAULTS[index]
+        install_handler(FAULT, _on_fault, crash.saved[index])
+
+
+def set_crash_note(note: Optional[Note]):
+    """Notes what this thread does, for a report of its fault.
+
+    Args:
+        note: Lies there until another note replaces it; nothing for no note.
+    """
+    try:
+        ref crash = _CRASH.get_or_create_ptr()[]
+        if not crash.report:
+            return
+        var address = Int(note.value()) if note else 0
+        _ = external_call["pthread_setspecific", Int32](crash.key, address)
+    except error:
+        # Without the memory for it, a fault is not reported.
+        return

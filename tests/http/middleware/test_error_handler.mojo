@@ -1,0 +1,193 @@
+"""One shape for all errors, and what middleware adds to the server's own."""
+
+from flare.http.client.client_request import ClientRequest
+from flare.http.message.owned_request import OwnedRequest
+from flare.http.message.request import Request
+from flare.http.message.response import (
+    Response,
+    TEXT_PLAIN,
+    bad_request,
+    ok,
+)
+from flare.http.middleware.access_log import AccessLog
+from flare.http.middleware.cors import Cors
+from flare.http.middleware.error_handler import (
+    ErrorHandler,
+    Problem,
+    problem_json,
+)
+from flare.http.middleware.log_sink import LogSink
+from flare.http.middleware.measured import Measured
+from flare.http.middleware.metrics import Metrics
+from flare.http.middleware.request_id import RequestId
+from flare.http.middleware.security_headers import SecurityHeaders
+from flare.http.routing.any_handler import AnyHandler
+from flare.http.routing.router import Router
+from flare.http.routing.state import State
+from flare.json.value import parse
+from flare.testing.test_client import TestClient
+from std.testing import assert_equal, assert_raises, assert_true
+
+
+def _hello(req: Request) raises -> Response:
+    return ok("hello")
+
+
+def _fail(req: Request) raises -> Response:
+    raise Error("the secret")
+
+
+def _bad(req: Request) raises -> Response:
+    return bad_request("the name is missing")
+
+
+def _own(req: Request) raises -> Response:
+    return Response(409, "{}", content_type="application/json")
+
+
+def _busy(req: Request) raises -> Response:
+    var response = Response(503)
+    response.headers.set("Retry-After", "7")
+    return response^
+
+
+def _router() raises -> Router:
+    var router = Router()
+    router.get("/hello", _hello)
+    router.get("/fail", _fail)
+    router.get("/bad", _bad)
+    router.get("/own", _own)
+    router.get("/busy", _busy)
+    return router^
+
+
+def _shout(req: Request, problem: Problem) raises -> Response:
+    return Response(200, String(problem.status.code, "! ", problem.detail))
+
+
+def _broken(req: Request, problem: Problem) raises -> Response:
+    raise Error("no shape")
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var method: StaticString
+    var path: StaticString
+    var status: Int
+    var text: StaticString
+
+
+def test_errors_have_one_shape() raises:
+    var client = TestClient(ErrorHandler(_router(), _shout))
+    var rows: List[_Row] = [
+        _Row("GET", "/hello", 200, "hello"),
+        _Row("GET", "/nope", 404, "404! not found: /nope"),
+        _Row("POST", "/hello", 405, "405! the path does not take the method"),
+        _Row("GET", "/fail", 500, "500! "),
+        _Row("GET", "/bad", 400, "400! the name is missing"),
+        _Row("GET", "/own", 409, "{}"),
+        _Row("GET", "/busy", 503, "503! "),
+    ]
+    for row in rows:
+        var response = client.send(
+            ClientRequest(String(row.method), String(row.path))
+        )
+        assert_equal(response.text(), row.text, row.path)
+        if row.path != "/fail":
+            assert_equal(response.status.code, row.status, row.path)
+    assert_equal(client.get("/busy").headers["retry-after"], "7")
+    var refused = client.send(ClientRequest("POST", "/hello"))
+    assert_true("GET" in refused.headers["allow"])
+
+
+def test_a_problem_as_json() raises:
+    """RFC 9457 section 3.1."""
+    var client = TestClient(RequestId(ErrorHandler(_router(), problem_json)))
+    var response = client.get("/nope")
+    assert_equal(response.status.code, 404)
+    assert_equal(response.headers["content-type"], "application/problem+json")
+    var problem = parse(response.text())
+    assert_equal(problem["status"].int_value(), 404)
+    assert_equal(problem["title"].string_value(), "Not Found")
+    assert_equal(problem["detail"].string_value(), "not found: /nope")
+    assert_equal(
+        problem["request_id"].string_value(),
+        String(response.headers["x-request-id"]),
+    )
+    assert_true(not parse(client.get("/fail").text()).contains("detail"))
+
+
+@fieldwise_init
+struct _Kept(LogSink):
+    var lines: State[List[String]]
+
+    def write_line(self, line: StringSpan):
+        var lines = self.lines.lock()
+        lines[].append(String(line))
+
+
+def _refusal(status: Int) raises -> Response:
+    return Response(status, "too large\n", content_type=TEXT_PLAIN)
+
+
+def test_middleware_takes_part_in_refusals() raises:
+    var lines = State(List[String]())
+    var metrics = Metrics()
+    # What a server holds may have lost its type.
+    var handler = AnyHandler(
+        AccessLog(
+            RequestId(
+                Cors(
+                    SecurityHeaders(
+                        Measured(ErrorHandler(_router(), problem_json), metrics)
+                    )
+                )
+            ),
+            sink=_Kept(lines),
+        )
+    )
+    var request = OwnedRequest("POST", "/hello")
+    request.add_header("Origin", "https://a.example")
+    request.add_header("X-Request-Id", "mine")
+    var response = handler.refuse(request.view(), _refusal(413))
+    assert_equal(response.status.code, 413)
+    assert_equal(response.headers["content-type"], "application/problem+json")
+    assert_equal(response.headers["access-control-allow-origin"], "*")
+    assert_equal(response.headers["x-content-type-options"], "nosniff")
+    assert_equal(response.headers["x-request-id"], "mine")
+    var problem = parse(response.body.text())
+    assert_equal(problem["detail"].string_value(), "too large")
+    assert_equal(problem["request_id"].string_value(), "mine")
+    var kept = lines.snapshot()
+    assert_equal(len(kept), 1)
+    assert_true(" POST /hello HTTP/1.1 413 " in kept[0], kept[0])
+    assert_true(kept[0].endswith("ms mine\n"), kept[0])
+    var text = String()
+    metrics.write_metrics(text)
+    assert_true('{method="POST",status="413",route="none"} 1\n' in text, text)
+    assert_true("duration_seconds_count" not in text, text)
+    assert_true("in_flight 0\n" in text, text)
+
+
+def test_a_request_that_was_not_read_is_logged_too() raises:
+    var lines = State(List[String]())
+    var handler = AccessLog(_router(), sink=_Kept(lines))
+    var nothing = OwnedRequest("", "")
+    _ = handler.refuse(nothing.view(), _refusal(400))
+    var kept = lines.snapshot()
+    assert_true(" - - HTTP/1.1 400 10 0.000ms " in kept[0], kept[0])
+
+
+def test_without_middleware_a_refusal_stays_as_it_is() raises:
+    var router = _router()
+    var request = OwnedRequest("GET", "/")
+    var response = router.refuse(request.view(), _refusal(431))
+    assert_equal(response.body.text(), "too large\n")
+    assert_equal(len(response.headers), 1)
+
+
+def test_a_format_that_raises_is_the_servers_business() raises:
+    var handler = ErrorHandler(_router(), _broken)
+    var request = OwnedRequest("GET", "/")
+    with assert_raises(contains="no shape"):
+        _ = handler.refuse(request.view(), _refusal(431))
