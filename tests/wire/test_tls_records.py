@@ -10,7 +10,7 @@ import pytest
 from conftest import wait_until
 from https_client import TIMEOUT_S, HttpsClient, Sealer, trusting
 from processes import descriptor_count, memory_len
-from raw_server import Connection, RawServer, answering
+from raw_server import Connection, Fetcher, RawServer, answering
 from raw_ws import frame
 from tls_records import (
     ALERT,
@@ -26,6 +26,8 @@ from tls_records import (
     plain_record,
     ticket,
 )
+from websockets.utils import accept_key
+from wire_programs import built
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
@@ -53,7 +55,7 @@ def tls_peer(certs, tmp_path):
             connection.raw.settimeout(20)
             stream = context.wrap_socket(connection.sock, server_side=True)
             connection.sock = stream
-            connection.head()
+            connection.asked = connection.head()
             label = "SERVER_TRAFFIC_SECRET_0"
             sealer = RecordSealer.of(stream, key_log, label)
             treat(connection, sealer)
@@ -93,6 +95,10 @@ def answered_soon(fetcher, certs, server) -> dict:
     return answer
 
 
+SWITCHING = (
+    b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+    b"Upgrade: websocket\r\nSec-WebSocket-Accept: %s\r\n\r\n"
+)
 LATE = ("total", "Timeout")
 REFUSED = ("read head", "TlsFailed")
 
@@ -258,6 +264,32 @@ def test_a_response_before_a_fatal_alert_is_good_and_the_last(
 
     answer = answered_soon(fetcher, certs, tls_peer(treat))
     assert answer.get("body") == "0123456789" and answer["idle"] == 0, answer
+
+
+@pytest.mark.parametrize("part", [frame(0x81, b"hello", None), b"\x81\x05he"])
+def test_a_fatal_alert_behind_a_frame_for_a_client(certs, tls_peer, part):
+    """A message that came whole is given out, and then the failure; neither
+    is waited for."""
+    talker = Fetcher(built("talker", "clients"))
+
+    def treat(connection, sealer):
+        key = connection.asked.split("Sec-WebSocket-Key: ")[1].split("\r\n")[0]
+        answer = SWITCHING % accept_key(key).encode()
+        connection.raw.sendall(sealer.seal(answer))
+        records = sealer.seal(part) + sealer.seal(INTERNAL_ERROR, ALERT)
+        connection.raw.sendall(records)
+        connection.raw.recv(1)
+        time.sleep(LATE_S)
+
+    url = tls_peer(treat).url.replace("https", "wss")
+    talker.ask(do="connect", url=url, ca_file=str(certs / "root.pem"))
+    began = time.monotonic()
+    answers = [talker.ask(do="recv"), talker.ask(do="recv")]
+    assert time.monotonic() - began < 1.5
+    kinds = [answer.get("kind") for answer in answers]
+    assert answers[0].get("text") == "hello" or kinds[0] == "TlsFailed", answers
+    assert "TlsFailed" in kinds, answers
+    assert talker.close() == 0
 
 
 def hello_requests(connection: Connection) -> None:
