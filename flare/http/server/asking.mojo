@@ -47,7 +47,7 @@ def ask_policy[
     policy.timeout_ms = max(policy.timeout_ms, 1)
     # Reading waits for the client, which the worker's own thread must not.
     policy.streams = policy.streams and state.config.handler_threads > 0
-    connection.policy = policy
+    connection.request[].policy = policy
 
 
 def check_handler[

@@ -257,6 +257,20 @@ struct StreamedContent(Movable):
         self.client_ms = 0
 
 
+struct RequestState(Movable):
+    """What is known of the request that is first on a connection."""
+
+    var policy: RequestPolicy
+    """What the handler said of it, if it was asked."""
+    var charge: Optional[BodyCharge]
+    """The memory that its content takes here, if it is counted."""
+
+    def __init__(out self):
+        """Knows nothing."""
+        self.policy = RequestPolicy()
+        self.charge = None
+
+
 struct Connection(Movable):
     """One client, with as little memory as its state needs.
 
@@ -309,10 +323,10 @@ struct Connection(Movable):
     # SAFETY: points into `tls`, behind its counted pointer; ends with it.
     var tls_peer: OptionalPointer[TlsPeer, ImmUntrackedOrigin]
     """What TLS tells about the client, once the handshake is complete."""
-    var policy: RequestPolicy
-    """What the handler said of the request that is first, if it was asked."""
-    var charge: Optional[BodyCharge]
-    """The memory that content of its request takes here, if it is counted."""
+    # In a box, since a connection is passed by its fields: each costs every
+    # request, and these are of those with content.
+    var request: OwnedPointer[RequestState]
+    """What is known of the request that is first, beyond its octets."""
     var job: Optional[ArcPointer[CancelFlag]]
     """The flag of the request that a handler on another thread has."""
     var content: Optional[OwnedPointer[StreamedContent]]
@@ -342,8 +356,7 @@ struct Connection(Movable):
         self.tail = None
         self.tls = None
         self.tls_peer = None
-        self.policy = RequestPolicy()
-        self.charge = None
+        self.request = OwnedPointer(RequestState())
         self.job = None
         self.content = None
 
@@ -429,7 +442,7 @@ struct Connection(Movable):
             self.content.take()[].pipe.fail(
                 BodyError(503, "nobody waits for the response any more")
             )
-            self.charge = None
+            self.request[].charge = None
         if self.job:
             self.job.take()[].set()
 
@@ -455,7 +468,7 @@ struct Connection(Movable):
         self.socket.close()
         self.cancel_job()
         self.exchange = None
-        self.charge = None
+        self.request[].charge = None
         self.tail = None
         self.drop_tls()
 

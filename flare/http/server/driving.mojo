@@ -115,7 +115,7 @@ def _charge(
     left for it."""
     if not exchange.is_in_body():
         return True
-    return state.charge(connection.charge, exchange.input.capacity())
+    return state.charge(connection.request[].charge, exchange.input.capacity())
 
 
 @no_inline
@@ -125,7 +125,7 @@ def _refuse_content(
     mut state: WorkerState,
 ) -> Fate:
     """Ends a connection whose content there is no memory for."""
-    connection.charge = None
+    connection.request[].charge = None
     if connection.tail:
         # It was told something before that it has not taken.
         state.give_exchange(box^)
@@ -152,7 +152,7 @@ def put_back(
     """
     if box[].is_idle() or fate == Fate.CLOSES or fate == Fate.ENDS:
         state.give_exchange(box^)
-        connection.charge = None
+        connection.request[].charge = None
     else:
         connection.exchange = box^
 
@@ -264,7 +264,7 @@ def process[
                 break
             if exchange.is_streamed:
                 return _park(connection, exchange, state)
-            if connection.policy.needs_content:
+            if connection.request[].policy.needs_content:
                 break
             result = answer_by_head(
                 exchange, connection, state, handler, owes_continue(exchange)
@@ -274,7 +274,10 @@ def process[
                 # One with content was asked about when its head was there.
                 if not exchange.head.framing.has_content():
                     ask_policy(exchange, connection, state, handler)
-                if connection.policy.streams or connection.policy.blocks:
+                if (
+                    connection.request[].policy.streams
+                    or connection.request[].policy.blocks
+                ):
                     return _park(connection, exchange, state)
             result = answer(exchange, connection, state, handler)
         if unlikely(result.is_broken):
@@ -304,7 +307,7 @@ def _begin_content[
 ) raises RemoteProtocolError -> Progress:
     """Decides how content is taken whose request's head is there."""
     ask_policy(exchange, connection, state, handler)
-    ref policy = connection.policy
+    ref policy = connection.request[].policy
     exchange.max_body_size = policy.max_body_size
     if not policy.streams:
         # More could never be had.
@@ -313,8 +316,10 @@ def _begin_content[
         )
     var progress = exchange.advance(state.limits)
     if progress == Progress.NEEDS_OCTETS:
-        var needs_content = connection.policy.needs_content
-        exchange.is_streamed = connection.policy.streams and needs_content
+        var needs_content = connection.request[].policy.needs_content
+        exchange.is_streamed = (
+            connection.request[].policy.streams and needs_content
+        )
         var is_taken = needs_content and not exchange.is_streamed
         if is_taken and owes_continue(exchange):
             state.out.append_literal[CONTINUE_RESPONSE]()

@@ -119,7 +119,7 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
         ref head = connection.exchange.value()[].head
         answer_timeout(connection, state, head.method == Method.HEAD)
         connection.exchange = None
-        connection.charge = None
+        connection.request[].charge = None
     elif connection.phase == PHASE_WRITE and connection.tail:
         if prolong_sending(connection, state):
             return Fate.WAITS

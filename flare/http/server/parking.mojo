@@ -59,7 +59,7 @@ def hand_over[
     connection.is_head = box[].head.method == Method.HEAD
     var is_late = box[].is_in_body()
     if box[].head.framing.has_content() and not state.charge(
-        connection.charge, box[].input.capacity()
+        connection.request[].charge, box[].input.capacity()
     ):
         return _refuse(connection, box^, is_late, state, handler)
     var pipe = Optional[BodyPipe](None)
@@ -71,7 +71,7 @@ def hand_over[
     except error:
         state.log(String("handler threads: ", error))
     if is_admitted:
-        var timeout_ms = connection.policy.timeout_ms
+        var timeout_ms = connection.request[].policy.timeout_ms
         connection.begin_phase(PHASE_HANDLER, state.now_ms, timeout_ms)
         if pipe:
             start_content(connection, box[], pipe.value(), timeout_ms)
@@ -121,7 +121,7 @@ def _submit(
             state.mailbox.waker_for(token), pool.pace()
         )
     else:
-        swap(job.charge, connection.charge)
+        swap(job.charge, connection.request[].charge)
     job.is_late = connection.content.__bool__()
     pool.submit(OwnedPointer(job^))
     connection.job = flag^
@@ -187,7 +187,7 @@ def finish_job[
     """
     connection.job = None
     if job.charge:
-        swap(connection.charge, job.charge)
+        swap(connection.request[].charge, job.charge)
     if connection.tail:
         # The client has not even taken what it was told before the answer.
         return Fate.CLOSES
@@ -234,7 +234,7 @@ def unpark[
     if not result.keeps_alive:
         connection.lingers = connection.lingers or len(box[].input) > 0
         state.give_exchange(box^)
-        connection.charge = None
+        connection.request[].charge = None
         return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
     if connection.tail:
         # The rest waits until the client has read this.

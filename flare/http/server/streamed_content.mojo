@@ -96,10 +96,10 @@ def take_content(mut connection: Connection, mut state: WorkerState) -> Fate:
     var fate = _take(connection, box[], state)
     if fate == Fate.WAITS or fate == Fate.GIVES_WAY:
         var length = box[].intake.input.capacity() + box[].pipe.held_len()
-        if not state.charge(connection.charge, length):
+        if not state.charge(connection.request[].charge, length):
             fate = _refuse_content(connection, box[].pipe, state)
     if fate == Fate.CLOSES or fate == Fate.ENDS:
-        connection.charge = None
+        connection.request[].charge = None
         box[].pipe.fail(BodyError(400, "the client broke it off"))
         connection.cancel_job()
         return fate
@@ -231,7 +231,7 @@ def end_content(
     """
     var box = connection.content.take()
     box[].pipe.fail(BodyError(503, "the handler has answered"))
-    connection.charge = None
+    connection.request[].charge = None
     if not box[].owes_continue and _drain(connection, box[].intake, state):
         exchange.input.append(box[].intake.leftover())
         return True
