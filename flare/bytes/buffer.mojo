@@ -8,6 +8,7 @@ until room is needed.
 
 from flare.bytes.lend import lend
 from flare.bytes.scan import BytePtr, SCAN_SLACK
+from flare.sys.memory.pages import release_pages
 from std.memory import (
     Allocation,
     Layout,
@@ -16,6 +17,10 @@ from std.memory import (
     unsafe_memcpy,
     unsafe_memmove,
 )
+
+comptime _RELEASED_LEN_MIN = 4 * 1024 * 1024
+# What is shorter is kept by the allocator for the next: faulting pages in again
+# costs about as much as filling them.
 
 
 struct Buffer(Movable, Sized, Writer):
@@ -48,7 +53,10 @@ struct Buffer(Movable, Sized, Writer):
         self._tail = 0
 
     def __deinit__(deinit self):
-        """Releases the memory."""
+        """Releases the memory; what is large goes back to the system at once,
+        since the allocator would keep it resident."""
+        if self._capacity >= _RELEASED_LEN_MIN:
+            release_pages(Int(self._base), self._capacity)
         # SAFETY: `_base` came from `alloc` with this very layout.
         dealloc(
             Allocation(

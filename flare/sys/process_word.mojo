@@ -1,6 +1,7 @@
 """A word that a process does not hand on to its children."""
 
 from flare.sys.errno import OsError
+from flare.sys.memory.pages import advise_memory
 from flare.sys.memory_map import (
     MAP_PRIVATE_ANONYMOUS,
     PAGE_LEN,
@@ -9,7 +10,6 @@ from flare.sys.memory_map import (
 )
 from flare.sys.platform import IS_MACOS
 from std.atomic import Atomic, Ordering
-from std.ffi import external_call
 
 comptime _MADV_WIPEONFORK = 18
 # Linux 4.14.
@@ -36,9 +36,7 @@ struct ProcessWord(Movable):
         self._is_kept = False
         comptime if not IS_MACOS:
             self._is_kept = (
-                external_call["madvise", Int32](
-                    self._address, PAGE_LEN, Int32(_MADV_WIPEONFORK)
-                )
+                advise_memory(self._address, PAGE_LEN, Int32(_MADV_WIPEONFORK))
                 == 0
             )
 

@@ -6,6 +6,8 @@ from flare.http.h1.limits import HeadLimits
 from std.testing import assert_equal, assert_true
 from tests.support.exchange_log import drain_into
 
+comptime _LIMITS = HeadLimits(8192, 8192, 100)
+
 comptime _STREAM = StaticString(
     "GET /a?b HTTP/1.1\r\nHost: h\r\nX: y\r\n\r\n"
     "\r\nPOST /c HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\n\r\nGET / H"
@@ -134,9 +136,11 @@ def _left(text: StringSpan) raises -> Exchange:
     """Leaves the content of the first request, whose head is complete."""
     var exchange = Exchange(16)
     exchange.input.append(text.as_bytes())
-    assert_true(exchange.advance(HeadLimits()) == Progress.HEAD_READY)
+    assert_true(exchange.advance(materialize[_LIMITS]()) == Progress.HEAD_READY)
     exchange.max_body_size = 100
-    assert_true(exchange.advance(HeadLimits()) == Progress.NEEDS_OCTETS)
+    assert_true(
+        exchange.advance(materialize[_LIMITS]()) == Progress.NEEDS_OCTETS
+    )
     return exchange^
 
 
@@ -149,7 +153,9 @@ def test_content_that_is_left_is_skipped_to_its_end() raises:
         for step in range(1, 40):
             var exchange = _left(String(HEAD, CONTENT[byte=:cut]))
             assert_equal(exchange.leave_content(), 27 - cut)
-            assert_true(exchange.advance(HeadLimits()) == Progress.READY)
+            assert_true(
+                exchange.advance(materialize[_LIMITS]()) == Progress.READY
+            )
             exchange.finish()
             exchange.skip(27 - cut)
             assert_true(exchange.is_skipping() and not exchange.is_idle())
@@ -162,7 +168,7 @@ def test_content_that_is_left_is_skipped_to_its_end() raises:
             while start < len(octets):
                 var end = min(start + step, len(octets))
                 exchange.input.append(octets[start:end])
-                if exchange.advance(HeadLimits()) == Progress.SKIPPED:
+                if exchange.advance(materialize[_LIMITS]()) == Progress.SKIPPED:
                     assert_true(not exchange.is_skipping())
                 if not exchange.is_skipping():
                     drain_into(exchange, log, 100)
@@ -177,4 +183,4 @@ def test_end_of_chunks_that_are_left_is_not_known() raises:
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab"
     )
     assert_equal(exchange.leave_content(), -1)
-    assert_true(exchange.advance(HeadLimits()) == Progress.READY)
+    assert_true(exchange.advance(materialize[_LIMITS]()) == Progress.READY)

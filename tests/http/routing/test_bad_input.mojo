@@ -82,7 +82,7 @@ def _ask(
     var owned = OwnedRequest(method, target)
     owned.add_header("Content-Type", "application/json")
     owned.body.extend(Span(body))
-    return call_handler(_router(), owned.view(), False)
+    return call_handler(_router(), owned.view())
 
 
 def _octets(text: StringSpan) -> List[UInt8]:
