@@ -147,17 +147,17 @@ def _left(text: StringSpan) raises -> Exchange:
 def test_content_that_is_left_is_skipped_to_its_end() raises:
     """RFC 9112 section 6.3: the next request starts where the content ends,
     whatever the content looks like and however it comes."""
-    comptime HEAD = "POST /c HTTP/1.1\r\nHost: h\r\nContent-Length: 27\r\n\r\n"
+    comptime HEAD = "POST /c HTTP/1.1\r\nHost: h\r\nContent-Length: 26\r\n\r\n"
     comptime CONTENT = StaticString("GET /x HTTP/1.1\r\nHost: h\r\n")
-    for cut in range(27):
+    for cut in range(26):
         for step in range(1, 40):
             var exchange = _left(String(HEAD, CONTENT[byte=:cut]))
-            assert_equal(exchange.leave_content(), 27 - cut)
+            assert_equal(exchange.leave_content(), 26 - cut)
             assert_true(
                 exchange.advance(materialize[_LIMITS]()) == Progress.READY
             )
             exchange.finish()
-            exchange.skip(27 - cut)
+            exchange.skip(26 - cut)
             assert_true(exchange.is_skipping() and not exchange.is_idle())
             var rest = String(
                 CONTENT[byte=cut:], "GET /n HTTP/1.1\r\nHost: h\r\n\r\n"
