@@ -119,15 +119,25 @@ def probe_tls(certs):
     assert server.stop() == 0
 
 
-@pytest.fixture(scope="session")
-def fetcher():
-    """The client under test; `fetcher.client(...)` starts over with a new one."""
+def running_fetcher():
     from raw_server import Fetcher
 
     running = Fetcher(built("fetcher", "clients"))
     yield running
     assert running.process.poll() is None, "the client died during the tests"
     assert running.close() == 0
+
+
+@pytest.fixture(scope="session")
+def fetcher():
+    """The client under test; `fetcher.client(...)` starts over with a new one."""
+    yield from running_fetcher()
+
+
+@pytest.fixture(scope="module")
+def fetcher_of_module():
+    """A process of a file's own, whose memory no other file's tests have grown."""
+    yield from running_fetcher()
 
 
 @pytest.fixture(scope="session")

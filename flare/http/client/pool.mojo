@@ -158,6 +158,21 @@ struct Pool[C: Movable & Deinitable](Movable, Sized):
             return
         if self.limits.max_idle < 1 or self.limits.max_idle_per_host < 1:
             return
+        var replaced = self._replaced_by(endpoint)
+        if replaced >= 0:
+            _ = self._idle.pop(replaced)
+        elif len(self._idle) >= self.limits.max_idle:
+            _ = self._idle.pop(0)
+        var end_ms = now_ms + wait_ms
+        self._first_end_ms = min(self._first_end_ms, end_ms)
+        self._idle.append(_Idle(endpoint^, connection^, end_ms))
+
+    def _replaced_by(self, endpoint: Endpoint) -> Int:
+        """Finds the oldest connection to an endpoint that has all it may have;
+        -1 if it may have one more."""
+        if len(self._idle) < self.limits.max_idle_per_host:
+            # All of them may lead there: no need to compare any.
+            return -1
         var count = 0
         var oldest = -1
         for index in range(len(self._idle)):
@@ -165,13 +180,7 @@ struct Pool[C: Movable & Deinitable](Movable, Sized):
                 count += 1
                 if oldest < 0:
                     oldest = index
-        if count >= self.limits.max_idle_per_host:
-            _ = self._idle.pop(oldest)
-        elif len(self._idle) >= self.limits.max_idle:
-            _ = self._idle.pop(0)
-        var end_ms = now_ms + wait_ms
-        self._first_end_ms = min(self._first_end_ms, end_ms)
-        self._idle.append(_Idle(endpoint^, connection^, end_ms))
+        return oldest if count >= self.limits.max_idle_per_host else -1
 
     def expire(mut self, now_ms: Int):
         """Drops connections that have waited too long.
