@@ -174,7 +174,12 @@ struct BasicGuard[H: Handler, C: PasswordCheck](Middleware):
         var sent = _credentials(req)
         if not sent or self._is_wrong(sent.value()):
             return RequestPolicy.by_head()
-        return self.handler.policy_for(req)
+        var policy = self.handler.policy_for(req)
+        comptime if not Self.C.IS_QUICK:
+            # The check takes its time also where the inner handler takes none.
+            policy.blocks = True
+            policy.needs_content = True
+        return policy
 
     def _is_wrong(self, sent: BasicCredentials) -> Bool:
         """Tells whether credentials are known not to be good."""

@@ -152,7 +152,12 @@ struct BearerGuard[H: Handler, C: TokenCheck](Middleware):
         var token = parse_bearer(req.headers.value_bytes(index))
         if not token or self._is_wrong(token.value()):
             return RequestPolicy.by_head()
-        return self.handler.policy_for(req)
+        var policy = self.handler.policy_for(req)
+        comptime if not Self.C.IS_QUICK:
+            # The check takes its time also where the inner handler takes none.
+            policy.blocks = True
+            policy.needs_content = True
+        return policy
 
     def _is_wrong(self, token: StringSpan) -> Bool:
         """Tells whether a token is known not to be good."""

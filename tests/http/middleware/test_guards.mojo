@@ -5,7 +5,11 @@ from flare.http.client.client_request import ClientRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.basic_guard import BasicGuard, KnownUsers
-from flare.http.middleware.bearer_guard import BearerGuard, KnownToken
+from flare.http.middleware.bearer_guard import (
+    BearerGuard,
+    KnownToken,
+    TokenCheck,
+)
 from flare.http.middleware.principal import principal
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request_notes import NoteLoan
@@ -13,6 +17,7 @@ from flare.http.middleware.basic_guard import PasswordCheck
 from flare.http.message.authorization import BasicCredentials
 from flare.http.middleware.rate_limit import RateLimit
 from flare.http.routing.handler import FnHandler, Handler, HeadOnly
+from flare.http.routing.router import Router
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_raises, assert_true
 
@@ -164,6 +169,36 @@ def test_content_of_strangers_is_not_needed() raises:
     var owned = OwnedRequest("GET", "/")
     _ = limited.serve(owned.view())
     assert_true(not _needs_content(limited, ""))
+
+
+@fieldwise_init
+struct _SlowToken(TokenCheck):
+    """Must not be asked on the worker's own thread."""
+
+    def holder(self, token: StringSpan) raises -> Optional[String]:
+        raise Error("it was asked")
+
+
+def _is_asked_on_a_thread[
+    H: Handler
+](handler: H, field: StringSpan) raises -> Bool:
+    var owned = OwnedRequest("POST", "/nowhere")
+    owned.add_header("Authorization", field)
+    var policy = handler.policy_for(owned.view())
+    return policy.blocks and policy.needs_content
+
+
+def test_slow_check_never_runs_on_the_loop() raises:
+    """A stranger may ask for what the inner handler answers at once."""
+    var slow = BasicGuard(Router(), _Slow())
+    assert_true(_is_asked_on_a_thread(slow, "Basic YW5uOnNlY3Jl"))
+    var token = BearerGuard(Router(), _SlowToken())
+    assert_true(_is_asked_on_a_thread(token, "Bearer t0k"))
+    # Without credentials it is not asked, and a quick one may be.
+    assert_true(not _is_asked_on_a_thread(slow, "Basic ***"))
+    assert_true(not _is_asked_on_a_thread(token, "Basic YW5uOnNlY3Jl"))
+    var quick = BasicGuard(Router(), KnownUsers("ann", "secret"))
+    assert_true(not _is_asked_on_a_thread(quick, "Basic YW5uOnNlY3JldA=="))
 
 
 def test_guard_refuses_what_was_refused_before_its_content() raises:
