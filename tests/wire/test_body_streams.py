@@ -79,6 +79,23 @@ def test_whole_content_and_the_request_behind_it(server, size):
         feeder.join(5)
 
 
+def test_what_comes_behind_content_before_the_answer_is_read(server):
+    """No event tells a second time of octets that came while a handler had the
+    request, also if its content ended among them."""
+    behind = bytes(300_000)
+    with Client(server, 20) as client:
+        client.send(head("/upload?pause=150", 2) + b"a")
+        # All that is here is read, so that the rest is an event of its own.
+        time.sleep(0.05)
+        data = b"b" + head("/length", len(behind)) + behind + GET
+        feeder = threading.Thread(target=client.send, args=(data,), daemon=True)
+        feeder.start()
+        assert client.response().body == taken(b"ab")
+        assert client.response().body == b"300000"
+        assert client.response().body == b"Hello, World!"
+        feeder.join(5)
+
+
 @pytest.mark.parametrize("target", ["/upload", "/upload/quick"])
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_streaming_handler_never_runs_on_the_loop(server, target, is_whole):

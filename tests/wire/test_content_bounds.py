@@ -125,6 +125,20 @@ def test_skipped_content_has_a_time(start):
         assert client.is_closed()
 
 
+def test_next_request_has_its_own_time(start):
+    """What was left of the time for skipped content is not that of the content
+    behind it, also if both come together."""
+    server = start("workers_server", workers=1, body_timeout_ms=3_000)
+    with Client(server, 10) as client:
+        client.send(head("/nowhere", sized(50)))
+        assert client.response().status == 404
+        time.sleep(2)
+        client.send(bytes(50) + head("/length", sized(3)) + b"a")
+        time.sleep(2)
+        client.send(b"bc")
+        assert client.response().body == b"3"
+
+
 class Others(threading.Thread):
     """A client that asks again and again while an attack goes on."""
 

@@ -259,6 +259,8 @@ def process[
         var result: Answer
         if unlikely(progress != Progress.READY):
             if progress == Progress.SKIPPED:
+                # The next request has its own time, also if it is here already.
+                connection.phase = PHASE_IDLE
                 continue
             if not exchange.is_in_body():
                 break

@@ -156,6 +156,9 @@ def note_event(mut connection: Connection, mut state: WorkerState) -> Fate:
     Returns:
         What is to happen to it.
     """
+    # What is not read now, no other event will announce; reading to the end of
+    # what is here takes it back.
+    connection.has_unread = True
     if not connection.has_all_content():
         return take_content(connection, state)
     if connection.peer_has_ended:
