@@ -17,6 +17,10 @@ def _hello(req: Request) raises -> Response:
     return response^
 
 
+def _plain(req: Request) raises -> Response:
+    return ok("plain")
+
+
 def test_defaults() raises:
     var client = TestClient(SecurityHeaders(FnHandler(_hello)))
     var headers = client.get("/").headers.copy()
@@ -27,6 +31,8 @@ def test_defaults() raises:
     # The handler's own stays, and stands once.
     assert_equal(headers["x-frame-options"], "SAMEORIGIN")
     assert_equal(headers.find("x-frame-options", 2), -1)
+    var plain = TestClient(SecurityHeaders(FnHandler(_plain)))
+    assert_equal(plain.get("/").headers["x-frame-options"], "DENY")
     assert_true("strict-transport-security" not in headers)
     assert_true("permissions-policy" not in headers)
 
@@ -35,14 +41,18 @@ def test_choices() raises:
     var policy = SecurityPolicy(
         content_security_policy="",
         referrer_policy="no-referrer",
+        frame_options="SAMEORIGIN",
         permissions_policy="camera=()",
+        opener_policy="unsafe-none",
         transport_max_age_s=31_536_000,
     )
-    var client = TestClient(SecurityHeaders(FnHandler(_hello), policy))
+    var client = TestClient(SecurityHeaders(FnHandler(_plain), policy))
     var headers = client.get("/").headers.copy()
     assert_true("content-security-policy" not in headers)
     assert_equal(headers["referrer-policy"], "no-referrer")
+    assert_equal(headers["x-frame-options"], "SAMEORIGIN")
     assert_equal(headers["permissions-policy"], "camera=()")
+    assert_equal(headers["cross-origin-opener-policy"], "unsafe-none")
     assert_equal(headers["strict-transport-security"], "max-age=31536000")
 
 
