@@ -3,6 +3,8 @@
 import json
 import mmap
 import os
+import signal
+import socket
 import ssl
 import struct
 import subprocess
@@ -11,8 +13,10 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import wait_until
 from raw_server import Connection, Fetcher, RawServer, answering, once
 from test_client_hostile import ROWS, sized
+from wire_programs import built
 
 # One client serves all rows, so those that need limits of their own are out.
 COMMON_ROWS = [row for row in ROWS if not row[2]]
@@ -324,3 +328,87 @@ def test_a_round_costs_what_is_ready(watched_fetcher):
     # Behind the first ones all are under way.
     looks = (counts[-1] - counts[50]) / (busy_count - 51)
     assert 1 < looks < 60, looks
+
+
+def may_mount() -> bool:
+    """Tells whether a program may be shown another file of host names."""
+    command = ["unshare", "--map-root-user", "--mount", "true"]
+    try:
+        return subprocess.run(command, capture_output=True, timeout=10).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+class FullListener:
+    """Listens, but its queue is full: who connects waits."""
+
+    def __init__(self, host: str, port: int = 0) -> None:
+        self._socket = socket.socket()
+        self._socket.bind((host, port))
+        self._socket.listen(0)
+        self.port = self._socket.getsockname()[1]
+        self._first = socket.create_connection((host, self.port))
+
+    def close(self) -> None:
+        self._first.close()
+        self._socket.close()
+
+
+def connecting_count(port: int) -> int:
+    """Counts the connections to a port that nobody has answered yet."""
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    rows = [line.split() for line in lines]
+    return sum(
+        row[2].endswith(f":{port:04X}") and row[3] == "02" for row in rows
+    )
+
+
+@pytest.mark.skipif(not may_mount(), reason="unshare is not allowed here")
+def test_a_host_whose_addresses_fail_at_once_ends_no_other_request(tmp_path):
+    """Each address has a descriptor; both are ready in one round."""
+    hosts = tmp_path / "hosts"
+    hosts.write_text("127.0.0.1 both.test\n127.0.0.2 both.test\n")
+    program = tmp_path / "fetcher"
+    program.write_text(
+        "#!/bin/sh\nexec unshare --map-root-user --mount sh -c "
+        f"'mount --bind {hosts} /etc/hosts && exec {built('fetcher', 'clients')}'\n"
+    )
+    program.chmod(0o755)
+    released = threading.Event()
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        released.wait(20)
+        connection.send(sized(b"ok"))
+
+    slow = RawServer(handle)
+    first = FullListener("127.0.0.1")
+    second = FullListener("127.0.0.2", first.port)
+    client = Fetcher(program)
+    client.client()
+    results = []
+    urls = [f"http://both.test:{first.port}/", slow.url]
+
+    def ask() -> None:
+        results.extend(send_all(client, [{"url": url} for url in urls], 2))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        assert wait_until(lambda: connecting_count(first.port) == 2, 10)
+        os.kill(client.process.pid, signal.SIGSTOP)
+        first.close()
+        second.close()
+        # The system tries again, and is refused.
+        assert wait_until(lambda: connecting_count(first.port) == 0, 20)
+        os.kill(client.process.pid, signal.SIGCONT)
+        asking.join(0.5)
+        assert results == [], "a request that is not answered was given up"
+    finally:
+        os.kill(client.process.pid, signal.SIGCONT)
+        released.set()
+        asking.join(20)
+        slow.close()
+        assert client.close() == 0
+    assert results[0]["kind"] == "ConnectionRefused", results
+    assert results[1].get("body") == "ok", results

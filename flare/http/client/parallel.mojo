@@ -112,6 +112,9 @@ def _run(
     while busy_count > 0:
         for index in range(reactor.poll()):
             var token = reactor.event(index).token
+            if not lanes[Int(token)].flight:
+                # It had two descriptors ready, and was over with the first.
+                continue
             var is_idle = lanes[Int(token)].turn(
                 token, state, reactor, waiting, results, True
             )
