@@ -33,6 +33,8 @@ def test_descriptor_arrives_with_its_octets() raises:
     assert_true(passed.number() != pipe.writing_number())
     # It is the same pipe.
     assert_equal(write_from(passed.number(), Span(octets)), 4)
+    # A descriptor that nothing uses any more is closed.
+    _ = passed^
     assert_equal(pipe.drain(), 4)
     var nothing = Descriptor(owned=-1)
     assert_equal(

@@ -167,7 +167,7 @@ def test_operation() raises:
     assert_equal(client.get("/live").status.code, 200)
     assert_equal(client.get("/nowhere").status.code, 404)
     var figures = client.get("/metrics").text()
-    assert_true('status="404"} 1' in figures, figures)
+    assert_true('status="404",route="none"} 1' in figures, figures)
     var log = lines.snapshot()
     assert_true(" GET /live HTTP/1.1 200 " in log, log)
     assert_equal(log.count("\n"), 3)
