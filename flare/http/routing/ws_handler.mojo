@@ -78,7 +78,8 @@ trait WsHandler(Deinitable, Movable):
             sender: Sends to the client.
 
         Raises:
-            Error: To end the connection with close code 1011.
+            Error: To end the connection with close code 1011; no further
+                message of it is answered.
         """
         ...
 

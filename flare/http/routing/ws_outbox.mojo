@@ -336,6 +336,7 @@ def end(box: ArcPointer[WsOutbox]):
 def advance(
     box: ArcPointer[WsOutbox],
     mut input: Buffer,
+    is_first: Bool,
     ends_turn: Bool,
     mut is_paused: Bool,
 ) raises WsProtocolError -> WsProgress:
@@ -344,6 +345,8 @@ def advance(
     Args:
         box: The connection's.
         input: What has come.
+        is_first: True at the first call of a turn: it goes on however much
+            others send to the client.
         ends_turn: True if the turn has taken long enough.
         is_paused: Becomes True if there is more, which has to wait until what
             was answered is sent.
@@ -356,7 +359,7 @@ def advance(
     """
     box[].monitor.lock()
     box[].pass_on()
-    if ends_turn or box[].is_full():
+    if ends_turn or (not is_first and box[].is_full()):
         box[].core.receiver.let_go(input)
         if len(input) > 0:
             box[].monitor.unlock()

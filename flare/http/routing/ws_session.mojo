@@ -55,6 +55,7 @@ struct WsSession[H: WsHandler](Conversation):
     var _close_end_ms: Int
     # What has come, but has to wait for the next turn.
     var _unheard: Optional[Buffer]
+    var _handler_has_failed: Bool
 
     def __init__(
         out self,
@@ -79,6 +80,7 @@ struct WsSession[H: WsHandler](Conversation):
         self._pinged_ms = _NEVER_MS
         self._close_end_ms = _NEVER_MS
         self._unheard = None
+        self._handler_has_failed = False
 
     def __deinit__(deinit self):
         """Tells the handler of the end."""
@@ -274,7 +276,11 @@ struct WsSession[H: WsHandler](Conversation):
             var progress: WsProgress
             try:
                 progress = advance(
-                    self._box, input, _ends(event_count, start_ms), is_paused
+                    self._box,
+                    input,
+                    event_count == 0,
+                    _ends(event_count, start_ms),
+                    is_paused,
                 )
             except error:
                 self._close_code = error.close_code()
@@ -293,6 +299,9 @@ struct WsSession[H: WsHandler](Conversation):
                 return None
 
     def _answer(mut self, ref input: Buffer):
+        if self._handler_has_failed:
+            # RFC 6455 section 7.1.7: what follows is not processed.
+            return
         # Only this thread receives, so what came in needs no lock.
         ref core = self._box[].core
         var message = WsIncoming(
@@ -304,6 +313,7 @@ struct WsSession[H: WsHandler](Conversation):
             return
         except error:
             failure = String(error)
+        self._handler_has_failed = True
         # A client that is too far behind is cut off by other means.
         if not self.has_given_up():
             self._failure = String("a WebSocket handler failed: ", failure)

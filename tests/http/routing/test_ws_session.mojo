@@ -27,6 +27,9 @@ struct Parrot(WsHandler):
     def on_message(self, message: WsIncoming, sender: WsSender) raises:
         if message.is_text and message.as_text() == "fail":
             raise Error("as you wish")
+        if message.is_text and message.as_text() == "note":
+            self.log[].write("noted;")
+            return
         if message.is_text and message.as_text() == "close":
             sender.close(4000, "bye")
             return
@@ -182,6 +185,18 @@ def test_a_close_frame_is_sent_back() raises:
     assert_equal(scene^.ended(), "1000 ok;")
 
 
+def test_nothing_is_answered_behind_a_failure() raises:
+    """RFC 6455 section 7.1.7, in the same batch and in the next one."""
+    var scene = Scene()
+    var batch = said(Opcode.TEXT, "note")
+    batch.extend(said(Opcode.TEXT, "fail"))
+    batch.extend(said(Opcode.TEXT, "note"))
+    assert_equal(scene.hear(Span(batch)), "\\x88\\x02\\x03\\xf3")
+    assert_equal(scene.hear(Span(said(Opcode.TEXT, "note"))), "")
+    assert_equal(scene.hear(Span(said_close(1011, ""))), "|")
+    assert_equal(scene^.ended(), "noted;1011 ;")
+
+
 def test_split_anywhere() raises:
     var octets = said(Opcode.TEXT, "one")
     octets.extend(said(Opcode.PING, "p"))
@@ -259,6 +274,25 @@ def test_a_turn_ends_after_some_messages() raises:
     var supply = Supply.MORE
     scene.go_on(out, supply)
     assert_equal(len(out), 2_000 * answer_len)
+
+
+def test_each_turn_hears_a_message_whatever_others_send() raises:
+    """A hub that has always more for a client does not silence it."""
+    var scene = Scene(waiting_len_max=1_000_000)
+    var sender = WsSender(scene.box)
+    var others = String("h") * 70_000
+    var input = Buffer()
+    input.append(_batch(3, "x"))
+    var out = Buffer()
+    sender.send_text(others)
+    assert_true(scene.session.receive(input, out) == Supply.MORE)
+    for _ in range(2):
+        sender.send_text(others)
+        out.clear()
+        _ = scene.session.fill(out)
+        assert_true(len(out) > 70_000, String(len(out)))
+    # Nothing is left that has to be answered.
+    assert_equal(scene.session.stall_timeout_ms(), Int.MAX)
 
 
 def test_a_client_that_is_behind_with_a_batch_is_cut_off_by_others() raises:
