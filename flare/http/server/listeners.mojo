@@ -158,6 +158,9 @@ struct Listeners(Movable):
             self._turn = 0
             if self._is_watched:
                 selector.deregister(socket.number())
+            # Not before: the selector watches what others hold open, too, and
+            # a closed descriptor cannot be taken out of it.
+            socket.close()
             return
 
     def watch(mut self, mut selector: Selector, token: UInt64) raises OsError:
