@@ -33,9 +33,12 @@ struct _Lost(Movable):
     """Lines dropped since they were last told of, by descriptor."""
 
     var counts: Array[Int64, 3]
+    # 1 where the last line was taken in part.
+    var torn: Array[Int64, 3]
 
     def __init__(out self):
         self.counts = Array[Int64, 3](fill=0)
+        self.torn = Array[Int64, 3](fill=0)
 
 
 def _none_lost() -> _Lost:
@@ -69,12 +72,20 @@ def log_line(what: StringSpan):
 def write_log(number: Int32, line: Span[UInt8, _]):
     """Writes a line of a log if that can be done at once, and drops it if not.
 
+    Of a line longer than `LOG_LINE_LEN_MAX`, a pipe may take a part. The next
+    one begins a line of its own nevertheless.
+
     Args:
         number: `STANDARD_OUTPUT` or `STANDARD_ERROR`.
         line: One whole line with its end.
     """
-    var is_taken = write_at_once(number, line) == len(line)
     try:
+        var taken_len = -EAGAIN
+        if _ends_torn_line(number):
+            taken_len = write_at_once(number, line)
+        var is_taken = taken_len == len(line)
+        if taken_len > 0 and not is_taken:
+            Atomic[Int64].store(_torn(number), 1)
         if not is_taken:
             _ = Atomic[Int64].fetch_add(_lost(number), 1)
         elif _count(STANDARD_OUTPUT) + _count(STANDARD_ERROR) > 0:
@@ -82,6 +93,21 @@ def write_log(number: Int32, line: Span[UInt8, _]):
     except error:
         # Without memory for the count, lines are dropped uncounted.
         return
+
+
+def _ends_torn_line(number: Int32) raises -> Bool:
+    """Ends the last line if it was taken in part; False if not even that much
+    is taken now."""
+    var torn = Int64(1)
+    if Atomic[Int64].load[ordering=Ordering.RELAXED](_torn(number)) == 0:
+        return True
+    if not Atomic[Int64].compare_exchange(_torn(number), torn, 0):
+        return True
+    comptime END = StaticString("\n")
+    if write_at_once(number, END.as_bytes()) == 1:
+        return True
+    Atomic[Int64].store(_torn(number), 1)
+    return False
 
 
 def tell_lost_lines() raises:
@@ -112,7 +138,7 @@ def write_at_once(number: Int32, octets: Span[UInt8, _]) -> Int:
     Regular files and devices take everything. Where the kernel cannot promise
     not to wait (pipes before Linux 6.4, macOS), the descriptor is asked
     first whether it takes octets: what another thread writes in between may
-    then still fill it.
+    then still fill it. Longer octets go in parts that a pipe takes at once.
 
     Args:
         number: An open descriptor, blocking or not.
@@ -128,10 +154,18 @@ def write_at_once(number: Int32, octets: Span[UInt8, _]) -> Int:
         )
         if count >= 0:
             return count
-    var entries = Array[PollEntry, 1](fill=PollEntry(number, POLL_WRITE, 0))
-    if poll_descriptors(Span(entries), 0) <= 0:
-        return -EAGAIN
-    return write_from(number, octets)
+    var taken_len = 0
+    while True:
+        var entries = Array[PollEntry, 1](fill=PollEntry(number, POLL_WRITE, 0))
+        if poll_descriptors(Span(entries), 0) <= 0:
+            return taken_len if taken_len > 0 else -EAGAIN
+        var part_len = min(len(octets) - taken_len, LOG_LINE_LEN_MAX)
+        var count = write_from(number, octets[taken_len : taken_len + part_len])
+        if count < 0:
+            return taken_len if taken_len > 0 else count
+        taken_len += count
+        if count < part_len or taken_len == len(octets):
+            return taken_len
 
 
 struct _Part[o: ImmOrigin](Movable):
@@ -149,6 +183,14 @@ def _lost(number: Int32) raises -> Pointer[Int64, MutUntrackedOrigin]:
     ref counts = _LOST.get_or_create_ptr()[].counts
     # It lives as long as the process.
     return Pointer(to=counts[Int(number)]).unsafe_origin_cast[
+        MutUntrackedOrigin
+    ]()
+
+
+def _torn(number: Int32) raises -> Pointer[Int64, MutUntrackedOrigin]:
+    ref torn = _LOST.get_or_create_ptr()[].torn
+    # As for `_lost`.
+    return Pointer(to=torn[Int(number)]).unsafe_origin_cast[
         MutUntrackedOrigin
     ]()
 

@@ -116,3 +116,25 @@ def test_what_was_dropped_is_counted_and_told() raises:
         ),
     )
     assert_equal(last, "flare: and again\n")
+
+
+def test_a_line_that_was_cut_off_does_not_go_on_as_the_next() raises:
+    """A pipe takes a part of a long line; a client could have chosen where."""
+    var captured = Captured()
+    var line = String("w" * 5_000) + "\n"
+    for _ in range(200):
+        write_log(STANDARD_ERROR, line.as_bytes())
+    var text = captured.read()
+    write_log(STANDARD_ERROR, StaticString("next\n").as_bytes())
+    text += captured.read()
+    write_log(STANDARD_ERROR, StaticString("last\n").as_bytes())
+    text += captured.read()
+    captured^.end()
+    var lines = text.split("\n")
+    var count = len(lines)
+    assert_true(count > 13)
+    assert_true(lines[count - 5].byte_length() < 5_000, "one was cut off")
+    assert_equal(String(lines[count - 4]), "next")
+    assert_true(lines[count - 3].startswith("flare: "))
+    assert_equal(String(lines[count - 2]), "last")
+    assert_equal(String(lines[count - 1]), "")
