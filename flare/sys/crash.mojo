@@ -12,6 +12,7 @@ from flare.sys.platform import by_platform
 from flare.sys.signal import (
     SavedAction,
     install_handler,
+    raise_signal,
     restore_default,
     restore_handler,
 )
@@ -62,8 +63,12 @@ comptime _CRASH = _Global["flare.sys.crash", _nothing]
 
 
 def _on_fault(number: Int32) abi("C"):
-    """Puts the former handler back, reports, and returns into the fault, which
-    then ends the process in its own way."""
+    """Puts the former handler back, reports, and sends the signal again, which
+    then ends the process in its own way.
+
+    To return into the fault would do for a fault, but not for a signal that
+    somebody has sent, such as SIGABRT of a service manager's watchdog.
+    """
     try:
         ref crash = _CRASH.get_or_create_ptr()[]
         comptime for index in range(len(_FAULTS)):
@@ -75,6 +80,7 @@ def _on_fault(number: Int32) abi("C"):
             crash.report.value()(Int(number), Note(unsafe_from_address=note))
     except error:
         restore_default(Int(number))
+    raise_signal(Int(number))
 
 
 def report_crashes(report: CrashReport) raises:

@@ -366,6 +366,17 @@ def send_signal(process_id: Int, signal: Int) raises OsError:
         raise OsError("kill", last_errno())
 
 
+def raise_signal(signal: Int):
+    """Sends a signal to the calling thread.
+
+    In a handler of that signal it waits until the handler returns.
+
+    Args:
+        signal: The signal.
+    """
+    _ = external_call["raise", Int32](Int32(signal))
+
+
 def process_exists(process_id: Int) -> Bool:
     """Tells whether there is a process of a number.
 

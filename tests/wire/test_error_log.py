@@ -1,5 +1,7 @@
 """What servers write to standard error, and that nobody can forge or stop it."""
 
+import signal
+
 import pytest
 from conftest import Client, wait_until
 from raw_ws import frame, raw
@@ -96,6 +98,19 @@ def test_a_handler_that_kills_the_process_is_named(start, threads):
 def test_a_crash_is_not_told_of_if_errors_are_not_logged(start):
     server = start("workers_server", logs_errors=0)
     assert "dies of" not in ended(server, b"/abort/7")[1]
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV])
+def test_a_fatal_signal_from_outside_ends_the_process(start, threads, number):
+    """A watchdog's SIGABRT, or an order to leave a core file: no fault is met
+    again when its handler returns."""
+    server = start("workers_server", handler_threads=threads)
+    with Client(server) as client:
+        client.send(GET % b"/")
+        assert client.response().status == 200
+    server.process.send_signal(number)
+    assert server.process.wait(10) == -number
 
 
 SLOW = "flare: the handler of route /busy/:ms held the loop for "
