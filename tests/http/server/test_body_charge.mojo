@@ -41,5 +41,7 @@ def test_bound_is_kept_and_what_ends_makes_room() raises:
     assert_true(state.charge(second, 4_000))
     assert_false(state.charge(second, 4_001))
     assert_equal(second.value().length, 4_000, "a refusal changes nothing")
+    # Used here, or else it would have ended behind its last use above.
+    assert_equal(first.value().length, 6_000)
     first = None
     assert_true(state.charge(second, 10_000))
