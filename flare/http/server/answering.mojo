@@ -36,7 +36,7 @@ struct Answer(TrivialRegisterPassable):
     """True if the connection failed while sending."""
 
 
-@no_inline
+@always_inline
 def answer[
     H: Handler
 ](
@@ -117,7 +117,7 @@ def answer_by_head[
     return result
 
 
-@no_inline
+@always_inline
 def conclude(
     mut exchange: Exchange,
     mut connection: Connection,
@@ -173,7 +173,7 @@ def conclude(
     return Answer(keeps_alive, not is_sound)
 
 
-@no_inline
+@always_inline
 def _call[
     H: Handler
 ](
@@ -212,7 +212,7 @@ def _serve[
     return response^
 
 
-@no_inline
+@always_inline
 def call_handler[
     H: Handler, o: ImmOrigin
 ](handler: H, request: Request[o]) -> Response:
@@ -259,7 +259,7 @@ def _nameless_error(request: Request) -> Response:
     return response^
 
 
-@no_inline
+@always_inline
 def append_response(
     mut connection: Connection,
     mut state: WorkerState,
