@@ -231,9 +231,9 @@ def test_sighup_lets_new_processes_read_new_files(start, certs, tmp_path):
 def test_drain(start_tls, certs, mode):
     """Idle connections end with notice, a request under way is answered."""
     if mode is None:
-        server = start_tls()
+        server, taking = start_tls(), "/upload"
     else:
-        server = start_tls(server="workers_server", **mode)
+        server, taking = start_tls(server="workers_server", **mode), "/length"
     context = trusting(certs)
     with (
         HttpsClient(server, context) as quiet,
@@ -245,7 +245,7 @@ def test_drain(start_tls, certs, mode):
         # One that was used a moment ago has a second for its next request.
         time.sleep(1.1)
         idle.get("/")
-        body = b"POST /size/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab"
+        body = f"POST {taking} HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab".encode()
         busy.send(body)
         sealer = Sealer(shaking, context)
         shaking.sendall(sealer.hello())

@@ -157,6 +157,16 @@ struct WsSession[H: WsHandler](Conversation):
             self._unheard = unheard^
         return supply
 
+    def take_failure(mut self) -> String:
+        """Tells what the handler raised for the messages received last.
+
+        Returns:
+            A text for the server's log; empty if it raised nothing.
+        """
+        var failure = String()
+        swap(failure, self._failure)
+        return failure^
+
     def end_early(mut self, mut out: Buffer) -> Supply:
         """Tells the client that the server goes away, behind answers to all
         that it has said so far, and waits for its answer.
