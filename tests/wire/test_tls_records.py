@@ -122,15 +122,15 @@ REFUSED = ("read head", "TlsFailed")
     ],
 )
 def test_the_client_ends_a_flood(
-    fetcher, certs, tls_peer, content, content_type, start, outcomes
+    fetcher_of_module, certs, tls_peer, content, content_type, start, outcomes
 ):
     server = tls_peer(endless(content, content_type, start))
-    fetcher.client(ca_file=str(certs / "root.pem"), total_timeout_ms=400)
+    fetcher_of_module.client(ca_file=str(certs / "root.pem"), total_timeout_ms=400)
     began = time.monotonic()
-    answer = fetcher.get(server.url)
+    answer = fetcher_of_module.get(server.url)
     assert (answer.get("phase"), answer.get("kind")) in outcomes, answer
     assert time.monotonic() - began < LATE_S
-    assert fetcher.memory_kib() < 120_000
+    assert fetcher_of_module.memory_kib() < 120_000
 
 
 def test_a_flood_keeps_no_other_request_waiting(fetcher, certs, tls_peer):
