@@ -285,6 +285,15 @@ def client(probe):
         yield connection
 
 
+def is_refused(server) -> bool:
+    """Tells whether nobody listens any more: the server drains."""
+    try:
+        server.connect(1).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
 def wait_until(condition, timeout_s: float = 5.0) -> bool:
     """Waits for a condition with a deadline, for states that have no event."""
     end = time.monotonic() + timeout_s

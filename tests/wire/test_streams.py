@@ -9,7 +9,7 @@ import time
 
 import httpx
 import pytest
-from conftest import Client, Server, read_all, shown, wait_until
+from conftest import Client, Server, is_refused, read_all, shown, wait_until
 from https_client import HttpsClient, trusting
 from wire_programs import built
 
@@ -384,15 +384,6 @@ def test_drain_ends_the_stream_of_a_client_that_is_behind(start):
         assert data.endswith(b"x\n\n\r\n0\r\n\r\n"), data[-40:]
         assert time.monotonic() - began < 12, "only its heartbeat ended it"
     assert server.process.wait(5) == 0
-
-
-def is_refused(server) -> bool:
-    """Tells whether nobody listens any more: the server drains."""
-    try:
-        server.connect(1).close()
-    except ConnectionRefusedError:
-        return True
-    return False
 
 
 def test_events_published_before_the_drain_arrive(start):

@@ -9,7 +9,7 @@ import threading
 import time
 
 import pytest
-from conftest import Client, Server, read_all, shown, wait_until
+from conftest import Client, Server, is_refused, read_all, shown, wait_until
 from https_client import trusting
 from raw_ws import UPGRADE, frame, raw
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -142,15 +142,6 @@ def test_refusals(echo, start):
     with Client(server) as client:
         client.send(UPGRADE % (b"/ws", b"Origin: http://a\r\n"))
         assert client.response().status == 403
-
-
-def is_refused(server) -> bool:
-    """Tells whether nobody listens any more: the server drains."""
-    try:
-        server.connect(1).close()
-    except ConnectionRefusedError:
-        return True
-    return False
 
 
 @pytest.mark.parametrize("count", [0, 300], ids=["idle", "behind"])
