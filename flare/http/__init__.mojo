@@ -120,8 +120,8 @@ from flare.http.extract.multipart import Multipart
 from flare.http.extract.multipart_reader import MultipartReader
 from flare.http.extract.upload_error import UploadError
 from flare.http.extract.uploaded_part import UploadedPart
-from flare.http.server.listeners import ListenerMode
-from flare.http.server.handles import ReloadHandle, ShutdownHandle, StatsHandle
+from flare.http.server.config import ListenerMode
+from flare.http.server.server import ReloadHandle, ShutdownHandle, StatsHandle
 from flare.http.server.server import HttpServer
 
 from flare.http.extract.checked import Checked

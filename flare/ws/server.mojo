@@ -3,7 +3,7 @@
 from flare.http.routing.ws_handler import WsConfig, WsHandler
 from flare.http.routing.ws_route import WsRoute
 from flare.http.server.config import ServerConfig
-from flare.http.server.handles import ShutdownHandle
+from flare.http.server.server import ShutdownHandle
 from flare.http.server.server import HttpServer
 from flare.net.socket_addr import SocketAddr
 

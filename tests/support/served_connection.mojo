@@ -5,16 +5,13 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.routing.handler import FnHandler
 from flare.http.server.config import ServerConfig
-from flare.http.server.connection import (
-    Connection,
-    PHASE_HANDSHAKE,
-    PHASE_LINGER,
-)
-from flare.http.server.driving import drive, resume
-from flare.http.server.ending import discard, end
-from flare.http.server.fate import Fate
-from flare.http.server.terms import ServerTerms
-from flare.http.server.tls_link import TlsLink
+from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.phase import PHASE_HANDSHAKE, PHASE_LINGER
+from flare.http.server.connection.read import drive, resume
+from flare.http.server.connection.lifetime import discard, end
+from flare.http.server.connection.phase import Fate
+from flare.http.server.config import ServerTerms
+from flare.http.server.connection.tls import TlsLink
 from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr

@@ -1,8 +1,49 @@
-"""What a server allows, and how long it waits."""
+"""Limits and times of a server, and on what terms its clients are served."""
 
 from flare.http.h1.limits import HeadLimits
-from flare.http.server.listeners import ListenerMode
+from flare.http.middleware.ready_switch import ReadySwitch
 from flare.net.ip_network import IpNetwork
+from flare.sys.descriptor import duplicate_from
+from flare.sys.log import log_line
+from flare.sys.resource_limit import descriptor_limit, raise_descriptor_limit
+from flare.tls.server_config import TlsServerConfig
+from flare.tls.server_context import TlsServerContext
+
+
+struct ListenerMode(Equatable, ImplicitlyCopyable):
+    """How several workers get their connections."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime PER_WORKER = ListenerMode(0)
+    """Each worker has a socket of its own (`SO_REUSEPORT`), and the kernel
+    spreads connections over them by their addresses. No worker touches
+    another's queue; a busy worker's connections wait for it. On macOS, whose
+    kernel does not spread, this is the same as `SHARED`."""
+    comptime SHARED = ListenerMode(1)
+    """All workers accept from one socket, so a busy one takes fewer: for
+    requests of very uneven cost."""
+
+    def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: The case.
+        """
+        self.number = number
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two modes.
+
+        Args:
+            other: A mode.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.number == other.number
+
 
 comptime _HEAD_LEN_MAX = 65_000
 # Offsets in a `FieldLine` have 16 bits; a request line has some octets beside
@@ -319,3 +360,149 @@ def _check_range(
 def _check_time(name: StaticString, value: Int) raises ConfigError:
     # A day: whatever waits longer is stuck.
     _check_range(name, value, 1, 86_400_000)
+
+
+comptime RESERVE_COUNT_MAX = 4_096
+"""Most descriptors that are kept from connections.
+
+A quarter of the limit is: what files and upstreams take grows with the
+connections, one each at most, and only while they answer.
+"""
+
+
+struct DescriptorBudget(ImplicitlyCopyable):
+    """Bounds for the numbers of accepted sockets.
+
+    The system gives the lowest number that is free, so a socket's own number
+    tells how full the process is, whoever fills it.
+    """
+
+    var refused_from: Int
+    """A socket with this number or a higher one is answered 503."""
+    var dropped_from: Int
+    """A socket with this number or a higher one is closed at once: answers,
+    too, must not eat up the reserve."""
+
+    def __init__(out self, limit: Int):
+        """Divides the descriptors of a process.
+
+        Args:
+            limit: How many it may have.
+        """
+        var reserve = min(limit // 4, RESERVE_COUNT_MAX)
+        self.refused_from = limit - reserve
+        self.dropped_from = self.refused_from + reserve // 4
+
+    @staticmethod
+    def of_process() -> Self:
+        """Divides the descriptors that this process may have now.
+
+        Returns:
+            The budget; none is missing if the system does not tell the limit.
+        """
+        try:
+            return Self(descriptor_limit())
+        except error:
+            log_line(String(error, "; no descriptors are kept in reserve"))
+            return Self(Int(Int32.MAX))
+
+
+def prepare_descriptors(
+    config: ServerConfig, listener: Int32, workers_of_process: Int
+) -> DescriptorBudget:
+    """Raises the limit of descriptors as far as the process may, and says so
+    if it is too low all the same.
+
+    Args:
+        config: Says how many connections there may be.
+        listener: Any open descriptor.
+        workers_of_process: How many workers share the limit.
+
+    Returns:
+        What connections may take.
+    """
+    try:
+        raise_descriptor_limit()
+    except error:
+        log_line(String(error, "; the limit stays as it is"))
+    var budget = DescriptorBudget.of_process()
+    # The lowest that is free: as many are in use, or a few more.
+    var used = Int(duplicate_from(listener, 0).number())
+    var possible = max(0, budget.refused_from - max(used, 0))
+    var is_short = possible < config.max_connections * workers_of_process
+    if is_short and config.logs_errors:
+        var line = String("the limit of descriptors (RLIMIT_NOFILE) leaves ")
+        line.write(possible, " for connections of a process, and ")
+        line.write("max_connections is ", config.max_connections)
+        if workers_of_process > 1:
+            line.write(" for each of ", workers_of_process, " workers")
+        line.write("; those beyond are answered 503. Raise the hard limit, or")
+        line.write(" lower max_connections")
+        log_line(line)
+    return budget
+
+
+comptime HTTP_1_1_PROTOCOL = "http/1.1"
+"""What HTTP/1.1 is called in the handshake (RFC 7301 section 6)."""
+
+
+struct ServerTerms(Copyable, Movable):
+    """Limits and times of a server, and TLS if it is spoken.
+
+    Every worker has a copy; the certificates are shared by all of them.
+    """
+
+    var config: ServerConfig
+    """Limits and times."""
+    var tls: Optional[TlsServerContext]
+    """What TLS is spoken with; nothing for plain HTTP."""
+    var descriptors: DescriptorBudget
+    """What descriptors connections may take."""
+    var ready: ReadySwitch
+    """Turned off when the server begins to stop."""
+
+    def __init__(out self, var config: ServerConfig) raises ConfigError:
+        """Makes the terms of plain HTTP.
+
+        Args:
+            config: Limits and times.
+
+        Raises:
+            ConfigError: If it contradicts itself.
+        """
+        config.check()
+        self.config = config^
+        self.tls = None
+        self.descriptors = DescriptorBudget.of_process()
+        self.ready = ReadySwitch()
+
+    def speak_tls(mut self, var config: TlsServerConfig) raises:
+        """Chooses HTTP over TLS; reads the files that are named.
+
+        Args:
+            config: Certificates and rules. An empty `alpn` becomes
+                "http/1.1".
+
+        Raises:
+            Error: If it cannot work, or OpenSSL is missing; the text says why.
+        """
+        # A day, as for the other times.
+        if (
+            config.handshake_timeout_ms < 1
+            or config.handshake_timeout_ms > 86_400_000
+        ):
+            raise Error(
+                "handshake_timeout_ms is ",
+                config.handshake_timeout_ms,
+                "; allowed are 1 to 86400000",
+            )
+        if len(config.alpn) == 0:
+            config.alpn.append(HTTP_1_1_PROTOCOL)
+        for protocol in config.alpn:
+            if protocol != HTTP_1_1_PROTOCOL:
+                raise Error(
+                    "alpn names the protocol '",
+                    protocol,
+                    "'; this server speaks http/1.1 alone, so leave alpn empty",
+                )
+        self.tls = TlsServerContext(config^)

@@ -1,6 +1,6 @@
 """The connections of a worker, by token."""
 
-from flare.http.server.connection import Connection
+from flare.http.server.connection.connection import Connection
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 

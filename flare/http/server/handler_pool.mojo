@@ -20,9 +20,13 @@ from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.routing.handler import Handler
-from flare.http.server.answering import call_handler, refusal
-from flare.http.server.body_charge import BodyCharge
-from flare.http.server.body_pipe import BodyOutlet, BodyPipe, ClientPace
+from flare.http.server.connection.dispatch import call_handler, refusal
+from flare.http.server.connection.body_pipe import BodyCharge
+from flare.http.server.connection.body_pipe import (
+    BodyOutlet,
+    BodyPipe,
+    ClientPace,
+)
 from flare.http.server.config import ServerConfig
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.waker import Waker

@@ -1,52 +1,78 @@
-"""The one loop of a worker."""
+"""The one loop of a worker.
+
+Tokens say what an event belongs to. A connection's has its slot in the low
+half, which is never as high as the tokens of what is watched beside them.
+"""
 
 from flare.http.h1.exchange import Exchange
 from flare.http.routing.handler import Handler
-from flare.http.server.admission import admit
-from flare.http.server.announcing import hear_proxy
-from flare.http.server.connection import NEVER_MS, PHASE_LINGER
-from flare.http.server.connection_table import ConnectionTable
-from flare.http.server.driving import drive, resume
-from flare.http.server.ending import discard, end, expire, leave
-from flare.http.server.fate import Fate
-from flare.http.server.figures import Figures
-from flare.http.server.handler_pool import HandlerPool
-from flare.http.server.listeners import Listeners
-from flare.http.server.parking import (
+from flare.http.server.config import ServerTerms
+from flare.http.server.connection.lifetime import (
+    admit,
+    discard,
+    end,
+    expire,
+    hear_proxy,
+    leave,
+)
+from flare.http.server.connection.offload import (
     finish_job,
     hand_over,
     note_event,
     note_job,
     waits_for,
 )
-from flare.http.server.refuser import Refuser
-from flare.http.server.streaming import has_to_write, on_wake
-from flare.http.server.stopping import StopRequests
-from flare.http.server.terms import ServerTerms
-from flare.http.server.tokens import (
-    DONE_TOKEN,
-    FIRST_SPECIAL_TOKEN,
-    LIFELINE_TOKEN,
-    LISTENER_TOKEN,
-    ORDER_TOKEN,
-    SIGNAL_TOKEN,
-    STOP_TOKEN,
-    WAKE_TOKEN,
+from flare.http.server.connection.phase import Fate, NEVER_MS, PHASE_LINGER
+from flare.http.server.connection.read import drive, resume
+from flare.http.server.connection.write import has_to_write, on_wake
+from flare.http.server.connection_table import ConnectionTable
+from flare.http.server.handler_pool import HandlerPool
+from flare.http.server.listen import Listeners
+from flare.http.server.shutdown import StopRequests
+from flare.http.server.worker_state import (
+    Figures,
+    READ_BUFFER_LEN,
+    Refuser,
+    WorkerState,
 )
-from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
 from flare.runtime.event import Event, Interest
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import TimerId, TimerWheel
-from flare.runtime.worker_orders import NEWS_LEAVING, MasterLine
+from flare.runtime.worker_orders import MasterLine, NEWS_LEAVING
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
 from flare.sys.crash import set_crash_note
 from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, OsError, errno_text
 from std.memory import ArcPointer
 from std.sys.intrinsics import likely, unlikely
 
+comptime LISTENER_TOKEN: UInt64 = 0xFFFFFFFF
+"""Connections wait; as a timer, accepting is to be tried again."""
+
+comptime STOP_TOKEN: UInt64 = 0xFFFFFFFE
+"""Another thread wants the worker to stop."""
+
+comptime SIGNAL_TOKEN: UInt64 = 0xFFFFFFFD
+"""A signal has come."""
+
+comptime LIFELINE_TOKEN: UInt64 = 0xFFFFFFFC
+"""The master of this process has ended."""
+
+comptime DONE_TOKEN: UInt64 = 0xFFFFFFFB
+"""Handlers on other threads have answered."""
+
+comptime WAKE_TOKEN: UInt64 = 0xFFFFFFFA
+"""Sources of content have something."""
+
+comptime ORDER_TOKEN: UInt64 = 0xFFFFFFF9
+"""The master of this process has orders."""
+
+comptime FIRST_SPECIAL_TOKEN: UInt64 = 0xFFFFFFF9
+"""The lowest of these."""
+
 comptime _EVENT_COUNT_MAX = 512
 comptime _REFUSED_COUNT_MAX = 64
 comptime _ACCEPT_PAUSE_MS = 100
+
 comptime _ORPHAN_DRAIN_MS = 600
 # Well within the time that a process has when its master has ended.
 

@@ -4,25 +4,204 @@ from flare.bytes.buffer import Buffer
 from flare.http.h1.exchange import Exchange
 from flare.http.h1.limits import HeadLimits
 from flare.http.h1.serialiser import DateLine
+from flare.http.message.erased import Erased
 from flare.http.message.path_params import PathParams
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+from flare.http.message.stream_waker import StreamWaker, WakeTarget
 from flare.http.middleware.ready_switch import ReadySwitch
-from flare.http.server.body_charge import BodyCharge
-from flare.http.server.config import ServerConfig
-from flare.http.server.connection import FRESH_GRACE_MS, NEVER_MS
-from flare.http.server.descriptor_budget import DescriptorBudget
-from flare.http.server.crash_report import report_crash
-from flare.http.server.mailbox import Mailbox
-from flare.http.server.refuser import Refuser
-from flare.http.server.slow_handlers import SlowHandlers
-from flare.http.server.terms import ServerTerms
+from flare.http.routing.handler import Handler
+from flare.http.server.config import DescriptorBudget, ServerConfig, ServerTerms
+from flare.http.server.connection.body_pipe import BodyCharge
+from flare.http.server.connection.phase import FRESH_GRACE_MS, NEVER_MS
+from flare.http.server.errors import SlowHandlers, report_crash
 from flare.runtime.jitter import Jitter
+from flare.runtime.stats_board import (
+    STAT_CONNECTIONS,
+    STAT_OPEN,
+    STAT_REQUESTS,
+    StatsBoard,
+)
+from flare.runtime.waker import Waker
 from flare.sys.clock import monotonic_ns
 from flare.sys.crash import report_crashes, set_crash_note
 from flare.sys.errno import OsError
 from flare.sys.log import log_line, tell_lost_lines
+from flare.sys.monitor import Monitor
 from flare.tls.server_context import TlsServerContext
 from std.atomic import Atomic
 from std.memory import ArcPointer, OwnedPointer
+
+
+struct _Tokens(Movable):
+    """What threads and the worker share, under the monitor's lock."""
+
+    var monitor: Monitor
+    var tokens: List[UInt64]
+
+    def __init__(out self) raises OsError:
+        self.monitor = Monitor()
+        self.tokens = []
+
+
+def _put(shared: ArcPointer[_Tokens], token: UInt64) -> Bool:
+    """Adds a token; True if the worker has to be woken."""
+    shared[].monitor.lock()
+    shared[].tokens.append(token)
+    var is_first = len(shared[].tokens) == 1
+    shared[].monitor.unlock()
+    return is_first
+
+
+def _take(shared: ArcPointer[_Tokens]) -> List[UInt64]:
+    var tokens = List[UInt64]()
+    shared[].monitor.lock()
+    swap(tokens, shared[].tokens)
+    shared[].monitor.unlock()
+    return tokens^
+
+
+@fieldwise_init
+struct _Slit(WakeTarget):
+    """The side of a mailbox that anybody reaches."""
+
+    var shared: ArcPointer[_Tokens]
+    var waker: Waker
+
+    def wake(self, token: UInt64):
+        if _put(self.shared, token):
+            self.waker.wake()
+
+
+struct Mailbox(Movable):
+    """Tokens of connections whose sources have something, for one worker."""
+
+    var _shared: ArcPointer[_Tokens]
+    var _waker: Waker
+
+    def __init__(out self) raises OsError:
+        """Makes an empty mailbox.
+
+        Raises:
+            OsError: If the process has no more descriptors.
+        """
+        self._shared = ArcPointer(_Tokens())
+        self._waker = Waker()
+
+    def number(self) -> Int32:
+        """Lends the descriptor that is readable when there are tokens.
+
+        Returns:
+            A descriptor, good while this value lives.
+        """
+        return self._waker.number()
+
+    def waker_for(self, token: UInt64) -> StreamWaker:
+        """Makes what a source rings.
+
+        Args:
+            token: The connection's.
+
+        Returns:
+            A waker, which may outlive the connection and this mailbox.
+        """
+        return StreamWaker(
+            _Slit(self._shared.copy(), self._waker.copy()), token
+        )
+
+    def take(mut self) -> List[UInt64]:
+        """Takes what has come.
+
+        Returns:
+            Tokens; some may be there twice, or of connections that are gone.
+        """
+        _ = self._waker.drain()
+        return _take(self._shared)
+
+
+def _refuse[
+    H: Handler, o: ImmOrigin
+](handler: Erased, req: Request[o], var response: Response) raises -> Response:
+    # SAFETY: `Refuser` made the pointer from an H.
+    return handler.unsafe_bitcast[H]()[].refuse(req, response^)
+
+
+struct Refuser(Movable):
+    """`Handler.refuse` of a handler whose type is forgotten, so that refusals
+    cost no code for each handler."""
+
+    # SAFETY: the worker that made this holds the handler for as long as it
+    # answers.
+    var _handler: Erased
+    var _call: def[o: ImmOrigin](
+        Erased, Request[o], var Response
+    ) raises thin -> Response
+
+    def __init__[H: Handler](out self, handler: ArcPointer[H]):
+        """Makes the way to a handler.
+
+        Parameters:
+            H: Its type.
+
+        Args:
+            handler: Outlives this.
+        """
+        self._handler = (
+            Pointer(to=handler[])
+            .unsafe_mut_cast[True]()
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+            .unsafe_bitcast[NoneType]()
+        )
+        self._call = _refuse[H, ...]
+
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        """Lets the handler finish an answer of the server's own.
+
+        Args:
+            req: What is known of the request.
+            response: The answer.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the handler raises.
+        """
+        return self._call(self._handler, req, response^)
+
+
+struct Figures(Movable):
+    """A worker's row on the board, written once a round of its loop."""
+
+    var connection_count: Int
+    """Connections accepted."""
+    var _board: ArcPointer[StatsBoard]
+    var _row: Int
+
+    def __init__(out self, var board: ArcPointer[StatsBoard], row: Int):
+        """Starts at nothing.
+
+        Args:
+            board: The server's board.
+            row: The worker's row.
+        """
+        self.connection_count = 0
+        self._board = board^
+        self._row = row
+
+    @always_inline
+    def publish(self, request_count: Int, open_count: Int):
+        """Writes the row.
+
+        Args:
+            request_count: Requests answered.
+            open_count: Connections open now.
+        """
+        ref board = self._board[]
+        board.set(self._row, STAT_REQUESTS, request_count)
+        board.set(self._row, STAT_CONNECTIONS, self.connection_count)
+        board.set(self._row, STAT_OPEN, open_count)
+
 
 comptime READ_BUFFER_LEN = 128 * 1024
 """Size of a worker's own input buffer in bytes: most that one read takes. A

@@ -8,7 +8,7 @@ from flare.http.message.response import Response, ok
 from flare.http.middleware.recover import Recover
 from flare.http.routing.bad_input import failure_status
 from flare.http.routing.router import Router
-from flare.http.server.answering import call_handler
+from flare.http.server.connection.dispatch import call_handler
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_raises, assert_true
 

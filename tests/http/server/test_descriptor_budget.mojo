@@ -1,9 +1,6 @@
 """How descriptors are divided between connections and what they need."""
 
-from flare.http.server.descriptor_budget import (
-    RESERVE_COUNT_MAX,
-    DescriptorBudget,
-)
+from flare.http.server.config import DescriptorBudget, RESERVE_COUNT_MAX
 from std.testing import assert_equal, assert_true
 
 

@@ -1,6 +1,6 @@
 """The sockets that a worker accepts from, and those it is lent."""
 
-from flare.http.server.listeners import Listeners
+from flare.http.server.listen import Listeners
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.selector import Selector

@@ -9,7 +9,7 @@ from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.router import Router
 from flare.http.routing.streamed import Streamed
 from flare.http.server.config import ServerConfig
-from flare.http.server.handles import ShutdownHandle
+from flare.http.server.server import ShutdownHandle
 from flare.http.server.server import HttpServer
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr

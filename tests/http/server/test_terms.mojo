@@ -2,7 +2,7 @@
 
 from flare.http.server.config import ServerConfig
 from flare.http.server.server import HttpServer
-from flare.http.server.terms import ServerTerms
+from flare.http.server.config import ServerTerms
 from flare.net.socket_addr import SocketAddr
 from flare.tls.server_config import TlsServerConfig
 from std.testing import assert_equal, assert_raises

@@ -8,10 +8,22 @@ from flare.http.h1.exchange import Exchange, Progress
 from flare.http.h1.protocol_error import RemoteProtocolError
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.routing.handler import Handler
-from flare.http.server.answering import Answer, answer, answer_by_head
-from flare.http.server.asking import ask_policy
-from flare.http.server.connection import (
+from flare.http.server.connection.connection import (
     Connection,
+    TLS_BROKEN,
+    receive,
+)
+from flare.http.server.connection.dispatch import (
+    Answer,
+    answer,
+    answer_by_head,
+    answer_error,
+    answer_full,
+    answer_plain_http,
+    ask_policy,
+)
+from flare.http.server.connection.phase import (
+    Fate,
     PHASE_BODY,
     PHASE_HANDSHAKE,
     PHASE_HEAD,
@@ -19,22 +31,21 @@ from flare.http.server.connection import (
     PHASE_SOURCE,
     PHASE_WRITE,
 )
-from flare.http.server.conversing import converse
-from flare.http.server.fate import Fate
-from flare.http.server.receiving import TLS_BROKEN, receive
-from flare.http.server.refusing import (
-    answer_error,
-    answer_full,
-    answer_plain_http,
+from flare.http.server.connection.request_body import (
+    owes_continue,
+    take_content,
 )
-from flare.http.server.sending import deliver, flush
-from flare.http.server.streamed_content import owes_continue, take_content
-from flare.http.server.streaming import await_tail, send_tail
+from flare.http.server.connection.upgrade import converse
+from flare.http.server.connection.write import (
+    await_tail,
+    deliver,
+    flush,
+    send_tail,
+)
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
-
 
 comptime _READ_COUNT_MAX = 16
 # Reads of one round when the end of the stream is looked for; a client that

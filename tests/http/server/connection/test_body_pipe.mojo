@@ -1,15 +1,18 @@
-"""The window between a worker and a handler that reads content."""
+"""The window of content between two threads, and the count of its memory."""
 
 from flare.http.message.body_reader import BodyError
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.stream_waker import StreamWaker, WakeTarget
-from flare.http.server.body_pipe import (
+from flare.http.server.config import ServerConfig, ServerTerms
+from flare.http.server.connection.body_pipe import (
+    BodyCharge,
     BodyOutlet,
     BodyPipe,
     ClientPace,
     STALL_MS,
     WINDOW_LEN,
 )
+from flare.http.server.worker_state import WorkerState
 from flare.sys.thread import Task, Thread
 from std.atomic import Atomic
 from std.memory import ArcPointer
@@ -201,3 +204,41 @@ def test_pace_of_a_client() raises:
         assert_equal(
             pace.is_too_slow(), row[3], String(row[0], " ", row[1], " ", row[2])
         )
+
+
+def _drop(var charge: BodyCharge):
+    _ = charge^
+
+
+def test_sum_follows_each_charge_and_its_end() raises:
+    var sum = ArcPointer(Atomic[Int64](0))
+    var first = BodyCharge(sum)
+    var second = BodyCharge(sum)
+    first.set(100)
+    second.set(20)
+    assert_equal(sum[].load(), 120)
+    first.set(30)
+    assert_equal(sum[].load(), 50)
+    _drop(first^)
+    assert_equal(sum[].load(), 20)
+    _drop(second^)
+    assert_equal(sum[].load(), 0)
+
+
+def test_bound_is_kept_and_what_ends_makes_room() raises:
+    var config = ServerConfig(
+        max_body_size=10_000, max_buffered_bodies_size=10_000
+    )
+    var state = WorkerState(ServerTerms(config^))
+    var first = Optional[BodyCharge](None)
+    var second = Optional[BodyCharge](None)
+    assert_true(state.charge(first, 10_000))
+    assert_false(state.charge(second, 1))
+    assert_true(state.charge(first, 6_000), "it may always shrink")
+    assert_true(state.charge(second, 4_000))
+    assert_false(state.charge(second, 4_001))
+    assert_equal(second.value().length, 4_000, "a refusal changes nothing")
+    # Used here, or else it would have ended behind its last use above.
+    assert_equal(first.value().length, 6_000)
+    first = None
+    assert_true(state.charge(second, 10_000))

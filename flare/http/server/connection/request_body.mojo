@@ -17,18 +17,18 @@ from flare.http.h1.limits import HeadLimits
 from flare.http.h1.protocol_error import RemoteProtocolError
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.message.body_reader import BodyError, owned_fields
-from flare.http.server.body_pipe import BodyPipe
-from flare.http.server.connection import (
+from flare.http.server.connection.body_pipe import BodyPipe
+from flare.http.server.connection.connection import (
     Connection,
-    PHASE_BODY,
-    PHASE_HANDLER,
     StreamedContent,
+    receive,
 )
-from flare.http.server.fate import Fate
-from flare.http.server.receiving import receive
-from flare.http.server.refusing import answer_content_error, answer_content_full
-from flare.http.server.sending import deliver
-from flare.http.server.streaming import send_tail
+from flare.http.server.connection.dispatch import (
+    answer_content_error,
+    answer_content_full,
+)
+from flare.http.server.connection.phase import Fate, PHASE_BODY, PHASE_HANDLER
+from flare.http.server.connection.write import deliver, send_tail
 from flare.http.server.worker_state import PARTIAL_BUFFER_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer

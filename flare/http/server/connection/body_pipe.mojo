@@ -1,5 +1,5 @@
 """A window of content between a worker, which receives it, and the handler
-thread that reads it.
+thread that reads it; and the memory that content takes, counted.
 
     worker: put -> [window] -> reader: read
             pause  <- ring <-  (has taken something, or waits for the first)
@@ -14,6 +14,41 @@ from flare.sys.errno import OsError
 from flare.sys.monitor import Monitor
 from std.atomic import Atomic
 from std.memory import ArcPointer
+
+
+struct BodyCharge(Movable):
+    """What one connection's content takes of a worker's bound.
+
+    It is taken off the sum when it goes, wherever the content ends: with its
+    connection, or with a job on another thread.
+    """
+
+    var length: Int
+    """Bytes; `set` changes it."""
+    var _sum: ArcPointer[Atomic[Int64]]
+
+    def __init__(out self, sum: ArcPointer[Atomic[Int64]]):
+        """Starts with nothing.
+
+        Args:
+            sum: What all content of the worker takes, in bytes.
+        """
+        self.length = 0
+        self._sum = sum.copy()
+
+    def set(mut self, length: Int):
+        """Says how much it is now.
+
+        Args:
+            length: In bytes.
+        """
+        _ = self._sum[].fetch_add(Int64(length - self.length))
+        self.length = length
+
+    def __deinit__(deinit self):
+        """Takes it off the sum."""
+        _ = self._sum[].fetch_add(Int64(-self.length))
+
 
 comptime WINDOW_LEN = 256 * 1024
 """How much content waits for a handler before the client is not read any more,

@@ -1,48 +1,17 @@
-"""The listening sockets of one worker."""
+"""What connections come from: listeners, made, inherited or shared."""
 
+from flare.http.server.config import ConfigError, ServerConfig
 from flare.net.raw_socket import Accepted, RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
+from flare.runtime.service_manager import inherited_listeners
 from flare.sys.errno import EAGAIN, OsError
+from flare.unix.binding import BoundSocket, UNIX_BACKLOG, listen_unix
+from flare.unix.unix_addr import UnixAddr
 
 comptime _BATCH_LEN = 64
 comptime _SHARED_BATCH_LEN = 4
-
-
-struct ListenerMode(Equatable, ImplicitlyCopyable):
-    """How several workers get their connections."""
-
-    var number: UInt8
-    """The case."""
-
-    comptime PER_WORKER = ListenerMode(0)
-    """Each worker has a socket of its own (`SO_REUSEPORT`), and the kernel
-    spreads connections over them by their addresses. No worker touches
-    another's queue; a busy worker's connections wait for it. On macOS, whose
-    kernel does not spread, this is the same as `SHARED`."""
-    comptime SHARED = ListenerMode(1)
-    """All workers accept from one socket, so a busy one takes fewer: for
-    requests of very uneven cost."""
-
-    def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
-        self.number = number
-
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two modes.
-
-        Args:
-            other: A mode.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.number == other.number
 
 
 struct Listeners(Movable):
@@ -236,3 +205,71 @@ def take_listeners(
     var taken = List[RawSocket]()
     swap(taken, listeners)
     return taken^
+
+
+def listen_ip(
+    address: SocketAddr, config: ServerConfig
+) raises -> List[RawSocket]:
+    """Makes a TCP socket that listens, or takes over what was handed over.
+
+    Args:
+        address: Where; port 0 lets the kernel choose one.
+        config: Says whether to look for what was handed over.
+
+    Returns:
+        At least one socket.
+
+    Raises:
+        Error: If the address cannot be had, or the configuration contradicts
+            itself; the text says which and why.
+    """
+    config.check()
+    var sockets = List[RawSocket]()
+    if config.inherits_listeners:
+        sockets = inherited_listeners(address)
+    if len(sockets) == 0:
+        sockets.append(RawSocket.listen_tcp(address))
+    return sockets^
+
+
+def listen_path(
+    address: UnixAddr, config: ServerConfig, replace_stale: Bool
+) raises -> BoundSocket:
+    """Makes a Unix socket that listens.
+
+    Args:
+        address: A path or an abstract name.
+        config: The server's.
+        replace_stale: True to take over the path of a program that died.
+
+    Returns:
+        The socket with its file.
+
+    Raises:
+        Error: If the address cannot be had, the configuration contradicts
+            itself, or it wants to inherit listeners.
+    """
+    config.check()
+    if config.inherits_listeners:
+        raise ConfigError(
+            "inherits_listeners is on, and only TCP listeners are inherited;"
+            " turn it off for bind_unix"
+        )
+    return listen_unix(address, replace_stale, UNIX_BACKLOG)
+
+
+def check_inherited(bound: ServerConfig, wants_to: Bool) raises:
+    """Refuses a configuration that comes too late to inherit listeners.
+
+    Args:
+        bound: What the server was bound with.
+        wants_to: Whether the later one wants listeners that were handed over.
+
+    Raises:
+        Error: If only the later one does.
+    """
+    if wants_to and not bound.inherits_listeners:
+        raise Error(
+            "serve_comptime: bind makes listeners; give it a ServerConfig"
+            " with inherits_listeners, too"
+        )

@@ -1,10 +1,9 @@
 """Reading for a protocol that goes on where HTTP ended."""
 
 from flare.http.h1.exchange import Exchange
-from flare.http.server.connection import Connection
-from flare.http.server.fate import Fate
-from flare.http.server.receiving import receive
-from flare.http.server.streaming import await_tail, hear, is_taken
+from flare.http.server.connection.connection import Connection, receive
+from flare.http.server.connection.phase import Fate
+from flare.http.server.connection.write import await_tail, hear, is_taken
 from flare.http.server.worker_state import WorkerState
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EAGAIN, EINTR

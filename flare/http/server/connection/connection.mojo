@@ -1,53 +1,89 @@
-"""One connection of a worker: what is kept of it between events."""
+"""One connection of a worker: what is kept of it between events, and where its
+octets come from.
+"""
 
 from flare.bytes.buffer import Buffer
 from flare.http.h1.content_intake import ContentIntake
 from flare.http.h1.exchange import Exchange
-from flare.http.message.body_reader import BodyError
-from flare.http.message.cancel import CancelFlag
 from flare.http.message.body import Body
+from flare.http.message.body_reader import BodyError
 from flare.http.message.body_stream import BodyStream
+from flare.http.message.cancel import CancelFlag
 from flare.http.message.file_region import FileRegion
 from flare.http.message.request_record import no_route
 from flare.http.message.tls_peer import TlsPeer
 from flare.http.routing.handler import RequestPolicy
-from flare.http.server.body_charge import BodyCharge
-from flare.http.server.body_pipe import BodyPipe
-from flare.http.server.tls_link import TlsLink
-from flare.http.server.write_pace import WritePace
+from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
+from flare.http.server.connection.phase import (
+    FRESH_GRACE_MS,
+    NEVER_MS,
+    PHASE_HANDSHAKE,
+    PHASE_HEAD,
+    PHASE_IDLE,
+)
+from flare.http.server.connection.tls import TlsLink
+from flare.http.server.worker_state import WorkerState
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.timer_wheel import TimerId
-from flare.sys.errno import EINTR, EINVAL, ENOSYS, ENOTSUP
+from flare.sys.errno import EAGAIN, EINTR, EINVAL, ENOSYS, ENOTSUP
 from std.memory import ArcPointer, OwnedPointer
-from std.sys.intrinsics import unlikely
+from std.sys.intrinsics import likely, unlikely
 
-comptime PHASE_IDLE: UInt8 = 0
-"""Between requests."""
-comptime PHASE_HEAD: UInt8 = 1
-"""A request's head is awaited: of the first, or in part here."""
-comptime PHASE_BODY: UInt8 = 2
-"""A request's content is awaited."""
-comptime PHASE_WRITE: UInt8 = 3
-"""The client is not ready to take what is to be sent."""
-comptime PHASE_HANDLER: UInt8 = 4
-"""A handler on another thread has the request."""
-comptime PHASE_HANDSHAKE: UInt8 = 5
-"""The TLS handshake is under way."""
-comptime PHASE_SOURCE: UInt8 = 6
-"""The source of a response's content has nothing yet."""
-comptime PHASE_LINGER: UInt8 = 7
-"""All is sent and the own direction ended; the client may still read. From
-here on, what comes is no request."""
-comptime PHASE_PROXY: UInt8 = 8
-"""A proxy is to announce its client."""
 
-comptime NEVER_MS = Int.MAX
-"""A time that never comes."""
+struct WritePace(ImplicitlyCopyable):
+    """Counts what a client takes while it keeps the server waiting."""
 
-comptime FRESH_GRACE_MS = 1_000
-"""How long a connection that is to end waits for a request which may be on its
-way."""
+    var sent_len: Int
+    """Octets handed to the system since the wait began."""
+    var _queued_len: Int
+    var _counted_len: Int
+
+    def __init__(out self):
+        """Starts with nothing sent."""
+        self.sent_len = 0
+        self._queued_len = 0
+        self._counted_len = 0
+
+    def begin(mut self, queued_len: Int):
+        """Begins to count.
+
+        Args:
+            queued_len: Octets that the system has still to deliver.
+        """
+        self.sent_len = 0
+        self._queued_len = queued_len
+        self._counted_len = 0
+
+    def taken_len(self, queued_len: Int) -> Int:
+        """Tells what the client has taken since the wait began.
+
+        Args:
+            queued_len: Octets that the system has still to deliver now.
+
+        Returns:
+            How many octets; never less than was counted already.
+        """
+        var taken = self.sent_len + self._queued_len - queued_len
+        return max(taken, self._counted_len)
+
+    def earn_ms(mut self, queued_len: Int, rate: Int) -> Int:
+        """Turns what was taken since the last call into time.
+
+        Args:
+            queued_len: Octets that the system has still to deliver now.
+            rate: Octets a second that a client has to take; 0 gives no time.
+
+        Returns:
+            Milliseconds, rounded down; what is lost by that counts next time.
+        """
+        if rate == 0:
+            return 0
+        var fresh = self.taken_len(queued_len) - self._counted_len
+        var earned_ms = fresh * 1_000 // rate
+        # Rounded up: time is not earned twice for one octet.
+        self._counted_len += (earned_ms * rate + 999) // 1_000
+        return earned_ms
 
 
 struct Tail(Movable):
@@ -479,3 +515,150 @@ struct Connection(Movable):
             Its box.
         """
         return self.exchange.take()
+
+
+comptime TLS_BROKEN = -1_000_000
+"""What `receive` gives when a client breaks TLS or says that we did (a fatal
+alert), or does not speak it; no errno is so large."""
+
+comptime _ROUND_COUNT_MAX = 8
+# Reads at one call that bring no plaintext, or too little to fill the room.
+
+comptime _RECORD_EXTRA_LEN = 256
+# More than what encryption adds to a record (RFC 8446 section 5.2).
+
+
+@always_inline
+def receive(
+    mut connection: Connection,
+    mut state: WorkerState,
+    room: MutSpan[UInt8, _],
+    mut may_have_more: Bool,
+) -> Int:
+    """Reads octets of requests, decrypted if the connection speaks TLS.
+
+    As with a socket, nothing announces what is left behind a filled room, and
+    fewer octets than there is room for mean that all was read.
+
+    Args:
+        connection: Where from; has no tail. It has one afterwards if TLS has
+            something to say that the client does not take.
+        state: The worker's state.
+        room: Where to; not empty.
+        may_have_more: True if fewer octets do not mean that all was read; set
+            where that turns out here.
+
+    Returns:
+        How many, 0 at the end of the stream, or a negative errno; `-EINTR` to
+        try again; or `TLS_BROKEN`.
+    """
+    if likely(not connection.tls.__bool__()):
+        return connection.socket.receive(room)
+    return _receive_sealed(connection, state, room, may_have_more)
+
+
+@no_inline
+def _receive_sealed(
+    mut connection: Connection,
+    mut state: WorkerState,
+    room: MutSpan[UInt8, _],
+    mut may_have_more: Bool,
+) -> Int:
+    var count = 0
+    var is_drained = False
+    if connection.tls.value()[].is_over():
+        return _end_of_stream(connection)
+    _take_rest(connection, state)
+    for _ in range(_ROUND_COUNT_MAX):
+        if not connection.tls.value()[].holds_plaintext:
+            if is_drained:
+                return count if count > 0 else -EAGAIN
+            var space = state.sealed_in.room()
+            var wanted = min(len(room) - count + _RECORD_EXTRA_LEN, len(space))
+            var got = connection.socket.receive(space[0:wanted])
+            if got <= 0:
+                if count == 0:
+                    return got
+                may_have_more = may_have_more or got != -EAGAIN
+                return count
+            state.sealed_in.commit(got)
+            is_drained = got < wanted and not may_have_more
+        count += _open(connection, state, room[count:])
+        ref link = connection.tls.value()[]
+        if link.is_broken():
+            # The connection is closed at once (RFC 8446 section 6.2). What
+            # stood before is dropped: nobody could be answered.
+            state.sealed_in.clear()
+            return TLS_BROKEN
+        if link.is_over():
+            state.sealed_in.clear()
+            may_have_more = True
+            return count if count > 0 else _end_of_stream(connection)
+        if count == len(room):
+            link.rest.append(state.sealed_in.span())
+            state.sealed_in.clear()
+            return count
+        if len(link.unsent) > 0:
+            return count if count > 0 else -EAGAIN
+    may_have_more = True
+    return count if count > 0 else -EINTR
+
+
+def _end_of_stream(connection: Connection) -> Int:
+    return TLS_BROKEN if connection.tls.value()[].is_broken() else 0
+
+
+def _take_rest(mut connection: Connection, mut state: WorkerState):
+    """Puts what was left over into the worker's buffer."""
+    ref link = connection.tls.value()[]
+    if len(link.rest) > 0:
+        state.sealed_in.append(link.rest.span())
+        link.rest.clear()
+
+
+def _open(
+    mut connection: Connection,
+    mut state: WorkerState,
+    room: MutSpan[UInt8, _],
+) -> Int:
+    """Decrypts what is in the worker's buffer, and sends what TLS answers."""
+    ref link = connection.tls.value()[]
+    var count = link.open(state.sealed_in, state.sealed_out, room)
+    if len(state.sealed_out) > 0:
+        _send_answer(connection, state)
+    if (
+        connection.phase == PHASE_HANDSHAKE
+        and connection.tls.value()[].is_established()
+    ):
+        _leave_handshake(connection, state)
+    return count
+
+
+def _send_answer(mut connection: Connection, mut state: WorkerState):
+    """Sends handshakes and alerts; what is not taken waits with a tail."""
+    var count = connection.socket.send(state.sealed_out.span())
+    if count == -EAGAIN or count == -EINTR:
+        count = 0
+    if count >= 0 and count < len(state.sealed_out):
+        state.sealed_out.consume(count)
+        connection.tls.value()[].unsent.append(state.sealed_out.span())
+        if not connection.tail:
+            connection.tail = OwnedPointer(Tail())
+        connection.has_unread = True
+    # If the connection is broken, the next read says so.
+    state.sealed_out.clear()
+
+
+def _leave_handshake(mut connection: Connection, mut state: WorkerState):
+    """Begins to wait for a request when the handshake is complete."""
+    ref link = connection.tls.value()[]
+    # SAFETY: the facts live with the connection, and are behind a counted
+    # pointer, so they stay where they are.
+    connection.tls_peer = (
+        Pointer(to=link.peer[])
+        .unsafe_mut_cast[False]()
+        .unsafe_origin_cast[ImmUntrackedOrigin]()
+    )
+    connection.begin_phase(
+        PHASE_HEAD, state.now_ms, state.first_head_timeout_ms()
+    )

@@ -1,10 +1,22 @@
-"""The last things of a connection: its end, and deadlines that pass."""
+"""The first and the last things of a connection: a selector that watches it,
+what a proxy announces, TLS; deadlines that pass, and its end.
+
+The header of a proxy is looked at where the kernel keeps it, and taken only
+when it is complete. So a connection needs no memory for it, and no octet of
+what follows, be it a request or a TLS handshake, ever comes by there.
+"""
 
 from flare.http.h1.exchange import Exchange
 from flare.http.message.method import Method
-from flare.http.server.connection import (
-    Connection,
+from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.dispatch import (
+    answer_late,
+    answer_overload,
+    answer_timeout,
+)
+from flare.http.server.connection.phase import (
     FRESH_GRACE_MS,
+    Fate,
     NEVER_MS,
     PHASE_BODY,
     PHASE_HANDSHAKE,
@@ -15,20 +27,120 @@ from flare.http.server.connection import (
     PHASE_SOURCE,
     PHASE_WRITE,
 )
-from flare.http.server.fate import Fate
-from flare.http.server.refusing import (
-    answer_late,
-    answer_overload,
-    answer_timeout,
-)
-from flare.http.server.sending import deliver, flush
-from flare.http.server.streaming import (
+from flare.http.server.connection.tls import TlsLink
+from flare.http.server.connection.write import (
     ask_again,
     await_tail,
+    deliver,
+    flush,
     prolong_sending,
 )
 from flare.http.server.worker_state import WorkerState
+from flare.net.ip_network import any_contains
+from flare.net.proxy_header import (
+    PROXY_HEADER_LEN_MAX,
+    ProxyHeader,
+    find_proxy_header,
+)
+from flare.runtime.event import Interest
+from flare.runtime.selector import Selector
 from flare.sys.errno import EAGAIN, EINTR
+from flare.tls.error import TlsError
+from std.memory import OwnedPointer
+from std.sys.intrinsics import unlikely
+
+
+def admit(
+    mut connection: Connection,
+    token: UInt64,
+    mut selector: Selector,
+    mut state: WorkerState,
+    is_refused: Bool,
+) -> Fate:
+    """Begins to wait for a client that was just accepted.
+
+    Args:
+        connection: The connection.
+        token: Its token.
+        selector: The worker's.
+        state: The worker's state.
+        is_refused: True if the connection is one too many.
+
+    Returns:
+        What is to happen to it.
+    """
+    connection.retire_ms = state.next_retire_ms()
+    ref proxies = state.config.proxy_protocol
+    var is_announced = len(proxies) > 0
+    if unlikely(is_announced and not any_contains(proxies, connection.peer.ip)):
+        return Fate.CLOSES
+    try:
+        selector.register(connection.socket.number(), token, Interest.STREAM)
+    except error:
+        state.log(String(error, "; a connection is dropped"))
+        return Fate.CLOSES
+    if state.tls:
+        try:
+            _begin_tls(connection, state)
+        except error:
+            state.log(String(error, "; a connection is dropped"))
+            return Fate.CLOSES
+    else:
+        connection.deadline_ms = state.now_ms + state.config.header_timeout_ms
+    if unlikely(is_announced):
+        # The deadline is one total for the header and what follows.
+        connection.phase = PHASE_PROXY
+    if is_refused:
+        return refuse(connection, state)
+    return Fate.WAITS
+
+
+def _begin_tls(mut connection: Connection, state: WorkerState) raises TlsError:
+    ref context = state.tls.value()
+    connection.tls = OwnedPointer(TlsLink(context.session()))
+    connection.begin_phase(
+        PHASE_HANDSHAKE, state.now_ms, context.config.handshake_timeout_ms
+    )
+
+
+def hear_proxy(
+    mut connection: Connection, mut scratch: Exchange, mut state: WorkerState
+) -> Fate:
+    """Takes the header, if all of it is here.
+
+    Args:
+        connection: Waits for it.
+        scratch: The worker's own exchange, idle; idle again afterwards.
+        state: The worker's state.
+
+    Returns:
+        GIVES_WAY to be driven as any other connection from now on, WAITS for
+        more octets, CLOSES if there are none to come, or not a header.
+    """
+    var room = scratch.input.room()
+    var seen = room[0 : min(len(room), PROXY_HEADER_LEN_MAX)]
+    var count = connection.socket.peek(seen)
+    if count == -EAGAIN or count == -EINTR:
+        return Fate.WAITS
+    if count <= 0:
+        return Fate.CLOSES
+    var found: Optional[ProxyHeader]
+    try:
+        found = find_proxy_header(seen[0:count])
+    except error:
+        state.log(String(error, "; from ", connection.peer))
+        return Fate.CLOSES
+    if not found:
+        return Fate.CLOSES if connection.peer_has_ended else Fate.WAITS
+    var header = found.value()
+    var taken = connection.socket.receive(room[0 : header.header_len])
+    if taken != header.header_len:
+        return Fate.CLOSES
+    if header.client:
+        connection.peer = header.client.value().without_mapping()
+    connection.phase = PHASE_HANDSHAKE if connection.tls else PHASE_HEAD
+    return Fate.GIVES_WAY
+
 
 comptime LINGER_LEN_MAX = 1 << 20
 """Most octets dropped at one event behind the last response, in bytes.

@@ -5,24 +5,19 @@ from flare.http.message.cancel import CancelFlag
 from flare.http.message.method import Method
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
-from flare.http.server.answering import conclude
-from flare.http.server.connection import (
-    Connection,
-    PHASE_HANDLER,
-)
-from flare.http.server.body_pipe import BodyPipe
-from flare.http.server.driving import process, put_back
-from flare.http.server.fate import Fate
-from flare.http.server.handler_pool import HandlerPool, Job
-from flare.http.server.refusing import busy
-from flare.http.server.sending import deliver
-from flare.http.server.streamed_content import (
+from flare.http.server.connection.body_pipe import BodyPipe
+from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.dispatch import busy, conclude
+from flare.http.server.connection.phase import Fate, PHASE_HANDLER
+from flare.http.server.connection.read import process, put_back
+from flare.http.server.connection.request_body import (
     end_content,
     owes_continue,
     start_content,
     take_content,
 )
-from flare.http.server.streaming import await_tail
+from flare.http.server.connection.write import await_tail, deliver
+from flare.http.server.handler_pool import HandlerPool, Job
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer
 

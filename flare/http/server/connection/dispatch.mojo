@@ -1,0 +1,658 @@
+"""From a request to its response in the output: what the handler is asked and
+answers, and what the server answers before, or in place of, it.
+
+The handler's middleware sees answers of the server's own by `Handler.refuse`:
+it logs and counts them, adds its fields, and may give them another shape. How
+they are framed, and that the connection ends, is not its business.
+"""
+
+from flare.bytes.lend import lend_text
+from flare.http.h1.exchange import Exchange
+from flare.http.h1.protocol_error import RemoteProtocolError
+from flare.http.h1.serialiser import (
+    ResponseFraming,
+    SWITCHING_PROTOCOLS,
+    asks_for_close,
+    ends_with_close,
+    is_chunked,
+    sends_content,
+    write_response_head,
+)
+from flare.http.message.fields import FieldLine, Fields
+from flare.http.message.method import Method
+from flare.http.message.request import Request, RequestLine
+from flare.http.message.request_notes import NoteLoan
+from flare.http.message.response import Response, internal_error
+from flare.http.message.version import Version
+from flare.http.routing.bad_input import bad_input_of
+from flare.http.routing.failure_line import log_failure
+from flare.http.routing.handler import (
+    DEFAULT_BODY_LIMIT,
+    DEFAULT_TIMEOUT_MS,
+    Handler,
+    HeadOnly,
+)
+from flare.http.routing.request_id import request_id
+from flare.http.server.config import ConfigError, ServerConfig
+from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.write import (
+    COPIED_BODY_LEN_MAX,
+    flush_with_body,
+    hear,
+    start_stream,
+)
+from flare.http.server.worker_state import WorkerState
+from flare.sys.log import log_line
+from std.sys.intrinsics import likely, unlikely
+
+
+@no_inline
+def ask_policy[
+    H: Handler
+](
+    exchange: Exchange,
+    mut connection: Connection,
+    mut state: WorkerState,
+    handler: H,
+):
+    """Asks the handler how the request that is first is to be treated.
+
+    Parameters:
+        H: The handler's type.
+
+    Args:
+        exchange: Has the request's head.
+        connection: Where it came from; keeps the answer, with the server's own
+            limits in place of defaults.
+        state: The worker's state.
+        handler: Knows.
+    """
+    state.params[].clear()
+    # SAFETY: the request ends before the exchange changes; the handler's own
+    # signature keeps it from holding on to a part of it.
+    var policy = handler.policy_for(
+        exchange.request[ImmUntrackedOrigin](
+            connection.peer, state.params_pointer(), tls=connection.tls_peer
+        )
+    )
+    if policy.max_body_size == DEFAULT_BODY_LIMIT:
+        policy.max_body_size = state.config.max_body_size
+    if policy.timeout_ms == DEFAULT_TIMEOUT_MS:
+        policy.timeout_ms = state.config.handler_timeout_ms
+    policy.timeout_ms = max(policy.timeout_ms, 1)
+    # Reading waits for the client, which the worker's own thread must not.
+    policy.streams = policy.streams and state.config.handler_threads > 0
+    connection.request[].policy = policy
+
+
+def check_handler[
+    H: Handler
+](handler: H, config: ServerConfig) raises ConfigError:
+    """Refuses a handler that cannot be served so.
+
+    Parameters:
+        H: The handler's type.
+
+    Args:
+        handler: Is about to be served.
+        config: How.
+
+    Raises:
+        ConfigError: If it reads content while it arrives, and there are no
+            threads that could wait for it.
+    """
+    if config.handler_threads == 0 and handler.may_stream():
+        raise ConfigError(
+            "handler_threads is 0, but a handler reads content while it arrives"
+            " (Streamed, or an endpoint with Multipart); it waits for clients,"
+            " which a worker's own thread must not: set handler_threads, to 16"
+            " for example"
+        )
+
+
+@fieldwise_init
+struct Answer(TrivialRegisterPassable):
+    """What became of a request."""
+
+    var keeps_alive: Bool
+    """False if the connection ends with this response."""
+    var is_broken: Bool
+    """True if the connection failed while sending."""
+
+
+@always_inline
+def answer[
+    H: Handler
+](
+    mut exchange: Exchange,
+    mut connection: Connection,
+    mut state: WorkerState,
+    handler: H,
+) -> Answer:
+    """Lets the handler answer the complete request that is first.
+
+    Parameters:
+        H: The handler's type.
+
+    Args:
+        exchange: Has the request; it is dropped.
+        connection: Where it came from.
+        state: The worker's state; the response goes to its output.
+        handler: Answers.
+
+    Returns:
+        What became of it.
+    """
+    var response = _call(exchange, connection, state, handler)
+    return conclude(exchange, connection, state, response^)
+
+
+comptime SKIPPED_LEN_MAX = 64 * 1024
+"""Most content that is skipped behind an answer that did not need it, so that
+the connection may go on, in bytes. A form of a page fits, an upload does not."""
+
+
+@no_inline
+def answer_by_head[
+    H: Handler
+](
+    mut exchange: Exchange,
+    mut connection: Connection,
+    mut state: WorkerState,
+    handler: H,
+    owes_continue: Bool,
+) -> Answer:
+    """Lets the handler answer a request whose content it does not need, and of
+    which a part is still to come.
+
+    Little content is skipped when it comes. With much, or chunks, or a client
+    that may send it or not (RFC 9110 section 10.1.1), the connection ends.
+
+    Parameters:
+        H: The handler's type.
+
+    Args:
+        exchange: Has the request's head; it is dropped.
+        connection: Where it came from.
+        state: The worker's state; the response goes to its output.
+        handler: Answers.
+        owes_continue: True if the client waits for 100 (Continue).
+
+    Returns:
+        What became of it.
+    """
+    var rest_len = exchange.leave_content()
+    if rest_len < 0 or rest_len > SKIPPED_LEN_MAX or owes_continue:
+        exchange.end_connection()
+    state.params[].clear()
+    # SAFETY: as in `_call`.
+    var request = exchange.request[ImmUntrackedOrigin](
+        connection.peer, state.params_pointer(), tls=connection.tls_peer
+    )
+    var note = HeadOnly()
+    var loan = NoteLoan(request.notes(), note)
+    var response = _serve(handler, request, state)
+    loan^.end()
+    var result = conclude(exchange, connection, state, response^)
+    if result.keeps_alive:
+        exchange.skip(rest_len)
+    else:
+        connection.lingers = True
+    return result
+
+
+@always_inline
+def conclude(
+    mut exchange: Exchange,
+    mut connection: Connection,
+    mut state: WorkerState,
+    var response: Response,
+) -> Answer:
+    """Puts the response to the complete request that is first into the output.
+
+    Args:
+        exchange: Has the request; it is dropped.
+        connection: Where it came from.
+        state: The worker's state.
+        response: What the handler answered.
+
+    Returns:
+        What became of it.
+    """
+    var is_head = exchange.head.method == Method.HEAD
+    var minor_version = exchange.head.minor_version
+    var keeps_alive = (
+        exchange.head.framing.keeps_alive(minor_version)
+        and not state.is_draining
+        and state.now_ms < connection.retire_ms
+    )
+    connection.request_count += 1
+    state.request_count += 1
+    var request_max = state.config.max_keepalive_requests
+    if unlikely(
+        request_max > 0 and connection.request_count >= UInt64(request_max)
+    ):
+        keeps_alive = False
+    if unlikely(len(response.headers.lines_octets()) > 0):
+        keeps_alive = keeps_alive and not asks_for_close(response.headers)
+    if unlikely(ends_with_close(response, minor_version)):
+        keeps_alive = False
+    # A client that was not told of the end before may have sent more.
+    connection.lingers = not keeps_alive and exchange.head.framing.keeps_alive(
+        minor_version
+    )
+    exchange.finish()
+    var framing = ResponseFraming(is_head, keeps_alive, minor_version)
+    if unlikely(response.status == SWITCHING_PROTOCOLS):
+        connection.lingers = True
+        write_response_head(state.out, response, framing, state.date)
+        var is_sound = start_stream(
+            connection, state, response.body.stream(), False
+        )
+        # What came behind the request is the conversation's.
+        if is_sound and len(exchange.input) > 0:
+            is_sound = hear(connection, state, exchange.input)
+        return Answer(False, not is_sound)
+    var is_sound = append_response(connection, state, response^, framing)
+    return Answer(keeps_alive, not is_sound)
+
+
+@always_inline
+def _call[
+    H: Handler
+](
+    exchange: Exchange,
+    connection: Connection,
+    mut state: WorkerState,
+    handler: H,
+) -> Response:
+    state.params[].clear()
+    # SAFETY: the request ends before the exchange changes; the handler's own
+    # signature keeps it from holding on to a part of it.
+    var request = exchange.request[ImmUntrackedOrigin](
+        connection.peer, state.params_pointer(), tls=connection.tls_peer
+    )
+    return _serve(handler, request, state)
+
+
+@always_inline
+def _serve[
+    H: Handler
+](
+    handler: H, request: Request[ImmUntrackedOrigin], mut state: WorkerState
+) -> Response:
+    """Calls the handler; a crash in it will name the request."""
+    # SAFETY: the request outlives the call, behind which it is forgotten.
+    state.params[].record.request = (
+        Pointer(to=request)
+        .unsafe_mut_cast[True]()
+        .unsafe_origin_cast[MutUntrackedOrigin]()
+        .unsafe_bitcast[NoneType]()
+    )
+    var response = call_handler(handler, request)
+    state.params[].record.request = None
+    if unlikely(state.slow.is_timing):
+        state.slow.end_handler(state.params[].record.route)
+    return response^
+
+
+@always_inline
+def call_handler[
+    H: Handler, o: ImmOrigin
+](handler: H, request: Request[o]) -> Response:
+    """Lets a handler answer, whatever it does.
+
+    Parameters:
+        H: The handler's type.
+        o: Where the request's octets live.
+
+    Args:
+        handler: Answers.
+        request: The request.
+
+    Returns:
+        Its response; 500 if it raises or gives what is no final response, 400
+        if it raises what the request has told it of bad input.
+    """
+    try:
+        var response = handler.serve(request)
+        var code = response.status.code
+        if unlikely(code < 200 or code > 599):
+            # 1xx is no final response, and others are none at all.
+            if not response.body.listens() or code != SWITCHING_PROTOCOLS:
+                raise Error("a handler answered with status ", code)
+        elif unlikely(response.body.listens()):
+            raise Error("a conversation needs status 101, not ", code)
+        return response^
+    except error:
+        var bad_input = bad_input_of(request, error)
+        if bad_input:
+            return bad_input.value().response()
+        log_failure(request, error)
+        return _nameless_error(request)
+
+
+def _nameless_error(request: Request) -> Response:
+    """Makes a 500 that says nothing but the id, which stands in the log."""
+    var response = internal_error()
+    try:
+        response.headers.set("X-Request-Id", request_id(request))
+    except error:
+        # Never, since ids are visible ASCII.
+        log_failure(request, Error(error))
+    return response^
+
+
+@always_inline
+def append_response(
+    mut connection: Connection,
+    mut state: WorkerState,
+    var response: Response,
+    framing: ResponseFraming,
+) -> Bool:
+    """Puts a response into the output; large content is sent at once.
+
+    Args:
+        connection: Where it goes.
+        state: The worker's state.
+        response: The response.
+        framing: How it is framed.
+
+    Returns:
+        False if the connection is broken.
+    """
+    write_response_head(state.out, response, framing, state.date)
+    if unlikely(not sends_content(response, framing)):
+        return True
+    if unlikely(response.body.is_stream()):
+        return start_stream(
+            connection,
+            state,
+            response.body.stream(),
+            is_chunked(response, framing),
+        )
+    if likely(len(response.body) <= COPIED_BODY_LEN_MAX):
+        state.out.append(response.body.as_bytes())
+        return True
+    return flush_with_body(connection, state, response.body.copy())
+
+
+def refusal(status: Int, var reason: String) -> Response:
+    """Makes an answer that says what is wrong.
+
+    Args:
+        status: The status; with 503 goes Retry-After.
+        reason: What the content says, fit for strangers.
+
+    Returns:
+        The response.
+    """
+    var response = Response(
+        status, reason^, content_type="text/plain; charset=utf-8"
+    )
+    if status == 503:
+        try:
+            response.headers.set("Retry-After", "1")
+        except error:
+            # Never, for both are well-formed.
+            log_line(String(error))
+    return response^
+
+
+@no_inline
+def answer_error(
+    mut exchange: Exchange,
+    mut connection: Connection,
+    mut state: WorkerState,
+    error: RemoteProtocolError,
+):
+    """Puts the answer to a broken rule into the output; it is the last one.
+
+    Args:
+        exchange: Has what was read of the request.
+        connection: Where it goes.
+        state: The worker's state.
+        error: The rule that was broken.
+    """
+    # It is known even where the rest of the line is not.
+    var is_head = exchange.head.method == Method.HEAD
+    _answer_last(
+        connection,
+        state,
+        _known(exchange, connection, state),
+        error.status(),
+        String(error.rule.text()),
+        is_head,
+    )
+
+
+@no_inline
+def answer_content_error(
+    mut connection: Connection,
+    mut state: WorkerState,
+    error: RemoteProtocolError,
+):
+    """Puts the answer to broken content into the output, whose request a
+    handler has already; it is the last one.
+
+    Args:
+        connection: Where it goes.
+        state: The worker's state.
+        error: The rule that was broken.
+    """
+    _answer_last(
+        connection,
+        state,
+        _unknown(connection, state),
+        error.status(),
+        String(error.rule.text()),
+        connection.is_head,
+    )
+
+
+@no_inline
+def answer_timeout(
+    mut connection: Connection, mut state: WorkerState, is_head: Bool
+):
+    """Puts the answer to a request that came too slowly into the output.
+
+    Args:
+        connection: Where it goes.
+        state: The worker's state.
+        is_head: True if the method of the request is known, and is HEAD.
+    """
+    comptime REASON = "the request did not arrive in time"
+    if not connection.exchange:
+        var request = _unknown(connection, state)
+        _answer_last(connection, state, request, 408, REASON, is_head)
+        return
+    var box = connection.take_exchange()
+    var request = _known(box[], connection, state)
+    _answer_last(connection, state, request, 408, REASON, is_head)
+    connection.exchange = box^
+
+
+@no_inline
+def answer_overload(mut connection: Connection, mut state: WorkerState):
+    """Puts the refusal of a connection into the output.
+
+    Args:
+        connection: Where it goes.
+        state: The worker's state.
+    """
+    var request = _unknown(connection, state)
+    _answer_last(
+        connection,
+        state,
+        request,
+        503,
+        "the server has too many connections",
+        False,
+    )
+
+
+comptime _FULL = "the server holds too much unfinished content"
+
+
+@no_inline
+def answer_full(
+    mut exchange: Exchange, mut connection: Connection, mut state: WorkerState
+):
+    """Puts the refusal of content that there is no memory for into the output;
+    it is the last answer.
+
+    Args:
+        exchange: Has what was read of the request.
+        connection: Where it goes.
+        state: The worker's state.
+    """
+    var is_head = exchange.head.method == Method.HEAD
+    var request = _known(exchange, connection, state)
+    _answer_last(connection, state, request, 503, _FULL, is_head)
+
+
+@no_inline
+def answer_content_full(mut connection: Connection, mut state: WorkerState):
+    """Puts the same into the output for a request that a handler has already.
+
+    Args:
+        connection: Where it goes.
+        state: The worker's state.
+    """
+    var request = _unknown(connection, state)
+    _answer_last(connection, state, request, 503, _FULL, connection.is_head)
+
+
+@no_inline
+def answer_plain_http(
+    mut connection: Connection, mut state: WorkerState, is_head: Bool
+):
+    """Puts the answer to HTTP without TLS into the output.
+
+    Args:
+        connection: Where it goes, without TLS.
+        state: The worker's state.
+        is_head: True if the request is HEAD.
+    """
+    var request = _unknown(connection, state)
+    _answer_last(
+        connection,
+        state,
+        request,
+        400,
+        "a plain HTTP request was sent to an HTTPS port; use https://",
+        is_head,
+    )
+
+
+@no_inline
+def answer_late(mut connection: Connection, mut state: WorkerState):
+    """Puts the answer in place of a handler that takes too long into the
+    output; it is the last one.
+
+    Args:
+        connection: Where it goes.
+        state: The worker's state.
+    """
+    var request = _unknown(connection, state)
+    _answer_last(
+        connection,
+        state,
+        request,
+        503,
+        "the answer could not be made in time",
+        connection.is_head,
+    )
+
+
+@no_inline
+def busy(
+    mut exchange: Exchange, connection: Connection, mut state: WorkerState
+) -> Response:
+    """Makes the answer for when all handler threads and their queue are full.
+
+    Args:
+        exchange: Has the request.
+        connection: Where it came from.
+        state: The worker's state.
+
+    Returns:
+        A 503 with Retry-After (RFC 9110 section 10.2.3).
+    """
+    var request = _known(exchange, connection, state)
+    return _refusal(state, request, 503, "the server is busy")
+
+
+def _answer_last(
+    mut connection: Connection,
+    mut state: WorkerState,
+    request: Request,
+    status: Int,
+    reason: String,
+    is_head: Bool,
+):
+    var response = _refusal(state, request, status, reason)
+    _ = append_response(
+        connection, state, response^, ResponseFraming(is_head, False, 1)
+    )
+
+
+def _refusal(
+    mut state: WorkerState, request: Request, status: Int, reason: String
+) -> Response:
+    """Lets the handler's middleware finish an answer; what it must not make of
+    it, such as a success or a stream, is not taken."""
+    if not state.refuser:
+        return refusal(status, String(reason, "\n"))
+    try:
+        var response = state.refuser.value().refuse(
+            request, refusal(status, String(reason, "\n"))
+        )
+        var code = response.status.code
+        if code < 400 or code > 599 or response.body.is_stream():
+            raise Error("a refusal was made a stream or a ", code)
+        return response^
+    except error:
+        log_failure(request, error)
+    return refusal(status, String(reason, "\n"))
+
+
+def _known(
+    mut exchange: Exchange, connection: Connection, mut state: WorkerState
+) -> Request[ImmUntrackedOrigin]:
+    """Lends what was read of a request, until the exchange changes."""
+    state.params[].clear()
+    exchange.forget_what_was_not_read()
+    # SAFETY: the loan ends with the answer, before the exchange changes.
+    return exchange.request[ImmUntrackedOrigin](
+        connection.peer, state.params_pointer(), tls=connection.tls_peer
+    )
+
+
+def _unknown(
+    connection: Connection, mut state: WorkerState
+) -> Request[ImmUntrackedOrigin]:
+    """Lends a request of which only the client is known."""
+    state.params[].clear()
+    # SAFETY: of no octets, nothing is read.
+    comptime NOTHING = StaticString("")
+    var text = lend_text[ImmUntrackedOrigin](NOTHING.unsafe_ptr(), 0)
+    var octets = text.as_bytes()
+    var fields = Fields(octets, Span[FieldLine, ImmUntrackedOrigin](), True)
+    return Request(
+        RequestLine(
+            method=Method.OTHER,
+            method_name=text,
+            url=text,
+            path=text,
+            query=text,
+            authority=text,
+            version=Version.HTTP_1_1,
+        ),
+        fields,
+        octets,
+        fields,
+        peer=connection.peer,
+        params=state.params_pointer(),
+        tls=connection.tls_peer,
+    )
