@@ -2,12 +2,8 @@
 
 from flare.dns.resolve import resolve
 from flare.http.client.auth import BasicAuth, BearerAuth
-from flare.http.client.client import HttpClient
-from flare.http.client.client_request import ClientRequest
-from flare.http.client.client_response import ClientResponse
-from flare.http.client.config import ClientConfig
-from flare.http.client.error import ClientError
-from flare.http.client.shortcuts import (
+from flare.http.client.client import (
+    HttpClient,
     delete,
     get,
     head,
@@ -16,6 +12,10 @@ from flare.http.client.shortcuts import (
     post,
     put,
 )
+from flare.http.client.request import ClientRequest
+from flare.http.client.response import ClientResponse
+from flare.http.client.config import ClientConfig
+from flare.http.client.error import ClientError
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import (

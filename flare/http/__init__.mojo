@@ -2,10 +2,19 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
-from flare.http.client.client import HttpClient
-from flare.http.client.client_request import ClientRequest
-from flare.http.client.client_response import ClientResponse, StatusError
-from flare.http.client.config import ClientConfig
+from flare.http.client.client import (
+    HttpClient,
+    delete,
+    get,
+    head,
+    options,
+    patch,
+    post,
+    put,
+)
+from flare.http.client.request import ClientRequest, RequestBody
+from flare.http.client.response import ClientResponse, SendResult, StatusError
+from flare.http.client.config import ClientConfig, WHILE_PROGRESSING
 from flare.http.client.error import (
     BadContent,
     BadRequest,
@@ -23,23 +32,14 @@ from flare.http.client.error import (
     TooManyRedirects,
     TruncatedResponse,
 )
-from flare.http.client.multipart_form import MultipartForm
-from flare.http.client.no_proxy import NoProxy
-from flare.http.client.patience import WHILE_PROGRESSING
-from flare.http.client.pool import PoolLimits
-from flare.http.client.proxy import Proxy, ProxySettings
-from flare.http.client.proxy_environment import proxy_from_env
-from flare.http.client.request_body import RequestBody
-from flare.http.client.send_result import SendResult
-from flare.http.client.shortcuts import (
-    delete,
-    get,
-    head,
-    options,
-    patch,
-    post,
-    put,
+from flare.http.client.multipart import MultipartForm
+from flare.http.client.proxy import (
+    NoProxy,
+    Proxy,
+    ProxySettings,
+    proxy_from_env,
 )
+from flare.http.client.pool import PoolLimits
 from flare.http.h1.limits import HeadLimits
 
 from flare.http.message.body import Body

@@ -1,10 +1,8 @@
 """Requests to a handler without a socket."""
 
 from flare.bytes.ascii import equals_ignore_case
-from flare.http.client.client_request import ClientRequest
-from flare.http.client.client_response import ClientResponse
-from flare.http.client.request_body import RequestBody
-from flare.http.client.request_url import request_url
+from flare.http.client.request import ClientRequest, RequestBody, request_url
+from flare.http.client.response import ClientResponse
 from flare.http.message.cookie_jar import CookieJar
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response, internal_error

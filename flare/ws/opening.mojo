@@ -2,14 +2,13 @@
 
 from flare.bytes.buffer import Buffer
 from flare.compress.content_coding import is_available
-from flare.http.client.connection import ClientConnection
-from flare.http.client.endpoint import Endpoint
+from flare.http.client.pool import ClientConnection, Endpoint
 from flare.http.client.error import BadUrl, ClientError, Phase
 from flare.http.client.proxy import Proxy, credentials_of
-from flare.http.client.request_url import parse_request_url
-from flare.http.client.response_builder import copy_fields
+from flare.http.client.request import parse_request_url
+from flare.http.client.response import copy_fields
 from flare.http.client.transport import Transport
-from flare.http.client.tunnel import Tunnel
+from flare.http.client.connector import Tunnel
 from flare.http.h1.limits import HeadLimits
 from flare.http.h1.request_writer import (
     RequestFraming,

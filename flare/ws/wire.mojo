@@ -1,7 +1,7 @@
 """A connection's octets, with calls that wait until a deadline."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.connection import ClientConnection
+from flare.http.client.pool import ClientConnection
 from flare.http.client.error import ClientError, Phase
 from flare.net.error import NetworkError
 from flare.sys.deadline import Deadline

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.client.auth import BasicAuth
-from flare.http.client.client_request import ClientRequest
+from flare.http.client.request import ClientRequest
 from flare.http.message.body import Body
 from flare.http.message.body_source import BodySource, Supply
 from flare.http.message.stream_waker import StreamWaker

@@ -1,23 +1,27 @@
-"""The HTTP client."""
+"""The HTTP client, and single requests without one."""
 
 from flare.http.client.auth import Credentials
-from flare.http.client.call import UNKNOWN_LEN, Call, Upload
-from flare.http.client.client_request import ClientRequest
-from flare.http.client.client_response import (
-    ClientResponse,
-    url_without_credentials,
-)
 from flare.http.client.client_state import ClientState
 from flare.http.client.config import ClientConfig
-from flare.http.client.driving import NoStream
+from flare.http.client.driver import NoStream, run_call, run_parallel
 from flare.http.client.error import BadRequest, ClientError, Phase
-from flare.http.client.parallel import run_parallel
+from flare.http.client.prepared_request import (
+    Call,
+    UNKNOWN_LEN,
+    Upload,
+    prepare_call,
+)
 from flare.http.client.proxy import credentials_of
-from flare.http.client.request_body import RequestBody
-from flare.http.client.preparing import prepare_call
-from flare.http.client.request_url import parse_request_url
-from flare.http.client.running import run_call
-from flare.http.client.send_result import SendResult
+from flare.http.client.request import (
+    ClientRequest,
+    RequestBody,
+    parse_request_url,
+)
+from flare.http.client.response import (
+    ClientResponse,
+    SendResult,
+    url_without_credentials,
+)
 from flare.http.message.cookie_jar import CookieJar
 from flare.http.message.url import Url
 from flare.io.stream import Readable, Writable
@@ -393,3 +397,128 @@ struct HttpClient(Movable):
         return prepare_call(
             request^, upload, self._base, self._auth, self._state[].config
         )
+
+
+def get(url: StringSpan) raises ClientError -> ClientResponse:
+    """Fetches a resource over a connection of its own.
+
+    Args:
+        url: Its URL.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: If there is none.
+    """
+    var client = HttpClient()
+    return client.get(url)
+
+
+def head(url: StringSpan) raises ClientError -> ClientResponse:
+    """Fetches what is said of a resource, without its content.
+
+    Args:
+        url: Its URL.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: If there is none.
+    """
+    var client = HttpClient()
+    return client.head(url)
+
+
+def options(url: StringSpan) raises ClientError -> ClientResponse:
+    """Asks what a resource allows.
+
+    Args:
+        url: Its URL.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: If there is none.
+    """
+    var client = HttpClient()
+    return client.options(url)
+
+
+def delete(
+    url: StringSpan, var body: RequestBody = RequestBody()
+) raises ClientError -> ClientResponse:
+    """Removes a resource.
+
+    Args:
+        url: Its URL.
+        body: The content.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: If there is none.
+    """
+    var client = HttpClient()
+    return client.delete(url, body^)
+
+
+def post(
+    url: StringSpan, var body: RequestBody = RequestBody()
+) raises ClientError -> ClientResponse:
+    """Lets a resource process content.
+
+    Args:
+        url: Its URL.
+        body: The content: text is sent as JSON, octets as octets, a form as a
+            form.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: If there is none.
+    """
+    var client = HttpClient()
+    return client.post(url, body^)
+
+
+def put(
+    url: StringSpan, var body: RequestBody = RequestBody()
+) raises ClientError -> ClientResponse:
+    """Replaces a resource.
+
+    Args:
+        url: Its URL.
+        body: The content, as for `post`.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: If there is none.
+    """
+    var client = HttpClient()
+    return client.put(url, body^)
+
+
+def patch(
+    url: StringSpan, var body: RequestBody = RequestBody()
+) raises ClientError -> ClientResponse:
+    """Changes a part of a resource.
+
+    Args:
+        url: Its URL.
+        body: The content, as for `post`.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: If there is none.
+    """
+    var client = HttpClient()
+    return client.patch(url, body^)

@@ -1,13 +1,16 @@
 """What a client keeps between requests."""
 
 from flare.http.client.attempt import Attempt
-from flare.http.client.call import Call
-from flare.http.client.client_response import ClientResponse
 from flare.http.client.config import ClientConfig, accept_codings
-from flare.http.client.connection import ClientConnection
-from flare.http.client.endpoint import Endpoint
 from flare.http.client.error import ClientError, Phase
-from flare.http.client.pool import Pool, keep_alive_ms
+from flare.http.client.pool import (
+    ClientConnection,
+    Endpoint,
+    Pool,
+    keep_alive_ms,
+)
+from flare.http.client.prepared_request import Call
+from flare.http.client.response import ClientResponse
 from flare.http.message.cookie_jar import CookieJar
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
 from flare.tls.client_context import TlsClientContext

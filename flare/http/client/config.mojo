@@ -1,7 +1,6 @@
 """What a client may do, and for how long."""
 
-from flare.http.client.decoding import accepted_codings
-from flare.http.client.patience import WHILE_PROGRESSING
+from flare.compress.content_coding import ContentCoding, can_decode
 from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import ProxySettings
 from flare.http.h1.limits import HeadLimits
@@ -12,6 +11,18 @@ comptime USER_AGENT = StaticString("flare")
 """What the client calls itself (RFC 9110 section 10.1.5)."""
 
 comptime _HEAD_LEN_MAX = 65_000
+
+comptime WHILE_PROGRESSING = -3
+"""A total time for what makes progress: it starts anew with each KiB of content
+that went either way, and is `PROGRESS_TIMEOUT_MS` long."""
+
+comptime PROGRESS_TIMEOUT_MS = 120_000
+"""Time for a request until its content flows, redirections and repetitions
+included, and then for each `PROGRESS_LEN_MIN` of it, in milliseconds."""
+
+comptime PROGRESS_LEN_MIN = 1_024
+"""Least content that counts as progress, in bytes. Slower than 9 octets a
+second is no download, but a server that drips to hold its client."""
 
 
 struct ClientConfig(Copyable, Movable):
@@ -182,6 +193,21 @@ def accept_codings(mut config: ClientConfig):
     except:
         # The fields are full; then compressed content is not asked for.
         return
+
+
+def accepted_codings() -> String:
+    """Writes the Accept-Encoding field for what can be decoded here.
+
+    Returns:
+        Such as `gzip, deflate, br`; empty if no library is there.
+    """
+    var names = String()
+    for coding in [ContentCoding.GZIP, ContentCoding.DEFLATE, ContentCoding.BR]:
+        if can_decode(coding):
+            if names.byte_length() > 0:
+                names.write(", ")
+            names.write(coding)
+    return names^
 
 
 def default_headers() -> HeaderMap:

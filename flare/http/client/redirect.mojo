@@ -1,14 +1,10 @@
 """Whether and how a redirection is followed."""
 
-from flare.http.client.error import (
-    ClientError,
-    Phase,
-    RedirectRefused,
-)
+from flare.bytes.escape import write_escaped
+from flare.http.client.error import ClientError, Phase, RedirectRefused
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status
 from flare.http.message.url import Url
-from flare.bytes.escape import write_escaped
 
 comptime _CREDENTIAL_FIELDS = StaticString(
     "authorization cookie proxy-authorization host"

@@ -3,12 +3,17 @@
 from flare.bytes.buffer import Buffer
 from flare.http.client.attempt import Attempt
 from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
-from flare.http.client.call import Call, Upload
-from flare.http.client.client_request import ClientRequest
-from flare.http.client.client_response import ClientResponse
+from flare.http.client.prepared_request import Call, Upload, prepare_call
+from flare.http.client.request import (
+    ClientRequest,
+    RequestBody,
+    parse_request_url,
+    request_url,
+)
+from flare.http.client.response import ClientResponse
 from flare.http.client.client import HttpClient
 from flare.http.client.config import ClientConfig, accept_codings
-from flare.http.client.endpoint import Endpoint
+from flare.http.client.pool import Endpoint
 from flare.http.client.error import (
     BadRequest,
     BadUrl,
@@ -16,10 +21,7 @@ from flare.http.client.error import (
     Phase,
     TooManyRedirects,
 )
-from flare.http.client.preparing import prepare_call
 from flare.http.client.proxy import Proxy
-from flare.http.client.request_body import RequestBody
-from flare.http.client.request_url import parse_request_url, request_url
 from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.url import Url

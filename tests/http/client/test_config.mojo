@@ -1,12 +1,12 @@
 """Configurations that cannot work are refused with a reason."""
 
 from flare.http.client.client import HttpClient
-from flare.http.client.config import ClientConfig
-from flare.http.client.error import BadRequest
-from flare.http.client.patience import (
+from flare.http.client.config import (
+    ClientConfig,
     PROGRESS_TIMEOUT_MS,
     WHILE_PROGRESSING,
 )
+from flare.http.client.error import BadRequest
 from flare.http.h1.limits import HeadLimits
 from std.testing import assert_equal, assert_false, assert_true
 

@@ -1,16 +1,15 @@
 """How long a request may take: a total, or as long as it makes progress."""
 
-from flare.http.client.attempt import Attempt
-from flare.http.client.call import Call, Upload
-from flare.http.client.client_request import ClientRequest
-from flare.http.client.config import ClientConfig
-from flare.http.client.error import Phase
-from flare.http.client.patience import (
+from flare.http.client.attempt import Attempt, Patience
+from flare.http.client.prepared_request import Call, Upload
+from flare.http.client.request import ClientRequest
+from flare.http.client.config import (
+    ClientConfig,
     PROGRESS_LEN_MIN,
     PROGRESS_TIMEOUT_MS,
     WHILE_PROGRESSING,
-    Patience,
 )
+from flare.http.client.error import Phase
 from flare.http.message.url import Url
 from flare.net.error import Timeout
 from flare.sys.deadline import NO_TIMEOUT_MS, Deadline

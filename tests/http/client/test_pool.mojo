@@ -1,8 +1,7 @@
 """Idle connections, without any connection."""
 
-from flare.http.client.endpoint import Endpoint
+from flare.http.client.pool import Endpoint, Pool, PoolLimits, keep_alive_ms
 from flare.http.client.config import ClientConfig
-from flare.http.client.pool import Pool, PoolLimits, keep_alive_ms
 from flare.http.message.header_map import HeaderMap
 from std.testing import assert_equal, assert_false, assert_true
 

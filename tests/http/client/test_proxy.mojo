@@ -1,9 +1,8 @@
 """Proxies and their exceptions."""
 
-from flare.http.client.endpoint import Endpoint
+from flare.http.client.pool import Endpoint
 from flare.http.client.error import ClientError, Phase
-from flare.http.client.no_proxy import NoProxy
-from flare.http.client.proxy import Proxy, ProxySettings
+from flare.http.client.proxy import NoProxy, Proxy, ProxySettings
 from std.testing import assert_equal, assert_false, assert_true
 
 

@@ -1,8 +1,7 @@
 """Responses as a caller sees them."""
 
 from flare.http.client.auth import challenge_schemes
-from flare.http.client.client_response import ClientResponse
-from flare.http.client.response_builder import ResponseBuilder
+from flare.http.client.response import ClientResponse, ResponseBuilder
 from flare.http.h1.limits import HeadLimits
 from flare.http.h1.response_exchange import ResponseExchange
 from flare.http.message.body import Body

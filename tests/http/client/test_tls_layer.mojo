@@ -1,6 +1,6 @@
 """TLS on a socket whose calls never wait."""
 
-from flare.http.client.tls_layer import PLAINTEXT_LEN_MAX, TlsLayer
+from flare.http.client.transport import PLAINTEXT_LEN_MAX, TlsLayer
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.descriptor import make_blocking

@@ -1,6 +1,6 @@
 """Content with rules of its own."""
 
-from flare.http.client.request_body import RequestBody
+from flare.http.client.request import RequestBody
 from flare.http.extract.checked import Checked
 from flare.http.extract.content import Form, Json
 from flare.http.extract.endpoint import Endpoint, Extracted

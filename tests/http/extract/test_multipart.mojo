@@ -1,8 +1,7 @@
 """Forms with files as inputs, and part by part while they arrive."""
 
-from flare.http.client.client_request import ClientRequest
-from flare.http.client.client_response import ClientResponse
-from flare.http.client.request_body import RequestBody
+from flare.http.client.request import ClientRequest, RequestBody
+from flare.http.client.response import ClientResponse
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.form_upload import FormUpload
 from flare.http.extract.multipart import Multipart

@@ -3,8 +3,8 @@
 from flare.compress.content_coding import ContentCoding, can_encode
 from flare.compress.decoder import decompress
 from flare.compress.format import Format
-from flare.http.client.client_request import ClientRequest
-from flare.http.client.client_response import ClientResponse
+from flare.http.client.request import ClientRequest
+from flare.http.client.response import ClientResponse
 from flare.http.message.body import Body
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok

@@ -1,7 +1,7 @@
 """Conditional requests around a handler (RFC 9110 section 13)."""
 
-from flare.http.client.client_request import ClientRequest
-from flare.http.client.client_response import ClientResponse
+from flare.http.client.request import ClientRequest
+from flare.http.client.response import ClientResponse
 from flare.http.message.conditional import Validators
 from flare.http.message.entity_tag import EntityTag
 from flare.http.message.request import Request

@@ -1,6 +1,6 @@
 """One shape for all errors, and what middleware adds to the server's own."""
 
-from flare.http.client.client_request import ClientRequest
+from flare.http.client.request import ClientRequest
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import (

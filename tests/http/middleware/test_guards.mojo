@@ -1,7 +1,7 @@
 """Basic (RFC 7617) and bearer (RFC 6750) guards."""
 
 from flare.http.client.auth import BasicAuth, BearerAuth
-from flare.http.client.client_request import ClientRequest
+from flare.http.client.request import ClientRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.basic_guard import BasicGuard, KnownUsers

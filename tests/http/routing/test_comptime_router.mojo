@@ -1,6 +1,6 @@
 """The router that is compiled answers as the one that is filled at run time."""
 
-from flare.http.client.client_request import ClientRequest
+from flare.http.client.request import ClientRequest
 from flare.http.message.method import Method
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request

@@ -3,14 +3,12 @@ one a line on standard output."""
 
 from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
 from flare.http.client.client import HttpClient
-from flare.http.client.client_request import ClientRequest
-from flare.http.client.client_response import ClientResponse
+from flare.http.client.request import ClientRequest, RequestBody
+from flare.http.client.response import ClientResponse
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError
-from flare.http.client.multipart_form import MultipartForm
-from flare.http.client.no_proxy import NoProxy
-from flare.http.client.proxy import Proxy, ProxySettings
-from flare.http.client.request_body import RequestBody
+from flare.http.client.multipart import MultipartForm
+from flare.http.client.proxy import NoProxy, Proxy, ProxySettings
 from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderMap
 from flare.io import Readable, Writable

@@ -1,22 +1,16 @@
 """A request on its way through redirections and repetitions."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.attempt import Attempt
+from flare.http.client.attempt import Attempt, Patience
 from flare.http.client.auth import Credentials
-from flare.http.client.client_request import CLIENTS_OWN, ClientRequest
-from flare.http.client.client_response import (
-    ClientResponse,
-    url_without_credentials,
-)
 from flare.http.client.config import ClientConfig
-from flare.http.client.endpoint import Endpoint
 from flare.http.client.error import (
     BadRequest,
     ClientError,
     Phase,
     TooManyRedirects,
 )
-from flare.http.client.patience import Patience
+from flare.http.client.pool import Endpoint
 from flare.http.client.proxy import Proxy, credentials_of
 from flare.http.client.redirect import (
     drop_content_fields,
@@ -27,8 +21,14 @@ from flare.http.client.redirect import (
     redirect_url,
     redirected_method,
 )
+from flare.http.client.request import (
+    CLIENTS_OWN,
+    ClientRequest,
+    RequestBody,
+    request_url,
+)
+from flare.http.client.response import ClientResponse, url_without_credentials
 from flare.http.client.retry import FailedAttempt, backoff_ms, is_idempotent
-from flare.http.client.request_body import RequestBody
 from flare.http.h1.request_writer import (
     RequestFraming,
     RequestStart,
@@ -418,3 +418,48 @@ struct Call(Movable):
 def _random_bits() -> UInt64:
     """Makes bits that differ from call to call, for jitter and no secrets."""
     return (UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15) >> 32
+
+
+def prepare_call(
+    var request: ClientRequest,
+    upload: Upload,
+    base: Optional[Url],
+    auth: Credentials,
+    config: ClientConfig,
+) raises ClientError -> Call:
+    """Fills in what a request leaves to the client.
+
+    Args:
+        request: The request.
+        upload: Where its content comes from.
+        base: The client's base URL.
+        auth: The client's credentials; with a base URL, for its origin alone.
+        config: The client's configuration.
+
+    Returns:
+        The call.
+
+    Raises:
+        ClientError: If it cannot be sent.
+    """
+    if request.method == "CONNECT":
+        raise ClientError(
+            materialize[Phase.REQUEST](),
+            materialize[BadRequest](),
+            (
+                "CONNECT makes a connection a tunnel, which is no response; set"
+                " ClientConfig.proxy, and https requests go through one"
+            ),
+        )
+    var url = request_url(base, request)
+    var credentials = request.auth.copy()
+    if not credentials and (not base or base.value().has_same_origin(url)):
+        credentials = auth.copy()
+    var call = Call(request^, url^, upload, config)
+    try:
+        call.set_content_type()
+        call.set_credentials(credentials)
+        return call^
+    except error:
+        error.url = url_without_credentials(call.url)
+        raise error^

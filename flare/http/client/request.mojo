@@ -1,0 +1,275 @@
+"""A request that is being made: URL, fields and content."""
+
+from flare.http.client.auth import Credentials
+from flare.http.client.error import BadUrl, ClientError, Phase
+from flare.http.client.multipart import MultipartForm
+from flare.http.message.body import Body
+from flare.http.message.form import FormData
+from flare.http.message.header_error import HeaderError
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.response import APPLICATION_JSON, OCTET_STREAM
+from flare.http.message.url import Url
+from flare.http.message.url_parse_error import URL_TOO_LONG
+from flare.json.error import JsonError
+from flare.json.value import JsonValue
+from flare.json.writer import dumps
+
+comptime CLIENTS_OWN = -2
+"""A number of a request that leaves the choice to `ClientConfig`."""
+
+
+struct ClientRequest(Copyable, Movable):
+    """Method, URL, fields and content of a request.
+
+    var request = ClientRequest("GET", "/items")
+    request.add_query("page", "2")
+    request.headers.set("Accept", "application/json")
+    var response = client.send(request)
+    """
+
+    var method: String
+    """The method; any token."""
+    var url: String
+    """An absolute URL, or one relative to the client's base URL."""
+    var headers: HeaderMap
+    """Header fields. They win over those that the client sends of itself; the
+    framing (Content-Length, Transfer-Encoding) is always the client's."""
+    var body: RequestBody
+    """The content."""
+    var query: FormData
+    """Appended to the URL's own query."""
+    var auth: Credentials
+    """Wins over the client's credentials; like them, not sent elsewhere."""
+    var total_timeout_ms: Int
+    """Time for all of it in milliseconds, whatever progress it makes;
+    `CLIENTS_OWN` for the client's."""
+    var max_redirects: Int
+    """Most redirections to follow; `CLIENTS_OWN` for the client's."""
+    var expects_continue: Bool
+    """True to ask whether the content is wanted before sending it."""
+    var minor_version: UInt8
+    """1; 0 to speak HTTP/1.0."""
+
+    def __init__(
+        out self,
+        var method: String,
+        var url: String,
+        var body: RequestBody = RequestBody(),
+    ):
+        """Makes a request.
+
+        Args:
+            method: The method, such as `GET`.
+            url: Where to.
+            body: The content.
+        """
+        self.method = method^
+        self.url = url^
+        self.headers = HeaderMap()
+        self.body = body^
+        self.query = FormData()
+        self.auth = Credentials()
+        self.total_timeout_ms = CLIENTS_OWN
+        self.max_redirects = CLIENTS_OWN
+        self.expects_continue = False
+        self.minor_version = 1
+
+    def add_query(mut self, var name: String, var value: String):
+        """Appends a parameter to the query; it is encoded when it is sent.
+
+        Args:
+            name: Its name.
+            value: Its value.
+        """
+        self.query.add(name^, value^)
+
+    def set_header(
+        mut self, name: StringSpan, value: StringSpan
+    ) raises HeaderError:
+        """Sets a header field.
+
+        Args:
+            name: A token.
+            value: The value.
+
+        Raises:
+            HeaderError: If either would break the request's head.
+        """
+        self.headers.set(name, value)
+
+
+comptime FORM_URLENCODED = StaticString("application/x-www-form-urlencoded")
+"""Media type of a form without files (URL Standard section 5)."""
+
+
+struct RequestBody(Copyable, Defaultable, Movable):
+    """Content, and what it is: text is JSON, octets are just octets.
+
+    For other kinds set Content-Type among the request's headers, which wins.
+    """
+
+    var content: Body
+    """The octets."""
+    var content_type: String
+    """The media type; empty without content."""
+    var is_given: Bool
+    """False if the request was made without a body."""
+
+    def __init__(out self):
+        """Makes no content."""
+        self.content = Body()
+        self.content_type = String()
+        self.is_given = False
+
+    def __init__(out self, var content: Body, var content_type: String):
+        """Takes content of any kind.
+
+        Args:
+            content: The octets.
+            content_type: The media type.
+        """
+        self.content = content^
+        self.content_type = content_type^
+        self.is_given = True
+
+    @implicit
+    def __init__(out self, var text: String):
+        """Takes JSON text; it is not checked.
+
+        Args:
+            text: The text.
+        """
+        self = Self(Body(text^), String(APPLICATION_JSON))
+
+    @implicit
+    def __init__(out self, text: StringLiteral):
+        """Takes literal JSON text; it is not checked.
+
+        Args:
+            text: The text.
+        """
+        self = Self(Body(text), String(APPLICATION_JSON))
+
+    @implicit
+    def __init__(out self, text: StringSpan):
+        """Copies JSON text; it is not checked.
+
+        Args:
+            text: The text.
+        """
+        self = Self(Body(String(text)), String(APPLICATION_JSON))
+
+    @implicit
+    def __init__(out self, var octets: List[UInt8]):
+        """Takes octets.
+
+        Args:
+            octets: The octets.
+        """
+        self = Self(Body(octets^), String(OCTET_STREAM))
+
+    @implicit
+    def __init__(out self, form: FormData):
+        """Takes a form, to be sent as a browser does.
+
+        Args:
+            form: The fields.
+        """
+        self = Self(Body(String(form)), String(FORM_URLENCODED))
+
+    @implicit
+    def __init__(out self, var form: MultipartForm):
+        """Takes a form with files.
+
+        Args:
+            form: The form.
+        """
+        var content_type = form.content_type()
+        self = Self(form^.finish(), content_type^)
+
+    @staticmethod
+    def json(value: JsonValue) raises JsonError -> Self:
+        """Writes a JSON value.
+
+        Args:
+            value: The value.
+
+        Returns:
+            The content.
+
+        Raises:
+            JsonError: If the value cannot be written.
+        """
+        return Self(Body(dumps(value)), String(APPLICATION_JSON))
+
+
+def request_url(
+    base: Optional[Url], request: ClientRequest
+) raises ClientError -> Url:
+    """Finds the URL of a request.
+
+    Args:
+        base: The client's base URL. A URL without a scheme is appended to it,
+            whatever it begins with, so that no path can name another host.
+        request: The request.
+
+    Returns:
+        The URL, with the request's query.
+
+    Raises:
+        ClientError: If it is no absolute URL.
+    """
+    var text = request.url
+    if base and not _has_scheme(text):
+        ref start = base.value()
+        var joined = String(start.protocol(), "//", start.host())
+        joined.write(start.pathname().removesuffix("/"))
+        if not (
+            text.startswith("/")
+            or text.startswith("?")
+            or text.byte_length() == 0
+        ):
+            joined.write("/")
+        joined.write(text)
+        text = joined^
+    var url = parse_request_url(text)
+    if len(request.query) == 0:
+        return url^
+    var hash = url.hash()
+    var with_query = String(String(url).removesuffix(hash))
+    with_query.write("&" if url.search().byte_length() > 0 else "?")
+    with_query.write(request.query, hash)
+    return parse_request_url(with_query)
+
+
+def parse_request_url(text: StringSpan) raises ClientError -> Url:
+    """Reads an absolute URL.
+
+    Args:
+        text: The URL.
+
+    Returns:
+        The URL.
+
+    Raises:
+        ClientError: If it is none; a password in it is not repeated.
+    """
+    try:
+        return Url.parse(text)
+    except error:
+        var reason = String(error.reason, " (byte ", error.offset, ")")
+        if "@" not in text or error.reason == URL_TOO_LONG:
+            reason = String(error)
+        raise ClientError(
+            materialize[Phase.REQUEST](), materialize[BadUrl](), reason^
+        )
+
+
+def _has_scheme(text: StringSpan) -> Bool:
+    var end = text.find("://")
+    if end < 1:
+        return False
+    for octet in text.as_bytes()[0:end]:
+        if octet == 47 or octet == 63 or octet == 35:
+            return False
+    return True

@@ -1,0 +1,557 @@
+"""A response as a client sees it, and how it is put together."""
+
+from flare.bytes.buffer import Buffer
+from flare.compress.content_coding import ContentCoding
+from flare.compress.error import CompressError, CompressErrorKind
+from flare.http.client.auth import challenge_schemes
+from flare.http.client.config import ClientConfig
+from flare.http.client.error import (
+    BadContent,
+    ClientError,
+    Phase,
+    ResponseTooLarge,
+)
+from flare.http.h1.response_exchange import ResponseExchange
+from flare.http.message.body import Body
+from flare.http.message.charset import decode_text
+from flare.http.message.content_decoder import (
+    ContentDecoder,
+    parse_content_encoding,
+)
+from flare.http.message.fields import Fields
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.media_type import MediaType
+from flare.http.message.status import Status
+from flare.http.message.url import Url
+from flare.http.message.version import Version
+from flare.json.error import JsonError
+from flare.json.value import JsonValue, parse
+
+
+struct StatusError(Copyable, Movable, Writable):
+    """A response's status says that the request failed."""
+
+    var status: Status
+    """The status code, 400 or more."""
+    var reason: String
+    """Its reason phrase."""
+    var url: String
+    """The URL that was asked, without user name and password."""
+    var challenges: String
+    """Of a 401 or 407 the schemes that the server accepts."""
+
+    def __init__(out self, response: ClientResponse):
+        """Describes a response.
+
+        Args:
+            response: The response.
+        """
+        self.status = response.status
+        self.reason = response.reason
+        self.url = response.url_text()
+        self.challenges = String()
+        if response.status != 401 and response.status != 407:
+            return
+        var name = (
+            "www-authenticate" if response.status
+            == 401 else "proxy-authenticate"
+        )
+        var index = response.headers.find(name)
+        while index >= 0:
+            if self.challenges.byte_length() > 0:
+                self.challenges.write(", ")
+            var value = response.headers.value(index)
+            self.challenges.write(challenge_schemes(value))
+            index = response.headers.find(name, index + 1)
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes URL and status.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.url, ": the server answered ", self.status)
+        writer.write(" ", self.reason)
+        if self.challenges.byte_length() > 0:
+            writer.write("; it accepts ", self.challenges)
+            writer.write(" and this client speaks Basic and Bearer")
+
+
+struct ClientResponse(Movable):
+    """A complete response (RFC 9110 section 3.4)."""
+
+    var status: Status
+    """The status code."""
+    var reason: String
+    """The reason phrase as sent, or the registered one if none was."""
+    var version: Version
+    """The server's protocol version."""
+    var headers: HeaderMap
+    """The header fields. Content-Encoding and Content-Length still tell of
+    the content as transferred."""
+    var body: Body
+    """The content, decoded; empty if it went to a sink."""
+    var trailers: HeaderMap
+    """Fields behind chunked content."""
+    var url: Url
+    """The URL that answered, after redirections."""
+    var redirect_count: Int
+    """How many redirections led to it."""
+
+    def __init__(out self, var url: Url):
+        """Makes a response, to be filled.
+
+        Args:
+            url: The URL that answers.
+        """
+        self.status = 0
+        self.reason = String()
+        self.version = Version.HTTP_1_1
+        self.headers = HeaderMap()
+        self.body = Body()
+        self.trailers = HeaderMap()
+        self.url = url^
+        self.redirect_count = 0
+
+    def ok(self) -> Bool:
+        """Tells whether the request succeeded.
+
+        Returns:
+            True for a status below 400.
+        """
+        return self.status < 400
+
+    def text(self) raises -> String:
+        """Decodes the content as text.
+
+        In the charset that Content-Type names (RFC 9110 section 8.3.2), or
+        UTF-8 if it names none: utf-8, us-ascii, iso-8859-1, windows-1252 and
+        utf-16 under all names of the Encoding Standard, which makes one of the
+        middle three. A byte order mark is not a part of the text.
+
+        Returns:
+            The content.
+
+        Raises:
+            Error: If the charset is another one, or the content is not in it.
+        """
+        return decode_text(self.body.as_bytes(), self.charset())
+
+    def charset(self) -> String:
+        """Reads the charset of the content.
+
+        Returns:
+            The parameter of Content-Type, as it was sent; empty if there is
+            none.
+        """
+        var found = self.headers.get("content-type")
+        if not found:
+            return String()
+        try:
+            var media_type = MediaType.parse(found.value())
+            for parameter in media_type.parameters:
+                if parameter.name == "charset":
+                    return parameter.value
+        except:
+            # What is no media type names no charset.
+            return String()
+        return String()
+
+    def json(self) raises JsonError -> JsonValue:
+        """Parses the content.
+
+        Returns:
+            The value.
+
+        Raises:
+            JsonError: If it is no JSON text.
+        """
+        return parse(self.body.as_bytes())
+
+    def raise_for_status(self) raises StatusError:
+        """Does nothing if the request succeeded.
+
+        Raises:
+            StatusError: If the status is 400 or more.
+        """
+        if not self.ok():
+            raise StatusError(self)
+
+    def url_text(self) -> String:
+        """Writes the URL for messages.
+
+        Returns:
+            The URL without user name and password.
+        """
+        return url_without_credentials(self.url)
+
+
+def url_without_credentials(url: Url) -> String:
+    """Writes a URL for messages.
+
+    Args:
+        url: The URL.
+
+    Returns:
+        It without user name, password and fragment.
+    """
+    return String(url.protocol(), "//", url.host(), url.request_target())
+
+
+struct SendResult(Movable):
+    """A response, or the error instead of it.
+
+    for index in range(len(results)):
+        if results[index].error:
+            print(results[index].error.value())
+    """
+
+    var response: Optional[ClientResponse]
+    """The response, if there is one."""
+    var error: Optional[ClientError]
+    """Why there is none."""
+
+    def __init__(out self, var response: ClientResponse):
+        """Takes a response.
+
+        Args:
+            response: The response.
+        """
+        self.response = response^
+        self.error = None
+
+    def __init__(out self, var error: ClientError):
+        """Takes an error.
+
+        Args:
+            error: The error.
+        """
+        self.response = None
+        self.error = error^
+
+    def take(deinit self) raises ClientError -> ClientResponse:
+        """Gives the response.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none.
+        """
+        if self.error:
+            raise self.error.take()
+        return self.response.take()
+
+
+comptime DISCARD_LEN_MAX = 65_536
+"""Most content of a redirection that is read to save the connection, in bytes;
+beyond that a new connection is cheaper."""
+
+comptime RESERVE_LEN_MAX = 1 << 20
+"""Most room made for content that was only announced, in bytes."""
+
+comptime DECODE_LEN = 262_144
+"""Most content decoded at once, in bytes: a few octets may hold megabytes."""
+
+
+struct ContentUse(Equatable, TrivialRegisterPassable):
+    """What becomes of a response's content."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime KEEP = ContentUse(0)
+    """It becomes the response's body."""
+    comptime PASS_ON = ContentUse(1)
+    """It is written to the caller's sink."""
+    comptime DISCARD = ContentUse(2)
+    """Nobody wants it."""
+
+    def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: The case.
+        """
+        self.number = number
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two cases.
+
+        Args:
+            other: A case.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.number == other.number
+
+
+struct ResponseBuilder(Movable):
+    """Takes a response from an exchange."""
+
+    var response: ClientResponse
+    """What is known of the response."""
+    var content: List[UInt8]
+    """Decoded content; of a sink, what it has not taken yet."""
+    var use: ContentUse
+    """What becomes of the content."""
+    var _decoder: Optional[ContentDecoder]
+    var _decoded: Buffer
+    var _taken_len: Int
+
+    def __init__(out self, var url: Url, redirect_count: Int):
+        """Makes a builder for the next response.
+
+        Args:
+            url: The URL that is asked.
+            redirect_count: How many redirections led there.
+        """
+        self.response = ClientResponse(url^)
+        self.response.redirect_count = redirect_count
+        self.content = []
+        self.use = ContentUse.KEEP
+        self._decoder = None
+        self._decoded = Buffer()
+        self._taken_len = 0
+
+    def take_head(mut self, exchange: ResponseExchange):
+        """Copies status and fields.
+
+        Args:
+            exchange: The exchange, with a complete head.
+        """
+        ref head = exchange.head
+        self.response.status = head.status
+        self.response.version = Version(1, head.minor_version)
+        var reason = exchange.reason()
+        if len(reason) == 0:
+            self.response.reason = String(Status(head.status).reason())
+        else:
+            self.response.reason = String(from_utf8_lossy=reason)
+        copy_fields(exchange.fields(), self.response.headers)
+
+    def choose_use(
+        mut self,
+        mut exchange: ResponseExchange,
+        use: ContentUse,
+        config: ClientConfig,
+    ) raises ClientError:
+        """Decides what becomes of the content.
+
+        Args:
+            exchange: The exchange, with a complete head.
+            use: What becomes of it.
+            config: The client's configuration.
+
+        Raises:
+            ClientError: If the content is coded and a library is missing.
+        """
+        self.use = use
+        exchange.max_body_size = config.max_response_size
+        var decoded_max = config.max_decoded_size
+        if use == ContentUse.PASS_ON:
+            exchange.max_body_size = config.max_download_size
+            decoded_max = config.max_download_size
+        if use == ContentUse.DISCARD or not exchange.has_content():
+            return
+        # A part of coded content cannot be decoded.
+        if config.decodes_content and self.response.status != 206:
+            self._decoder = content_decoder(self.response.headers, decoded_max)
+        var announced = exchange.head.framing.content_length
+        if use == ContentUse.KEEP and announced > 0:
+            self.content.reserve(min(announced, RESERVE_LEN_MAX))
+
+    def take_content(mut self, exchange: ResponseExchange) raises ClientError:
+        """Takes a piece of content; `has_more` tells whether all of it.
+
+        Args:
+            exchange: The exchange, with a piece.
+
+        Raises:
+            ClientError: If the content cannot be decoded.
+        """
+        self._taken_len = 0
+        self.take_more(exchange)
+
+    def has_more(self, exchange: ResponseExchange) -> Bool:
+        """Tells whether more can be decoded from the piece.
+
+        Args:
+            exchange: The exchange, with the same piece.
+
+        Returns:
+            True to empty `content` and call `take_more`.
+        """
+        if not self._decoder or self.use == ContentUse.DISCARD:
+            return False
+        return (
+            self._taken_len < len(exchange.content())
+            or self._decoder.value().has_pending()
+        )
+
+    def take_more(mut self, exchange: ResponseExchange) raises ClientError:
+        """Decodes more of the same piece, so much that memory stays bounded.
+
+        Args:
+            exchange: The exchange, with the same piece.
+
+        Raises:
+            ClientError: If the content cannot be decoded.
+        """
+        if self.use == ContentUse.DISCARD:
+            return
+        if not self._decoder:
+            self.content.extend(exchange.content())
+            return
+        try:
+            self._taken_len += self._decoder.value().receive_some(
+                exchange.content()[self._taken_len :],
+                self._decoded,
+                DECODE_LEN,
+            )
+        except error:
+            if self.use == ContentUse.PASS_ON:
+                raise decode_error(error, "max_download_size")
+            raise decode_error(error)
+        self.content.extend(self._decoded.span())
+        self._decoded.clear()
+
+    def is_worth_reading(self, exchange: ResponseExchange) -> Bool:
+        """Tells whether to read on.
+
+        Args:
+            exchange: The exchange.
+
+        Returns:
+            False if nobody wants the content, and closing the connection is
+            cheaper than reading the rest of it.
+        """
+        return (
+            self.use != ContentUse.DISCARD
+            or exchange.content_len <= DISCARD_LEN_MAX
+        )
+
+    def take_end(mut self, exchange: ResponseExchange) raises ClientError:
+        """Copies the trailers; the content becomes the body.
+
+        Args:
+            exchange: The exchange, at its end.
+
+        Raises:
+            ClientError: If coded content ends too early.
+        """
+        if self._decoder and self._decoder.value().is_started():
+            try:
+                self._decoder.value().finish()
+            except error:
+                raise decode_error(error)
+        var trailers = exchange.trailers()
+        if len(trailers) > 0:
+            copy_fields(trailers, self.response.trailers)
+        if self.use == ContentUse.KEEP:
+            var octets = List[UInt8]()
+            swap(octets, self.content)
+            self.response.body = Body(octets^)
+
+    def take_response(deinit self) -> ClientResponse:
+        """Gives the response.
+
+        Returns:
+            The response.
+        """
+        return self.response^
+
+
+def copy_fields(fields: Fields, mut headers: HeaderMap):
+    """Copies parsed fields; a value that is not UTF-8 is taken as ISO 8859-1.
+
+    Source: RFC 9110 section 5.5: octets from 0x80 up are opaque, and that was
+    once their meaning.
+
+    Args:
+        fields: The fields.
+        headers: Where to. What goes over its limit is dropped; the parser's
+            limits keep that from happening.
+    """
+    for index in range(len(fields)):
+        var octets = fields.value_bytes(index)
+        try:
+            var value = fields.value(index)
+            if value.byte_length() == len(octets):
+                headers.append(fields.name(index), value)
+            else:
+                headers.append(fields.name(index), _from_latin_1(octets))
+        except:
+            return
+
+
+def _from_latin_1(octets: Span[UInt8, _]) -> String:
+    var text = List[UInt8](capacity=2 * len(octets))
+    for octet in octets:
+        if octet < 0x80:
+            text.append(octet)
+        else:
+            text.append(0xC0 | (octet >> 6))
+            text.append(0x80 | (octet & 0x3F))
+    return String(unsafe_from_utf8=text)
+
+
+def content_decoder(
+    headers: HeaderMap, output_len_max: Int
+) raises ClientError -> Optional[ContentDecoder]:
+    """Makes what decodes a response's content.
+
+    Args:
+        headers: The response's header fields.
+        output_len_max: Most octets that may come out, in bytes.
+
+    Returns:
+        The decoder; nothing for content that is not coded, or in a coding that
+        is unknown: such content is the caller's as it is.
+
+    Raises:
+        ClientError: If there are more codings than anybody uses, or a library
+            is missing.
+    """
+    var codings = List[ContentCoding]()
+    var index = headers.find("content-encoding")
+    while index >= 0:
+        try:
+            parse_content_encoding(headers.value(index), codings)
+        except error:
+            if error.name.byte_length() > 0:
+                return None
+            raise ClientError(
+                materialize[Phase.DECODE](),
+                materialize[BadContent](),
+                String(error),
+            )
+        index = headers.find("content-encoding", index + 1)
+    if len(codings) == 0:
+        return None
+    try:
+        return ContentDecoder(codings, output_len_max)
+    except error:
+        raise decode_error(error)
+
+
+def decode_error(
+    error: CompressError, size_setting: StaticString = "max_decoded_size"
+) -> ClientError:
+    """Takes over a failure of a decoder.
+
+    Args:
+        error: What failed.
+        size_setting: The setting that limits what comes out.
+
+    Returns:
+        The error, in the phase `DECODE`.
+    """
+    var kind = materialize[BadContent]()
+    if error.kind == CompressErrorKind.OUTPUT_LIMIT:
+        kind = materialize[ResponseTooLarge]()
+    var failure = ClientError(materialize[Phase.DECODE](), kind, String(error))
+    if kind == ResponseTooLarge:
+        failure.name_setting(size_setting)
+    return failure^
