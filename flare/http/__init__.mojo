@@ -46,8 +46,8 @@ from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError, BodyReader
 from flare.http.message.body_source import BodySource, Conversation, Supply
 from flare.http.message.stream_waker import StreamWaker
-from flare.http.message.server_sent_event import ServerSentEvent
-from flare.http.server.event_hub import EventHub
+from flare.http.sse.server_sent_event import ServerSentEvent
+from flare.http.sse.event_hub import EventHub
 from flare.http.message.accept_encoding import AcceptEncoding
 from flare.http.message.byteranges import ByterangesLayout
 from flare.http.message.conditional import (
@@ -113,8 +113,8 @@ from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.routing.router import Router
 from flare.http.routing.streamed import Streamed
 from flare.http.server.config import ServerConfig
-from flare.http.server.file_server import FileServer
-from flare.http.server.file_server_config import FileServerConfig
+from flare.http.static.file_server import FileServer
+from flare.http.static.file_server import FileServerConfig
 from flare.http.extract.form_upload import FormUpload
 from flare.http.extract.multipart import Multipart
 from flare.http.extract.multipart_reader import MultipartReader

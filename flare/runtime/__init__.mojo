@@ -1,16 +1,15 @@
 """Event loops and workers: selector, timers, wakers, threads, processes."""
 
 from flare.runtime.event import Event, Interest
-from flare.runtime.prefork import Prefork
-from flare.runtime.prefork_config import PreforkConfig
-from flare.runtime.prefork_program import (
+from flare.runtime.prefork.config import PreforkConfig, RestartPolicy
+from flare.runtime.prefork.prefork import Prefork
+from flare.runtime.prefork.program import (
     ChildProcess,
     NoHooks,
     PreforkHooks,
     PreforkProgram,
 )
 from flare.runtime.reactor import Reactor
-from flare.runtime.restart_policy import RestartPolicy
 from flare.runtime.scheduler import Scheduler
 from flare.runtime.stats_board import StatsBoard, WorkerStats
 from flare.runtime.timer_wheel import TimerId, TimerWheel

@@ -25,9 +25,9 @@ from flare.http.server.workers import (
 )
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.runtime.prefork import Prefork
-from flare.runtime.prefork_config import PreforkConfig
-from flare.runtime.prefork_program import NoHooks, PreforkHooks
+from flare.runtime.prefork.prefork import Prefork
+from flare.runtime.prefork.config import PreforkConfig
+from flare.runtime.prefork.program import NoHooks, PreforkHooks
 from flare.runtime.stats_board import StatsBoard, WorkerStats
 from flare.runtime.waker import Waker
 from flare.runtime.worker_count import WORKER_COUNT_MAX, default_worker_count

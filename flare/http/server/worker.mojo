@@ -38,7 +38,7 @@ from flare.http.server.worker_state import (
 from flare.runtime.event import Event, Interest
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import TimerId, TimerWheel
-from flare.runtime.worker_orders import MasterLine, NEWS_LEAVING
+from flare.runtime.prefork.orders import MasterLine, NEWS_LEAVING
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
 from flare.sys.crash import set_crash_note
 from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, OsError, errno_text

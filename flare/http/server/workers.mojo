@@ -11,7 +11,7 @@ from flare.http.server.worker_state import Figures
 from flare.net.raw_socket import RawSocket
 from flare.runtime.event import Interest
 from flare.runtime.listener_share import ListenerShare
-from flare.runtime.prefork_program import ChildProcess, PreforkProgram
+from flare.runtime.prefork.program import ChildProcess, PreforkProgram
 from flare.runtime.reactor import Reactor
 from flare.runtime.scheduler import Scheduler
 from flare.runtime.stats_board import StatsBoard

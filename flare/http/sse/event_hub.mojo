@@ -3,10 +3,10 @@
 from flare.bytes.buffer import Buffer
 from flare.http.message.body import Body
 from flare.http.message.body_source import BodySource, Supply
-from flare.http.message.stream_waker import StreamWaker
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.message.server_sent_event import (
+from flare.http.message.stream_waker import StreamWaker
+from flare.http.sse.server_sent_event import (
     HEARTBEAT,
     ServerSentEvent,
     TEXT_EVENT_STREAM,

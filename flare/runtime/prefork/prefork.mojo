@@ -7,10 +7,10 @@ Workers are made by `fork`, so the supervisor is run before threads are.
 """
 
 from flare.net.raw_socket import RawSocket
-from flare.runtime.prefork_config import PreforkConfig
-from flare.runtime.prefork_program import NoHooks, PreforkHooks, PreforkProgram
+from flare.runtime.prefork.config import PreforkConfig
+from flare.runtime.prefork.program import NoHooks, PreforkHooks, PreforkProgram
+from flare.runtime.prefork.supervisor import Supervisor
 from flare.runtime.stats_board import StatsBoard, WorkerStats
-from flare.runtime.supervisor import Supervisor
 from flare.runtime.waker import Waker
 from flare.sys.signal import process_id
 from std.memory import ArcPointer

@@ -1,6 +1,6 @@
 """Files that change while they are kept open, and descriptors that run out."""
 
-from flare.http.server.file_folder import FileFolder
+from flare.http.static.file_folder import FileFolder
 from flare.sys.deadline import Deadline
 from flare.sys.descriptor import Descriptor, duplicate_from
 from flare.sys.errno import EMFILE

@@ -1,5 +1,5 @@
 from flare.bytes.buffer import Buffer
-from flare.http.message.server_sent_event import ServerSentEvent
+from flare.http.sse.server_sent_event import ServerSentEvent
 from std.testing import assert_equal, assert_raises
 
 

@@ -1,7 +1,7 @@
 """What a cache of open files holds, for how long, and how much of it."""
 
-from flare.http.server.file_cache import FILE_CACHE_COUNT_MAX, FileCache
-from flare.http.server.open_file import OpenFile
+from flare.http.static.file_folder import FILE_CACHE_COUNT_MAX, FileCache
+from flare.http.static.file_folder import OpenFile
 from flare.sys.file import File
 from std.memory import ArcPointer
 from std.testing import assert_equal, assert_false, assert_true

@@ -5,8 +5,8 @@ from flare.http.message.body_source import Supply
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
 from flare.compress.content_coding import ContentCoding
-from flare.http.server.file_server import FileServer, file_tag
-from flare.http.server.file_server_config import FileServerConfig
+from flare.http.static.file_server import FileServer, file_tag
+from flare.http.static.file_server import FileServerConfig
 from std.os import mkdir, remove, symlink
 from std.pathlib import Path
 from std.subprocess import run

@@ -2,12 +2,12 @@
 
 from flare.net.raw_socket import RawSocket
 from flare.runtime.listener_share import ListenerShare
-from flare.runtime.prefork_program import (
+from flare.runtime.prefork.orders import MasterLine, News, read_news
+from flare.runtime.prefork.program import (
     ChildProcess,
     PreforkHooks,
     PreforkProgram,
 )
-from flare.runtime.worker_orders import MasterLine, News, read_news
 from flare.sys.descriptor import Descriptor, close_descriptor
 from flare.sys.descriptor_passing import SocketPair
 from flare.sys.errno import OsError

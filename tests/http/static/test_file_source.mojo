@@ -5,7 +5,7 @@ from flare.http.message.body_source import Supply
 from flare.http.message.body_stream import BodyStream
 from flare.http.message.byteranges import ByterangesLayout
 from flare.http.message.range import ByteRange
-from flare.http.server.file_source import FileSource
+from flare.http.static.file_source import FileSource
 from flare.sys.file import File
 from std.memory import ArcPointer
 from std.pathlib import Path

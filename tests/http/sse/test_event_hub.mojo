@@ -4,8 +4,8 @@ from flare.bytes.buffer import Buffer
 from flare.http.message.body_stream import BodyStream
 from flare.http.message.body_source import Supply
 from flare.http.message.owned_request import OwnedRequest
-from flare.http.message.server_sent_event import ServerSentEvent
-from flare.http.server.event_hub import EventHub
+from flare.http.sse.server_sent_event import ServerSentEvent
+from flare.http.sse.event_hub import EventHub
 from flare.sys.clock import thread_cpu_ns
 from std.memory import ArcPointer
 from std.testing import assert_equal, assert_raises, assert_true

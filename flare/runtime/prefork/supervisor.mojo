@@ -1,19 +1,19 @@
 """The master's loop: what it does with signals, ends and deadlines."""
 
 from flare.net.raw_socket import RawSocket
-from flare.runtime.prefork_config import PreforkConfig
-from flare.runtime.prefork_program import PreforkHooks, PreforkProgram
-from flare.runtime.service_manager import ServiceManager
-from flare.runtime.stats_board import StatsBoard
-from flare.runtime.upgrade import (
+from flare.runtime.prefork.config import PreforkConfig
+from flare.runtime.prefork.pool import WorkerPool
+from flare.runtime.prefork.program import PreforkHooks, PreforkProgram
+from flare.runtime.prefork.roster import NEVER_MS, signal_process
+from flare.runtime.prefork.upgrade import (
     Upgrade,
     program_path,
     start_upgrade,
     tell_old_program,
 )
+from flare.runtime.service_manager import ServiceManager
+from flare.runtime.stats_board import StatsBoard
 from flare.runtime.waker import Waker
-from flare.runtime.worker_pool import WorkerPool
-from flare.runtime.worker_process import NEVER_MS, signal_process
 from flare.sys.clock import monotonic_ms
 from flare.sys.log import log_line
 from flare.sys.poll import POLL_READ, PollEntry, poll_descriptors
@@ -34,6 +34,7 @@ from std.memory import ArcPointer
 
 comptime _TICK_MS = 1_000
 # How often requests and memory of workers are looked at.
+
 comptime _WAIT_MAX_MS = 60_000
 
 

@@ -17,12 +17,16 @@ from flare.sys.descriptor_passing import (
 
 comptime ORDER_LEN = 4
 """Octets of an order."""
+
 comptime NEWS_LEN = 5
 """Octets of what a worker tells."""
+
 comptime NEWS_READY: UInt8 = 1
 """The worker has begun to work."""
+
 comptime NEWS_LEAVING: UInt8 = 2
 """The worker accepts no more connections."""
+
 comptime _SERVE: UInt8 = 1
 comptime _GIVE_BACK: UInt8 = 2
 

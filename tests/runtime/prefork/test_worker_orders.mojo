@@ -2,10 +2,10 @@
 
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.runtime.worker_orders import (
+from flare.runtime.prefork.orders import (
+    MasterLine,
     NEWS_LEAVING,
     NEWS_READY,
-    MasterLine,
     OrderSender,
     read_news,
 )

@@ -28,6 +28,7 @@ from std.sys import argv
 
 comptime READY_VARIABLE = "FLARE_UPGRADE_FD"
 """Names the descriptor of the pipe in the new program's environment."""
+
 comptime _EXEC_FAILED = 127
 # What shells exit with when a program cannot be executed.
 

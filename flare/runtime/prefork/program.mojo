@@ -1,7 +1,7 @@
 """What runs in worker processes, and who is told of their lives."""
 
 from flare.net.raw_socket import RawSocket
-from flare.runtime.worker_orders import NEWS_READY, MasterLine
+from flare.runtime.prefork.orders import MasterLine, NEWS_READY
 from flare.sys.descriptor import Descriptor, read_into
 from flare.sys.errno import EAGAIN
 

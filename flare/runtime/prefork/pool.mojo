@@ -3,10 +3,16 @@
 from flare.net.raw_socket import RawSocket
 from flare.runtime.jitter import Jitter
 from flare.runtime.listener_share import ListenerShare
-from flare.runtime.nursery import Birth, Nursery
-from flare.runtime.prefork_config import PreforkConfig
-from flare.runtime.prefork_program import PreforkHooks, PreforkProgram
-from flare.runtime.restart_policy import RestartBudget
+from flare.runtime.prefork.config import PreforkConfig, RestartBudget
+from flare.runtime.prefork.orders import NEWS_READY, OrderSender
+from flare.runtime.prefork.program import PreforkHooks, PreforkProgram
+from flare.runtime.prefork.roster import (
+    NEVER_MS,
+    WorkerProcess,
+    WorkerRoster,
+    WorkerSlot,
+)
+from flare.runtime.prefork.spawner import Birth, Nursery
 from flare.runtime.stats_board import (
     BANK_LEN,
     STAT_PROCESS,
@@ -15,13 +21,6 @@ from flare.runtime.stats_board import (
     StatsBoard,
 )
 from flare.runtime.worker_count import WORKER_COUNT_MAX
-from flare.runtime.worker_process import (
-    NEVER_MS,
-    WorkerProcess,
-    WorkerSlot,
-)
-from flare.runtime.worker_roster import WorkerRoster
-from flare.runtime.worker_orders import NEWS_READY, OrderSender
 from flare.sys.clock import monotonic_ns
 from flare.sys.descriptor import Descriptor
 from flare.sys.log import log_line

@@ -1,4 +1,6 @@
-"""Files of a folder as a handler."""
+"""Files of a folder as a handler: how they are served, and the page that lists
+them.
+"""
 
 from flare.compress.content_coding import ContentCoding
 from flare.http.message.accept_encoding import AcceptEncoding
@@ -14,6 +16,7 @@ from flare.http.message.entity_tag import EntityTag
 from flare.http.message.file_path import FilePath
 from flare.http.message.file_type import file_type
 from flare.http.message.method import Method
+from flare.http.message.percent import COMPONENT_SET, percent_encode
 from flare.http.message.range import (
     ByteRange,
     RangeSet,
@@ -24,14 +27,134 @@ from flare.http.message.range import (
 from flare.http.message.request import Request
 from flare.http.message.response import Response, not_found, redirect
 from flare.http.routing.handler import Handler, RequestPolicy
-from flare.http.server.file_folder import FileFolder, FoundFile
-from flare.http.server.file_server_config import FileServerConfig
-from flare.http.server.file_source import FileSource
-from flare.http.server.folder_page import folder_page
+from flare.http.static.file_folder import FileFolder, FoundFile
+from flare.http.static.file_source import FileSource
 from flare.sys.errno import OsError
 from flare.sys.file import File, FileStatus
 from flare.sys.random import fill_random
 from std.memory import ArcPointer
+
+comptime FILE_CACHE_MS = 1_000
+"""How long files are kept open for the next requests, in milliseconds.
+
+Long enough that a busy file is hardly ever opened, and short enough that who
+replaces a folder by another sees it at once.
+"""
+
+
+struct FileServerConfig(Copyable, Movable):
+    """How files are served."""
+
+    var prefix: String
+    """What of a request's path stands before that of the file: `/static` for
+    a server under `/static/*rest`."""
+    var index_file: String
+    """What is sent for a folder; empty for nothing."""
+    var fallback_file: String
+    """What is sent where there is no file, as single-page applications want;
+    empty to answer 404."""
+    var cache_control: String
+    """The Cache-Control field of what is found; empty for none."""
+    var lists_folders: Bool
+    """Whether a folder without an index is listed."""
+    var follows_links: Bool
+    """Whether symbolic links are followed, wherever they lead."""
+    var serves_hidden: Bool
+    """Whether files are served whose names begin with a dot."""
+    var serves_coded: Bool
+    """Whether `NAME.br` or `NAME.gz` beside a file is sent to clients that
+    take it."""
+    var cache_ms: Int
+    """How long a file is kept open for the next requests, in milliseconds; 0
+    to open it for each. See `FileFolder` for what may be noticed that late."""
+
+    def __init__(
+        out self,
+        *,
+        var prefix: String = String(),
+        var index_file: String = String("index.html"),
+        var fallback_file: String = String(),
+        var cache_control: String = String(),
+        lists_folders: Bool = False,
+        follows_links: Bool = False,
+        serves_hidden: Bool = False,
+        serves_coded: Bool = True,
+        cache_ms: Int = FILE_CACHE_MS,
+    ):
+        """Chooses.
+
+        Args:
+            prefix: What stands before the path of the file.
+            index_file: What is sent for a folder.
+            fallback_file: What is sent where there is no file.
+            cache_control: The Cache-Control field.
+            lists_folders: Whether a folder without an index is listed.
+            follows_links: Whether symbolic links are followed.
+            serves_hidden: Whether hidden files are served.
+            serves_coded: Whether coded neighbours are sent.
+            cache_ms: How long files are kept open; 0 for not at all.
+        """
+        self.prefix = prefix^
+        self.index_file = index_file^
+        self.fallback_file = fallback_file^
+        self.cache_control = cache_control^
+        self.lists_folders = lists_folders
+        self.follows_links = follows_links
+        self.serves_hidden = serves_hidden
+        self.serves_coded = serves_coded
+        self.cache_ms = cache_ms
+
+
+def folder_page(folder: StringSpan, names: List[String]) -> String:
+    """Writes the page.
+
+    Args:
+        folder: The folder's path, decoded; empty for the root.
+        names: What is in it; folders with a slash behind them.
+
+    Returns:
+        HTML, in which no name can be markup.
+    """
+    var page = String(
+        '<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">\n<title>/'
+    )
+    _write_text(folder, page)
+    page.write("</title>\n<h1>/")
+    _write_text(folder, page)
+    page.write("</h1>\n<ul>\n")
+    if folder.byte_length() > 0:
+        page.write('<li><a href="../">../</a></li>\n')
+    for ref name in names:
+        page.write('<li><a href="./')
+        _write_link(name, page)
+        page.write('">')
+        _write_text(name, page)
+        page.write("</a></li>\n")
+    page.write("</ul>\n</html>\n")
+    return page^
+
+
+def _write_link(name: String, mut page: String):
+    var octets = name.as_bytes()
+    var is_folder = len(octets) > 0 and octets[len(octets) - 1] == 47
+    var end = len(octets) - 1 if is_folder else len(octets)
+    var encoded = List[UInt8]()
+    percent_encode[COMPONENT_SET](octets[:end], encoded)
+    # An apostrophe is the one quote that the set leaves; it ends no value here.
+    page.write(StringSpan(unsafe_from_utf8=encoded))
+    if is_folder:
+        page.write("/")
+
+
+def _write_text(text: StringSpan, mut page: String):
+    page.write(
+        String(text)
+        .replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+        .replace('"', "&quot;")
+    )
+
 
 comptime READ_LEN_MAX = 8 * 1024
 """Longest content that is read to go with its head, in bytes.
@@ -42,6 +165,7 @@ One call with both costs less than two with none of it copied.
 comptime _NS_A_SECOND = 1_000_000_000
 # The kernel's clock for files steps by 10 ms at most; twice that for one that
 # is late. What keeps whole seconds alone steps by one, or, as FAT, by two.
+
 comptime _STEP_NS = 20_000_000
 comptime _COARSE_STEP_NS = 2 * _NS_A_SECOND
 
