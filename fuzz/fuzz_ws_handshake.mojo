@@ -2,7 +2,7 @@
 what a server answers, the client takes."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.h1.limits import HeadLimits
+from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_head import RequestHead
 from flare.http.h1.response_head import ResponseHead
 from flare.http.message.header_map import HeaderMap

@@ -2,8 +2,8 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.h1.chunked import ChunkedDecoder
-from flare.http.h1.exchange import Exchange, Progress
-from flare.http.h1.limits import HeadLimits
+from flare.http.h1.request_parser import Exchange, Progress
+from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_head import RequestHead
 from flare.http.h1.serialiser import (
     DateLine,

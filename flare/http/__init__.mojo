@@ -40,7 +40,7 @@ from flare.http.client.proxy import (
     proxy_from_env,
 )
 from flare.http.client.pool import PoolLimits
-from flare.http.h1.limits import HeadLimits
+from flare.http.h1.field_section import HeadLimits
 
 from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError, BodyReader

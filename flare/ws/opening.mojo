@@ -9,14 +9,13 @@ from flare.http.client.request import parse_request_url
 from flare.http.client.response import copy_fields
 from flare.http.client.transport import Transport
 from flare.http.client.connector import Tunnel
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.request_writer import (
+from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.serialiser import (
     RequestFraming,
     RequestStart,
     write_request_head,
 )
-from flare.http.h1.response_exchange import ResponseExchange
-from flare.http.h1.response_progress import ResponseProgress
+from flare.http.h1.response_parser import ResponseExchange, ResponseProgress
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.url import Url

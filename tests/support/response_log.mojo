@@ -1,9 +1,8 @@
 """What comes out of a client connection, as text that can be compared."""
 
 from flare.bytes.escape import write_escaped
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.response_exchange import ResponseExchange
-from flare.http.h1.response_progress import ResponseProgress
+from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.response_parser import ResponseExchange, ResponseProgress
 from flare.http.message.method import Method
 
 

@@ -1,6 +1,6 @@
 """One connection of a server, driven step by step, with its client's socket."""
 
-from flare.http.h1.exchange import Exchange
+from flare.http.h1.request_parser import Exchange
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.routing.handler import FnHandler

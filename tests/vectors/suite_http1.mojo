@@ -1,9 +1,8 @@
 """The http1 suite: requests and responses through the pure cores."""
 
-from flare.http.h1.exchange import Exchange, Progress
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.response_exchange import ResponseExchange
-from flare.http.h1.response_progress import ResponseProgress
+from flare.http.h1.request_parser import Exchange, Progress
+from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.response_parser import ResponseExchange, ResponseProgress
 from tests.vectors.hex_text import octets_of
 
 comptime _BODY_LEN_MAX = 1 << 30

@@ -16,10 +16,9 @@ from flare.http.client.config import (
 )
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.pool import ClientConnection
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.protocol_error import Rule
-from flare.http.h1.response_exchange import ResponseExchange
-from flare.http.h1.response_progress import ResponseProgress
+from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.error import Rule
+from flare.http.h1.response_parser import ResponseExchange, ResponseProgress
 from flare.http.message.method import Method
 from flare.net.error import Timeout
 from flare.sys.deadline import Deadline

@@ -3,7 +3,7 @@
 from flare.compress.content_coding import ContentCoding, can_decode
 from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import ProxySettings
-from flare.http.h1.limits import HeadLimits
+from flare.http.h1.field_section import HeadLimits
 from flare.http.message.header_map import HeaderMap
 from flare.tls.config import TlsConfig
 

@@ -25,8 +25,8 @@ from flare.http.client.pool import ClientConnection, Endpoint
 from flare.http.client.prepared_request import Call
 from flare.http.client.proxy import Proxy
 from flare.http.client.transport import Transport
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.request_writer import (
+from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.serialiser import (
     RequestFraming,
     RequestStart,
     write_request_head,

@@ -1,7 +1,6 @@
 """The error of a request that did not get its response."""
 
-from flare.http.h1.local_error import LocalProtocolError
-from flare.http.h1.protocol_error import RemoteProtocolError, Rule
+from flare.http.h1.error import LocalProtocolError, RemoteProtocolError, Rule
 from flare.net.error import NetworkError, NetworkErrorKind, Timeout
 from flare.tls.error import TlsError, TlsErrorKind
 

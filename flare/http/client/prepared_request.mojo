@@ -29,7 +29,7 @@ from flare.http.client.request import (
 )
 from flare.http.client.response import ClientResponse, url_without_credentials
 from flare.http.client.retry import FailedAttempt, backoff_ms, is_idempotent
-from flare.http.h1.request_writer import (
+from flare.http.h1.serialiser import (
     RequestFraming,
     RequestStart,
     write_request_head,

@@ -11,7 +11,7 @@ from flare.http.client.error import (
     Phase,
     ResponseTooLarge,
 )
-from flare.http.h1.response_exchange import ResponseExchange
+from flare.http.h1.response_parser import ResponseExchange
 from flare.http.message.body import Body
 from flare.http.message.charset import decode_text
 from flare.http.message.content_decoder import (

@@ -22,7 +22,7 @@ from flare.http.client.response import (
     url_without_credentials,
 )
 from flare.http.client.retry import is_stale, may_retry
-from flare.http.h1.chunk_writer import LAST_CHUNK, append_chunk
+from flare.http.h1.chunked import LAST_CHUNK, append_chunk
 from flare.sys.deadline import Deadline
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
 

@@ -4,17 +4,29 @@ from flare.bytes.lend import lend
 from flare.bytes.octet_class import TCHAR
 from flare.bytes.scan import BytePtr, scan_class, scan_field_value
 from flare.bytes.word import load16
+from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.framing import (
+    Framing,
     IS_IRREGULAR,
     NOTED_IN_RESPONSE,
     NOTED_IN_TRAILER,
     READS_IRREGULAR,
-    Framing,
 )
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from flare.http.message.fields import FieldLine, Fields
 from std.sys.intrinsics import likely, unlikely
+
+
+@fieldwise_init
+struct HeadLimits(TrivialRegisterPassable):
+    """How large a message head may be; a peer that goes beyond is refused."""
+
+    var max_target_size: Int
+    """Longest request target, or reason phrase of a response, in bytes."""
+    var max_header_size: Int
+    """Longest header section in bytes, without the empty line at its end."""
+    var max_fields: Int
+    """Most field lines."""
+
 
 comptime CRLF: UInt16 = 0x0A0D
 """CR and LF as `load16` reads them."""

@@ -1,6 +1,6 @@
 """Limits and times of a server, and on what terms its clients are served."""
 
-from flare.http.h1.limits import HeadLimits
+from flare.http.h1.field_section import HeadLimits
 from flare.http.middleware.ready_switch import ReadySwitch
 from flare.net.ip_network import IpNetwork
 from flare.sys.descriptor import duplicate_from

@@ -11,7 +11,7 @@ and there is always a thread for others if there are two. One whose content
 becomes complete while it waits for a thread waits like any other from then on.
 """
 
-from flare.http.h1.exchange import Exchange
+from flare.http.h1.request_parser import Exchange
 from flare.http.message.body_reader import LentFeed
 from flare.http.message.cancel import CancelFlag
 from flare.http.message.path_params import PathParams

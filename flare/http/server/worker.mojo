@@ -4,7 +4,7 @@ Tokens say what an event belongs to. A connection's has its slot in the low
 half, which is never as high as the tokens of what is watched beside them.
 """
 
-from flare.http.h1.exchange import Exchange
+from flare.http.h1.request_parser import Exchange
 from flare.http.routing.handler import Handler
 from flare.http.server.config import ServerTerms
 from flare.http.server.connection.lifetime import (

@@ -1,8 +1,8 @@
 """What a worker keeps for all of its connections."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.h1.exchange import Exchange
-from flare.http.h1.limits import HeadLimits
+from flare.http.h1.request_parser import Exchange
+from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.serialiser import DateLine
 from flare.http.message.erased import Erased
 from flare.http.message.path_params import PathParams

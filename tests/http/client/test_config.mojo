@@ -7,7 +7,7 @@ from flare.http.client.config import (
     WHILE_PROGRESSING,
 )
 from flare.http.client.error import BadRequest
-from flare.http.h1.limits import HeadLimits
+from flare.http.h1.field_section import HeadLimits
 from std.testing import assert_equal, assert_false, assert_true
 
 

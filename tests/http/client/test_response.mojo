@@ -2,8 +2,8 @@
 
 from flare.http.client.auth import challenge_schemes
 from flare.http.client.response import ClientResponse, ResponseBuilder
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.response_exchange import ResponseExchange
+from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.response_parser import ResponseExchange
 from flare.http.message.body import Body
 from flare.http.message.url import Url
 from std.testing import assert_equal, assert_false, assert_true

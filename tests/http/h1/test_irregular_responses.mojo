@@ -4,8 +4,8 @@ cut, does not use the connection again, and refuses them if it is strict
 
 from flare.bytes.scan import BytePtr, SCAN_SLACK
 from flare.http.h1.chunked import ChunkedDecoder
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.protocol_error import Rule
+from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.error import Rule
 from flare.http.h1.response_head import ResponseHead
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes

@@ -3,7 +3,7 @@ the stop, with a forbidden page right behind those."""
 
 from flare.bytes.scan import BytePtr, SCAN_SLACK
 from flare.http.h1.chunked import ChunkedDecoder
-from flare.http.h1.limits import HeadLimits
+from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_head import RequestHead
 from flare.http.h1.response_head import ResponseHead
 from std.testing import assert_equal

@@ -1,8 +1,8 @@
 """Request heads: what is accepted, what is refused and where (RFC 9112)."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.protocol_error import RemoteProtocolError, Rule
+from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.request_head import RequestHead
 from flare.http.message.fields import Fields
 from flare.http.message.method import Method

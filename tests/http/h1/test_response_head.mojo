@@ -2,8 +2,8 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.h1.framing import HAS_LENGTH, SAYS_CLOSE
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.protocol_error import RemoteProtocolError, Rule
+from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.response_head import ResponseHead
 from std.testing import assert_equal, assert_false, assert_true
 

@@ -1,15 +1,25 @@
 """Responses as octets (RFC 9112 sections 4 and 6)."""
 
 from flare.bytes.buffer import Buffer
+from flare.http.h1.chunked import append_chunk, LAST_CHUNK
+from flare.http.h1.request_parser import Exchange
 from flare.http.h1.serialiser import (
     DateLine,
+    RequestFraming,
+    RequestStart,
     ResponseFraming,
     asks_for_close,
+    ends_with_close,
+    is_chunked,
     sends_content,
+    write_request_head,
     write_response_head,
 )
-from flare.http.message.response import Response, ok
+from flare.http.message.body_source import BodySource, Supply
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.response import Response, ok, ok_stream
 from std.testing import assert_equal, assert_false, assert_true
+from tests.support.request_log import drain_into
 
 comptime _DATE = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 comptime _PLAIN = "Content-Type: text/plain; charset=utf-8\r\n"
@@ -144,3 +154,195 @@ def test_own_date_replaces_ours() raises:
     var head = _head(response, ResponseFraming(False, True, 1))
     assert_equal(head.count("Date: "), 1)
     assert_true("1970" in head, head)
+
+
+@fieldwise_init
+struct Nothing(BodySource):
+    var unused: Int
+
+    def fill(mut self, mut out: Buffer) raises -> Supply:
+        return Supply.END
+
+
+def _stream_head(response: Response, minor_version: UInt8) raises -> String:
+    var out = Buffer()
+    write_response_head(
+        out, response, ResponseFraming(False, True, minor_version), DateLine()
+    )
+    return String(from_utf8=out.span())
+
+
+def _expect_size(length: Int, line: StaticString) raises:
+    var out = Buffer()
+    append_chunk(out, List[UInt8](length=length, fill=UInt8(ord("x"))))
+    assert_true(String(from_utf8=out.span()).startswith(line))
+    var end_len = 2 if length > 0 else 0
+    assert_equal(len(out), length + line.byte_length() + end_len)
+
+
+def test_sizes_of_chunks() raises:
+    # RFC 9112 section 7.1
+    _expect_size(0, "")
+    _expect_size(1, "1\r\n")
+    _expect_size(9, "9\r\n")
+    _expect_size(10, "a\r\n")
+    _expect_size(15, "f\r\n")
+    _expect_size(16, "10\r\n")
+    _expect_size(255, "ff\r\n")
+    _expect_size(256, "100\r\n")
+    _expect_size(65_536, "10000\r\n")
+
+
+def test_framing_of_streams() raises:
+    # RFC 9112 section 6.3
+    var unknown = ok_stream(Nothing(0))
+    assert_true(
+        "Transfer-Encoding: chunked\r\n\r\n" in _stream_head(unknown, 1)
+    )
+    assert_true(is_chunked(unknown, ResponseFraming(False, True, 1)))
+    assert_false("Transfer-Encoding" in _stream_head(unknown, 0))
+    assert_false("Content-Length" in _stream_head(unknown, 0))
+    assert_true(ends_with_close(unknown, 0))
+    assert_false(ends_with_close(unknown, 1))
+    var known = ok_stream(Nothing(0), length=12)
+    assert_true("Content-Length: 12\r\n\r\n" in _stream_head(known, 1))
+    assert_true("Content-Length: 12\r\n\r\n" in _stream_head(known, 0))
+    assert_false(is_chunked(known, ResponseFraming(False, True, 1)))
+    assert_false(ends_with_close(known, 0))
+    assert_false(ends_with_close(ok("text"), 0))
+
+
+def _written(
+    headers: HeaderMap,
+    framing: RequestFraming = RequestFraming.none(),
+    minor_version: UInt8 = 1,
+) raises -> String:
+    var defaults = HeaderMap()
+    defaults.set("User-Agent", "flare")
+    defaults.set("Accept", "*/*")
+    var out = Buffer(0)
+    write_request_head(
+        out,
+        RequestStart("PUT", "/a?b", "h:81", minor_version),
+        headers,
+        defaults,
+        framing,
+    )
+    return String(StringSpan(unsafe_from_utf8=out.span()))
+
+
+def test_host_is_first_and_framing_is_ours() raises:
+    var headers = HeaderMap()
+    assert_equal(
+        _written(headers),
+        "PUT /a?b HTTP/1.1\r\nHost: h:81\r\nUser-Agent: flare\r\nAccept: */*\r\n\r\n",
+    )
+    headers.set("Content-Length", "99")
+    headers.set("transfer-encoding", "chunked")
+    headers.set("Content-Type", "text/x")
+    headers.set("accept", "text/y")
+    headers.set("host", "other")
+    assert_equal(
+        _written(headers, RequestFraming(3)),
+        "PUT /a?b HTTP/1.1\r\nHost: other\r\nUser-Agent: flare\r\nContent-Type: text/x\r\naccept: text/y\r\nContent-Length: 3\r\n\r\n",
+    )
+
+
+def test_framing() raises:
+    var headers = HeaderMap()
+    headers.set("User-Agent", "")
+    headers.set("Accept", "")
+    comptime START = "PUT /a?b HTTP/1.1\r\nHost: h:81\r\nUser-Agent: \r\nAccept: \r\n"
+    assert_equal(
+        _written(headers, RequestFraming(0)),
+        START + "Content-Length: 0\r\n\r\n",
+    )
+    assert_equal(
+        _written(headers, RequestFraming.chunked(expects_continue=True)),
+        START + "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n",
+    )
+    assert_true(
+        _written(headers, minor_version=0).startswith("PUT /a?b HTTP/1.0\r\n")
+    )
+
+
+@fieldwise_init
+struct _Refused(Copyable, Movable):
+    var rule: StaticString
+    var method: StaticString
+    var target: StaticString
+    var host: StaticString
+    var part: StaticString
+    var offset: Int
+
+
+def test_refuses_what_would_end_a_part_early() raises:
+    var rows: List[_Refused] = [
+        _Refused("9110-9.1 empty", "", "/", "h", "method", 0),
+        _Refused("9110-9.1", "G T", "/", "h", "method", 1),
+        _Refused("9110-9.1 CR", "GET\r\nA: b", "/", "h", "method", 3),
+        _Refused("9112-3.2 empty", "GET", "", "h", "request target", 0),
+        _Refused("9112-3.2 SP", "GET", "/a b", "h", "request target", 2),
+        _Refused("9112-3.2 LF", "GET", "/\nA: b", "h", "request target", 1),
+        _Refused("9112-3.2 CR", "GET", "/\rA: b", "h", "request target", 1),
+        _Refused("9112-3.2 NUL", "GET", "/\0", "h", "request target", 1),
+        _Refused("9112-3.2 #", "GET", "/a#b", "h", "request target", 2),
+        _Refused("9112-3.2 high", "GET", "/\xc3\xa4", "h", "request target", 1),
+        _Refused("9110-7.2 CR", "GET", "/", "h\r\nA: b", "Host", 1),
+        _Refused("9110-7.2 SP", "GET", "/", "h b", "Host", 1),
+        _Refused("9110-7.2 path", "GET", "/", "h/b", "Host", 1),
+    ]
+    var none = HeaderMap()
+    for row in rows:
+        var out = Buffer(0)
+        try:
+            write_request_head(
+                out,
+                RequestStart(row.method, row.target, row.host, 1),
+                none,
+                none,
+                RequestFraming.none(),
+            )
+        except error:
+            assert_equal(error.part, row.part, row.rule)
+            assert_equal(error.offset, row.offset, row.rule)
+            assert_equal(len(out), 0, row.rule)
+            assert_true("\r" not in String(error), row.rule)
+            continue
+        raise Error(row.rule, ": was written")
+
+
+def test_http_1_0_has_no_chunks() raises:
+    try:
+        _ = _written(HeaderMap(), RequestFraming.chunked(), 0)
+    except error:
+        assert_true("framing 'chunked' cannot be sent" in String(error))
+        return
+    raise Error("was written")
+
+
+def test_what_is_written_is_read_back() raises:
+    var headers = HeaderMap()
+    headers.set("X-A", "b c")
+    headers.append("X-A", "d")
+    var text = _written(headers, RequestFraming.chunked())
+    var exchange = Exchange(16)
+    exchange.input.append(text.as_bytes())
+    var whole = String()
+    for length in [1, 15, 16, 255, 256, 4097]:
+        var piece = List[UInt8](length=length, fill=97)
+        append_chunk(exchange.input, piece)
+        append_chunk(exchange.input, piece[0:0])
+        whole.write(StringSpan(unsafe_from_utf8=piece))
+    exchange.input.append(LAST_CHUNK.as_bytes())
+    var log = String()
+    drain_into(exchange, log, 10_000)
+    assert_equal(
+        log,
+        String(
+            "[PUT /a?b /a b HTTP/1.1\nHost: h:81\nUser-Agent: flare\n",
+            "Accept: */*\nX-A: b c\nX-A: d\nTransfer-Encoding: chunked\n|",
+            whole,
+            "|]\n",
+        ),
+    )

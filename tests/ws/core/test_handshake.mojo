@@ -1,7 +1,7 @@
 """The opening handshake of both sides, against each other and alone."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.h1.limits import HeadLimits
+from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_head import RequestHead
 from flare.http.h1.response_head import ResponseHead
 from flare.http.message.fields import Fields
@@ -210,15 +210,33 @@ def test_requests() raises:
         _Row("6455-4.2.1 keep-alive alone", "Connection: keep-alive", 4),
         _Row("6455-4.2.1 among others", "Connection: keep-alive, uPGRADE", 0),
         _Row("6455-4.2.1 no key", "Sec-WebSocket-Key:", 5),
-        _Row("6455-4.2.1 a short key", "Sec-WebSocket-Key: dGhlIHNhbXBsZQ==", 5),
-        _Row("6455-4.2.1 no base64", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=!", 5),
-        _Row("6455-4.2.1 two keys", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", 5),
+        _Row(
+            "6455-4.2.1 a short key", "Sec-WebSocket-Key: dGhlIHNhbXBsZQ==", 5
+        ),
+        _Row(
+            "6455-4.2.1 no base64",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=!",
+            5,
+        ),
+        _Row(
+            "6455-4.2.1 two keys",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+            5,
+        ),
         _Row("6455-4.2.2 no version", "Sec-WebSocket-Version:", 6),
         _Row("6455-4.2.2 an old version", "Sec-WebSocket-Version: 8", 6),
         _Row("6455-4.2.2 several versions", "Sec-WebSocket-Version: 13, 8", 6),
-        _Row("6455-4.3 an empty subprotocol", "Sec-WebSocket-Protocol: chat,,b", 7),
+        _Row(
+            "6455-4.3 an empty subprotocol",
+            "Sec-WebSocket-Protocol: chat,,b",
+            7,
+        ),
         _Row("6455-4.3 no token", "Sec-WebSocket-Protocol: ch@t", 7),
-        _Row("6455-4.3 in two fields", "Sec-WebSocket-Protocol: a\r\nSec-WebSocket-Protocol: chat", 0),
+        _Row(
+            "6455-4.3 in two fields",
+            "Sec-WebSocket-Protocol: a\r\nSec-WebSocket-Protocol: chat",
+            0,
+        ),
         _Row("6455-9.1 malformed", "Sec-WebSocket-Extensions: a b", 7),
         _Row("6455-9.1 unknown", "Sec-WebSocket-Extensions: foo", 0),
     ]
@@ -241,15 +259,31 @@ def test_responses() raises:
         _Row("6455-4.1 no Connection", "Connection:", 10),
         _Row("6455-4.1 another option", "Connection: close", 10),
         _Row("6455-4.1 no Accept", "Sec-WebSocket-Accept:", 11),
-        _Row("6455-4.1 a wrong one", "Sec-WebSocket-Accept: t3pPLMBiTxaQ9kYGzzhZRbK+xOo=", 11),
-        _Row("6455-4.1 case counts", "Sec-WebSocket-Accept: S3pPLMBiTxaQ9kYGzzhZRbK+xOo=", 11),
+        _Row(
+            "6455-4.1 a wrong one",
+            "Sec-WebSocket-Accept: t3pPLMBiTxaQ9kYGzzhZRbK+xOo=",
+            11,
+        ),
+        _Row(
+            "6455-4.1 case counts",
+            "Sec-WebSocket-Accept: S3pPLMBiTxaQ9kYGzzhZRbK+xOo=",
+            11,
+        ),
         _Row("6455-4.1 no extension", "Sec-WebSocket-Extensions:", 0),
         _Row("6455-4.1 another extension", "Sec-WebSocket-Extensions: foo", 12),
         _Row("6455-4.1 malformed", "Sec-WebSocket-Extensions: a b", 12),
         _Row("6455-4.1 no subprotocol", "Sec-WebSocket-Protocol:", 0),
         _Row("6455-4.1 not offered", "Sec-WebSocket-Protocol: Chat", 13),
-        _Row("6455-4.1 two of them", "Sec-WebSocket-Protocol: chat, superchat", 13),
-        _Row("6455-4.1 in two fields", "Sec-WebSocket-Protocol: chat\r\nSec-WebSocket-Protocol: chat", 13),
+        _Row(
+            "6455-4.1 two of them",
+            "Sec-WebSocket-Protocol: chat, superchat",
+            13,
+        ),
+        _Row(
+            "6455-4.1 in two fields",
+            "Sec-WebSocket-Protocol: chat\r\nSec-WebSocket-Protocol: chat",
+            13,
+        ),
     ]
     var client = _handshake()
     client.subprotocols = ["chat", "superchat"]

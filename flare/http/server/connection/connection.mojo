@@ -3,8 +3,8 @@ octets come from.
 """
 
 from flare.bytes.buffer import Buffer
-from flare.http.h1.content_intake import ContentIntake
-from flare.http.h1.exchange import Exchange
+from flare.http.h1.body_decoder import ContentIntake
+from flare.http.h1.request_parser import Exchange
 from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError
 from flare.http.message.body_stream import BodyStream

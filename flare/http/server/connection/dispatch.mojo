@@ -7,8 +7,8 @@ they are framed, and that the connection ends, is not its business.
 """
 
 from flare.bytes.lend import lend_text
-from flare.http.h1.exchange import Exchange
-from flare.http.h1.protocol_error import RemoteProtocolError
+from flare.http.h1.request_parser import Exchange
+from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.serialiser import (
     ResponseFraming,
     SWITCHING_PROTOCOLS,

@@ -6,7 +6,7 @@ when it is complete. So a connection needs no memory for it, and no octet of
 what follows, be it a request or a TLS handshake, ever comes by there.
 """
 
-from flare.http.h1.exchange import Exchange
+from flare.http.h1.request_parser import Exchange
 from flare.http.message.method import Method
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (

@@ -1,6 +1,6 @@
 """Connections whose request is with a handler on another thread."""
 
-from flare.http.h1.exchange import Exchange
+from flare.http.h1.request_parser import Exchange
 from flare.http.message.cancel import CancelFlag
 from flare.http.message.method import Method
 from flare.http.message.response import Response

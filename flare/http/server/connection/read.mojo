@@ -4,8 +4,8 @@ Octets that are here are always driven: a connection waits only for its client,
 and one that could go on gives way to the others through the ready list.
 """
 
-from flare.http.h1.exchange import Exchange, Progress
-from flare.http.h1.protocol_error import RemoteProtocolError
+from flare.http.h1.request_parser import Exchange, Progress
+from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.routing.handler import Handler
 from flare.http.server.connection.connection import (

@@ -10,11 +10,11 @@ client's own window closes. Time counts for the side that is waited for:
                     the window is full, and from the end of the content on
 """
 
-from flare.http.h1.content_intake import ContentIntake, ContentProgress
-from flare.http.h1.exchange import Exchange
+from flare.http.h1.body_decoder import ContentIntake, ContentProgress
+from flare.http.h1.request_parser import Exchange
 from flare.http.h1.framing import EXPECTS_CONTINUE
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.protocol_error import RemoteProtocolError
+from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.message.body_reader import BodyError, owned_fields
 from flare.http.server.connection.body_pipe import BodyPipe

@@ -1,6 +1,6 @@
 """Reading for a protocol that goes on where HTTP ended."""
 
-from flare.http.h1.exchange import Exchange
+from flare.http.h1.request_parser import Exchange
 from flare.http.server.connection.connection import Connection, receive
 from flare.http.server.connection.phase import Fate
 from flare.http.server.connection.write import await_tail, hear, is_taken

@@ -7,7 +7,7 @@ a portion at a time.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.escape import write_escaped
-from flare.http.h1.chunk_writer import LAST_CHUNK, append_chunk
+from flare.http.h1.chunked import LAST_CHUNK, append_chunk
 from flare.http.message.body import Body
 from flare.http.message.body_source import Supply
 from flare.http.message.body_stream import BodyStream

@@ -1,11 +1,11 @@
 """What comes out of a connection whose contents are all taken while they
-arrive, in the form of `exchange_log`."""
+arrive, in the form of `request_log`."""
 
-from flare.http.h1.content_intake import ContentIntake, ContentProgress
-from flare.http.h1.exchange import Exchange, Progress
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.protocol_error import RemoteProtocolError
-from tests.support.exchange_log import describe, describe_head
+from flare.http.h1.body_decoder import ContentIntake, ContentProgress
+from flare.http.h1.request_parser import Exchange, Progress
+from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.error import RemoteProtocolError
+from tests.support.request_log import describe, describe_head
 
 
 struct StreamingSide(Movable):

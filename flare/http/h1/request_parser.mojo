@@ -16,11 +16,11 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.lend import lend
+from flare.http.h1.body_decoder import ContentIntake
 from flare.http.h1.chunked import ChunkedDecoder
-from flare.http.h1.content_intake import ContentIntake
+from flare.http.h1.error import RemoteProtocolError, Rule
+from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.framing import IS_CHUNKED, SAYS_CLOSE
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from flare.http.h1.request_head import RequestHead
 from flare.http.message.cancel import CancelFlag
 from flare.http.message.fields import FieldLine, Fields

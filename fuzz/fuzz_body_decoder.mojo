@@ -1,10 +1,10 @@
 """Fuzzes content that is taken while it arrives: requests come out as if it
 were waited for, so the next request starts at the same octet."""
 
-from flare.http.h1.exchange import Exchange
+from flare.http.h1.request_parser import Exchange
 from fuzz.engine import Target, cut_points, fuzz_main
-from tests.support.exchange_log import drain_into
-from tests.support.intake_log import StreamingSide
+from tests.support.request_log import drain_into
+from tests.support.body_log import StreamingSide
 
 
 @fieldwise_init

@@ -19,18 +19,57 @@ call, which drops it from the input: a body of any length needs a small buffer.
 from flare.bytes.buffer import Buffer
 from flare.bytes.lend import lend
 from flare.http.h1.chunked import ChunkedDecoder
+from flare.http.h1.error import RemoteProtocolError, Rule
+from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.framing import IS_IRREGULAR
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.protocol_error import RemoteProtocolError, Rule
-from flare.http.h1.response_framing import (
-    SWITCHING_PROTOCOLS,
+from flare.http.h1.response_head import (
     ContentEnd,
+    ResponseHead,
+    SWITCHING_PROTOCOLS,
     content_end,
 )
-from flare.http.h1.response_head import ResponseHead
-from flare.http.h1.response_progress import ResponseProgress
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
+
+
+struct ResponseProgress(Equatable, ImplicitlyCopyable):
+    """What `ResponseExchange.advance` found."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime NEEDS_OCTETS = ResponseProgress(0)
+    """More of the response has to arrive."""
+    comptime INTERIM = ResponseProgress(1)
+    """The head of a 1xx response is complete; the final one follows."""
+    comptime HEAD_READY = ResponseProgress(2)
+    """The final head is complete: set `max_body_size`, go on."""
+    comptime CONTENT = ResponseProgress(3)
+    """A piece of content is in `content()`."""
+    comptime END = ResponseProgress(4)
+    """The response is complete."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: The case.
+        """
+        self.number = number
+
+    @always_inline
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two cases.
+
+        Args:
+            other: A case.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.number == other.number
+
 
 comptime INTERIM_COUNT_MAX = 16
 """Most interim responses before a final one (RFC 9110 section 15.2).

@@ -1,9 +1,9 @@
 """Fuzzes a connection's input: the requests that come out are the same however
 the octets are cut, and wherever they move to."""
 
-from flare.http.h1.exchange import Exchange
+from flare.http.h1.request_parser import Exchange
 from fuzz.engine import Target, cut_points, fuzz_main
-from tests.support.exchange_log import drain_into
+from tests.support.request_log import drain_into
 
 
 @fieldwise_init

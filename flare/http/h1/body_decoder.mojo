@@ -10,9 +10,9 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.lend import lend
 from flare.http.h1.chunked import ChunkedDecoder
+from flare.http.h1.error import RemoteProtocolError, Rule
+from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.framing import IS_CHUNKED, Framing
-from flare.http.h1.limits import HeadLimits
-from flare.http.h1.protocol_error import RemoteProtocolError, Rule
 from flare.http.message.fields import FieldLine, Fields
 
 

@@ -1,10 +1,10 @@
 """A connection's input as a whole: requests come out the same however the
 octets are cut."""
 
-from flare.http.h1.exchange import Exchange, Progress
-from flare.http.h1.limits import HeadLimits
+from flare.http.h1.request_parser import Exchange, Progress
+from flare.http.h1.field_section import HeadLimits
 from std.testing import assert_equal, assert_true
-from tests.support.exchange_log import drain_into
+from tests.support.request_log import drain_into
 
 comptime _LIMITS = HeadLimits(8192, 8192, 100)
 

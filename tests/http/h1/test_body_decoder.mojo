@@ -1,10 +1,10 @@
 """Content that is handed on while it arrives: the same as if it were waited
 for, and the next request starts exactly behind it."""
 
-from flare.http.h1.exchange import Exchange
+from flare.http.h1.request_parser import Exchange
 from std.testing import assert_equal, assert_true
-from tests.support.exchange_log import drain_into
-from tests.support.intake_log import StreamingSide
+from tests.support.request_log import drain_into
+from tests.support.body_log import StreamingSide
 
 comptime _STREAM = StaticString(
     "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\n\r\nGET / H"

@@ -1,5 +1,6 @@
-"""The error for a peer that breaks the rules of HTTP/1.1, and every rule it can break.
-"""
+"""The errors of HTTP/1.1: a peer that breaks its rules, and a request of ours that would."""
+
+from flare.bytes.escape import write_escaped
 
 
 struct Rule(Equatable, ImplicitlyCopyable):
@@ -234,3 +235,51 @@ struct RemoteProtocolError(Copyable, Movable, Writable):
             writer: Where to.
         """
         writer.write(self.rule.text(), " (byte ", self.offset, ")")
+
+
+struct LocalProtocolError(Copyable, Movable, Writable):
+    """Our caller asked for a request that would break the rules of HTTP/1.1.
+
+    Octets that end a line or a word early are how requests are smuggled, so
+    such a request is never sent.
+    """
+
+    var part: StaticString
+    """What was refused: "method", "request target", "Host" or "framing"."""
+    var text: String
+    """The refused text."""
+    var offset: Int
+    """Where in `text` the offending octet stands, in bytes."""
+    var demand: StaticString
+    """What the rule allows."""
+
+    def __init__(
+        out self,
+        part: StaticString,
+        text: StringSpan,
+        offset: Int,
+        demand: StaticString,
+    ):
+        """Describes a refused part.
+
+        Args:
+            part: What was refused.
+            text: The refused text.
+            offset: Where the offending octet stands, in bytes.
+            demand: What the rule allows.
+        """
+        self.part = part
+        self.text = String(text)
+        self.offset = offset
+        self.demand = demand
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the message, with the refused text escaped.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.part, " '")
+        write_escaped(self.text.as_bytes(), writer)
+        writer.write("' cannot be sent (byte ", self.offset, "): ")
+        writer.write(self.demand)

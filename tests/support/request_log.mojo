@@ -1,7 +1,7 @@
 """What comes out of an exchange, as text that can be compared."""
 
-from flare.http.h1.exchange import Exchange, Progress
-from flare.http.h1.limits import HeadLimits
+from flare.http.h1.request_parser import Exchange, Progress
+from flare.http.h1.field_section import HeadLimits
 from flare.http.message.path_params import PathParams
 from flare.http.message.request import Request
 from flare.net.socket_addr import SocketAddr
