@@ -1,7 +1,7 @@
 """Fuzzes content that is taken while it arrives: requests come out as if it
 were waited for, so the next request starts at the same octet."""
 
-from flare.http.h1.request_parser import Exchange
+from flare.http.h1.request_parser import RequestParser
 from fuzz.engine import Target, cut_points, fuzz_main
 from tests.support.request_log import drain_into
 from tests.support.body_log import StreamingSide
@@ -34,7 +34,7 @@ struct IntakeTarget(Target):
 
     def run(mut self, input: Span[UInt8, _]) raises:
         """Compares both ways."""
-        var whole = Exchange(16)
+        var whole = RequestParser(16)
         whole.input.append(input)
         var expected = String()
         drain_into(whole, expected)

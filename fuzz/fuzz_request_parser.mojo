@@ -1,7 +1,7 @@
 """Fuzzes a connection's input: the requests that come out are the same however
 the octets are cut, and wherever they move to."""
 
-from flare.http.h1.request_parser import Exchange
+from flare.http.h1.request_parser import RequestParser
 from fuzz.engine import Target, cut_points, fuzz_main
 from tests.support.request_log import drain_into
 
@@ -48,12 +48,12 @@ struct ExchangeTarget(Target):
 
     def run(mut self, input: Span[UInt8, _]) raises:
         """Compares the whole with the pieces."""
-        var whole = Exchange(16)
+        var whole = RequestParser(16)
         whole.input.append(input)
         var expected = String()
         drain_into(whole, expected)
-        var first = Exchange(16)
-        var second = Exchange(16)
+        var first = RequestParser(16)
+        var second = RequestParser(16)
         var found = String()
         var start = 0
         for end in cut_points(input):

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.h1.chunked import ChunkedDecoder
-from flare.http.h1.request_parser import Exchange, Progress
+from flare.http.h1.request_parser import RequestParser, Progress
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_head import RequestHead
 from flare.http.h1.serialiser import (
@@ -160,7 +160,7 @@ def measure_path(name: StringSpan, kind: Int, route_count: Int) raises:
     """
     var inputs = variants(kind)
     var router = routes(route_count)
-    var exchange = Exchange(65_536)
+    var exchange = RequestParser(65_536)
     var out = Buffer(65_536)
     var date = DateLine()
     var params = OwnedPointer(PathParams())
@@ -192,7 +192,7 @@ def measure_header_lookup() raises:
     """Measures `req.headers` on the browser request: the last field, whose name
     is asked for in another case, and one that is not there."""
     var inputs = variants(1)
-    var exchange = Exchange(65_536)
+    var exchange = RequestParser(65_536)
     var params = OwnedPointer(PathParams())
     # SAFETY: the box lives to the end of this function.
     var storage = Pointer(to=params[]).unsafe_origin_cast[MutUntrackedOrigin]()

@@ -15,7 +15,7 @@ from flare.http.h1.serialiser import (
     RequestStart,
     write_request_head,
 )
-from flare.http.h1.response_parser import ResponseExchange, ResponseProgress
+from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.url import Url
@@ -98,7 +98,7 @@ def open_websocket(
     var handshake = _handshake(config)
     var output = Buffer()
     _write_request(output, url, config, handshake)
-    var exchange = ResponseExchange(READ_LEN)
+    var exchange = ResponseParser(READ_LEN)
     wire.send(output, exchange.input, deadline)
     return _read_response(wire^, exchange^, handshake, deadline)
 
@@ -272,7 +272,7 @@ def _write_request(
 
 def _read_response(
     var wire: Wire,
-    var exchange: ResponseExchange,
+    var exchange: ResponseParser,
     handshake: ClientHandshake,
     deadline: Deadline,
 ) raises WsError -> Opened:
@@ -294,7 +294,7 @@ def _read_response(
     return Opened(wire^, input^, agreement^, headers^)
 
 
-def _begin(mut exchange: ResponseExchange) raises WsError:
+def _begin(mut exchange: ResponseParser) raises WsError:
     try:
         exchange.begin(Method.GET, expects_switching=True)
     except error:
@@ -304,7 +304,7 @@ def _begin(mut exchange: ResponseExchange) raises WsError:
 
 
 def _advance(
-    mut exchange: ResponseExchange,
+    mut exchange: ResponseParser,
 ) raises WsError -> ResponseProgress:
     try:
         return exchange.advance(materialize[_HEAD_LIMITS]())
@@ -319,7 +319,7 @@ def _response_error(error: ClientError) -> WsError:
 
 
 def _check(
-    exchange: ResponseExchange, handshake: ClientHandshake
+    exchange: ResponseParser, handshake: ClientHandshake
 ) raises WsError -> WsAgreement:
     try:
         return handshake.check(exchange.head.status, exchange.fields())

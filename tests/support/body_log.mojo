@@ -1,8 +1,8 @@
 """What comes out of a connection whose contents are all taken while they
 arrive, in the form of `request_log`."""
 
-from flare.http.h1.body_decoder import ContentIntake, ContentProgress
-from flare.http.h1.request_parser import Exchange, Progress
+from flare.http.h1.body_decoder import BodyDecoder, BodyProgress
+from flare.http.h1.request_parser import RequestParser, Progress
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.error import RemoteProtocolError
 from tests.support.request_log import describe, describe_head
@@ -15,8 +15,8 @@ struct StreamingSide(Movable):
     """`[...]` for each request, `<status>` for a refusal."""
     var longest_input_len: Int
     """Most octets that waited for more, in bytes."""
-    var _exchange: Exchange
-    var _intake: Optional[ContentIntake]
+    var _exchange: RequestParser
+    var _intake: Optional[BodyDecoder]
     var _content: List[UInt8]
     var _limit: Int
     var _is_broken: Bool
@@ -29,7 +29,7 @@ struct StreamingSide(Movable):
         """
         self.log = String()
         self.longest_input_len = 0
-        self._exchange = Exchange(16)
+        self._exchange = RequestParser(16)
         self._intake = None
         self._content = []
         self._limit = limit
@@ -74,10 +74,10 @@ struct StreamingSide(Movable):
     def _take(mut self, limits: HeadLimits) raises RemoteProtocolError -> Bool:
         ref intake = self._intake.value()
         var progress = intake.advance(limits)
-        if progress == ContentProgress.CONTENT:
+        if progress == BodyProgress.CONTENT:
             self._content.extend(intake.content())
             return True
-        if progress == ContentProgress.NEEDS_OCTETS:
+        if progress == BodyProgress.NEEDS_OCTETS:
             self.longest_input_len = max(
                 self.longest_input_len, len(intake.input)
             )

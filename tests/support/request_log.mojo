@@ -1,13 +1,13 @@
 """What comes out of an exchange, as text that can be compared."""
 
-from flare.http.h1.request_parser import Exchange, Progress
+from flare.http.h1.request_parser import RequestParser, Progress
 from flare.http.h1.field_section import HeadLimits
 from flare.http.message.path_params import PathParams
 from flare.http.message.request import Request
 from flare.net.socket_addr import SocketAddr
 
 
-def drain_into(mut exchange: Exchange, mut log: String, limit: Int = 100):
+def drain_into(mut exchange: RequestParser, mut log: String, limit: Int = 100):
     """Takes all complete requests, as a server does, and writes them down.
 
     Args:
@@ -30,7 +30,7 @@ def drain_into(mut exchange: Exchange, mut log: String, limit: Int = 100):
         exchange.finish()
 
 
-def describe(exchange: Exchange, mut log: String):
+def describe(exchange: RequestParser, mut log: String):
     """Writes down the complete request that is first.
 
     Args:
@@ -45,7 +45,7 @@ def describe(exchange: Exchange, mut log: String):
     _ = params^
 
 
-def describe_head(exchange: Exchange, mut log: String):
+def describe_head(exchange: RequestParser, mut log: String):
     """Writes down the head of the request that is first.
 
     Args:
@@ -61,7 +61,7 @@ def describe_head(exchange: Exchange, mut log: String):
 
 
 def _request(
-    exchange: Exchange, mut params: PathParams
+    exchange: RequestParser, mut params: PathParams
 ) -> Request[ImmUntrackedOrigin]:
     return exchange.request[ImmUntrackedOrigin](
         SocketAddr.any(0),

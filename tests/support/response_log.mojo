@@ -2,14 +2,14 @@
 
 from flare.bytes.escape import write_escaped
 from flare.http.h1.field_section import HeadLimits
-from flare.http.h1.response_parser import ResponseExchange, ResponseProgress
+from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.message.method import Method
 
 
 struct ResponseLog(Movable):
     """A client that asks the same question again and again."""
 
-    var exchange: ResponseExchange
+    var exchange: ResponseParser
     """The connection's core."""
     var text: String
     """`(status)` for an interim response, `[...]` for a final one, `!` where
@@ -40,7 +40,7 @@ struct ResponseLog(Movable):
             is_switching: True to ask for another protocol.
             is_strict: False to read what is irregular but clear.
         """
-        self.exchange = ResponseExchange(16)
+        self.exchange = ResponseParser(16)
         self.text = String()
         self.limit = limit
         self.method = method

@@ -1,6 +1,6 @@
 """One connection of a server, driven step by step, with its client's socket."""
 
-from flare.http.h1.request_parser import Exchange
+from flare.http.h1.request_parser import RequestParser
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.routing.handler import FnHandler
@@ -40,7 +40,7 @@ struct ServedConnection(Movable):
     var is_open: Bool
     """False once the server has closed."""
     var _connection: Connection
-    var _scratch: Exchange
+    var _scratch: RequestParser
     var _state: WorkerState
 
     def __init__(
@@ -78,7 +78,7 @@ struct ServedConnection(Movable):
             connection.tls = OwnedPointer(TlsLink(tls.value().session()))
             connection.phase = PHASE_HANDSHAKE
         self._connection = connection^
-        self._scratch = Exchange(READ_BUFFER_LEN)
+        self._scratch = RequestParser(READ_BUFFER_LEN)
         var terms = ServerTerms(ServerConfig())
         terms.tls = tls.copy()
         self._state = WorkerState(terms)

@@ -1,8 +1,8 @@
 """The http1 suite: requests and responses through the pure cores."""
 
-from flare.http.h1.request_parser import Exchange, Progress
+from flare.http.h1.request_parser import RequestParser, Progress
 from flare.http.h1.field_section import HeadLimits
-from flare.http.h1.response_parser import ResponseExchange, ResponseProgress
+from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from tests.vectors.hex_text import octets_of
 
 comptime _BODY_LEN_MAX = 1 << 30
@@ -29,7 +29,7 @@ def run_http1(line: StringSpan) raises -> String:
 
 
 def _run_requests(octets: Span[UInt8, _]) -> String:
-    var exchange = Exchange(256)
+    var exchange = RequestParser(256)
     exchange.input.append(octets)
     var count = 0
     while True:
@@ -55,7 +55,7 @@ def _run_responses(octets: Span[UInt8, _], is_head: Bool) -> String:
     # Octets behind a response spoil its connection, so each of a row gets one
     # of its own.
     while start < len(octets):
-        var exchange = ResponseExchange(256)
+        var exchange = ResponseParser(256)
         var verdict: String
         try:
             verdict = _run_response(exchange, octets[start:], is_head)
@@ -71,7 +71,7 @@ def _run_responses(octets: Span[UInt8, _], is_head: Bool) -> String:
 
 
 def _run_response(
-    mut exchange: ResponseExchange, octets: Span[UInt8, _], is_head: Bool
+    mut exchange: ResponseParser, octets: Span[UInt8, _], is_head: Bool
 ) raises -> String:
     exchange.begin("GET", expects_switching=True)
     exchange.max_body_size = _BODY_LEN_MAX

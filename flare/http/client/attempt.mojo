@@ -18,7 +18,7 @@ from flare.http.client.error import ClientError, Phase
 from flare.http.client.pool import ClientConnection
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.error import Rule
-from flare.http.h1.response_parser import ResponseExchange, ResponseProgress
+from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.message.method import Method
 from flare.net.error import Timeout
 from flare.sys.deadline import Deadline
@@ -81,7 +81,7 @@ comptime _RECEIVING = UInt8(2)
 struct Attempt(Movable):
     """Buffers and state of an exchange; used for one after the other."""
 
-    var exchange: ResponseExchange
+    var exchange: ResponseParser
     """The response."""
     var output: Buffer
     """What is still to be sent."""
@@ -101,7 +101,7 @@ struct Attempt(Movable):
 
     def __init__(out self):
         """Makes an attempt without a request."""
-        self.exchange = ResponseExchange(PIECE_LEN)
+        self.exchange = ResponseParser(PIECE_LEN)
         self.output = Buffer(4_096)
         self.content_len = 0
         self.was_sent = False

@@ -11,7 +11,7 @@ from flare.http.client.error import (
     Phase,
     ResponseTooLarge,
 )
-from flare.http.h1.response_parser import ResponseExchange
+from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.body import Body
 from flare.http.message.charset import decode_text
 from flare.http.message.content_decoder import (
@@ -315,7 +315,7 @@ struct ResponseBuilder(Movable):
         self._decoded = Buffer()
         self._taken_len = 0
 
-    def take_head(mut self, exchange: ResponseExchange):
+    def take_head(mut self, exchange: ResponseParser):
         """Copies status and fields.
 
         Args:
@@ -333,7 +333,7 @@ struct ResponseBuilder(Movable):
 
     def choose_use(
         mut self,
-        mut exchange: ResponseExchange,
+        mut exchange: ResponseParser,
         use: ContentUse,
         config: ClientConfig,
     ) raises ClientError:
@@ -362,7 +362,7 @@ struct ResponseBuilder(Movable):
         if use == ContentUse.KEEP and announced > 0:
             self.content.reserve(min(announced, RESERVE_LEN_MAX))
 
-    def take_content(mut self, exchange: ResponseExchange) raises ClientError:
+    def take_content(mut self, exchange: ResponseParser) raises ClientError:
         """Takes a piece of content; `has_more` tells whether all of it.
 
         Args:
@@ -374,7 +374,7 @@ struct ResponseBuilder(Movable):
         self._taken_len = 0
         self.take_more(exchange)
 
-    def has_more(self, exchange: ResponseExchange) -> Bool:
+    def has_more(self, exchange: ResponseParser) -> Bool:
         """Tells whether more can be decoded from the piece.
 
         Args:
@@ -390,7 +390,7 @@ struct ResponseBuilder(Movable):
             or self._decoder.value().has_pending()
         )
 
-    def take_more(mut self, exchange: ResponseExchange) raises ClientError:
+    def take_more(mut self, exchange: ResponseParser) raises ClientError:
         """Decodes more of the same piece, so much that memory stays bounded.
 
         Args:
@@ -417,7 +417,7 @@ struct ResponseBuilder(Movable):
         self.content.extend(self._decoded.span())
         self._decoded.clear()
 
-    def is_worth_reading(self, exchange: ResponseExchange) -> Bool:
+    def is_worth_reading(self, exchange: ResponseParser) -> Bool:
         """Tells whether to read on.
 
         Args:
@@ -432,7 +432,7 @@ struct ResponseBuilder(Movable):
             or exchange.content_len <= DISCARD_LEN_MAX
         )
 
-    def take_end(mut self, exchange: ResponseExchange) raises ClientError:
+    def take_end(mut self, exchange: ResponseParser) raises ClientError:
         """Copies the trailers; the content becomes the body.
 
         Args:

@@ -16,17 +16,17 @@ from flare.http.h1.framing import IS_CHUNKED, Framing
 from flare.http.message.fields import FieldLine, Fields
 
 
-struct ContentProgress(Equatable, ImplicitlyCopyable):
-    """What `ContentIntake.advance` found."""
+struct BodyProgress(Equatable, ImplicitlyCopyable):
+    """What `BodyDecoder.advance` found."""
 
     var number: UInt8
     """The case."""
 
-    comptime NEEDS_OCTETS = ContentProgress(0)
+    comptime NEEDS_OCTETS = BodyProgress(0)
     """Nothing; the content goes on."""
-    comptime CONTENT = ContentProgress(1)
+    comptime CONTENT = BodyProgress(1)
     """A piece of content."""
-    comptime END = ContentProgress(2)
+    comptime END = BodyProgress(2)
     """The content is complete, and so are its trailers."""
 
     def __init__(out self, number: UInt8):
@@ -49,7 +49,7 @@ struct ContentProgress(Equatable, ImplicitlyCopyable):
         return self.number == other.number
 
 
-struct ContentIntake(Movable):
+struct BodyDecoder(Movable):
     """Takes the framing off one request's content, as fast as it is taken.
 
     Memory stays within what one read brings and a trailer section. The octet
@@ -108,7 +108,7 @@ struct ContentIntake(Movable):
 
     def advance(
         mut self, limits: HeadLimits
-    ) raises RemoteProtocolError -> ContentProgress:
+    ) raises RemoteProtocolError -> BodyProgress:
         """Looks for the next piece.
 
         Args:
@@ -122,7 +122,7 @@ struct ContentIntake(Movable):
                 cannot be used any further.
         """
         if self._is_complete:
-            return ContentProgress.END
+            return BodyProgress.END
         self.input.consume(self._drop_len)
         self._drop_len = 0
         self._piece_len = 0
@@ -131,18 +131,18 @@ struct ContentIntake(Movable):
         var missing_len = self._framing.content_length - self.content_len
         if missing_len == 0:
             self._is_complete = True
-            return ContentProgress.END
+            return BodyProgress.END
         var count = min(len(self.input), missing_len)
         return self._give(count, count)
 
     def _advance_chunked(
         mut self, limits: HeadLimits
-    ) raises RemoteProtocolError -> ContentProgress:
+    ) raises RemoteProtocolError -> BodyProgress:
         self.input.seal()
         if self._decode(limits) and self._chunked.content_len == 0:
             self._drop_len = self._chunked.consumed_len
             self._is_complete = True
-            return ContentProgress.END
+            return BodyProgress.END
         var count = self._chunked.content_len
         return self._give(count, self._chunked.release())
 
@@ -162,16 +162,16 @@ struct ContentIntake(Movable):
                 return False
             raise error^
 
-    def _give(mut self, count: Int, drop_len: Int) -> ContentProgress:
+    def _give(mut self, count: Int, drop_len: Int) -> BodyProgress:
         self._piece_len = count
         self._drop_len = drop_len
         self.content_len += count
         if count > 0:
-            return ContentProgress.CONTENT
+            return BodyProgress.CONTENT
         # What lies before a chunk must not add up.
         self.input.consume(drop_len)
         self._drop_len = 0
-        return ContentProgress.NEEDS_OCTETS
+        return BodyProgress.NEEDS_OCTETS
 
     def content(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
         """Lends the piece that `advance` told of, until the next call.

@@ -1,6 +1,6 @@
 """One request on its way in: the pure core of a server connection.
 
-    var exchange = Exchange(buffer_len)
+    var exchange = RequestParser(buffer_len)
     # 1. put octets into exchange.input
     # 2. call advance() until it answers something other than HEAD_READY
     # 3. READY: lend exchange.request(...) to a handler, then finish()
@@ -16,7 +16,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.lend import lend
-from flare.http.h1.body_decoder import ContentIntake
+from flare.http.h1.body_decoder import BodyDecoder
 from flare.http.h1.chunked import ChunkedDecoder
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import HeadLimits
@@ -34,7 +34,7 @@ from std.sys.intrinsics import likely, unlikely
 
 
 struct Progress(Equatable, ImplicitlyCopyable):
-    """What `Exchange.advance` found."""
+    """What `RequestParser.advance` found."""
 
     var number: UInt8
     """The case."""
@@ -76,7 +76,7 @@ comptime _COMPLETE = UInt8(2)
 comptime _SKIPPING = UInt8(3)
 
 
-struct Exchange(Movable):
+struct RequestParser(Movable):
     """Input octets of a connection, and the request that stands first in them."""
 
     var input: Buffer
@@ -253,7 +253,7 @@ struct Exchange(Movable):
         """
         return self._state == _SKIPPING
 
-    def detach_content(mut self) -> ContentIntake:
+    def detach_content(mut self) -> BodyDecoder:
         """Takes out the content that is arriving.
 
         What stays is the request without content, complete; `finish` drops its
@@ -263,7 +263,7 @@ struct Exchange(Movable):
             What takes the rest of the content.
         """
         ref framing = self.head.framing
-        var intake = ContentIntake(
+        var intake = BodyDecoder(
             framing,
             self.max_body_size,
             self._chunked,

@@ -1,6 +1,6 @@
 """The responses of one connection: the pure core of a client connection.
 
-    var exchange = ResponseExchange(buffer_len)
+    var exchange = ResponseParser(buffer_len)
     exchange.begin(Method.GET)           # a request goes out
     # 1. put octets into exchange.input; if the server has closed, close_input()
     # 2. call advance() until it answers NEEDS_OCTETS (go to 1) or END
@@ -33,7 +33,7 @@ from flare.http.message.method import Method
 
 
 struct ResponseProgress(Equatable, ImplicitlyCopyable):
-    """What `ResponseExchange.advance` found."""
+    """What `ResponseParser.advance` found."""
 
     var number: UInt8
     """The case."""
@@ -85,7 +85,7 @@ comptime _BODY = UInt8(2)
 comptime _END = UInt8(3)
 
 
-struct ResponseExchange(Movable):
+struct ResponseParser(Movable):
     """Input octets of a client connection, and the response they belong to."""
 
     var input: Buffer

@@ -11,7 +11,7 @@ and there is always a thread for others if there are two. One whose content
 becomes complete while it waits for a thread waits like any other from then on.
 """
 
-from flare.http.h1.request_parser import Exchange
+from flare.http.h1.request_parser import RequestParser
 from flare.http.message.body_reader import LentFeed
 from flare.http.message.cancel import CancelFlag
 from flare.http.message.path_params import PathParams
@@ -51,7 +51,7 @@ struct Job(Movable):
 
     var token: UInt64
     """Of the connection."""
-    var box: OwnedPointer[Exchange]
+    var box: OwnedPointer[RequestParser]
     """Has the request, first; complete, but for content that is a stream."""
     var peer: SocketAddr
     """Where it came from."""
@@ -77,7 +77,7 @@ struct Job(Movable):
     def __init__(
         out self,
         token: UInt64,
-        var box: OwnedPointer[Exchange],
+        var box: OwnedPointer[RequestParser],
         peer: SocketAddr,
         cancel: ArcPointer[CancelFlag],
     ):
@@ -161,7 +161,7 @@ struct Job(Movable):
             .unsafe_origin_cast[ImmUntrackedOrigin]()
         )
 
-    def take_box(deinit self) -> OwnedPointer[Exchange]:
+    def take_box(deinit self) -> OwnedPointer[RequestParser]:
         """Takes the request out.
 
         Returns:

@@ -4,7 +4,7 @@ Tokens say what an event belongs to. A connection's has its slot in the low
 half, which is never as high as the tokens of what is watched beside them.
 """
 
-from flare.http.h1.request_parser import Exchange
+from flare.http.h1.request_parser import RequestParser
 from flare.http.routing.handler import Handler
 from flare.http.server.config import ServerTerms
 from flare.http.server.connection.lifetime import (
@@ -89,7 +89,7 @@ struct Worker[H: Handler](Movable):
     var _selector: Selector
     var _wheel: TimerWheel
     var _table: ConnectionTable
-    var _scratch: Exchange
+    var _scratch: RequestParser
     var _state: WorkerState
     var _stop: StopRequests
     var _pool: HandlerPool
@@ -123,7 +123,7 @@ struct Worker[H: Handler](Movable):
         self._selector = Selector(_EVENT_COUNT_MAX)
         self._wheel = TimerWheel(coarse_monotonic_ms())
         self._table = ConnectionTable()
-        self._scratch = Exchange(READ_BUFFER_LEN)
+        self._scratch = RequestParser(READ_BUFFER_LEN)
         self._state = WorkerState(terms)
         self._state.refuser = Refuser(self._handler)
         self._stop = stop^

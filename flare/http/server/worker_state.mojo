@@ -1,7 +1,7 @@
 """What a worker keeps for all of its connections."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.h1.request_parser import Exchange
+from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.serialiser import DateLine
 from flare.http.message.erased import Erased
@@ -258,7 +258,7 @@ struct WorkerState(Movable):
     """What descriptors connections may take."""
     var _jitter: Jitter
     var _body_sum: ArcPointer[Atomic[Int64]]
-    var _pool: List[OwnedPointer[Exchange]]
+    var _pool: List[OwnedPointer[RequestParser]]
     var _ready: ReadySwitch
 
     def __init__(out self, terms: ServerTerms) raises OsError:
@@ -385,7 +385,7 @@ struct WorkerState(Movable):
         charge.value().set(length)
         return True
 
-    def take_exchange(mut self) -> OwnedPointer[Exchange]:
+    def take_exchange(mut self) -> OwnedPointer[RequestParser]:
         """Takes an empty exchange, for a part of a request.
 
         Returns:
@@ -393,9 +393,9 @@ struct WorkerState(Movable):
         """
         if len(self._pool) > 0:
             return self._pool.pop()
-        return OwnedPointer(Exchange(PARTIAL_BUFFER_LEN))
+        return OwnedPointer(RequestParser(PARTIAL_BUFFER_LEN))
 
-    def give_exchange(mut self, var exchange: OwnedPointer[Exchange]):
+    def give_exchange(mut self, var exchange: OwnedPointer[RequestParser]):
         """Takes an exchange back; one that has grown large is freed.
 
         Args:

@@ -3,7 +3,7 @@
 from flare.http.client.auth import challenge_schemes
 from flare.http.client.response import ClientResponse, ResponseBuilder
 from flare.http.h1.field_section import HeadLimits
-from flare.http.h1.response_parser import ResponseExchange
+from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.body import Body
 from flare.http.message.url import Url
 from std.testing import assert_equal, assert_false, assert_true
@@ -79,7 +79,7 @@ def test_text_is_in_the_charset_of_the_content() raises:
 
 
 def test_fields_that_are_not_utf8() raises:
-    var exchange = ResponseExchange(0)
+    var exchange = ResponseParser(0)
     exchange.begin("GET")
     exchange.input.append("HTTP/1.1 500 Gr".as_bytes())
     exchange.input.append_octet(0xFC)

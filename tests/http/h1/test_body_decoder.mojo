@@ -1,7 +1,7 @@
 """Content that is handed on while it arrives: the same as if it were waited
 for, and the next request starts exactly behind it."""
 
-from flare.http.h1.request_parser import Exchange
+from flare.http.h1.request_parser import RequestParser
 from std.testing import assert_equal, assert_true
 from tests.support.request_log import drain_into
 from tests.support.body_log import StreamingSide
@@ -18,7 +18,7 @@ comptime _STREAM = StaticString(
 
 
 def _waited_for(octets: Span[UInt8, _]) -> String:
-    var exchange = Exchange(16)
+    var exchange = RequestParser(16)
     exchange.input.append(octets)
     var log = String()
     drain_into(exchange, log)

@@ -1,7 +1,7 @@
 """A connection's input as a whole: requests come out the same however the
 octets are cut."""
 
-from flare.http.h1.request_parser import Exchange, Progress
+from flare.http.h1.request_parser import RequestParser, Progress
 from flare.http.h1.field_section import HeadLimits
 from std.testing import assert_equal, assert_true
 from tests.support.request_log import drain_into
@@ -19,7 +19,7 @@ comptime _STREAM = StaticString(
 
 
 def _whole() -> String:
-    var exchange = Exchange(16)
+    var exchange = RequestParser(16)
     exchange.input.append(_STREAM.as_bytes())
     var log = String()
     drain_into(exchange, log, 100)
@@ -56,7 +56,7 @@ def test_paths_of_targets_without_one() raises:
         _Target("OPTIONS http://h?x", "/ x"),
     ]
     for row in rows:
-        var exchange = Exchange(16)
+        var exchange = RequestParser(16)
         var log = String()
         exchange.input.append(row.line.as_bytes())
         exchange.input.append(" HTTP/1.1\r\nHost: h\r\n\r\n".as_bytes())
@@ -69,7 +69,7 @@ def test_split_invariance_at_every_cut() raises:
     var whole = _whole()
     var octets = _STREAM.as_bytes()
     for cut in range(1, len(octets)):
-        var exchange = Exchange(16)
+        var exchange = RequestParser(16)
         var log = String()
         exchange.input.append(octets[0:cut])
         drain_into(exchange, log, 100)
@@ -82,7 +82,7 @@ def test_split_invariance_in_small_steps() raises:
     var whole = _whole()
     var octets = _STREAM.as_bytes()
     for step in range(1, 20):
-        var exchange = Exchange(16)
+        var exchange = RequestParser(16)
         var log = String()
         var start = 0
         while start < len(octets):
@@ -97,8 +97,8 @@ def test_moving_to_another_exchange_loses_nothing() raises:
     var whole = _whole()
     var octets = _STREAM.as_bytes()
     for cut in range(1, len(octets)):
-        var first = Exchange(16)
-        var second = Exchange(16)
+        var first = RequestParser(16)
+        var second = RequestParser(16)
         var log = String()
         first.input.append(octets[0:cut])
         drain_into(first, log, 100)
@@ -111,7 +111,7 @@ def test_moving_to_another_exchange_loses_nothing() raises:
 
 def test_body_limit_is_the_callers() raises:
     var log = String()
-    var exchange = Exchange(16)
+    var exchange = RequestParser(16)
     exchange.input.append(_STREAM.as_bytes())
     drain_into(exchange, log, 6)
     assert_equal(log.count("["), 1)
@@ -119,7 +119,7 @@ def test_body_limit_is_the_callers() raises:
 
 
 def test_missing_len_tells_what_is_to_come() raises:
-    var exchange = Exchange(16)
+    var exchange = RequestParser(16)
     exchange.input.append(
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc".as_bytes()
     )
@@ -132,9 +132,9 @@ def test_missing_len_tells_what_is_to_come() raises:
     assert_true(exchange.is_idle())
 
 
-def _left(text: StringSpan) raises -> Exchange:
+def _left(text: StringSpan) raises -> RequestParser:
     """Leaves the content of the first request, whose head is complete."""
-    var exchange = Exchange(16)
+    var exchange = RequestParser(16)
     exchange.input.append(text.as_bytes())
     assert_true(exchange.advance(materialize[_LIMITS]()) == Progress.HEAD_READY)
     exchange.max_body_size = 100

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.h1.chunked import append_chunk, LAST_CHUNK
-from flare.http.h1.request_parser import Exchange
+from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import (
     DateLine,
     RequestFraming,
@@ -326,7 +326,7 @@ def test_what_is_written_is_read_back() raises:
     headers.set("X-A", "b c")
     headers.append("X-A", "d")
     var text = _written(headers, RequestFraming.chunked())
-    var exchange = Exchange(16)
+    var exchange = RequestParser(16)
     exchange.input.append(text.as_bytes())
     var whole = String()
     for length in [1, 15, 16, 255, 256, 4097]:

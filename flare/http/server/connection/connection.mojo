@@ -3,8 +3,8 @@ octets come from.
 """
 
 from flare.bytes.buffer import Buffer
-from flare.http.h1.body_decoder import ContentIntake
-from flare.http.h1.request_parser import Exchange
+from flare.http.h1.body_decoder import BodyDecoder
+from flare.http.h1.request_parser import RequestParser
 from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError
 from flare.http.message.body_stream import BodyStream
@@ -257,7 +257,7 @@ struct Tail(Movable):
 struct StreamedContent(Movable):
     """Content that a handler on another thread reads while it arrives."""
 
-    var intake: ContentIntake
+    var intake: BodyDecoder
     """Takes off the framing."""
     var pipe: BodyPipe
     """Where the content goes."""
@@ -272,7 +272,7 @@ struct StreamedContent(Movable):
 
     def __init__(
         out self,
-        var intake: ContentIntake,
+        var intake: BodyDecoder,
         pipe: BodyPipe,
         owes_continue: Bool,
         handler_timeout_ms: Int,
@@ -350,7 +350,7 @@ struct Connection(Movable):
     """When the timer will look at the deadline; never after it."""
     var timer: TimerId
     """The one timer."""
-    var exchange: Optional[OwnedPointer[Exchange]]
+    var exchange: Optional[OwnedPointer[RequestParser]]
     """The part of a request that has arrived."""
     var tail: Optional[OwnedPointer[Tail]]
     """What is still to be sent."""
@@ -508,7 +508,7 @@ struct Connection(Movable):
         self.tail = None
         self.drop_tls()
 
-    def take_exchange(mut self) -> OwnedPointer[Exchange]:
+    def take_exchange(mut self) -> OwnedPointer[RequestParser]:
         """Takes the part of a request out; there must be one.
 
         Returns:

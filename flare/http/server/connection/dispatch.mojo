@@ -7,7 +7,7 @@ they are framed, and that the connection ends, is not its business.
 """
 
 from flare.bytes.lend import lend_text
-from flare.http.h1.request_parser import Exchange
+from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.serialiser import (
     ResponseFraming,
@@ -50,7 +50,7 @@ from std.sys.intrinsics import likely, unlikely
 def ask_policy[
     H: Handler
 ](
-    exchange: Exchange,
+    exchange: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
     handler: H,
@@ -124,7 +124,7 @@ struct Answer(TrivialRegisterPassable):
 def answer[
     H: Handler
 ](
-    mut exchange: Exchange,
+    mut exchange: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
     handler: H,
@@ -156,7 +156,7 @@ the connection may go on, in bytes. A form of a page fits, an upload does not.""
 def answer_by_head[
     H: Handler
 ](
-    mut exchange: Exchange,
+    mut exchange: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
     handler: H,
@@ -203,7 +203,7 @@ def answer_by_head[
 
 @always_inline
 def conclude(
-    mut exchange: Exchange,
+    mut exchange: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
     var response: Response,
@@ -261,7 +261,7 @@ def conclude(
 def _call[
     H: Handler
 ](
-    exchange: Exchange,
+    exchange: RequestParser,
     connection: Connection,
     mut state: WorkerState,
     handler: H,
@@ -401,7 +401,7 @@ def refusal(status: Int, var reason: String) -> Response:
 
 @no_inline
 def answer_error(
-    mut exchange: Exchange,
+    mut exchange: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
     error: RemoteProtocolError,
@@ -496,7 +496,9 @@ comptime _FULL = "the server holds too much unfinished content"
 
 @no_inline
 def answer_full(
-    mut exchange: Exchange, mut connection: Connection, mut state: WorkerState
+    mut exchange: RequestParser,
+    mut connection: Connection,
+    mut state: WorkerState,
 ):
     """Puts the refusal of content that there is no memory for into the output;
     it is the last answer.
@@ -567,7 +569,7 @@ def answer_late(mut connection: Connection, mut state: WorkerState):
 
 @no_inline
 def busy(
-    mut exchange: Exchange, connection: Connection, mut state: WorkerState
+    mut exchange: RequestParser, connection: Connection, mut state: WorkerState
 ) -> Response:
     """Makes the answer for when all handler threads and their queue are full.
 
@@ -618,7 +620,7 @@ def _refusal(
 
 
 def _known(
-    mut exchange: Exchange, connection: Connection, mut state: WorkerState
+    mut exchange: RequestParser, connection: Connection, mut state: WorkerState
 ) -> Request[ImmUntrackedOrigin]:
     """Lends what was read of a request, until the exchange changes."""
     state.params[].clear()

@@ -6,7 +6,7 @@ when it is complete. So a connection needs no memory for it, and no octet of
 what follows, be it a request or a TLS handshake, ever comes by there.
 """
 
-from flare.http.h1.request_parser import Exchange
+from flare.http.h1.request_parser import RequestParser
 from flare.http.message.method import Method
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
@@ -104,7 +104,9 @@ def _begin_tls(mut connection: Connection, state: WorkerState) raises TlsError:
 
 
 def hear_proxy(
-    mut connection: Connection, mut scratch: Exchange, mut state: WorkerState
+    mut connection: Connection,
+    mut scratch: RequestParser,
+    mut state: WorkerState,
 ) -> Fate:
     """Takes the header, if all of it is here.
 
@@ -176,7 +178,7 @@ def end(mut connection: Connection, mut state: WorkerState) -> Fate:
     return Fate.GIVES_WAY
 
 
-def discard(mut connection: Connection, mut scratch: Exchange) -> Fate:
+def discard(mut connection: Connection, mut scratch: RequestParser) -> Fate:
     """Reads and drops what a client sends behind its last response.
 
     Args:

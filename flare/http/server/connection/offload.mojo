@@ -1,6 +1,6 @@
 """Connections whose request is with a handler on another thread."""
 
-from flare.http.h1.request_parser import Exchange
+from flare.http.h1.request_parser import RequestParser
 from flare.http.message.cancel import CancelFlag
 from flare.http.message.method import Method
 from flare.http.message.response import Response
@@ -79,7 +79,7 @@ def _refuse[
     H: Handler
 ](
     mut connection: Connection,
-    var box: OwnedPointer[Exchange],
+    var box: OwnedPointer[RequestParser],
     is_late: Bool,
     mut state: WorkerState,
     handler: H,
@@ -99,7 +99,7 @@ def _refuse[
 def _submit(
     mut connection: Connection,
     token: UInt64,
-    var box: OwnedPointer[Exchange],
+    var box: OwnedPointer[RequestParser],
     var pipe: Optional[BodyPipe],
     mut pool: HandlerPool,
     mut state: WorkerState,
@@ -205,7 +205,7 @@ def unpark[
     H: Handler
 ](
     mut connection: Connection,
-    var box: OwnedPointer[Exchange],
+    var box: OwnedPointer[RequestParser],
     var response: Response,
     mut state: WorkerState,
     handler: H,

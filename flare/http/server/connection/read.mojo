@@ -4,7 +4,7 @@ Octets that are here are always driven: a connection waits only for its client,
 and one that could go on gives way to the others through the ready list.
 """
 
-from flare.http.h1.request_parser import Exchange, Progress
+from flare.http.h1.request_parser import RequestParser, Progress
 from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.routing.handler import Handler
@@ -57,7 +57,7 @@ def drive[
     H: Handler
 ](
     mut connection: Connection,
-    mut scratch: Exchange,
+    mut scratch: RequestParser,
     mut state: WorkerState,
     handler: H,
     is_closed: Bool,
@@ -120,7 +120,7 @@ def _drive_partial[
 
 
 def _charge(
-    mut connection: Connection, exchange: Exchange, mut state: WorkerState
+    mut connection: Connection, exchange: RequestParser, mut state: WorkerState
 ) -> Bool:
     """Counts the memory of content that is arriving; False if there is none
     left for it."""
@@ -132,7 +132,7 @@ def _charge(
 @no_inline
 def _refuse_content(
     mut connection: Connection,
-    var box: OwnedPointer[Exchange],
+    var box: OwnedPointer[RequestParser],
     mut state: WorkerState,
 ) -> Fate:
     """Ends a connection whose content there is no memory for."""
@@ -149,7 +149,7 @@ def _refuse_content(
 
 def put_back(
     mut connection: Connection,
-    var box: OwnedPointer[Exchange],
+    var box: OwnedPointer[RequestParser],
     mut state: WorkerState,
     fate: Fate,
 ):
@@ -173,7 +173,7 @@ def _read[
     H: Handler
 ](
     mut connection: Connection,
-    mut exchange: Exchange,
+    mut exchange: RequestParser,
     mut state: WorkerState,
     handler: H,
     is_closed: Bool,
@@ -206,7 +206,7 @@ def _read[
 @no_inline
 def _stop_reading(
     mut connection: Connection,
-    exchange: Exchange,
+    exchange: RequestParser,
     mut state: WorkerState,
     count: Int,
 ) -> Fate:
@@ -237,7 +237,7 @@ def process[
     H: Handler
 ](
     mut connection: Connection,
-    mut exchange: Exchange,
+    mut exchange: RequestParser,
     mut state: WorkerState,
     handler: H,
 ) -> Fate:
@@ -314,7 +314,7 @@ def _begin_content[
     H: Handler
 ](
     mut connection: Connection,
-    mut exchange: Exchange,
+    mut exchange: RequestParser,
     mut state: WorkerState,
     handler: H,
 ) raises RemoteProtocolError -> Progress:
@@ -341,7 +341,7 @@ def _begin_content[
 
 @no_inline
 def _park(
-    mut connection: Connection, exchange: Exchange, mut state: WorkerState
+    mut connection: Connection, exchange: RequestParser, mut state: WorkerState
 ) -> Fate:
     """Sends what came before a request that is handed to another thread; the
     request waits here until the client has taken it."""
@@ -354,7 +354,7 @@ def _park(
 
 @always_inline
 def _settle(
-    mut connection: Connection, exchange: Exchange, mut state: WorkerState
+    mut connection: Connection, exchange: RequestParser, mut state: WorkerState
 ) -> Fate:
     """Sets the phase and the deadline of a connection that waits."""
     if likely(exchange.is_idle() and not connection.tail.__bool__()):
@@ -368,7 +368,7 @@ def _settle(
 
 @no_inline
 def _settle_unfinished(
-    mut connection: Connection, exchange: Exchange, mut state: WorkerState
+    mut connection: Connection, exchange: RequestParser, mut state: WorkerState
 ) -> Fate:
     ref config = state.config
     if connection.tail:

@@ -10,8 +10,8 @@ client's own window closes. Time counts for the side that is waited for:
                     the window is full, and from the end of the content on
 """
 
-from flare.http.h1.body_decoder import ContentIntake, ContentProgress
-from flare.http.h1.request_parser import Exchange
+from flare.http.h1.body_decoder import BodyDecoder, BodyProgress
+from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.framing import EXPECTS_CONTINUE
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.error import RemoteProtocolError
@@ -43,7 +43,7 @@ comptime _READ_COUNT_MAX = 16
 comptime _READ_LEN = 65_536
 
 
-def owes_continue(exchange: Exchange) -> Bool:
+def owes_continue(exchange: RequestParser) -> Bool:
     """Tells whether the client waits for 100 (Continue) (RFC 9110 10.1.1).
 
     Args:
@@ -61,7 +61,7 @@ def owes_continue(exchange: Exchange) -> Bool:
 
 def start_content(
     mut connection: Connection,
-    mut exchange: Exchange,
+    mut exchange: RequestParser,
     pipe: BodyPipe,
     handler_timeout_ms: Int,
 ):
@@ -185,10 +185,10 @@ def _hand_on(
     """Puts what is here into the window, up to the window's end."""
     while not content.is_paused:
         var progress = content.intake.advance(limits)
-        if progress == ContentProgress.CONTENT:
+        if progress == BodyProgress.CONTENT:
             content.is_paused = not content.pipe.put(content.intake.content())
             continue
-        if progress == ContentProgress.END:
+        if progress == BodyProgress.END:
             content.pipe.end(owned_fields(content.intake.trailers()))
         return
 
@@ -215,7 +215,9 @@ def _share_time(
 
 
 def end_content(
-    mut connection: Connection, mut exchange: Exchange, mut state: WorkerState
+    mut connection: Connection,
+    mut exchange: RequestParser,
+    mut state: WorkerState,
 ) -> Bool:
     """Stops taking content, since the handler has answered.
 
@@ -241,7 +243,7 @@ def end_content(
 
 def _drain(
     mut connection: Connection,
-    mut intake: ContentIntake,
+    mut intake: BodyDecoder,
     mut state: WorkerState,
 ) -> Bool:
     """Drops content up to its end; False if that has not arrived."""
@@ -249,7 +251,7 @@ def _drain(
     var may_have_more = True
     while intake.content_len < length_max and not connection.tail:
         try:
-            while intake.advance(state.limits) == ContentProgress.CONTENT:
+            while intake.advance(state.limits) == BodyProgress.CONTENT:
                 pass
         except error:
             return False

@@ -1,6 +1,6 @@
 """Reading for a protocol that goes on where HTTP ended."""
 
-from flare.http.h1.request_parser import Exchange
+from flare.http.h1.request_parser import RequestParser
 from flare.http.server.connection.connection import Connection, receive
 from flare.http.server.connection.phase import Fate
 from flare.http.server.connection.write import await_tail, hear, is_taken
@@ -18,7 +18,7 @@ comptime _ROUND_MS = 5
 @no_inline
 def converse(
     mut connection: Connection,
-    mut scratch: Exchange,
+    mut scratch: RequestParser,
     mut state: WorkerState,
     is_closed: Bool,
 ) -> Fate:
