@@ -25,7 +25,7 @@ def connect(addr: SocketAddr) raises NetworkError -> RawSocket:
     var socket = RawSocket.tcp()
     if not socket.connect(addr):
         var reactor = Reactor()
-        reactor.register(socket.number(), 1, Interest.WRITE)
+        reactor.register(socket.fd(), 1, Interest.WRITE)
         _ = reactor.poll(timeout_ms=5_000)
         socket.check_connected(addr)
     return socket^

@@ -18,11 +18,11 @@ comptime CLIENT = UInt64(3)
 def main() raises:
     var reactor = Reactor()
     var listener = RawSocket.listen_tcp(SocketAddr.localhost(0))
-    reactor.register(listener.number(), LISTENER, Interest.READ)
+    reactor.register(listener.fd(), LISTENER, Interest.READ)
     var client = RawSocket.tcp()
     print("client connects")
     _ = client.connect(listener.local_addr())
-    reactor.register(client.number(), CLIENT, Interest.STREAM)
+    reactor.register(client.fd(), CLIENT, Interest.STREAM)
     var server = RawSocket(owned=-1)
     var room = Array[UInt8, 64](fill=0)
     var is_sent = False
@@ -34,7 +34,7 @@ def main() raises:
             if event.token == LISTENER:
                 print("server accepts")
                 server = listener.accept().take_socket()
-                reactor.register(server.number(), SERVER, Interest.READ)
+                reactor.register(server.fd(), SERVER, Interest.READ)
             elif event.token == SERVER:
                 var count = server.receive(Span(room))
                 if count > 0:

@@ -133,7 +133,7 @@ struct _Client(Movable):
             # The kernel may be late; the server is asked no more than by an
             # event.
             var entries = Array[PollEntry, 1](
-                fill=PollEntry(self.served.client.number(), POLL_READ, 0)
+                fill=PollEntry(self.served.client.fd(), POLL_READ, 0)
             )
             _ = poll_descriptors(Span(entries), _WAIT_MS // 3)
             quiet_count += 1

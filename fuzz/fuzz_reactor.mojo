@@ -83,11 +83,11 @@ struct _Pair:
         try:
             if is_new:
                 self.reactor.register(
-                    slot.pipe.reading_number(), self.last_token, interest
+                    slot.pipe.reading_fd(), self.last_token, interest
                 )
             else:
                 self.reactor.modify(
-                    slot.pipe.reading_number(), self.last_token, interest
+                    slot.pipe.reading_fd(), self.last_token, interest
                 )
         except:
             is_refused = True
@@ -103,7 +103,7 @@ struct _Pair:
         ref slot = self.slots[index].value()
         var is_refused = False
         try:
-            self.reactor.deregister(slot.pipe.reading_number())
+            self.reactor.deregister(slot.pipe.reading_fd())
         except:
             is_refused = True
         if is_refused != (slot.token == 0):

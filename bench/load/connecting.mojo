@@ -30,7 +30,7 @@ def open_sockets(
         var socket = RawSocket.tcp(address.ip.is_v6())
         _ = socket.connect(address)
         socket.set_option(SocketOption.NO_DELAY, 1)
-        reactor.register(socket.number(), UInt64(index), Interest.STREAM)
+        reactor.register(socket.fd(), UInt64(index), Interest.STREAM)
         sockets.append(socket^)
     var is_open = List[Bool](length=count, fill=False)
     var open_count = 0

@@ -39,13 +39,13 @@ struct Resolving(Movable):
         else:
             self._pending = _ask(self._host, family)
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor that can be read once `advance` has news.
 
         Returns:
             The number; -1 if nobody was asked.
         """
-        return self._pending.value().number() if self._pending else -1
+        return self._pending.value().fd() if self._pending else -1
 
     def advance(mut self) raises NetworkError -> Bool:
         """Looks whether the answer is there; does not wait.

@@ -148,7 +148,7 @@ struct BlockingSocket(Movable):
             return
         if result != -EAGAIN:
             raise NetworkError(OsError(operation, -result), self.name)
-        var ready = wait_for(self.raw.number(), wanted, deadline)
+        var ready = wait_for(self.raw.fd(), wanted, deadline)
         if ready < 0:
             raise NetworkError(OsError("poll", -ready), self.name)
         if ready == 0:
@@ -172,6 +172,6 @@ struct BlockingSocket(Movable):
         Raises:
             NetworkError: If the socket is closed.
         """
-        var result = shutdown_socket(self.raw.number(), how.number)
+        var result = shutdown_socket(self.raw.fd(), how.number)
         if result < 0 and result != -ENOTCONN:
             raise NetworkError(OsError("shutdown", -result), self.name)

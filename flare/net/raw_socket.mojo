@@ -138,19 +138,19 @@ struct RawSocket(Movable):
         Raises:
             NetworkError: If the process has no more descriptors.
         """
-        var copy = duplicate_from(self._descriptor.number(), 3)
+        var copy = duplicate_from(self._descriptor.fd(), 3)
         if not copy.is_open():
             raise NetworkError(OsError("fcntl", EMFILE))
         return Self(owned=copy.release())
 
     @always_inline
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor, for a reactor.
 
         Returns:
             The number, good while this socket lives; -1 if closed.
         """
-        return self._descriptor.number()
+        return self._descriptor.fd()
 
     def release(mut self) -> Int32:
         """Gives the socket away.
@@ -180,7 +180,7 @@ struct RawSocket(Movable):
         Raises:
             NetworkError: If the kernel refuses.
         """
-        set_option(self._descriptor.number(), option, value)
+        set_option(self._descriptor.fd(), option, value)
 
     def option(self, option: SocketOption) raises NetworkError -> Int:
         """Reads a socket option.
@@ -194,7 +194,7 @@ struct RawSocket(Movable):
         Raises:
             NetworkError: If the kernel refuses.
         """
-        return get_option(self._descriptor.number(), option)
+        return get_option(self._descriptor.fd(), option)
 
     def reset_on_close(mut self) raises NetworkError:
         """Makes close send a reset instead of an orderly end.
@@ -202,7 +202,7 @@ struct RawSocket(Movable):
         Raises:
             NetworkError: If the kernel refuses.
         """
-        set_reset_on_close(self._descriptor.number())
+        set_reset_on_close(self._descriptor.fd())
 
     def bind(mut self, address: SocketAddr) raises NetworkError:
         """Gives the socket its address.
@@ -214,7 +214,7 @@ struct RawSocket(Movable):
             NetworkError: If it cannot be had; it names the address.
         """
         try:
-            bind_socket(self._descriptor.number(), to_kernel(address))
+            bind_socket(self._descriptor.fd(), to_kernel(address))
         except error:
             raise NetworkError(error, String(address))
 
@@ -228,7 +228,7 @@ struct RawSocket(Movable):
             NetworkError: If another socket listens there; it names the address.
         """
         try:
-            listen_socket(self._descriptor.number(), backlog)
+            listen_socket(self._descriptor.fd(), backlog)
         except error:
             raise NetworkError(error, String(self.local_addr()))
 
@@ -239,7 +239,7 @@ struct RawSocket(Movable):
             The connection, or the errno that says why there is none.
         """
         var peer = SockAddr()
-        var number = accept_socket(self._descriptor.number(), peer)
+        var number = accept_socket(self._descriptor.fd(), peer)
         if number < 0:
             return Accepted(
                 RawSocket(owned=-1), SocketAddr.any(0), Int(-number)
@@ -259,9 +259,7 @@ struct RawSocket(Movable):
         Raises:
             NetworkError: If it fails at once; it names the address.
         """
-        var result = connect_socket(
-            self._descriptor.number(), to_kernel(address)
-        )
+        var result = connect_socket(self._descriptor.fd(), to_kernel(address))
         if result == -EINPROGRESS:
             return False
         if result < 0:
@@ -291,7 +289,7 @@ struct RawSocket(Movable):
         Returns:
             How many, 0 at the end of the stream, or a negative errno.
         """
-        return receive(self._descriptor.number(), room)
+        return receive(self._descriptor.fd(), room)
 
     def peek(mut self, room: MutSpan[UInt8, _]) -> Int:
         """Reads octets and leaves them where they are.
@@ -302,7 +300,7 @@ struct RawSocket(Movable):
         Returns:
             As `receive`.
         """
-        return peek(self._descriptor.number(), room)
+        return peek(self._descriptor.fd(), room)
 
     @always_inline
     def send(mut self, octets: Span[UInt8, _]) -> Int:
@@ -314,7 +312,7 @@ struct RawSocket(Movable):
         Returns:
             How many were taken, or a negative errno.
         """
-        return send(self._descriptor.number(), octets)
+        return send(self._descriptor.fd(), octets)
 
     def undelivered_len(self) -> Int:
         """Counts what was sent and has not arrived.
@@ -323,7 +321,7 @@ struct RawSocket(Movable):
             Octets that the peer's system has not acknowledged; 0 if the system
             does not tell.
         """
-        return undelivered_len(self._descriptor.number())
+        return undelivered_len(self._descriptor.fd())
 
     def send_ahead(mut self, octets: Span[UInt8, _]) -> Int:
         """Writes octets that a part of a file follows at once.
@@ -334,7 +332,7 @@ struct RawSocket(Movable):
         Returns:
             How many were taken, or a negative errno.
         """
-        return send[more_follows=True](self._descriptor.number(), octets)
+        return send[more_follows=True](self._descriptor.fd(), octets)
 
     def send_file(mut self, file: Int32, offset: Int, length: Int) -> Int:
         """Writes octets of a file, as they lie there.
@@ -348,7 +346,7 @@ struct RawSocket(Movable):
             How many were taken, 0 at the end of the file, or a negative
             errno; see `flare/sys/send_file.mojo`.
         """
-        return send_file(self._descriptor.number(), file, offset, length)
+        return send_file(self._descriptor.fd(), file, offset, length)
 
     def send_two(
         mut self, first: Span[UInt8, _], second: Span[UInt8, _]
@@ -362,14 +360,14 @@ struct RawSocket(Movable):
         Returns:
             How many octets of both were taken, or a negative errno.
         """
-        return send_two(self._descriptor.number(), first, second)
+        return send_two(self._descriptor.fd(), first, second)
 
     def finish_writing(mut self):
         """Ends the own direction; the peer sees the end of the stream.
 
         A peer that is gone already is no error.
         """
-        _ = shutdown_socket(self._descriptor.number(), SHUT_WRITE)
+        _ = shutdown_socket(self._descriptor.fd(), SHUT_WRITE)
 
     def local_addr(self) raises NetworkError -> SocketAddr:
         """Reads the address of the own side.
@@ -380,7 +378,7 @@ struct RawSocket(Movable):
         Raises:
             NetworkError: If the kernel refuses.
         """
-        return from_kernel(local_address(self._descriptor.number()))
+        return from_kernel(local_address(self._descriptor.fd()))
 
     def peer_addr(self) raises NetworkError -> SocketAddr:
         """Reads the address of the other side.
@@ -391,7 +389,7 @@ struct RawSocket(Movable):
         Raises:
             NetworkError: If the socket is not connected.
         """
-        return from_kernel(peer_address(self._descriptor.number()))
+        return from_kernel(peer_address(self._descriptor.fd()))
 
     def close(mut self):
         """Closes the socket now; a second call does nothing."""

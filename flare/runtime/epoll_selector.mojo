@@ -96,7 +96,7 @@ struct EpollSelector(Movable, SelectorContract):
             OsError: If it is watched already, or the kernel refuses.
         """
         control_epoll(
-            self._epoll.number(), EPOLL_ADD, number, epoll_mask(interest), token
+            self._epoll.fd(), EPOLL_ADD, number, epoll_mask(interest), token
         )
 
     def modify(
@@ -113,7 +113,7 @@ struct EpollSelector(Movable, SelectorContract):
             OsError: If it is not watched, or the kernel refuses.
         """
         control_epoll(
-            self._epoll.number(),
+            self._epoll.fd(),
             EPOLL_MODIFY,
             number,
             epoll_mask(interest),
@@ -129,7 +129,7 @@ struct EpollSelector(Movable, SelectorContract):
         Raises:
             OsError: If it is not watched.
         """
-        control_epoll(self._epoll.number(), EPOLL_DELETE, number, 0, 0)
+        control_epoll(self._epoll.fd(), EPOLL_DELETE, number, 0, 0)
 
     @always_inline
     def wait(mut self, timeout_ms: Int) raises OsError -> Int:
@@ -144,7 +144,7 @@ struct EpollSelector(Movable, SelectorContract):
         Raises:
             OsError: If the kernel refuses.
         """
-        var count = self._events.wait(self._epoll.number(), timeout_ms)
+        var count = self._events.wait(self._epoll.fd(), timeout_ms)
         if count < 0:
             if count == -EINTR:
                 return 0

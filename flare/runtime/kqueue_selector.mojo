@@ -160,7 +160,7 @@ struct KqueueSelector(Movable, SelectorContract):
         """
         var changes = changes_of_interest(number, token, interest)
         var receipts = changes.copy()
-        var count = change_kqueue(self._kqueue.number(), Span(receipts))
+        var count = change_kqueue(self._kqueue.fd(), Span(receipts))
         if count < 0:
             raise OsError("kevent", -count)
         var refusal = refusal_of_receipts(changes, receipts)
@@ -190,7 +190,7 @@ struct KqueueSelector(Movable, SelectorContract):
         Raises:
             OsError: If the kernel refuses.
         """
-        var count = self._events.wait(self._kqueue.number(), timeout_ms)
+        var count = self._events.wait(self._kqueue.fd(), timeout_ms)
         if count < 0:
             if count == -EINTR:
                 return 0

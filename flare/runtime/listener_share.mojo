@@ -84,7 +84,7 @@ struct ListenerShare(Movable):
                 heirs.append(index % worker_count)
         return heirs^
 
-    def numbers(self) -> List[Int32]:
+    def fds(self) -> List[Int32]:
         """Lends the descriptors.
 
         Returns:
@@ -92,5 +92,5 @@ struct ListenerShare(Movable):
         """
         var numbers = List[Int32]()
         for index in range(len(self.sockets)):
-            numbers.append(self.sockets[index].number())
+            numbers.append(self.sockets[index].fd())
         return numbers^

@@ -50,9 +50,7 @@ struct Reactor(Movable):
         self._wheel = TimerWheel(self._now_ms)
         self._waker = Waker()
         self._events = List[Event](capacity=EVENT_COUNT_MAX)
-        self._selector.register(
-            self._waker.number(), RESERVED_TOKEN, Interest.READ
-        )
+        self._selector.register(self._waker.fd(), RESERVED_TOKEN, Interest.READ)
 
     def register(
         mut self, number: Int32, token: UInt64, interest: Interest

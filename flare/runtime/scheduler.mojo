@@ -149,7 +149,7 @@ struct Scheduler(Movable):
         Returns:
             A descriptor, good while the scheduler lives.
         """
-        return self._outcome[].ended.number()
+        return self._outcome[].ended.fd()
 
     def running_count(self) -> Int:
         """Counts the workers that have not ended.

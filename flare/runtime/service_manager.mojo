@@ -124,7 +124,7 @@ struct ServiceManager(Movable):
         var is_abstract = path.startswith("@")
         var name = path.as_bytes()[1:] if is_abstract else path.as_bytes()
         var result = connect_socket(
-            manager._socket.number(), SockAddr.unix(name, is_abstract)
+            manager._socket.fd(), SockAddr.unix(name, is_abstract)
         )
         if result != 0:
             raise Error("NOTIFY_SOCKET '", path, "': errno ", -result)
@@ -141,4 +141,4 @@ struct ServiceManager(Movable):
             text: Lines such as `READY=1`.
         """
         if self._socket.is_open():
-            _ = send(self._socket.number(), text.as_bytes())
+            _ = send(self._socket.fd(), text.as_bytes())

@@ -21,13 +21,13 @@ struct Waker(Copyable, Movable):
         """
         self._pipe = ArcPointer(Pipe())
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor to register for reading.
 
         Returns:
             A descriptor, good while a copy of this waker lives.
         """
-        return self._pipe[].reading_number()
+        return self._pipe[].reading_fd()
 
     def wake(self):
         """Makes the descriptor readable until `drain` is called."""

@@ -36,7 +36,7 @@ struct Descriptor(Movable):
             close_descriptor(self._number)
 
     @always_inline
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the number.
 
         Returns:

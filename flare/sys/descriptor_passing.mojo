@@ -160,7 +160,7 @@ def receive_with_descriptor(
     comptime if IS_MACOS:
         if passed.is_open():
             try:
-                close_on_exec(passed.number())
+                close_on_exec(passed.fd())
             except error:
                 passed.close()
     return count

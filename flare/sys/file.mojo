@@ -123,7 +123,7 @@ struct File(Movable):
         Raises:
             OsError: If it cannot be opened, or a link is in the way.
         """
-        var base = self._descriptor.number()
+        var base = self._descriptor.fd()
         if path.byte_length() == 0:
             return Self(_open_at(Int(base), ".", _O_RDONLY | _O_DIRECTORY))
         if follows_links:
@@ -140,7 +140,7 @@ struct File(Movable):
             var flags = _O_RDONLY | _O_NOFOLLOW
             if end < len(octets):
                 flags |= _O_DIRECTORY
-            var from_number = holder.number() if holder.is_open() else base
+            var from_number = holder.fd() if holder.is_open() else base
             var next = _open_at(Int(from_number), name, flags)
             swap(holder, next)
             if end == len(octets):
@@ -158,7 +158,7 @@ struct File(Movable):
         """
         var words = Array[Int, _STAT_WORD_COUNT](fill=0)
         if external_call["fstat", Int32](
-            self._descriptor.number(), words.unsafe_ptr()
+            self._descriptor.fd(), words.unsafe_ptr()
         ):
             raise OsError("fstat", last_errno())
         var kind = _short[_MODE_OFFSET](words) & _KIND_MASK
@@ -190,7 +190,7 @@ struct File(Movable):
         """
         while True:
             var count = external_call["pread", Int](
-                self._descriptor.number(), room.unsafe_ptr(), len(room), offset
+                self._descriptor.fd(), room.unsafe_ptr(), len(room), offset
             )
             if count >= 0:
                 return count
@@ -227,7 +227,7 @@ struct File(Movable):
         """
         var start = 0
         while start < len(octets):
-            var count = write_from(self._descriptor.number(), octets[start:])
+            var count = write_from(self._descriptor.fd(), octets[start:])
             if count >= 0:
                 start += count
             elif count != -EINTR:
@@ -245,13 +245,13 @@ struct File(Movable):
         """
         return names_in(self._descriptor^)
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor.
 
         Returns:
             Its number, good while this value lives.
         """
-        return self._descriptor.number()
+        return self._descriptor.fd()
 
 
 def _open_unlinked(folder: StringSpan) raises OsError -> Descriptor:

@@ -194,13 +194,13 @@ struct PendingLookup(Movable):
         self._answer = ArcPointer(_Answer())
         self._thread = Thread(_Asking(host^, family, self._answer))
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor that can be read once the answer is there.
 
         Returns:
             The number.
         """
-        return self._answer[].bell.reading_number()
+        return self._answer[].bell.reading_fd()
 
     def wait(self, deadline: Deadline) raises OsError -> Bool:
         """Waits for the answer.
@@ -214,7 +214,7 @@ struct PendingLookup(Movable):
         Raises:
             OsError: If the kernel refuses to wait.
         """
-        var result = wait_for(self.number(), POLL_READ, deadline)
+        var result = wait_for(self.fd(), POLL_READ, deadline)
         if result < 0:
             raise OsError("poll", -result)
         return result > 0

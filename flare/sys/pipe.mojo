@@ -32,21 +32,21 @@ struct Pipe(Movable):
             make_nonblocking(ends[index])
             close_on_exec(ends[index])
 
-    def reading_number(self) -> Int32:
+    def reading_fd(self) -> Int32:
         """Lends the end that is read.
 
         Returns:
             A descriptor, good while the pipe lives.
         """
-        return self._reading.number()
+        return self._reading.fd()
 
-    def writing_number(self) -> Int32:
+    def writing_fd(self) -> Int32:
         """Lends the end that is written.
 
         Returns:
             A descriptor, good while the pipe lives.
         """
-        return self._writing.number()
+        return self._writing.fd()
 
     def take_reading(mut self) -> Descriptor:
         """Takes the end that is read out of the pipe.
@@ -66,7 +66,7 @@ struct Pipe(Movable):
 
     def ring(self):
         """Makes the reading end ready; a full pipe is ready already."""
-        ring_bell(self._writing.number())
+        ring_bell(self._writing.fd())
 
     def drain(mut self) -> Int:
         """Reads all that was written.
@@ -85,19 +85,19 @@ struct Pipe(Movable):
         var taken = List[UInt8]()
         var room = Array[UInt8, 64](fill=0)
         while True:
-            var count = read_into(self._reading.number(), Span(room))
+            var count = read_into(self._reading.fd(), Span(room))
             if count <= 0:
                 return taken^
             for index in range(count):
                 taken.append(room[index])
 
 
-def ring_bell(writing_number: Int32, octet: UInt8 = 1):
+def ring_bell(writing_fd: Int32, octet: UInt8 = 1):
     """Writes one octet into a pipe; safe in a signal handler.
 
     Args:
-        writing_number: The writing end of a `Pipe`.
+        writing_fd: The writing end of a `Pipe`.
         octet: What to write.
     """
     var octets = Array[UInt8, 1](fill=octet)
-    _ = write_from(writing_number, Span(octets))
+    _ = write_from(writing_fd, Span(octets))

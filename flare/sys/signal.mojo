@@ -157,7 +157,7 @@ struct SignalBell(Movable):
         self._signals = List[Int32]()
         self._saved = List[Array[UInt8, _SAVED_ACTION_LEN]]()
         self._writing = Descriptor(owned=-1)
-        var handler = _move_bell(self._pipe.writing_number(), self._writing)
+        var handler = _move_bell(self._pipe.writing_fd(), self._writing)
         for signal in signals:
             try:
                 self._catch(Int32(signal), handler)
@@ -180,13 +180,13 @@ struct SignalBell(Movable):
         while len(self._signals) > 0:
             _restore(self._signals.pop(), self._saved.pop())
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor that becomes readable.
 
         Returns:
             A descriptor, good while this value lives.
         """
-        return self._pipe.reading_number()
+        return self._pipe.reading_fd()
 
     def take(mut self) -> List[Int]:
         """Takes the signals that have arrived.
@@ -207,9 +207,9 @@ struct SignalBell(Movable):
             Numbers, good while this value lives.
         """
         return [
-            self._pipe.reading_number(),
-            self._pipe.writing_number(),
-            self._writing.number(),
+            self._pipe.reading_fd(),
+            self._pipe.writing_fd(),
+            self._writing.fd(),
         ]
 
 
@@ -218,7 +218,7 @@ def _move_bell(number: Int32, mut moved: Descriptor) raises OsError -> _Handler:
     comptime for index in range(len(_BELL_NUMBERS)):
         comptime bell_number = _BELL_NUMBERS[index]
         moved = duplicate_from(number, Int32(bell_number))
-        if moved.number() == Int32(bell_number):
+        if moved.fd() == Int32(bell_number):
             return _on_signal[bell_number]
     raise OsError(
         "reserve a descriptor for signals (is the limit below 256?)", EBUSY

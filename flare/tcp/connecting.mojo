@@ -180,7 +180,7 @@ struct AddressRace(Movable):
         """
         return max(self._wait_until_ms - monotonic_ms(), 0)
 
-    def numbers(self) -> List[Int32]:
+    def fds(self) -> List[Int32]:
         """Lends the descriptors of the attempts that are under way.
 
         Returns:
@@ -189,7 +189,7 @@ struct AddressRace(Movable):
         var numbers = List[Int32]()
         for index in range(len(self._sockets)):
             if self._sockets[index].is_open():
-                numbers.append(self._sockets[index].number())
+                numbers.append(self._sockets[index].fd())
         return numbers^
 
     def _start(mut self, index: Int) -> Int:
@@ -211,7 +211,7 @@ struct AddressRace(Movable):
         """Waits for attempts; the index of one that succeeded, or -1."""
         var entries = List[PollEntry](capacity=len(self._sockets))
         for index in range(len(self._sockets)):
-            var number = self._sockets[index].number()
+            var number = self._sockets[index].fd()
             entries.append(PollEntry(number, POLL_WRITE, 0))
         var result = poll_descriptors(entries, time_ms)
         if result < 0 and result != -EINTR:

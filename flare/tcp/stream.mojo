@@ -281,13 +281,13 @@ struct TcpStream(Readable, Writable):
         """
         return self._socket.raw.local_addr()
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor, which is non-blocking, for a reactor.
 
         Returns:
             The number, good while this stream lives; -1 if closed.
         """
-        return self._socket.raw.number()
+        return self._socket.raw.fd()
 
     def take_socket(deinit self) -> RawSocket:
         """Takes the socket out, for a reactor.

@@ -314,10 +314,10 @@ struct TlsStream(Readable, Writable):
         """
         return self._transport.tcp.local_addr()
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor, which is non-blocking, for a reactor.
 
         Returns:
             The number, good while this stream lives; -1 if closed.
         """
-        return self._transport.tcp.number()
+        return self._transport.tcp.fd()

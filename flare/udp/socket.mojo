@@ -116,7 +116,7 @@ struct UdpSocket(Movable):
         var address = to_kernel(peer)
         var deadline = Deadline(self._socket.write_timeout_ms)
         while True:
-            var count = send_to(self._socket.raw.number(), octets, address)
+            var count = send_to(self._socket.raw.fd(), octets, address)
             if count >= 0:
                 return count
             if not self._socket.is_worth_waiting(count):
@@ -165,7 +165,7 @@ struct UdpSocket(Movable):
         var sender = SockAddr()
         var deadline = Deadline(self._socket.read_timeout_ms)
         while True:
-            var taken = receive_from(self._socket.raw.number(), room, sender)
+            var taken = receive_from(self._socket.raw.fd(), room, sender)
             if taken.count >= 0 and taken.is_truncated:
                 raise truncation(self._socket.name, taken.count, len(room))
             if taken.count >= 0:
@@ -237,7 +237,7 @@ struct UdpSocket(Movable):
                 String(group),
                 "not a group; groups are in 224.0.0.0/4 and ff00::/8",
             )
-        var number = self._socket.raw.number()
+        var number = self._socket.raw.fd()
         var index = interface.index
         try:
             if self._is_v6:
@@ -265,7 +265,7 @@ struct UdpSocket(Movable):
         if self._is_v6:
             self._socket.raw.set_option(v6, interface.index)
             return
-        var number = self._socket.raw.number()
+        var number = self._socket.raw.fd()
         var address = interface.address.v4_octets()
         try:
             set_group_v4(number, v4, [0, 0, 0, 0], address, interface.index)
@@ -323,13 +323,13 @@ struct UdpSocket(Movable):
         """
         return self._socket.raw.peer_addr()
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor, which is non-blocking, for a reactor.
 
         Returns:
             The number, good while this socket lives; -1 if closed.
         """
-        return self._socket.raw.number()
+        return self._socket.raw.fd()
 
     def close(mut self):
         """Closes the socket now; a second call does nothing."""

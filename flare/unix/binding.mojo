@@ -127,13 +127,13 @@ def listen_unix(
         NetworkError: If the address cannot be had; it names the address.
     """
     var bound = bind_unix(SOCK_STREAM, address, replace_stale)
-    listen_socket(bound.socket.number(), backlog)
+    listen_socket(bound.socket.fd(), backlog)
     return bound^
 
 
 def _bind(socket: RawSocket, address: UnixAddr) -> Int:
     try:
-        bind_socket(socket.number(), address.to_kernel())
+        bind_socket(socket.fd(), address.to_kernel())
         return 0
     except error:
         return error.number
@@ -144,7 +144,7 @@ def _is_stale(kind: Int, address: UnixAddr) raises NetworkError -> Bool:
     if not address.is_path() or not SocketFile.exists(_path_text(address)):
         return False
     var probe = open_unix(kind)
-    var result = connect_socket(probe.number(), address.to_kernel())
+    var result = connect_socket(probe.fd(), address.to_kernel())
     probe.close()
     return result == -ECONNREFUSED
 

@@ -90,7 +90,7 @@ struct UnixDatagram(Movable):
         Raises:
             NetworkError: If nobody has the address.
         """
-        var result = connect_socket(self._socket.raw.number(), peer.to_kernel())
+        var result = connect_socket(self._socket.raw.fd(), peer.to_kernel())
         if result < 0:
             raise NetworkError(OsError("connect", -result), String(peer))
         self._socket.name = String(peer)
@@ -112,7 +112,7 @@ struct UnixDatagram(Movable):
                 `DatagramTooLarge`; it names the peer.
         """
         var there = peer.to_kernel()
-        var number = self._socket.raw.number()
+        var number = self._socket.raw.fd()
         var deadline = Deadline(self._socket.write_timeout_ms)
         var count = send_to(number, octets, there)
         while count == -EAGAIN or count == -EINTR:
@@ -169,7 +169,7 @@ struct UnixDatagram(Movable):
         var sender = SockAddr()
         var deadline = Deadline(self._socket.read_timeout_ms)
         while True:
-            var taken = receive_from(self._socket.raw.number(), room, sender)
+            var taken = receive_from(self._socket.raw.fd(), room, sender)
             if taken.count >= 0 and taken.is_truncated:
                 raise truncation(self._socket.name, taken.count, len(room))
             if taken.count >= 0:
@@ -207,13 +207,13 @@ struct UnixDatagram(Movable):
         """
         self._socket.write_timeout_ms = timeout_ms
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor, which is non-blocking, for a reactor.
 
         Returns:
             The number, good while this socket lives; -1 if closed.
         """
-        return self._socket.raw.number()
+        return self._socket.raw.fd()
 
     def close(mut self):
         """Closes the socket and removes its file; once."""

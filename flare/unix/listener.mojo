@@ -109,10 +109,10 @@ struct UnixListener(Movable):
         self._file.remove()
         self._socket.raw.close()
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor, which is non-blocking, for a reactor.
 
         Returns:
             The number, good while this listener lives; -1 if closed.
         """
-        return self._socket.raw.number()
+        return self._socket.raw.fd()

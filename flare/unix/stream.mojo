@@ -69,11 +69,11 @@ struct UnixStream(Readable, Writable):
         var deadline = Deadline(timeout_ms)
         var socket = open_unix(SOCK_STREAM)
         var there = address.to_kernel()
-        var result = connect_socket(socket.number(), there)
+        var result = connect_socket(socket.fd(), there)
         while result == -EAGAIN or result == -EINTR:
             if deadline.left_ms() == 0:
                 raise _connect_timeout(address, deadline)
-            result = connect_patiently(socket.number(), there, deadline)
+            result = connect_patiently(socket.fd(), there, deadline)
         if result < 0:
             raise NetworkError(OsError("connect", -result), String(address))
         return Self(socket^, address)
@@ -167,7 +167,7 @@ struct UnixStream(Readable, Writable):
         Raises:
             NetworkError: If the connection is closed.
         """
-        return UnixAddr.from_kernel(peer_address(self._socket.raw.number()))
+        return UnixAddr.from_kernel(peer_address(self._socket.raw.fd()))
 
     def local_addr(self) raises NetworkError -> UnixAddr:
         """Reads the address of the own side.
@@ -178,15 +178,15 @@ struct UnixStream(Readable, Writable):
         Raises:
             NetworkError: If the connection is closed.
         """
-        return UnixAddr.from_kernel(local_address(self._socket.raw.number()))
+        return UnixAddr.from_kernel(local_address(self._socket.raw.fd()))
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor, which is non-blocking, for a reactor.
 
         Returns:
             The number, good while this stream lives; -1 if closed.
         """
-        return self._socket.raw.number()
+        return self._socket.raw.fd()
 
     def take_socket(deinit self) -> RawSocket:
         """Takes the socket out, for a reactor.

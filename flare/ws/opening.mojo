@@ -211,7 +211,7 @@ def _wait(
     phase: Phase,
     deadline: Deadline,
 ) raises ClientError:
-    var ready = wait_for(connection.transport.number(), wanted, deadline)
+    var ready = wait_for(connection.transport.fd(), wanted, deadline)
     if ready == 0:
         raise ClientError.timeout(phase, deadline.timeout_ms)
     if ready < 0:

@@ -129,7 +129,7 @@ struct Wire(Movable):
         if transport.wants_write():
             all |= POLL_WRITE
         var entries = Array[PollEntry, 1](
-            fill=PollEntry(transport.number(), all, 0)
+            fill=PollEntry(transport.fd(), all, 0)
         )
         while True:
             var result = poll_descriptors(Span(entries), deadline.left_ms())

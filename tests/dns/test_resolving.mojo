@@ -11,7 +11,7 @@ from tests.support.loopback import PATIENCE_MS
 def test_an_address_needs_no_lookup() raises:
     for text in ["127.0.0.1", "::1"]:
         var resolving = Resolving(text, 0, Deadline(0))
-        assert_equal(resolving.number(), -1)
+        assert_equal(resolving.fd(), -1)
         assert_true(resolving.advance())
         var addresses = resolving^.take()
         assert_equal(len(addresses), 1)
@@ -21,7 +21,7 @@ def test_an_address_needs_no_lookup() raises:
 def test_a_name_is_looked_up_meanwhile() raises:
     var resolving = Resolving("localhost", 0, Deadline(PATIENCE_MS))
     while not resolving.advance():
-        _ = wait_for(resolving.number(), POLL_READ, Deadline(PATIENCE_MS))
+        _ = wait_for(resolving.fd(), POLL_READ, Deadline(PATIENCE_MS))
     for address in resolving^.take():
         assert_true(address.is_loopback())
 
@@ -30,7 +30,7 @@ def _failure(host: String, timeout_ms: Int) raises -> NetworkError:
     try:
         var resolving = Resolving(host, 0, Deadline(timeout_ms))
         while not resolving.advance():
-            _ = wait_for(resolving.number(), POLL_READ, Deadline(PATIENCE_MS))
+            _ = wait_for(resolving.fd(), POLL_READ, Deadline(PATIENCE_MS))
     except error:
         return error.copy()
     raise Error("there was no error")

@@ -25,7 +25,7 @@ from tests.support.temporary_folder import TemporaryFolder
 
 def _wait(mut socket: RawSocket, interest: Interest) raises:
     var selector = Selector(1)
-    selector.register(socket.number(), 0, interest)
+    selector.register(socket.fd(), 0, interest)
     assert_equal(selector.wait(5_000), 1)
 
 
@@ -95,7 +95,7 @@ def test_raw_socket_reset() raises:
     pair.server.reset_on_close()
     pair.server.close()
     assert_false(pair.server.is_open())
-    assert_equal(pair.server.number(), -1)
+    assert_equal(pair.server.fd(), -1)
     _wait(pair.client, Interest.READ)
     assert_equal(_receive(pair.client), -ECONNRESET)
     assert_equal(_receive(pair.server), -EBADF)
@@ -207,7 +207,7 @@ def test_raw_socket_sends_a_file() raises:
         Path(folder + "/a.txt").write_text("0123456789")
         var root = File.folder(folder)
         var file = root.open_beneath("a.txt", follows_links=False)
-        var number = file.number()
+        var number = file.fd()
         var pair = _Pair(SocketAddr.localhost(0))
         assert_equal(pair.server.send_ahead("head ".as_bytes()), 5)
         assert_equal(pair.server.send_file(number, 3, 4), 4)
@@ -225,7 +225,7 @@ def test_raw_socket_sends_a_file() raises:
             octets.extend(Span(room)[:count])
         assert_equal(String(from_utf8=octets), "head 345689")
         # A folder, as all that has no octets to send, has to be read.
-        assert_equal(pair.client.send_file(root.number(), 0, 1), -EINVAL)
+        assert_equal(pair.client.send_file(root.fd(), 0, 1), -EINVAL)
         _ = file^
         _ = root^
 
@@ -237,7 +237,7 @@ def test_raw_socket_sends_a_file_as_far_as_there_is_room() raises:
         var pair = _Pair(SocketAddr.localhost(0))
         var offset = 0
         while True:
-            var count = pair.server.send_file(file.number(), 0, 1 << 20)
+            var count = pair.server.send_file(file.fd(), 0, 1 << 20)
             if count == -EAGAIN:
                 break
             assert_true(count > 0)
@@ -247,7 +247,7 @@ def test_raw_socket_sends_a_file_as_far_as_there_is_room() raises:
         # Octets that were not read make this a reset. Servers ignore SIGPIPE.
         ignore_sigpipe()
         _wait(pair.server, Interest.READ)
-        var count = pair.server.send_file(file.number(), 0, 1 << 20)
+        var count = pair.server.send_file(file.fd(), 0, 1 << 20)
         assert_true(count == -ECONNRESET or count == -EPIPE)
         _ = file^
 

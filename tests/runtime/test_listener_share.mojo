@@ -50,7 +50,7 @@ def test_shared_socket_belongs_to_all() raises:
     for worker in range(4):
         assert_equal(share.of(worker, 4), [0])
     assert_equal(len(share.heirs(1)), 0)
-    assert_equal(share.numbers(), [share.sockets[0].number()])
+    assert_equal(share.fds(), [share.sockets[0].fd()])
 
 
 def test_workers_may_have_no_sockets() raises:

@@ -22,7 +22,7 @@ def _poll_until_events(mut reactor: Reactor) raises -> Int:
 def test_reactor_reports_a_connection_then_its_octets_then_its_end() raises:
     var reactor = Reactor()
     var listener = RawSocket.listen_tcp(SocketAddr.localhost(0))
-    reactor.register(listener.number(), 1, Interest.READ)
+    reactor.register(listener.fd(), 1, Interest.READ)
     assert_equal(reactor.poll(0), 0)
     var client = RawSocket.tcp()
     _ = client.connect(listener.local_addr())
@@ -31,7 +31,7 @@ def test_reactor_reports_a_connection_then_its_octets_then_its_end() raises:
     var server = listener.accept().take_socket()
     assert_true(server.is_open())
 
-    reactor.register(server.number(), 2, Interest.READ | Interest.EDGE)
+    reactor.register(server.fd(), 2, Interest.READ | Interest.EDGE)
     _ = client.send("hi".as_bytes())
     assert_equal(_poll_until_events(reactor), 1)
     assert_equal(reactor.event(0).token, 2)
@@ -42,7 +42,7 @@ def test_reactor_reports_a_connection_then_its_octets_then_its_end() raises:
     client.finish_writing()
     assert_equal(_poll_until_events(reactor), 1)
     assert_true(reactor.event(0).is_closed)
-    reactor.deregister(server.number())
+    reactor.deregister(server.fd())
     client.close()
     assert_equal(reactor.poll(0), 0)
     _ = server^
@@ -143,10 +143,10 @@ def _errno_of_modify(mut reactor: Reactor, number: Int32) -> Int:
 def test_reactor_refuses_its_own_token() raises:
     var reactor = Reactor()
     var waker = Waker()
-    assert_equal(_errno_of_register(reactor, waker.number()), EINVAL)
-    reactor.register(waker.number(), 1, Interest.READ)
-    assert_equal(_errno_of_modify(reactor, waker.number()), EINVAL)
-    reactor.modify(waker.number(), 2, Interest.READ)
+    assert_equal(_errno_of_register(reactor, waker.fd()), EINVAL)
+    reactor.register(waker.fd(), 1, Interest.READ)
+    assert_equal(_errno_of_modify(reactor, waker.fd()), EINVAL)
+    reactor.modify(waker.fd(), 2, Interest.READ)
     waker.wake()
     assert_equal(_poll_until_events(reactor), 1)
     assert_equal(reactor.event(0).token, 2)
@@ -156,7 +156,7 @@ def test_reactor_refuses_its_own_token() raises:
 def test_reactor_signal_is_an_event() raises:
     var reactor = Reactor()
     var bell = SignalBell([SIGUSR1])
-    reactor.register(bell.number(), 9, Interest.READ)
+    reactor.register(bell.fd(), 9, Interest.READ)
     send_signal(process_id(), SIGUSR1)
     assert_equal(_poll_until_events(reactor), 1)
     assert_equal(reactor.event(0).token, 9)
@@ -172,7 +172,7 @@ def test_reactor_many_connections_each_once() raises:
     for token in range(COUNT):
         var waker = Waker()
         reactor.register(
-            waker.number(), UInt64(token), Interest.READ | Interest.EDGE
+            waker.fd(), UInt64(token), Interest.READ | Interest.EDGE
         )
         waker.wake()
         wakers.append(waker^)

@@ -12,7 +12,7 @@ def test_selector_hands_back_all_of_the_token() raises:
     for token in [UInt64(0), 1, 0xFFFFFFFF, 0xDEADBEEF_00000007, UInt64.MAX]:
         var selector = Selector(4)
         var waker = Waker()
-        selector.register(waker.number(), token, Interest.READ)
+        selector.register(waker.fd(), token, Interest.READ)
         assert_equal(selector.wait(0), 0)
         waker.wake()
         assert_equal(selector.wait(5_000), 1)
@@ -27,8 +27,8 @@ def test_selector_level_repeats_edge_does_not() raises:
     var selector = Selector(4)
     var level = Waker()
     var edge = Waker()
-    selector.register(level.number(), 1, Interest.READ)
-    selector.register(edge.number(), 2, Interest.READ | Interest.EDGE)
+    selector.register(level.fd(), 1, Interest.READ)
+    selector.register(edge.fd(), 2, Interest.READ | Interest.EDGE)
     level.wake()
     edge.wake()
     assert_equal(selector.wait(5_000), 2)
@@ -46,7 +46,7 @@ def test_selector_more_events_than_room_come_later() raises:
     for token in range(5):
         var waker = Waker()
         selector.register(
-            waker.number(), UInt64(token), Interest.READ | Interest.EDGE
+            waker.fd(), UInt64(token), Interest.READ | Interest.EDGE
         )
         waker.wake()
         wakers.append(waker^)
@@ -65,9 +65,9 @@ def test_selector_more_events_than_room_come_later() raises:
 def test_selector_modify_changes_interest_and_token() raises:
     var selector = Selector(4)
     var pipe = Pipe()
-    selector.register(pipe.writing_number(), 1, Interest.READ)
+    selector.register(pipe.writing_fd(), 1, Interest.READ)
     assert_equal(selector.wait(0), 0)
-    selector.modify(pipe.writing_number(), 2, Interest.WRITE)
+    selector.modify(pipe.writing_fd(), 2, Interest.WRITE)
     assert_equal(selector.wait(5_000), 1)
     var event = selector.event(0)
     assert_equal(event.token, 2)
@@ -79,11 +79,11 @@ def test_selector_modify_changes_interest_and_token() raises:
 def test_selector_deregistered_is_silent() raises:
     var selector = Selector(4)
     var waker = Waker()
-    selector.register(waker.number(), 1, Interest.READ)
+    selector.register(waker.fd(), 1, Interest.READ)
     waker.wake()
-    selector.deregister(waker.number())
+    selector.deregister(waker.fd())
     assert_equal(selector.wait(0), 0)
-    selector.register(waker.number(), 2, Interest.READ)
+    selector.register(waker.fd(), 2, Interest.READ)
     assert_equal(selector.wait(0), 1)
     assert_equal(selector.event(0).token, 2)
     _ = waker^
@@ -92,13 +92,13 @@ def test_selector_deregistered_is_silent() raises:
 def test_selector_closed_is_silent_and_its_number_can_return() raises:
     var selector = Selector(4)
     var first = Waker()
-    var number = first.number()
+    var number = first.fd()
     selector.register(number, 1, Interest.READ)
     first.wake()
     _ = first^
     assert_equal(selector.wait(0), 0)
     var second = Waker()
-    assert_equal(second.number(), number)
+    assert_equal(second.fd(), number)
     selector.register(number, 2, Interest.READ)
     assert_equal(selector.wait(0), 0)
     second.wake()
@@ -134,11 +134,11 @@ def _deregister(mut selector: Selector, number: Int32) -> Int:
 def test_selector_refusals() raises:
     var selector = Selector(4)
     var waker = Waker()
-    assert_equal(_modify(selector, waker.number()), ENOENT)
-    assert_equal(_deregister(selector, waker.number()), ENOENT)
-    assert_equal(_register(selector, waker.number()), 0)
-    assert_equal(_register(selector, waker.number()), EEXIST)
-    assert_equal(_deregister(selector, waker.number()), 0)
-    assert_equal(_deregister(selector, waker.number()), ENOENT)
+    assert_equal(_modify(selector, waker.fd()), ENOENT)
+    assert_equal(_deregister(selector, waker.fd()), ENOENT)
+    assert_equal(_register(selector, waker.fd()), 0)
+    assert_equal(_register(selector, waker.fd()), EEXIST)
+    assert_equal(_deregister(selector, waker.fd()), 0)
+    assert_equal(_deregister(selector, waker.fd()), ENOENT)
     assert_true(_register(selector, -1) != 0)
     _ = waker^

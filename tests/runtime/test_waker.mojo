@@ -18,7 +18,7 @@ struct _Waking(Task):
 def test_waker_ends_a_wait_from_another_thread() raises:
     var selector = Selector(4)
     var waker = Waker()
-    selector.register(waker.number(), 1, Interest.READ)
+    selector.register(waker.fd(), 1, Interest.READ)
     for _ in range(50):
         var thread = Thread(_Waking(waker.copy()))
         assert_equal(selector.wait(-1), 1)
@@ -32,6 +32,6 @@ def test_waker_copies_ring_one_bell() raises:
     var second = first.copy()
     first.wake()
     second.wake()
-    assert_equal(first.number(), second.number())
+    assert_equal(first.fd(), second.fd())
     assert_equal(second.drain(), 2)
     assert_equal(first.drain(), 0)

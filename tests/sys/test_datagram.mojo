@@ -17,39 +17,39 @@ from std.testing import assert_equal, assert_false, assert_true
 
 def _bound() raises -> Descriptor:
     var socket = open_socket(AF_INET, SOCK_DGRAM)
-    bind_socket(socket.number(), SockAddr.inet([127, 0, 0, 1], 0))
+    bind_socket(socket.fd(), SockAddr.inet([127, 0, 0, 1], 0))
     return socket^
 
 
 def test_datagram_carries_its_sender_and_tells_truncation() raises:
     var receiver = _bound()
     var sender = _bound()
-    var there = local_address(receiver.number())
+    var there = local_address(receiver.fd())
     var room = Array[UInt8, 16](fill=0)
     var from_whom = SockAddr()
-    var nothing = receive_from(receiver.number(), Span(room), from_whom)
+    var nothing = receive_from(receiver.fd(), Span(room), from_whom)
     assert_equal(nothing.count, -EAGAIN)
 
     # (what is sent, room, what is counted, whether it is cut)
     for row in [(5, 16, 5, False), (0, 16, 0, False), (9, 4, 9, True)]:
         var octets = List[UInt8](length=row[0], fill=65)
-        assert_equal(send_to(sender.number(), octets, there), row[0])
-        var ready = wait_for(receiver.number(), POLL_READ, Deadline(5_000))
+        assert_equal(send_to(sender.fd(), octets, there), row[0])
+        var ready = wait_for(receiver.fd(), POLL_READ, Deadline(5_000))
         assert_equal(ready, 1)
         var taken = receive_from(
-            receiver.number(), Span(room)[0 : row[1]], from_whom
+            receiver.fd(), Span(room)[0 : row[1]], from_whom
         )
         assert_equal(taken.count, row[2])
         assert_equal(taken.is_truncated, row[3])
-        assert_equal(from_whom.port(), local_address(sender.number()).port())
+        assert_equal(from_whom.port(), local_address(sender.fd()).port())
         assert_equal(Int(from_whom.length), 16)
 
 
 def test_datagram_refusals() raises:
     var sender = _bound()
-    var there = local_address(sender.number())
+    var there = local_address(sender.fd())
     var large = List[UInt8](length=70_000, fill=65)
-    assert_equal(send_to(sender.number(), large, there), -EMSGSIZE)
+    assert_equal(send_to(sender.fd(), large, there), -EMSGSIZE)
     assert_equal(send_to(-1, "x".as_bytes(), there), -EBADF)
     var room = Array[UInt8, 4](fill=0)
     var taken = receive_from(-1, Span(room), there)

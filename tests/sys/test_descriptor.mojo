@@ -23,9 +23,9 @@ def _read(number: Int32) -> Int:
 
 def test_descriptor_is_closed_with_its_owner() raises:
     var pipe = Pipe()
-    var owner = duplicate_from(pipe.reading_number(), 3)
+    var owner = duplicate_from(pipe.reading_fd(), 3)
     assert_true(owner.is_open())
-    var number = owner.number()
+    var number = owner.fd()
     assert_equal(_read(number), -EAGAIN)
     _ = owner^
     assert_equal(_read(number), -EBADF)
@@ -34,13 +34,13 @@ def test_descriptor_is_closed_with_its_owner() raises:
 
 def test_descriptor_close_twice_closes_once() raises:
     var pipe = Pipe()
-    var owner = duplicate_from(pipe.reading_number(), 3)
-    var number = owner.number()
+    var owner = duplicate_from(pipe.reading_fd(), 3)
+    var number = owner.fd()
     owner.close()
     assert_false(owner.is_open())
-    assert_equal(owner.number(), -1)
-    var successor = duplicate_from(pipe.reading_number(), number)
-    assert_equal(successor.number(), number)
+    assert_equal(owner.fd(), -1)
+    var successor = duplicate_from(pipe.reading_fd(), number)
+    assert_equal(successor.fd(), number)
     owner.close()
     _ = owner^
     assert_equal(_read(number), -EAGAIN)
@@ -50,10 +50,10 @@ def test_descriptor_close_twice_closes_once() raises:
 
 def test_descriptor_move_closes_once() raises:
     var pipe = Pipe()
-    var first = duplicate_from(pipe.reading_number(), 3)
-    var number = first.number()
+    var first = duplicate_from(pipe.reading_fd(), 3)
+    var number = first.fd()
     var second = first^
-    assert_equal(second.number(), number)
+    assert_equal(second.fd(), number)
     assert_equal(_read(number), -EAGAIN)
     _ = second^
     assert_equal(_read(number), -EBADF)
@@ -62,7 +62,7 @@ def test_descriptor_move_closes_once() raises:
 
 def test_descriptor_release_leaves_it_open() raises:
     var pipe = Pipe()
-    var owner = duplicate_from(pipe.reading_number(), 3)
+    var owner = duplicate_from(pipe.reading_fd(), 3)
     var number = owner.release()
     assert_false(owner.is_open())
     _ = owner^
@@ -74,10 +74,10 @@ def test_descriptor_release_leaves_it_open() raises:
 
 def test_descriptor_duplicate_takes_the_first_free_number() raises:
     var pipe = Pipe()
-    var first = duplicate_from(pipe.writing_number(), 100)
-    var second = duplicate_from(pipe.writing_number(), first.number())
-    assert_true(first.number() >= 100)
-    assert_true(second.number() > first.number())
+    var first = duplicate_from(pipe.writing_fd(), 100)
+    var second = duplicate_from(pipe.writing_fd(), first.fd())
+    assert_true(first.fd() >= 100)
+    assert_true(second.fd() > first.fd())
     assert_false(duplicate_from(-1, 100).is_open())
     _ = first^
     _ = pipe^
@@ -85,9 +85,9 @@ def test_descriptor_duplicate_takes_the_first_free_number() raises:
 
 def test_descriptor_write_then_read() raises:
     var pipe = Pipe()
-    assert_equal(write_from(pipe.writing_number(), "abc".as_bytes()), 3)
-    assert_equal(_read(pipe.reading_number()), 3)
-    assert_equal(_read(pipe.reading_number()), -EAGAIN)
+    assert_equal(write_from(pipe.writing_fd(), "abc".as_bytes()), 3)
+    assert_equal(_read(pipe.reading_fd()), 3)
+    assert_equal(_read(pipe.reading_fd()), -EAGAIN)
     assert_equal(write_from(-1, "abc".as_bytes()), -EBADF)
     _ = pipe^
 

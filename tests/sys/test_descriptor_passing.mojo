@@ -18,32 +18,28 @@ def test_descriptor_arrives_with_its_octets() raises:
     var pipe = Pipe()
     var octets: Array[UInt8, 4] = [1, 2, 3, 4]
     assert_equal(
-        send_with_descriptor(
-            here.number(), Span(octets), pipe.writing_number()
-        ),
+        send_with_descriptor(here.fd(), Span(octets), pipe.writing_fd()),
         4,
     )
     octets[0] = 9
-    assert_equal(send_with_descriptor(here.number(), Span(octets), -1), 4)
+    assert_equal(send_with_descriptor(here.fd(), Span(octets), -1), 4)
     var room = Array[UInt8, 4](fill=0)
     var passed = Descriptor(owned=-1)
-    assert_equal(receive_with_descriptor(there.number(), Span(room), passed), 4)
+    assert_equal(receive_with_descriptor(there.fd(), Span(room), passed), 4)
     assert_equal(Int(room[0]), 1)
     assert_true(passed.is_open())
-    assert_true(passed.number() != pipe.writing_number())
+    assert_true(passed.fd() != pipe.writing_fd())
     # It is the same pipe.
-    assert_equal(write_from(passed.number(), Span(octets)), 4)
+    assert_equal(write_from(passed.fd(), Span(octets)), 4)
     # A descriptor that nothing uses any more is closed.
     _ = passed^
     assert_equal(pipe.drain(), 4)
     var nothing = Descriptor(owned=-1)
-    assert_equal(
-        receive_with_descriptor(there.number(), Span(room), nothing), 4
-    )
+    assert_equal(receive_with_descriptor(there.fd(), Span(room), nothing), 4)
     assert_equal(Int(room[0]), 9)
     assert_false(nothing.is_open())
     assert_equal(
-        receive_with_descriptor(there.number(), Span(room), nothing), -EAGAIN
+        receive_with_descriptor(there.fd(), Span(room), nothing), -EAGAIN
     )
     _ = here^
     _ = there^
@@ -55,9 +51,7 @@ def test_end_of_the_pair_is_seen() raises:
     var there = pair.take_second()
     there.close()
     var octets: Array[UInt8, 1] = [1]
-    assert_equal(send_with_descriptor(here.number(), Span(octets), -1), -EPIPE)
+    assert_equal(send_with_descriptor(here.fd(), Span(octets), -1), -EPIPE)
     var passed = Descriptor(owned=-1)
-    assert_equal(
-        receive_with_descriptor(here.number(), Span(octets), passed), 0
-    )
+    assert_equal(receive_with_descriptor(here.fd(), Span(octets), passed), 0)
     _ = here^

@@ -27,23 +27,23 @@ struct Captured(Movable):
 
     def __init__(out self) raises:
         self.pipe = Pipe()
-        make_blocking(self.pipe.writing_number())
+        make_blocking(self.pipe.writing_fd())
         self.saved = duplicate_from(STANDARD_ERROR, 3)
-        duplicate_to(self.pipe.writing_number(), STANDARD_ERROR)
+        duplicate_to(self.pipe.writing_fd(), STANDARD_ERROR)
 
     def read(mut self) raises -> String:
         """Takes what has been written."""
         var text = String()
         var room = List[UInt8](length=4_096, fill=0)
         while True:
-            var count = read_into(self.pipe.reading_number(), room)
+            var count = read_into(self.pipe.reading_fd(), room)
             if count <= 0:
                 return text^
             text += StringSpan(unsafe_from_utf8=Span(room)[0:count])
 
     def end(deinit self) raises:
         """Puts standard error back."""
-        duplicate_to(self.saved.number(), STANDARD_ERROR)
+        duplicate_to(self.saved.fd(), STANDARD_ERROR)
         _ = self.saved^
         _ = self.pipe^
 
@@ -79,12 +79,12 @@ def test_a_line_is_as_long_as_a_pipe_takes_at_once() raises:
 
 def test_a_full_pipe_makes_nobody_wait() raises:
     var pipe = Pipe()
-    make_blocking(pipe.writing_number())
+    make_blocking(pipe.writing_fd())
     var line = String("y" * 999) + "\n"
     var taken = 0
     # More than any pipe holds (64 KiB on Linux).
     for _ in range(1_000):
-        var count = write_at_once(pipe.writing_number(), line.as_bytes())
+        var count = write_at_once(pipe.writing_fd(), line.as_bytes())
         if count < 0:
             assert_equal(count, -EAGAIN)
             assert_true(taken > 4_096)

@@ -8,7 +8,7 @@ def test_pipe_counts_rings() raises:
     var pipe = Pipe()
     assert_equal(pipe.drain(), 0)
     pipe.ring()
-    ring_bell(pipe.writing_number())
+    ring_bell(pipe.writing_fd())
     assert_equal(pipe.drain(), 2)
     assert_equal(pipe.drain(), 0)
 

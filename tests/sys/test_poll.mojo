@@ -17,10 +17,10 @@ def test_poll_tells_which_are_ready() raises:
     var rung = Pipe()
     rung.ring()
     var entries: List[PollEntry] = [
-        PollEntry(silent.reading_number(), POLL_READ, 0),
+        PollEntry(silent.reading_fd(), POLL_READ, 0),
         PollEntry(-1, POLL_READ, 0),
-        PollEntry(rung.reading_number(), POLL_READ, 0),
-        PollEntry(rung.writing_number(), POLL_WRITE, 0),
+        PollEntry(rung.reading_fd(), POLL_READ, 0),
+        PollEntry(rung.writing_fd(), POLL_WRITE, 0),
     ]
     assert_equal(poll_descriptors(entries, 5_000), 2)
     assert_equal(entries[0].found, 0)
@@ -33,7 +33,7 @@ def test_poll_tells_which_are_ready() raises:
 
 def test_wait_ends_at_its_deadline() raises:
     var pipe = Pipe()
-    var number = pipe.reading_number()
+    var number = pipe.reading_fd()
     assert_equal(wait_for(number, POLL_READ, Deadline(0)), 0)
     assert_equal(wait_for(number, POLL_READ, Deadline(20)), 0)
     pipe.ring()

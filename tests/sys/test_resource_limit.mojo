@@ -13,7 +13,7 @@ from std.testing import assert_equal, assert_true
 def _errno_of_pipe() -> Int:
     try:
         var pipe = Pipe()
-        return 0 if pipe.reading_number() >= 0 else -1
+        return 0 if pipe.reading_fd() >= 0 else -1
     except error:
         return error.number
 
@@ -40,7 +40,7 @@ def test_limit_reached_surfaces_as_emfile() raises:
     var held = List[Descriptor]()
     set_descriptor_limit(300)
     while True:
-        var copy = duplicate_from(pipe.reading_number(), 0)
+        var copy = duplicate_from(pipe.reading_fd(), 0)
         if not copy.is_open():
             break
         held.append(copy^)

@@ -36,10 +36,10 @@ def _wait_for(mut bell: SignalBell, wanted: Int) raises -> Int:
     """Waits until the signals were delivered, which another thread may do."""
     var epoll = create_epoll()
     var events = EpollEvents(1)
-    control_epoll(epoll.number(), EPOLL_ADD, bell.number(), EPOLLIN, 0)
+    control_epoll(epoll.fd(), EPOLL_ADD, bell.fd(), EPOLLIN, 0)
     var count = 0
     while count < wanted:
-        if events.wait(epoll.number(), 5_000) == 0:
+        if events.wait(epoll.fd(), 5_000) == 0:
             return count
         count += len(bell.take())
     return count
@@ -57,12 +57,12 @@ def test_signal_bell_puts_the_former_handler_back() raises:
 
 def test_signal_bell_leaves_a_descriptor_in_use_alone() raises:
     var pipe = Pipe()
-    var taken = duplicate_from(pipe.writing_number(), 250)
+    var taken = duplicate_from(pipe.writing_fd(), 250)
     var bell = SignalBell([SIGUSR1])
     send_signal(process_id(), SIGUSR1)
     assert_equal(_wait_for(bell, 1), 1)
     assert_equal(pipe.drain(), 0)
-    assert_equal(write_from(taken.number(), "x".as_bytes()), 1)
+    assert_equal(write_from(taken.fd(), "x".as_bytes()), 1)
     assert_equal(pipe.drain(), 1)
     _ = taken^
     _ = bell^

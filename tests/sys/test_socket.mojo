@@ -51,8 +51,8 @@ def _wait(number: Int32, events: UInt32) raises:
     """Waits until a descriptor is ready."""
     var epoll = create_epoll()
     var room = EpollEvents(1)
-    control_epoll(epoll.number(), EPOLL_ADD, number, events, 0)
-    var count = room.wait(epoll.number(), 5_000)
+    control_epoll(epoll.fd(), EPOLL_ADD, number, events, 0)
+    var count = room.wait(epoll.fd(), 5_000)
     _ = epoll^
     assert_equal(count, 1)
 
@@ -65,36 +65,36 @@ struct _Pair(Movable):
 
     def __init__(out self) raises:
         var listener = open_socket(AF_INET, SOCK_STREAM)
-        bind_socket(listener.number(), _loopback(0))
-        listen_socket(listener.number(), 4)
-        var address = local_address(listener.number())
+        bind_socket(listener.fd(), _loopback(0))
+        listen_socket(listener.fd(), 4)
+        var address = local_address(listener.fd())
         self.client = open_socket(AF_INET, SOCK_STREAM)
-        var result = connect_socket(self.client.number(), address)
+        var result = connect_socket(self.client.fd(), address)
         assert_true(result == 0 or result == -EINPROGRESS)
-        _wait(listener.number(), EPOLLIN)
+        _wait(listener.fd(), EPOLLIN)
         var peer = SockAddr()
-        self.server = Descriptor(owned=accept_socket(listener.number(), peer))
+        self.server = Descriptor(owned=accept_socket(listener.fd(), peer))
         assert_true(self.server.is_open())
-        _wait(self.client.number(), EPOLLOUT)
-        assert_equal(peer.port(), local_address(self.client.number()).port())
+        _wait(self.client.fd(), EPOLLOUT)
+        assert_equal(peer.port(), local_address(self.client.fd()).port())
         _ = listener^
 
     def client_receives(mut self) -> Int:
         var room = Array[UInt8, 64](fill=0)
-        return receive(self.client.number(), Span(room))
+        return receive(self.client.fd(), Span(room))
 
     def server_receives(mut self) -> Int:
         var room = Array[UInt8, 64](fill=0)
-        return receive(self.server.number(), Span(room))
+        return receive(self.server.fd(), Span(room))
 
     def client_sends(mut self, text: StaticString) -> Int:
-        return send(self.client.number(), text.as_bytes())
+        return send(self.client.fd(), text.as_bytes())
 
     def client_waits(mut self) raises:
-        _wait(self.client.number(), EPOLLIN)
+        _wait(self.client.fd(), EPOLLIN)
 
     def server_waits(mut self) raises:
-        _wait(self.server.number(), EPOLLIN)
+        _wait(self.server.fd(), EPOLLIN)
 
 
 def test_socket_octets_arrive() raises:
@@ -108,26 +108,22 @@ def test_socket_octets_arrive() raises:
 
 def test_socket_two_pieces_arrive_joined() raises:
     var pair = _Pair()
-    var sent = send_two(
-        pair.client.number(), "head ".as_bytes(), "body".as_bytes()
-    )
+    var sent = send_two(pair.client.fd(), "head ".as_bytes(), "body".as_bytes())
     assert_equal(sent, 9)
     pair.server_waits()
     var room = Array[UInt8, 64](fill=0)
-    assert_equal(receive(pair.server.number(), Span(room)), 9)
+    assert_equal(receive(pair.server.fd(), Span(room)), 9)
     assert_equal(StringSpan(unsafe_from_utf8=Span(room)[0:9]), "head body")
-    assert_equal(
-        send_two(pair.client.number(), "".as_bytes(), "x".as_bytes()), 1
-    )
+    assert_equal(send_two(pair.client.fd(), "".as_bytes(), "x".as_bytes()), 1)
     _ = pair^
 
 
 def test_socket_half_close_is_an_end_of_stream() raises:
     var pair = _Pair()
-    assert_equal(shutdown_socket(pair.client.number(), SHUT_WRITE), 0)
+    assert_equal(shutdown_socket(pair.client.fd(), SHUT_WRITE), 0)
     pair.server_waits()
     assert_equal(pair.server_receives(), 0)
-    assert_equal(send(pair.server.number(), "still".as_bytes()), 5)
+    assert_equal(send(pair.server.fd(), "still".as_bytes()), 5)
     pair.client_waits()
     assert_equal(pair.client_receives(), 5)
     # The own direction is over, and no signal ends the process.
@@ -136,7 +132,7 @@ def test_socket_half_close_is_an_end_of_stream() raises:
 
 def test_socket_reset_is_seen_by_the_reader_then_by_the_writer() raises:
     var pair = _Pair()
-    set_reset_on_close(pair.server.number())
+    set_reset_on_close(pair.server.fd())
     pair.server.close()
     pair.client_waits()
     assert_equal(pair.client_receives(), -ECONNRESET)
@@ -149,7 +145,7 @@ def test_socket_send_stops_at_a_full_peer() raises:
     var total = 0
     # Far more than both buffers can hold.
     for _ in range(10_000):
-        var count = send(pair.client.number(), piece)
+        var count = send(pair.client.fd(), piece)
         if count < 0:
             assert_equal(count, -EAGAIN)
             break
@@ -160,14 +156,14 @@ def test_socket_send_stops_at_a_full_peer() raises:
 
 def test_socket_refused_connection() raises:
     var bound = open_socket(AF_INET, SOCK_STREAM)
-    bind_socket(bound.number(), _loopback(0))
+    bind_socket(bound.fd(), _loopback(0))
     # Bound but not listening: the port is ours, and refuses.
-    var address = local_address(bound.number())
+    var address = local_address(bound.fd())
     var client = open_socket(AF_INET, SOCK_STREAM)
-    var result = connect_socket(client.number(), address)
+    var result = connect_socket(client.fd(), address)
     if result == -EINPROGRESS:
-        _wait(client.number(), EPOLLOUT)
-        result = -get_option(client.number(), SocketOption.ERROR)
+        _wait(client.fd(), EPOLLOUT)
+        result = -get_option(client.fd(), SocketOption.ERROR)
     assert_equal(result, -ECONNREFUSED)
     _ = client^
     _ = bound^
@@ -175,10 +171,10 @@ def test_socket_refused_connection() raises:
 
 def test_socket_accept_without_a_connection() raises:
     var listener = open_socket(AF_INET, SOCK_STREAM)
-    bind_socket(listener.number(), _loopback(0))
-    listen_socket(listener.number(), 4)
+    bind_socket(listener.fd(), _loopback(0))
+    listen_socket(listener.fd(), 4)
     var peer = SockAddr()
-    assert_equal(Int(accept_socket(listener.number(), peer)), -EAGAIN)
+    assert_equal(Int(accept_socket(listener.fd(), peer)), -EAGAIN)
     _ = listener^
     assert_equal(Int(accept_socket(-1, peer)), -EBADF)
 
@@ -191,11 +187,11 @@ def test_socket_options_are_kept() raises:
         SocketOption.KEEP_ALIVE,
         SocketOption.NO_DELAY,
     ]:
-        assert_equal(get_option(socket.number(), option), 0)
-        set_option(socket.number(), option, 1)
-        assert_true(get_option(socket.number(), option) != 0)
-    set_option(socket.number(), SocketOption.SEND_BUFFER, 65_536)
-    assert_true(get_option(socket.number(), SocketOption.SEND_BUFFER) >= 65_536)
+        assert_equal(get_option(socket.fd(), option), 0)
+        set_option(socket.fd(), option, 1)
+        assert_true(get_option(socket.fd(), option) != 0)
+    set_option(socket.fd(), SocketOption.SEND_BUFFER, 65_536)
+    assert_true(get_option(socket.fd(), SocketOption.SEND_BUFFER) >= 65_536)
     _ = socket^
 
 
@@ -209,10 +205,10 @@ def _errno_of_peer_address(number: Int32) -> Int:
 def test_socket_peer_address() raises:
     var pair = _Pair()
     assert_equal(
-        Int(local_address(pair.client.number()).port()),
-        _errno_of_peer_address(pair.server.number()),
+        Int(local_address(pair.client.fd()).port()),
+        _errno_of_peer_address(pair.server.fd()),
     )
     var lone = open_socket(AF_INET, SOCK_STREAM)
-    assert_equal(_errno_of_peer_address(lone.number()), -ENOTCONN)
+    assert_equal(_errno_of_peer_address(lone.fd()), -ENOTCONN)
     _ = lone^
     _ = pair^

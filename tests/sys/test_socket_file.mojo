@@ -12,7 +12,7 @@ from std.testing import assert_false, assert_true
 def _bind(path: String) raises:
     """Leaves a socket file behind."""
     var socket = open_socket(AF_UNIX, SOCK_STREAM)
-    bind_socket(socket.number(), SockAddr.unix(path.as_bytes()))
+    bind_socket(socket.fd(), SockAddr.unix(path.as_bytes()))
     _ = socket^
 
 

@@ -168,7 +168,7 @@ def _advanced(addresses: List[SocketAddr], timeout_ms: Int) raises -> Int:
         if winner != STILL_RACING:
             return winner
         var entries = List[PollEntry]()
-        for number in race.numbers():
+        for number in race.fds():
             entries.append(PollEntry(number, POLL_WRITE, 0))
         _ = poll_descriptors(entries, race.wait_ms())
 
@@ -190,7 +190,7 @@ def test_a_race_goes_on_without_waiting() raises:
     assert_equal(race.advance(), STILL_RACING)
     assert_true(monotonic_ns() - start < 1_000_000_000)
     assert_true(race.wait_ms() > 1_000)
-    assert_equal(len(race.numbers()), 1)
+    assert_equal(len(race.fds()), 1)
     _ = silent^
     _ = refusing^
     _ = listener^

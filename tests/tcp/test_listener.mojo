@@ -31,7 +31,7 @@ def _accept_failure(
 def test_listener_accepts_in_order() raises:
     var listener = TcpListener.bind(SocketAddr.localhost(0))
     var address = listener.local_addr()
-    assert_true(address.port > 0 and listener.number() >= 0)
+    assert_true(address.port > 0 and listener.fd() >= 0)
     var first = TcpStream.connect(address)
     var second = TcpStream.connect(address)
     assert_true(listener.accept().peer_addr() == first.local_addr())

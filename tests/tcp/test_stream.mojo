@@ -76,11 +76,11 @@ def test_stream_by_host_name() raises:
     assert_equal(server.read(buffer.unsafe_ptr(), -1), 0)
     assert_true(client.peer_addr() == server.local_addr())
     assert_true(server.peer_addr() == client.local_addr())
-    assert_true(client.is_open() and client.number() >= 0)
+    assert_true(client.is_open() and client.fd() >= 0)
     client.close()
     client.close()
     assert_false(client.is_open())
-    assert_equal(client.number(), -1)
+    assert_equal(client.fd(), -1)
 
 
 def test_stream_by_address_of_either_family() raises:
@@ -141,7 +141,7 @@ struct _Resetting(Task):
 
     def run(mut self) raises:
         var deadline = Deadline(PATIENCE_MS)
-        _ = wait_for(self.socket.number(), POLL_READ, deadline)
+        _ = wait_for(self.socket.fd(), POLL_READ, deadline)
         var room = Array[UInt8, 8](fill=0)
         _ = self.socket.receive(Span(room))
         self.socket.reset_on_close()
@@ -286,7 +286,7 @@ def test_stream_that_is_closed_says_so() raises:
     assert_true(error.kind == NotConnected)
     assert_true("closed already" in String(error))
     assert_true(_write_failure(pair.client).kind == NotConnected)
-    assert_equal(pair.client.number(), -1)
+    assert_equal(pair.client.fd(), -1)
     var is_refused = False
     try:
         pair.client.shutdown()

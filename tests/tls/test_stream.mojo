@@ -113,7 +113,7 @@ def test_stream_by_name_and_address() raises:
         assert_equal(_read_text(stream, 5), "hello")
         assert_equal(stream.session().version(), "TLSv1.3")
         assert_equal(stream.peer_addr().port, started.port)
-        assert_true(stream.number() >= 0 and stream.is_open())
+        assert_true(stream.fd() >= 0 and stream.is_open())
         var large = String("0123456789") * 3_000
         stream.write_all(large.as_bytes())
         assert_true(_read_text(stream, large.byte_length()) == large)

@@ -61,9 +61,9 @@ def test_udp_question_and_answer() raises:
     assert_equal(client.recv(Span(room)), 6)
     assert_equal(StringSpan(unsafe_from_utf8=Span(room)[0:6]), "answer")
     assert_true(client.peer_addr() == server.local_addr())
-    assert_true(client.number() >= 0)
+    assert_true(client.fd() >= 0)
     client.close()
-    assert_equal(client.number(), -1)
+    assert_equal(client.fd(), -1)
 
 
 def test_udp_v6() raises:
@@ -274,7 +274,7 @@ def test_udp_that_is_closed_says_so() raises:
     socket.close()
     assert_true(_recv_failure(socket, 4).kind == NotConnected)
     assert_true(_send_failure(socket, 1, address).kind == NotConnected)
-    assert_equal(socket.number(), -1)
+    assert_equal(socket.fd(), -1)
 
 
 def test_udp_send_without_a_peer() raises:
@@ -292,4 +292,4 @@ def test_udp_send_without_a_peer() raises:
     except error:
         is_refused = error.kind == NotConnected
     assert_true(is_refused)
-    assert_false(socket.number() < 0)
+    assert_false(socket.fd() < 0)

@@ -113,7 +113,7 @@ def test_unix_datagram_failures() raises:
     assert_true(_recv_failure(server, 4).kind == Timeout)
     server.close()
     assert_true(_recv_failure(server, 4).kind == NotConnected)
-    assert_equal(server.number(), -1)
+    assert_equal(server.fd(), -1)
     var is_refused = False
     try:
         socket.connect_to(name)

@@ -59,7 +59,7 @@ def _bind_failure(
 def _leave_stale_file(path: String) raises:
     """Does what a killed server does: leaves its socket file behind."""
     var socket = open_unix(SOCK_STREAM)
-    bind_socket(socket.number(), SockAddr.unix(path.as_bytes()))
+    bind_socket(socket.fd(), SockAddr.unix(path.as_bytes()))
     socket.close()
     assert_true(exists(path))
 
@@ -202,7 +202,7 @@ def test_unix_listener_timeouts_and_close() raises:
             kinds.append(String(error.kind))
         listener.close()
         assert_false(exists(path))
-        assert_equal(listener.number(), -1)
+        assert_equal(listener.fd(), -1)
     assert_equal(kinds[0], String(materialize[Timeout]()))
     assert_equal(kinds[1], String(materialize[NotConnected]()))
     _ = folder^

@@ -125,17 +125,17 @@ def event_loop() raises:
     set_descriptor_limit(descriptor_limit())
     var reactor = Reactor()
     var bell = SignalBell([SIGHUP])
-    reactor.register(bell.number(), 1, Interest.READ)
+    reactor.register(bell.fd(), 1, Interest.READ)
     var socket = RawSocket.udp()
     socket.bind(SocketAddr.localhost(0))
-    reactor.register(socket.number(), 2, Interest.READ)
-    reactor.modify(socket.number(), 3, Interest.STREAM)
+    reactor.register(socket.fd(), 2, Interest.READ)
+    reactor.modify(socket.fd(), 3, Interest.STREAM)
     var thread = Thread(Waking(reactor.waker()))
     _ = reactor.insert_timer(1, 4)
     for index in range(reactor.poll()):
         print(reactor.event(index).token, len(bell.take()))
     print(reactor.next_expired().__bool__())
-    reactor.deregister(socket.number())
+    reactor.deregister(socket.fd())
     thread^.join()
     socket.close()
 
@@ -195,7 +195,7 @@ def datagrams() raises:
     _ = local.send_to("octets".as_bytes(), "/tmp/flare.datagram.sock")
     print(local.recv_from(room).sender)
     local.connect_to("/tmp/flare.datagram.sock")
-    print(local.send(room), UnixDatagram.unbound().number())
+    print(local.send(room), UnixDatagram.unbound().fd())
 
 
 @fieldwise_init

@@ -252,10 +252,10 @@ struct Opening(Movable):
         """
         var entries = List[PollEntry]()
         if self._resolving:
-            var number = self._resolving.value().number()
+            var number = self._resolving.value().fd()
             entries.append(PollEntry(number, POLL_READ, 0))
         if self._race:
-            for number in self._race.value().numbers():
+            for number in self._race.value().fds():
                 entries.append(PollEntry(number, POLL_WRITE, 0))
         if self._connection:
             var wanted = POLL_READ
@@ -265,7 +265,7 @@ struct Opening(Movable):
                 is_sending = self._tunnel.value().attempt.wants_write()
             if is_sending:
                 wanted |= POLL_WRITE
-            entries.append(PollEntry(connection.transport.number(), wanted, 0))
+            entries.append(PollEntry(connection.transport.fd(), wanted, 0))
         return entries^
 
     def wait_ms(self) -> Int:

@@ -283,7 +283,7 @@ def wait_for_attempt(
     if attempt.wants_write() or connection.transport.wants_write():
         wanted |= POLL_WRITE
     var entries = Array[PollEntry, 1](
-        fill=PollEntry(connection.transport.number(), wanted, 0)
+        fill=PollEntry(connection.transport.fd(), wanted, 0)
     )
     var result = poll_descriptors(Span(entries), wait_ms)
     if result == 0:

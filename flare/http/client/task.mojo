@@ -257,7 +257,7 @@ struct Flight(Movable):
         var wanted = POLL_READ
         if self._attempt.wants_write() or transport.wants_write():
             wanted |= POLL_WRITE
-        return [PollEntry(transport.number(), wanted, 0)]
+        return [PollEntry(transport.fd(), wanted, 0)]
 
     def take_response(deinit self) -> ClientResponse:
         """Gives the response.

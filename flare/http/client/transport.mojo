@@ -54,13 +54,13 @@ struct Transport(Movable):
         return []
 
     @always_inline
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor, to wait for it.
 
         Returns:
             The number.
         """
-        return self._socket.number()
+        return self._socket.fd()
 
     @always_inline
     def send(mut self, octets: Span[UInt8, _]) -> Int:

@@ -427,7 +427,7 @@ def prepare_descriptors(
         log_line(String(error, "; the limit stays as it is"))
     var budget = DescriptorBudget.of_process()
     # The lowest that is free: as many are in use, or a few more.
-    var used = Int(duplicate_from(listener, 0).number())
+    var used = Int(duplicate_from(listener, 0).fd())
     var possible = max(0, budget.refused_from - max(used, 0))
     var is_short = possible < config.max_connections * workers_of_process
     if is_short and config.logs_errors:

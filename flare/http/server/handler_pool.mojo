@@ -461,13 +461,13 @@ struct HandlerPool(Movable):
         """Ends the threads that `close` has not ended."""
         _close(self._queue)
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor that is readable when answers are there.
 
         Returns:
             A descriptor, good while this value lives.
         """
-        return self._waker.number()
+        return self._waker.fd()
 
     def is_full(self, is_late: Bool) -> Bool:
         """Tells whether no more requests may wait.

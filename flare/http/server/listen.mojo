@@ -70,7 +70,7 @@ struct Listeners(Movable):
         """
         for index in range(len(self._sockets)):
             selector.register(
-                self._sockets[index].number(), token, self._interest_in(index)
+                self._sockets[index].fd(), token, self._interest_in(index)
             )
         self._is_watched = True
 
@@ -105,7 +105,7 @@ struct Listeners(Movable):
         if self._is_watched:
             var index = len(self._sockets) - 1
             selector.register(
-                self._sockets[index].number(), token, self._interest_in(index)
+                self._sockets[index].fd(), token, self._interest_in(index)
             )
 
     def give_back(mut self, number: Int, mut selector: Selector) raises OsError:
@@ -126,7 +126,7 @@ struct Listeners(Movable):
             var socket = self._sockets.pop(own_count + place)
             self._turn = 0
             if self._is_watched:
-                selector.deregister(socket.number())
+                selector.deregister(socket.fd())
             # Not before: the selector watches what others hold open, too, and
             # a closed descriptor cannot be taken out of it.
             socket.close()
@@ -158,7 +158,7 @@ struct Listeners(Movable):
             return
         self._is_watched = False
         for index in range(len(self._sockets)):
-            selector.deregister(self._sockets[index].number())
+            selector.deregister(self._sockets[index].fd())
 
     def accept(mut self) -> Accepted:
         """Takes a waiting connection from any of the sockets.

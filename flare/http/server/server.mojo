@@ -410,7 +410,7 @@ struct HttpServer(Movable):
         var listeners = take_listeners(self._listeners, "serve_prefork")
         ignore_sigpipe()
         self._terms.descriptors = prepare_descriptors(
-            self._terms.config, listeners[0].number(), 1
+            self._terms.config, listeners[0].fd(), 1
         )
         var program = ServerProgram(
             ArcPointer(handler^),
@@ -484,7 +484,7 @@ struct HttpServer(Movable):
         var listeners = take_listeners(self._listeners, "serve")
         ignore_sigpipe()
         self._terms.descriptors = prepare_descriptors(
-            self._terms.config, listeners[0].number(), plan.worker_count
+            self._terms.config, listeners[0].fd(), plan.worker_count
         )
         var stop = StopRequests(
             self._waker.copy(), self._terms.config.handles_signals

@@ -57,7 +57,7 @@ struct StopRequests(Movable):
         Returns:
             A descriptor to watch.
         """
-        return self._waker.number()
+        return self._waker.fd()
 
     def signal_number(self) -> Int32:
         """Lends the descriptor of the signals.
@@ -67,7 +67,7 @@ struct StopRequests(Movable):
         """
         if not self._signals:
             return -1
-        return self._signals.value().number()
+        return self._signals.value().fd()
 
     def take(mut self) -> Int:
         """Takes the requests that have come.

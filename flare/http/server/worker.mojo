@@ -139,7 +139,7 @@ struct Worker[H: Handler](Movable):
         Raises:
             OsError: If the selector fails, or the system has no more threads.
         """
-        self._selector.register(self._pool.number(), DONE_TOKEN, Interest.READ)
+        self._selector.register(self._pool.fd(), DONE_TOKEN, Interest.READ)
         if self._state.config.handler_threads > 0:
             self._pool.start(self._handler, self._state.config)
         self._selector.register(
@@ -154,7 +154,7 @@ struct Worker[H: Handler](Movable):
                 self._stop.lifeline_number, LIFELINE_TOKEN, Interest.READ
             )
         self._selector.register(
-            self._state.mailbox.number(), WAKE_TOKEN, Interest.READ
+            self._state.mailbox.fd(), WAKE_TOKEN, Interest.READ
         )
         self._tick()
         self._listeners.start(self._selector, LISTENER_TOKEN)
@@ -171,7 +171,7 @@ struct Worker[H: Handler](Movable):
         self._master = master^
         if self._master:
             self._selector.register(
-                self._master.value().number(), ORDER_TOKEN, Interest.READ
+                self._master.value().fd(), ORDER_TOKEN, Interest.READ
             )
 
     def run(mut self) raises OsError:
@@ -412,7 +412,7 @@ struct Worker[H: Handler](Movable):
                 continue
             var count = len(self._table)
             var connection_max = self._state.config.max_connections
-            var number = Int(accepted.socket.number())
+            var number = Int(accepted.socket.fd())
             if (
                 count >= connection_max + _REFUSED_COUNT_MAX
                 or number >= self._state.descriptors.dropped_from
@@ -491,7 +491,7 @@ struct Worker[H: Handler](Movable):
         try:
             self._selector.deregister(self._stop.lifeline_number)
             if self._master:
-                self._selector.deregister(self._master.value().number())
+                self._selector.deregister(self._master.value().fd())
         except error:
             self._state.log(String(error))
         if not self._state.is_draining:

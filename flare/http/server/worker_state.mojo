@@ -88,13 +88,13 @@ struct Mailbox(Movable):
         self._shared = ArcPointer(_Tokens())
         self._waker = Waker()
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor that is readable when there are tokens.
 
         Returns:
             A descriptor, good while this value lives.
         """
-        return self._waker.number()
+        return self._waker.fd()
 
     def waker_for(self, token: UInt64) -> StreamWaker:
         """Makes what a source rings.

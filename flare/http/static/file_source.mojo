@@ -70,7 +70,7 @@ struct FileSource(BodySource, Movable):
             return FileRegion.none()
         var rest = self._ranges[self._index]
         return FileRegion(
-            self._file[].number(),
+            self._file[].fd(),
             rest.start + self._range_done,
             rest.length - self._range_done,
         )

@@ -46,13 +46,13 @@ struct OrderSender(Movable):
         self._line = line^
         self._lent = []
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor, for a forked child to close.
 
         Returns:
             The number.
         """
-        return self._line.number()
+        return self._line.fd()
 
     def lend(mut self, wanted: List[Int], sockets: List[RawSocket]):
         """Has the worker serve some sockets beside its own, and no others.
@@ -66,7 +66,7 @@ struct OrderSender(Movable):
         """
         for index in wanted:
             if index not in self._lent and (
-                self._tell(_SERVE, index, sockets[index].number())
+                self._tell(_SERVE, index, sockets[index].fd())
             ):
                 self._lent.append(index)
         for place in reversed(range(len(self._lent))):
@@ -82,9 +82,7 @@ struct OrderSender(Movable):
             UInt8(index & 0xFF),
             UInt8(index >> 8 & 0xFF),
         ]
-        var count = send_with_descriptor(
-            self._line.number(), Span(octets), number
-        )
+        var count = send_with_descriptor(self._line.fd(), Span(octets), number)
         return count == ORDER_LEN
 
 
@@ -139,13 +137,13 @@ struct MasterLine(Movable):
         self._news = news^
         self._process_id = process_id
 
-    def number(self) -> Int32:
+    def fd(self) -> Int32:
         """Lends the descriptor that becomes readable when there are orders.
 
         Returns:
             A descriptor, good while this value lives.
         """
-        return self._orders.number()
+        return self._orders.fd()
 
     def take(mut self) -> Optional[Order]:
         """Takes the next order.
@@ -156,7 +154,7 @@ struct MasterLine(Movable):
         var octets = Array[UInt8, ORDER_LEN](fill=0)
         var passed = Descriptor(owned=-1)
         var count = receive_with_descriptor(
-            self._orders.number(), Span(octets), passed
+            self._orders.fd(), Span(octets), passed
         )
         if count < ORDER_LEN:
             return None
@@ -173,7 +171,7 @@ struct MasterLine(Movable):
         for index in range(4):
             octets[index + 1] = UInt8((self._process_id >> (8 * index)) & 0xFF)
         # So few octets go whole or not at all, and the master reads at once.
-        _ = write_from(self._news.number(), Span(octets))
+        _ = write_from(self._news.fd(), Span(octets))
 
 
 @fieldwise_init

@@ -157,7 +157,7 @@ struct ChildProcess(Movable):
         Returns:
             A descriptor, good while this value lives.
         """
-        return self._lifeline.number()
+        return self._lifeline.fd()
 
     def is_orphan(self) -> Bool:
         """Tells whether the master has ended.
@@ -166,4 +166,4 @@ struct ChildProcess(Movable):
             True if so.
         """
         var octet = Array[UInt8, 1](fill=0)
-        return read_into(self._lifeline.number(), Span(octet)) != -EAGAIN
+        return read_into(self._lifeline.fd(), Span(octet)) != -EAGAIN

@@ -189,11 +189,11 @@ struct WorkerRoster(Movable):
         for index in range(len(self.slots)):
             ref slot = self.slots[index]
             if slot.process:
-                numbers.append(slot.process.value().orders.number())
+                numbers.append(slot.process.value().orders.fd())
             if slot.next:
-                numbers.append(slot.next.value().orders.number())
+                numbers.append(slot.next.value().orders.fd())
         for index in range(len(self.leaving)):
-            numbers.append(self.leaving[index].orders.number())
+            numbers.append(self.leaving[index].orders.fd())
         return numbers^
 
     def is_down(self, index: Int) -> Bool:

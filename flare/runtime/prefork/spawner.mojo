@@ -122,7 +122,7 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
         Returns:
             A descriptor, good while this value lives.
         """
-        return self._status.reading_number()
+        return self._status.reading_fd()
 
     def take_news(mut self) -> List[News]:
         """Takes what workers have told.

@@ -112,7 +112,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
             self._watchdog_ms = self._pool.now_ms
         self._pool.fill()
         while not self._pool.is_over() or self._upgrade:
-            self._wait(bell.number())
+            self._wait(bell.fd())
             self._pool.now_ms = monotonic_ms()
             for signal in bell.take():
                 self._on_signal(signal)
@@ -135,13 +135,13 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         var upgrade_number = Int32(-1)
         if self._upgrade:
             deadline = min(deadline, self._upgrade.value().deadline_ms)
-            upgrade_number = self._upgrade.value().pipe.reading_number()
+            upgrade_number = self._upgrade.value().pipe.reading_fd()
         var entries = Array[PollEntry, 4](
             fill=PollEntry(bell_number, POLL_READ, 0)
         )
         entries[1].number = self._pool.nursery.status_number()
         entries[2].number = upgrade_number
-        entries[3].number = self._waker.number()
+        entries[3].number = self._waker.fd()
         var wait_ms = max(0, min(deadline - monotonic_ms(), _WAIT_MAX_MS))
         _ = poll_descriptors(Span(entries), wait_ms)
 
@@ -242,7 +242,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         try:
             self._upgrade = start_upgrade(
                 self._program_path,
-                self._pool.listeners.numbers(),
+                self._pool.listeners.fds(),
                 self._pool.now_ms + self._config.upgrade_timeout_ms,
             )
         except error:

@@ -88,7 +88,7 @@ def start_upgrade(
     var child_id = fork_process()
     if child_id == 0:
         try:
-            _become_program(path, listeners, pipe.writing_number(), pause^)
+            _become_program(path, listeners, pipe.writing_fd(), pause^)
         except error:
             log_line(String(path, ": ", error))
         end_process(_EXEC_FAILED)
@@ -115,7 +115,7 @@ def _become_program(
         kept.append(duplicate_from(number, lowest))
     kept.append(duplicate_from(ready_number, lowest))
     for index in range(len(kept)):
-        duplicate_to(kept[index].number(), Int32(FIRST_INHERITED + index))
+        duplicate_to(kept[index].fd(), Int32(FIRST_INHERITED + index))
     var arguments = List[String]()
     for index in range(len(argv())):
         arguments.append(String(argv()[index]))
@@ -153,5 +153,5 @@ def tell_old_program() raises:
     if text.byte_length() == 0:
         return
     var ready = Descriptor(owned=Int32(atol(text)))
-    ring_bell(ready.number())
+    ring_bell(ready.fd())
     ready.close()

@@ -58,7 +58,7 @@ def test_octets_that_have_left_are_told_before_an_error() raises:
     var socket = RawSocket.tcp()
     socket.set_option(SocketOption.SEND_BUFFER, BUFFER_LEN)
     # So a call goes on until the reset interrupts it, with a part sent.
-    make_blocking(socket.number())
+    make_blocking(socket.fd())
     assert_true(socket.connect(address))
     var layer = TlsLayer(_established())
     var octets = List[UInt8](length=PLAINTEXT_LEN_MAX, fill=120)

@@ -126,7 +126,7 @@ def test_streaming_wants_handler_threads() raises:
 
 def _lowest_free_number() raises -> Int32:
     var socket = RawSocket.tcp()
-    var number = socket.number()
+    var number = socket.fd()
     socket.close()
     return number
 

@@ -40,7 +40,7 @@ def _text(folder: FileFolder, name: String) raises -> String:
 
 
 def _number(folder: FileFolder, name: String) raises -> Int32:
-    return folder.find(name).value().file[].plain[].number()
+    return folder.find(name).value().file[].plain[].fd()
 
 
 def test_a_file_stays_open() raises:
@@ -48,12 +48,10 @@ def test_a_file_stays_open() raises:
         _write(path, "a", "one")
         var folder = _folder(path)
         var held = folder.find("a")
-        assert_equal(_number(folder, "a"), held.value().file[].plain[].number())
+        assert_equal(_number(folder, "a"), held.value().file[].plain[].fd())
         var eager = _folder(path, cache_ms=0)
         var first = eager.find("a")
-        assert_false(
-            _number(eager, "a") == first.value().file[].plain[].number()
-        )
+        assert_false(_number(eager, "a") == first.value().file[].plain[].fd())
         _ = held^
         _ = first^
 
@@ -139,7 +137,7 @@ def test_a_response_keeps_its_file() raises:
 
 def _use_up(mut hoard: List[Descriptor], pipe: Pipe):
     while True:
-        var copy = duplicate_from(pipe.reading_number(), 0)
+        var copy = duplicate_from(pipe.reading_fd(), 0)
         if not copy.is_open():
             return
         hoard.append(copy^)

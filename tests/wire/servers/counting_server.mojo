@@ -53,8 +53,8 @@ def allocations(req: Request) raises -> Response:
 
 def main() raises:
     var pipe = Pipe()
-    _ = external_call["dup2", Int32](pipe.writing_number(), COUNTER_NUMBER)
-    _ = external_call["dup2", Int32](pipe.reading_number(), COUNTER_NUMBER + 1)
+    _ = external_call["dup2", Int32](pipe.writing_fd(), COUNTER_NUMBER)
+    _ = external_call["dup2", Int32](pipe.reading_fd(), COUNTER_NUMBER + 1)
     var router = Router()
     router.get("/", root)
     router.get("/users/:id", user)

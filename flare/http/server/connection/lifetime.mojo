@@ -75,7 +75,7 @@ def admit(
     if unlikely(is_announced and not any_contains(proxies, connection.peer.ip)):
         return Fate.CLOSES
     try:
-        selector.register(connection.socket.number(), token, Interest.STREAM)
+        selector.register(connection.socket.fd(), token, Interest.STREAM)
     except error:
         state.log(String(error, "; a connection is dropped"))
         return Fate.CLOSES
