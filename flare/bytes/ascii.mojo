@@ -1,4 +1,4 @@
-"""ASCII case folding, the only folding that HTTP knows (RFC 9110 section 5.1)."""
+"""ASCII: case, hexadecimal digits, and escaping for messages."""
 
 
 @always_inline
@@ -54,3 +54,84 @@ def trim_whitespace[o: ImmOrigin](octets: Span[UInt8, o]) -> Span[UInt8, o]:
     while end > start and (octets[end - 1] == 32 or octets[end - 1] == 9):
         end -= 1
     return octets[start:end]
+
+
+@always_inline
+def hex_digit_value(octet: UInt8) -> Int:
+    """Reads one hex digit.
+
+    Args:
+        octet: Any octet.
+
+    Returns:
+        0 to 15, or -1 if the octet is no hex digit.
+    """
+    if octet >= 48 and octet <= 57:
+        return Int(octet) - 48
+    var folded = octet | 0x20
+    if folded >= 97 and folded <= 102:
+        return Int(folded) - 87
+    return -1
+
+
+def write_hex_octet(octet: UInt8, mut writer: Some[Writer]):
+    """Writes an octet as two lower-case hex digits.
+
+    Args:
+        octet: The octet.
+        writer: Where to.
+    """
+    comptime DIGITS = StaticString("0123456789abcdef")
+    var high = Int(octet >> 4)
+    var low = Int(octet & 15)
+    writer.write(DIGITS[byte = high : high + 1], DIGITS[byte = low : low + 1])
+
+
+comptime ESCAPED_LEN_MAX = 200
+"""Longest run of peer octets that a message repeats, in bytes.
+
+A log line is for finding the request, not for keeping a copy of it.
+"""
+
+
+def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
+    """Writes octets so that they can neither end a log line nor forge one.
+
+    Visible ASCII stands for itself, everything else as `\\xHH`; what is longer
+    than `ESCAPED_LEN_MAX` is cut, with a note.
+
+    Args:
+        octets: Any octets.
+        writer: Where to.
+    """
+    for index in range(min(len(octets), ESCAPED_LEN_MAX)):
+        var octet = octets[index]
+        if octet >= 32 and octet < 127 and octet != 92:
+            writer.write(StringSpan(unsafe_from_utf8=octets[index : index + 1]))
+        else:
+            writer.write("\\x")
+            write_hex_octet(octet, writer)
+    if len(octets) > ESCAPED_LEN_MAX:
+        writer.write("... (", len(octets), " bytes)")
+
+
+def write_visible(octets: Span[UInt8, _], mut writer: Some[Writer]):
+    """Writes octets so that they stay within one line.
+
+    Visible ASCII and spaces stand for themselves, everything else as `\\xHH`.
+    Unlike `write_escaped` it leaves what was escaped before as it is, and cuts
+    nothing: it is for whole lines.
+
+    Args:
+        octets: Any octets.
+        writer: Where to.
+    """
+    var start = 0
+    for index in range(len(octets)):
+        var octet = octets[index]
+        if octet >= 32 and octet < 127:
+            continue
+        writer.write(StringSpan(unsafe_from_utf8=octets[start:index]), "\\x")
+        write_hex_octet(octet, writer)
+        start = index + 1
+    writer.write(StringSpan(unsafe_from_utf8=octets[start:]))

@@ -4,11 +4,12 @@ from flare.bytes.buffer import Buffer
 from flare.compress.error import CompressError, CompressErrorKind
 from flare.compress.format import Format
 from flare.sys.brotli import BrotliDecoder
-from flare.sys.codec_step import CodecStatus, CodecStep
 from flare.sys.zlib import (
     GZIP_WRAPPED,
-    InflateStream,
     RAW_DEFLATE,
+    CodecStatus,
+    CodecStep,
+    InflateStream,
 )
 
 comptime OUTPUT_LEN_MAX = 64 * 1024 * 1024

@@ -8,12 +8,13 @@ from flare.sys.brotli import BrotliEncoder
 from flare.sys.brotli import FINISH as BROTLI_FINISH
 from flare.sys.brotli import FLUSH as BROTLI_FLUSH
 from flare.sys.brotli import PROCESS as BROTLI_PROCESS
-from flare.sys.codec_step import CodecStatus, CodecStep
 from flare.sys.zlib import (
-    DeflateStream,
     FINISH,
     NO_FLUSH,
     SYNC_FLUSH,
+    CodecStatus,
+    CodecStep,
+    DeflateStream,
 )
 
 comptime LEVEL_DEFAULT = -1

@@ -8,12 +8,12 @@ unless the stream is restarted between messages.
 from flare.bytes.buffer import Buffer
 from flare.compress.error import CompressError, CompressErrorKind
 from flare.compress.format import Format
-from flare.sys.codec_step import CodecStatus
 from flare.sys.zlib import (
-    DeflateStream,
-    InflateStream,
     NO_FLUSH,
     SYNC_FLUSH,
+    CodecStatus,
+    DeflateStream,
+    InflateStream,
 )
 
 comptime WINDOW_BITS_MIN = 9

@@ -1,6 +1,6 @@
 """Which texts may be host names; asked before the resolver sees them."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 
 comptime HOST_NAME_LEN_MAX = 253
 """Longest host name in bytes, a dot at its end not counted (RFC 1035 section

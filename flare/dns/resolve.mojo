@@ -1,7 +1,6 @@
 """From host names to addresses."""
 
-from flare.bytes.escape import write_escaped
-from flare.dns.address_order import interleave_families
+from flare.bytes.ascii import write_escaped
 from flare.dns.host_name import check_host_name
 from flare.net.error import (
     NameLookupFailed,
@@ -12,15 +11,11 @@ from flare.net.error import (
     Timeout,
 )
 from flare.net.ip import IpAddr
-from flare.net.kernel_addr import from_kernel
-from flare.sys.deadline import Deadline
-from flare.sys.name_lookup import (
-    Lookup,
-    LookupStatus,
-    look_up,
-    look_up_until,
-)
+from flare.net.raw_socket import from_kernel
+from flare.sys.clock import Deadline
+from flare.sys.name_lookup import Lookup, LookupStatus, look_up, look_up_until
 from flare.sys.sock_addr import AF_INET, AF_INET6
+
 
 comptime RESOLVE_TIMEOUT_MS = 30_000
 """How long a lookup may take unless told otherwise, in milliseconds.
@@ -216,3 +211,33 @@ def _error(
     var name = String()
     write_escaped(host.as_bytes(), name)
     return NetworkError.of_name(detail, name^, reason^)
+
+
+def interleave_families(addresses: List[IpAddr]) -> List[IpAddr]:
+    """Alternates between IPv6 and IPv4, so that one broken family costs little.
+
+    Source: RFC 8305 section 4, with a First Address Family Count of 1. The
+    family of the first address stays first, and each family keeps its order.
+
+    Args:
+        addresses: Addresses, best first (RFC 6724).
+
+    Returns:
+        The same addresses.
+    """
+    var ordered = List[IpAddr](capacity=len(addresses))
+    if len(addresses) == 0:
+        return ordered^
+    var wants_v4 = addresses[0].is_v4()
+    # The next address of each family: IPv6 at 0, IPv4 at 1.
+    var next = Array[Int, 2](fill=0)
+    while len(ordered) < len(addresses):
+        var family = 1 if wants_v4 else 0
+        var index = next[family]
+        while index < len(addresses) and addresses[index].is_v4() != wants_v4:
+            index += 1
+        if index < len(addresses):
+            ordered.append(addresses[index])
+        next[family] = index + 1
+        wants_v4 = not wants_v4
+    return ordered^

@@ -3,7 +3,7 @@
 from flare.dns.resolve import addresses_of, numeric_address
 from flare.net.error import NetworkError
 from flare.net.ip import IpAddr
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.name_lookup import Lookup, LookupStatus, PendingLookup
 
 

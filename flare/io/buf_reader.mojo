@@ -1,8 +1,7 @@
 """Reading from a stream in larger pieces than are asked for."""
 
 from flare.bytes.buffer import Buffer
-from flare.io.error import LimitExceeded, UnexpectedEnd
-from flare.io.stream import Readable
+from flare.io.stream import LimitExceeded, Readable, UnexpectedEnd
 
 comptime LINE_LEN_MAX = 8_192
 """Default limit for a line in bytes: the one for a request target."""

@@ -8,4 +8,4 @@ from flare.json.struct_writer import JsonWritable, json_text, write_json
 from flare.json.value import JsonValue, parse
 from flare.json.view import JsonElements, JsonMember, JsonMembers, JsonView
 from flare.json.writer import JsonWriter, dumps
-from flare.sys.keyed_hasher import KeyedHasher
+from flare.sys.random import KeyedHasher

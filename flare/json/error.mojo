@@ -1,6 +1,6 @@
 """The error of JSON: bad text, a value that is not there, a misused writer."""
 
-from flare.bytes.hex import write_hex_octet
+from flare.bytes.ascii import write_hex_octet
 
 
 @fieldwise_init

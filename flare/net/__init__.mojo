@@ -1,9 +1,9 @@
 """Addresses, network errors and raw sockets."""
 
-from flare.net.address_parse_error import AddressParseError
 from flare.net.error import (
     AddressInUse,
     AddressNotAvailable,
+    AddressParseError,
     BadAddress,
     BrokenPipe,
     ConnectionRefused,
@@ -27,7 +27,6 @@ from flare.net.error import (
 )
 from flare.net.ip import IpAddr
 from flare.net.ip_network import IpNetwork
-from flare.net.raw_socket import RawSocket
-from flare.net.shutdown import Shutdown
+from flare.net.raw_socket import RawSocket, Shutdown
 from flare.net.socket_addr import SocketAddr
 from flare.net.zoned_ip import ZonedIpAddr

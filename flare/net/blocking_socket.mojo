@@ -1,9 +1,8 @@
 """A socket whose calls wait, each until a deadline of its own."""
 
 from flare.net.error import NetworkError, Timeout
-from flare.net.raw_socket import RawSocket
-from flare.net.shutdown import Shutdown
-from flare.sys.deadline import Deadline
+from flare.net.raw_socket import RawSocket, Shutdown
+from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN, EINTR, ENOTCONN, OsError
 from flare.sys.poll import POLL_READ, POLL_WRITE, wait_for
 from flare.sys.socket import shutdown_socket

@@ -1,6 +1,6 @@
-"""Errors of the network, told apart by kind."""
+"""Errors of the network, and of addresses in text."""
 
-from flare.net.address_parse_error import AddressParseError
+from flare.bytes.ascii import write_escaped
 from flare.sys.errno import (
     EACCES,
     EADDRINUSE,
@@ -249,3 +249,70 @@ def _kind(number: Int) -> NetworkErrorKind:
     if number == ENOENT or number == ENOTDIR:
         return materialize[PathNotFound]()
     return materialize[OtherError]()
+
+
+def send_failure(number: Int, var peer: String, length: Int) -> NetworkError:
+    """Explains why a datagram was not sent.
+
+    Args:
+        number: The errno.
+        peer: Where it should have gone.
+        length: Its length in bytes.
+
+    Returns:
+        The error.
+    """
+    var error = NetworkError(OsError("send", number), peer^)
+    if error.kind == DatagramTooLarge:
+        error.reason = String(
+            length, " bytes are more than one datagram takes; send less at once"
+        )
+    return error^
+
+
+def truncation(var name: String, length: Int, room_len: Int) -> NetworkError:
+    """Explains that a datagram was longer than the room for it.
+
+    Args:
+        name: The socket's own name, or the peer's.
+        length: The datagram's length in bytes, as far as it is known.
+        room_len: The room in bytes.
+
+    Returns:
+        The error.
+    """
+    var reason = String()
+    if length > room_len:
+        reason.write("a datagram of ", length, " bytes")
+    else:
+        # Only Linux tells how long it was.
+        reason.write("a longer datagram")
+    reason.write(" was cut to ", room_len, " bytes; pass more room")
+    return NetworkError(
+        materialize[DatagramTooLarge](), "receive", name^, reason^
+    )
+
+
+@fieldwise_init
+struct AddressParseError(Copyable, Movable, Writable):
+    """A text is not the address it should be."""
+
+    var expected: StaticString
+    """What was asked for, such as "an IPv4 or IPv6 address"."""
+    var text: String
+    """The text, as found."""
+    var offset: Int
+    """Where it stops being one, in bytes."""
+    var reason: StaticString
+    """Which rule it breaks there."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the message, with octets that are not printable escaped.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write("'")
+        write_escaped(self.text.as_bytes(), writer)
+        writer.write("' is not ", self.expected, ": ", self.reason)
+        writer.write(" (byte ", self.offset, ")")

@@ -1,6 +1,6 @@
 """A block of IP addresses."""
 
-from flare.net.address_parse_error import AddressParseError
+from flare.net.error import AddressParseError
 from flare.net.ip import IpAddr
 
 comptime _NETWORK = StaticString(

@@ -1,14 +1,15 @@
 """A non-blocking socket, the ground that listeners and streams stand on."""
 
 from flare.net.error import NetworkError
-from flare.net.kernel_addr import from_kernel, to_kernel
+from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
 from flare.sys.descriptor import Descriptor, duplicate_from
 from flare.sys.errno import EINPROGRESS, EMFILE, OsError
-from flare.sys.send_file import send_file
-from flare.sys.send_queue import undelivered_len
+from flare.sys.file import send_file
 from flare.sys.sock_addr import AF_INET, AF_INET6, SockAddr
 from flare.sys.socket import (
+    SHUT_BOTH,
+    SHUT_READ,
     SHUT_WRITE,
     SOCK_DGRAM,
     SOCK_STREAM,
@@ -30,7 +31,9 @@ from flare.sys.socket_option import (
     get_option,
     set_option,
     set_reset_on_close,
+    undelivered_len,
 )
+
 
 comptime LISTEN_BACKLOG = 4_096
 """Most connections that wait to be accepted; the kernel may allow fewer."""
@@ -344,7 +347,7 @@ struct RawSocket(Movable):
 
         Returns:
             How many were taken, 0 at the end of the file, or a negative
-            errno; see `flare/sys/send_file.mojo`.
+            errno; see `flare/sys/file.mojo`.
         """
         return send_file(self._descriptor.fd(), file, offset, length)
 
@@ -394,3 +397,89 @@ struct RawSocket(Movable):
     def close(mut self):
         """Closes the socket now; a second call does nothing."""
         self._descriptor.close()
+
+
+struct Shutdown(Equatable, TrivialRegisterPassable):
+    """What `shutdown` ends."""
+
+    var number: Int
+    """The system's number."""
+
+    comptime READ = Shutdown(SHUT_READ)
+    """Reads see the end of the stream."""
+    comptime WRITE = Shutdown(SHUT_WRITE)
+    """The peer sees the end of the stream; it may still answer."""
+    comptime BOTH = Shutdown(SHUT_BOTH)
+    """Both of them."""
+
+    def __init__(out self, number: Int):
+        """Makes one from the system's number.
+
+        Args:
+            number: A `SHUT_` constant.
+        """
+        self.number = number
+
+
+def to_kernel(address: SocketAddr) -> SockAddr:
+    """Translates an address for the kernel.
+
+    Args:
+        address: An IPv4 or IPv6 socket address.
+
+    Returns:
+        The structure.
+    """
+    if address.ip.is_v4():
+        return SockAddr.inet(address.ip.v4_octets(), address.port)
+    return SockAddr.inet6(address.ip.v6_octets(), address.port)
+
+
+def from_kernel(address: SockAddr) -> SocketAddr:
+    """Translates an address of the kernel.
+
+    Args:
+        address: A structure of any family.
+
+    Returns:
+        The address; 0.0.0.0:0 for a family that is not IP.
+    """
+    if address.family() == AF_INET:
+        return SocketAddr(
+            IpAddr.from_v4_octets(address.inet_octets()), address.port()
+        )
+    if address.family() == AF_INET6:
+        return SocketAddr(
+            IpAddr.from_v6_octets(address.inet6_octets()), address.port()
+        )
+    return SocketAddr.any(0)
+
+
+def share_port(mut socket: RawSocket) raises NetworkError -> RawSocket:
+    """Makes another socket that listens where a first one does. Linux alone.
+
+    The kernel spreads connections over all that were made so (`SO_REUSEPORT`).
+    Until the first call the port is closed to other sockets, so a server that
+    runs twice by mistake is told; afterwards programs of the same user that
+    ask for the option may join.
+
+    Args:
+        socket: A listening socket.
+
+    Returns:
+        The other socket.
+
+    Raises:
+        NetworkError: If the kernel refuses.
+    """
+    # The option may be set late: the kernel looks at both sockets when the
+    # second one is bound.
+    socket.set_option(SocketOption.REUSE_PORT, 1)
+    var address = socket.local_addr()
+    var other = RawSocket.tcp(address.ip.is_v6())
+    other.set_option(SocketOption.REUSE_ADDR, 1)
+    other.set_option(SocketOption.REUSE_PORT, 1)
+    other.set_option(SocketOption.NO_DELAY, 1)
+    other.bind(address)
+    other.listen(LISTEN_BACKLOG)
+    return other^

@@ -1,6 +1,6 @@
 """A socket address: an IP address and a port."""
 
-from flare.net.address_parse_error import AddressParseError
+from flare.net.error import AddressParseError
 from flare.net.ip import IpAddr
 
 comptime _SOCKET_ADDRESS = StaticString(

@@ -1,6 +1,6 @@
 """An IPv6 address with the link that it is good on."""
 
-from flare.net.address_parse_error import AddressParseError
+from flare.net.error import AddressParseError
 from flare.net.ip import IpAddr
 
 comptime ZONE_LEN_MAX = 15

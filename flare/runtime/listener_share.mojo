@@ -1,7 +1,6 @@
 """Which worker accepts from which listening sockets."""
 
-from flare.net.raw_socket import RawSocket
-from flare.net.shared_port import share_port
+from flare.net.raw_socket import RawSocket, share_port
 from flare.sys.platform import IS_MACOS
 
 

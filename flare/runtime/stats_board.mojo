@@ -2,7 +2,7 @@
 
 from flare.runtime.worker_count import WORKER_COUNT_MAX
 from flare.sys.errno import OsError
-from flare.sys.shared_memory import SharedCounters
+from flare.sys.memory_map import SharedCounters
 
 comptime _ROW_LEN = 16
 # Counters of one worker: two cache lines, for processors fetch them in pairs.

@@ -4,6 +4,7 @@ from flare.sys.errno import OsError, last_errno
 from flare.sys.platform import IS_MACOS
 from std.ffi import external_call
 
+
 comptime _CPU_COUNT_MAX = 1_024
 # As many as the kernel's default mask has bits (CPU_SETSIZE).
 comptime _WORD_COUNT = _CPU_COUNT_MAX // 64
@@ -78,3 +79,18 @@ def restrict_thread(cpus: List[Int]) raises OsError:
         )
         if result != 0:
             raise OsError("sched_setaffinity", last_errno())
+
+
+@always_inline
+def current_cpu() -> Int:
+    """Tells where the calling thread runs; a moment later it may be elsewhere.
+
+    Returns:
+        The CPU's number; 0 if the system does not tell.
+    """
+    comptime if IS_MACOS:
+        var number = UInt64(0)
+        _ = external_call["pthread_cpu_number_np", Int32](Pointer(to=number))
+        return Int(number)
+    else:
+        return max(0, Int(external_call["sched_getcpu", Int32]()))

@@ -1,8 +1,8 @@
 """The functions of brotli that flare calls, and the streams that they work on."""
 
-from flare.sys.codec_step import CodecStatus, CodecStep
 from flare.sys.dynamic_library import DynamicLibrary, LibraryError
 from flare.sys.platform import IS_MACOS
+from flare.sys.zlib import CodecStatus, CodecStep
 from std.sys import size_of
 
 comptime PROCESS: Int32 = 0

@@ -1,13 +1,22 @@
-"""Files and folders by descriptor."""
+"""Files, the names in a folder, and sending a file to a socket."""
 
-from flare.sys.descriptor import Descriptor, write_from
-from flare.sys.errno import EINTR, EINVAL, ENODATA, ENOENT, OsError, last_errno
-from flare.sys.folder_names import names_in
+from flare.sys.descriptor import Descriptor, close_descriptor, write_from
+from flare.sys.errno import (
+    EAGAIN,
+    EINTR,
+    EINVAL,
+    ENODATA,
+    ENOENT,
+    OsError,
+    last_errno,
+)
 from flare.sys.platform import IS_MACOS, by_platform
 from flare.sys.random import fill_random
 from std.ffi import external_call
+from std.memory import OptionalPointer
 from std.os import remove
 from std.sys import CompilationTarget
+
 
 comptime _IS_X86 = CompilationTarget.is_x86()
 comptime _AT_FDCWD = by_platform(-100, -2)
@@ -293,3 +302,93 @@ def _open_at(
 def _short[offset: Int](words: Array[Int, _STAT_WORD_COUNT]) -> Int:
     """Reads the 16 bits at an offset in octets, on a little-endian machine."""
     return (words[offset // 8] >> (offset % 8 * 8)) & 0xFFFF
+
+
+comptime _NAME_OFFSET = by_platform(19, 21)
+# Of `d_name` in struct dirent, in bytes; NUL ends the name.
+
+
+def names_in(var folder: Descriptor) raises OsError -> List[String]:
+    """Lists a folder, whatever its path is by now.
+
+    Args:
+        folder: The folder, just opened; it is closed.
+
+    Returns:
+        The names in it, sorted by octets, without `.` and `..`, and without
+        those that are no UTF-8.
+
+    Raises:
+        OsError: If it cannot be read.
+    """
+    comptime Address = OptionalPointer[UInt8, MutUntrackedOrigin]
+    var number = folder.release()
+    var stream = external_call["fdopendir", Address](number)
+    if not stream:
+        var error_number = last_errno()
+        close_descriptor(number)
+        raise OsError("fdopendir", error_number)
+    var names = List[String]()
+    while True:
+        var entry = external_call["readdir", Address](stream.value())
+        if not entry:
+            break
+        # SAFETY: an entry is good until the next call, and has a name with a
+        # NUL behind it.
+        var octets = List[UInt8]()
+        var index = _NAME_OFFSET
+        while entry.value()[unsafe_offset=index] != 0:
+            octets.append(entry.value()[unsafe_offset=index])
+            index += 1
+        try:
+            var name = String(from_utf8=octets)
+            if name != "." and name != "..":
+                names.append(name^)
+        except:
+            continue
+    # The descriptor belongs to the stream.
+    _ = external_call["closedir", Int32](stream.value())
+    sort(names)
+    return names^
+
+
+def send_file(socket: Int32, file: Int32, offset: Int, length: Int) -> Int:
+    """Writes octets of a file to a socket, as they lie there.
+
+    The file's own position is neither used nor changed, so several threads may
+    send from one descriptor. On Linux a closed peer raises SIGPIPE, which the
+    program must ignore: there is no flag against it.
+
+    Args:
+        socket: A connected stream socket.
+        file: A regular file.
+        offset: Where the octets begin, in bytes from the file's start.
+        length: How many they are; more than 0.
+
+    Returns:
+        How many were taken, 0 at the end of the file, or a negative errno;
+        `-EINVAL`, `-ENOSYS` or `-ENOTSUP` where files of this kind cannot be
+        sent and have to be read.
+    """
+    comptime if IS_MACOS:
+        # How many are wanted, and then how many were taken.
+        var count = length
+        var nothing: OptionalPointer[UInt8, MutUntrackedOrigin] = None
+        var result = external_call["sendfile", Int32](
+            file, socket, offset, Pointer(to=count), nothing, Int32(0)
+        )
+        if result == 0:
+            return count
+        var number = last_errno()
+        # A part may have gone before the socket was full.
+        if (number == EAGAIN or number == EINTR) and count > 0:
+            return count
+        return -number
+    else:
+        # The C library's other name for it: its arguments differ from those
+        # of macOS, and a symbol can be declared once.
+        var start = offset
+        var count = external_call["sendfile64", Int](
+            socket, file, Pointer(to=start), length
+        )
+        return -last_errno() if count < 0 else count

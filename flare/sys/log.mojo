@@ -5,9 +5,9 @@ that hangs. A line that the kernel does not take at once is dropped and counted;
 the pipe is the queue. The next line that is taken is followed by the count.
 """
 
-from flare.bytes.escape import write_visible
-from flare.sys.errno import EAGAIN, EINTR, last_errno
+from flare.bytes.ascii import write_visible
 from flare.sys.descriptor import write_from
+from flare.sys.errno import EAGAIN, EINTR, last_errno
 from flare.sys.platform import IS_MACOS
 from flare.sys.poll import POLL_WRITE, PollEntry, poll_descriptors
 from std.atomic import Atomic, Ordering

@@ -1,8 +1,11 @@
-"""Memory straight from the kernel."""
+"""Memory from the kernel: guarded, shared, or wiped at a fork."""
 
 from flare.sys.errno import OsError, last_errno
-from flare.sys.platform import by_platform
+from flare.sys.memory.pages import advise_memory
+from flare.sys.platform import IS_MACOS, by_platform
+from std.atomic import Atomic, Ordering
 from std.ffi import external_call
+
 
 comptime PAGE_LEN = 16_384
 """A multiple of every page size in use (4 KiB on x86-64, 16 KiB on Apple)."""
@@ -98,3 +101,168 @@ def unmap_memory(address: Int, length: Int):
         length: What it was asked for.
     """
     _ = external_call["munmap", Int32](address, length)
+
+
+comptime _MAP_SHARED_ANONYMOUS = by_platform(0x21, 0x1001)
+comptime _WORD_LEN = 8
+
+
+struct SharedCounters(Movable):
+    """Zeroed 64-bit counters; children of a fork see the same ones.
+
+    Reads and writes are atomic and relaxed: a reader sees each counter whole,
+    and soon, but not two of them at one moment.
+    """
+
+    var _address: Int
+    var _count: Int
+
+    def __init__(out self, count: Int) raises OsError:
+        """Maps memory; pages that nobody touches cost nothing.
+
+        Args:
+            count: How many counters.
+
+        Raises:
+            OsError: If the kernel refuses.
+        """
+        self._count = count
+        self._address = map_memory(count * _WORD_LEN, _MAP_SHARED_ANONYMOUS)
+
+    def __deinit__(deinit self):
+        """Unmaps the memory, in this process alone."""
+        unmap_memory(self._address, self._count * _WORD_LEN)
+
+    def _word(self, index: Int) -> Pointer[Int64, MutUntrackedOrigin]:
+        debug_assert[assert_mode="safe"](
+            index >= 0 and index < self._count, "no such counter"
+        )
+        return Pointer[Int64, MutUntrackedOrigin](
+            unsafe_from_address=self._address + index * _WORD_LEN
+        )
+
+    def load(self, index: Int) -> Int:
+        """Reads a counter.
+
+        Args:
+            index: At least 0 and less than the count.
+
+        Returns:
+            Its value.
+        """
+        return Int(
+            Atomic[Int64].load[ordering=Ordering.RELAXED](self._word(index))
+        )
+
+    def store(self, index: Int, value: Int):
+        """Writes a counter.
+
+        Args:
+            index: At least 0 and less than the count.
+            value: Its new value.
+        """
+        Atomic[Int64].store[ordering=Ordering.RELAXED](
+            self._word(index), Int64(value)
+        )
+
+    def add(self, index: Int, amount: Int):
+        """Adds to a counter that others may add to.
+
+        Args:
+            index: At least 0 and less than the count.
+            amount: What to add.
+        """
+        _ = Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
+            self._word(index), Int64(amount)
+        )
+
+    def replace(self, index: Int, expected: Int, value: Int) -> Bool:
+        """Writes a counter, if nobody else has written it meanwhile.
+
+        Args:
+            index: At least 0 and less than the count.
+            expected: What it is taken to hold.
+            value: Its new value.
+
+        Returns:
+            False if it held something else, and stays as it is.
+        """
+        var held = Int64(expected)
+        return Atomic[Int64].compare_exchange(
+            self._word(index), held, Int64(value)
+        )
+
+    def take(self, index: Int) -> Int:
+        """Gives a number that nobody else gets, and counts it.
+
+        Args:
+            index: At least 0 and less than the count.
+
+        Returns:
+            The counter's value before it grew by 1.
+        """
+        return Int(
+            Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
+                self._word(index), 1
+            )
+        )
+
+
+comptime _MADV_WIPEONFORK = 18
+# Linux 4.14.
+
+
+struct ProcessWord(Movable):
+    """Remembers a number for this process; a fork's child finds 0 there.
+
+    So what belongs to a process, such as a row of a table, need not be looked
+    up by its number each time, which costs a call of the kernel. Where the
+    system cannot forget for us nothing is remembered.
+    """
+
+    var _address: Int
+    var _is_kept: Bool
+
+    def __init__(out self) raises OsError:
+        """Remembers nothing.
+
+        Raises:
+            OsError: If the kernel has no memory.
+        """
+        self._address = map_memory(PAGE_LEN, MAP_PRIVATE_ANONYMOUS)
+        self._is_kept = False
+        comptime if not IS_MACOS:
+            self._is_kept = (
+                advise_memory(self._address, PAGE_LEN, Int32(_MADV_WIPEONFORK))
+                == 0
+            )
+
+    def __deinit__(deinit self):
+        """Unmaps the memory."""
+        unmap_memory(self._address, PAGE_LEN)
+
+    def _word(self) -> Pointer[Int64, MutUntrackedOrigin]:
+        return Pointer[Int64, MutUntrackedOrigin](
+            unsafe_from_address=self._address
+        )
+
+    @always_inline
+    def load(self) -> Int:
+        """Reads the number, from any thread.
+
+        Returns:
+            What this process has stored last; 0 if it has stored nothing, or
+            the system cannot tell processes apart.
+        """
+        return Int(Atomic[Int64].load[ordering=Ordering.RELAXED](self._word()))
+
+    def store(self, value: Int):
+        """Remembers a number, from any thread.
+
+        Args:
+            value: The number.
+        """
+        if self._is_kept:
+            Atomic[Int64].store[ordering=Ordering.RELAXED](
+                self._word(), Int64(value)
+            )

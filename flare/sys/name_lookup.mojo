@@ -1,6 +1,6 @@
 """Addresses of host names, from the system's resolver."""
 
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.errno import OsError, last_errno
 from flare.sys.pipe import Pipe
 from flare.sys.platform import IS_MACOS, by_platform

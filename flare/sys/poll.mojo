@@ -1,6 +1,6 @@
 """Waiting for a few descriptors without a selector."""
 
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.errno import EINTR, last_errno
 from std.ffi import external_call
 

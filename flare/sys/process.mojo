@@ -2,7 +2,9 @@
 
 from flare.sys.errno import EINTR, OsError, last_errno
 from flare.sys.platform import IS_MACOS
-from std.ffi import external_call
+from std.atomic import Atomic, Ordering
+from std.ffi import _Global, external_call
+
 
 comptime _WNOHANG = 1
 comptime _PR_SET_PDEATHSIG = 1
@@ -244,3 +246,30 @@ struct CStrings(Movable):
             environment._pointers.unsafe_ptr(),
         )
         raise OsError("execve", last_errno())
+
+
+def _nothing() -> Int64:
+    return 0
+
+
+# One for the whole process, whichever object asks; a fork's child goes on from
+# what its parent had.
+comptime _COUNT = _Global["flare.process_number", _nothing]
+
+
+def next_process_number() raises -> UInt64:
+    """Takes a number, from any thread.
+
+    Returns:
+        1, then 2, and so on: a number that this function has not returned in
+        this process before.
+
+    Raises:
+        Error: If the process has no memory for the count.
+    """
+    return UInt64(
+        Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
+            _COUNT.get_or_create_ptr(), 1
+        )
+        + 1
+    )

@@ -1,8 +1,9 @@
 """Options of sockets."""
 
 from flare.sys.errno import OsError, last_errno
-from flare.sys.platform import by_platform
+from flare.sys.platform import IS_MACOS, by_platform
 from std.ffi import external_call
+
 
 comptime _SOL_SOCKET = by_platform(1, 0xFFFF)
 comptime _IPPROTO_IP = 0
@@ -188,3 +189,93 @@ def set_option_words[
     )
     if result != 0:
         raise OsError("setsockopt", last_errno())
+
+
+comptime _SIOCOUTQ: UInt = 0x5411
+comptime _SO_NWRITE = SocketOption(0xFFFF, 0x1024)
+# The same question on macOS.
+
+
+def undelivered_len(number: Int32) -> Int:
+    """Counts what was sent and has not arrived.
+
+    A socket is not writable again before a good part of its buffer is free,
+    which takes a slow peer minutes; this shrinks with all that it takes.
+
+    Args:
+        number: A connected stream socket.
+
+    Returns:
+        Octets that the peer's system has not acknowledged, for a Unix socket
+        those that the peer has not read and what keeps them; 0 if unknown.
+    """
+    comptime if IS_MACOS:
+        try:
+            return get_option(number, _SO_NWRITE)
+        except error:
+            return 0
+    else:
+        var count = Int32(0)
+        var result = external_call["ioctl", Int32](
+            number, _SIOCOUTQ, Pointer(to=count)
+        )
+        return Int(count) if result == 0 else 0
+
+
+def set_group_v4(
+    number: Int32,
+    option: SocketOption,
+    group: Array[UInt8, 4],
+    address: Array[UInt8, 4],
+    index: Int,
+) raises OsError:
+    """Sets an option that takes a `struct ip_mreqn`.
+
+    Args:
+        number: An IPv4 datagram socket.
+        option: `JOIN_GROUP_V4`, `LEAVE_GROUP_V4` or `MULTICAST_INTERFACE_V4`.
+        group: The group; all zero for the last of these.
+        address: An address of the interface; all zero to choose it otherwise.
+        index: The interface's index; 0 to choose it otherwise.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    set_option_words(
+        number, option, [_word(group, 0), _word(address, 0), Int32(index)]
+    )
+
+
+def set_group_v6(
+    number: Int32, option: SocketOption, group: Array[UInt8, 16], index: Int
+) raises OsError:
+    """Sets an option that takes a `struct ipv6_mreq`.
+
+    Args:
+        number: An IPv6 datagram socket.
+        option: `JOIN_GROUP_V6` or `LEAVE_GROUP_V6`.
+        group: The group.
+        index: The interface's index; 0 lets the system choose.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    set_option_words(
+        number,
+        option,
+        [
+            _word(group, 0),
+            _word(group, 4),
+            _word(group, 8),
+            _word(group, 12),
+            Int32(index),
+        ],
+    )
+
+
+def _word[count: Int](octets: Array[UInt8, count], start: Int) -> Int32:
+    """Reads four octets as they lie in memory; all targets start low."""
+    var word = UInt32(0)
+    for index in range(4):
+        word |= UInt32(octets[start + index]) << UInt32(8 * index)
+    return Int32(word)

@@ -1,10 +1,10 @@
 """The functions of zlib that flare calls, and the streams that they work on."""
 
-from flare.sys.codec_step import CodecStatus, CodecStep
 from flare.sys.dynamic_library import DynamicLibrary, LibraryError
 from flare.sys.platform import IS_MACOS
 from std.memory import OwnedPointer
 from std.sys import size_of
+
 
 comptime ZLIB_WRAPPED = 15
 """Window bits of a stream in the wrapping of RFC 1950, with a 32 KiB window."""
@@ -318,3 +318,34 @@ struct DeflateStream(Movable):
     def restart(mut self):
         """Begins another stream with the same settings."""
         _ = self._reset(Int(self._stream.ptr()))
+
+
+@fieldwise_init
+struct CodecStatus(Equatable, TrivialRegisterPassable):
+    """How a call of a compression library ended."""
+
+    var code: UInt8
+    """A small number, distinct for each status."""
+
+    comptime GOES_ON = CodecStatus(0)
+    """It wants more octets, or more room."""
+    comptime ENDED = CodecStatus(1)
+    """The stream is complete."""
+    comptime CORRUPT = CodecStatus(2)
+    """The octets are no such stream."""
+    comptime NEEDS_DICTIONARY = CodecStatus(3)
+    """The stream was made with a dictionary that nobody gave us."""
+    comptime NO_MEMORY = CodecStatus(4)
+    """The library could not get memory."""
+
+
+@fieldwise_init
+struct CodecStep(TrivialRegisterPassable):
+    """What one call of a compression library took and gave."""
+
+    var status: CodecStatus
+    """How it ended."""
+    var consumed: Int
+    """How many octets of the input were taken."""
+    var produced: Int
+    """How many octets of the room were filled."""

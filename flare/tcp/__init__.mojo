@@ -1,7 +1,6 @@
 """TCP streams and listeners with calls that wait."""
 
-from flare.net.shutdown import Shutdown
-from flare.sys.deadline import NO_TIMEOUT_MS
-from flare.tcp.keepalive import KeepAlive
+from flare.net.raw_socket import Shutdown
+from flare.sys.clock import NO_TIMEOUT_MS
 from flare.tcp.listener import TcpListener
-from flare.tcp.stream import TcpStream
+from flare.tcp.stream import KeepAlive, TcpStream

@@ -9,8 +9,7 @@ from flare.net.error import (
 )
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.sys.clock import monotonic_ms
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline, monotonic_ms
 from flare.sys.errno import ECONNREFUSED, EINTR, OsError
 from flare.sys.poll import POLL_WRITE, PollEntry, poll_descriptors
 from flare.tcp.connection_race import ConnectionRace

@@ -4,7 +4,7 @@ from flare.net.blocking_socket import BlockingSocket
 from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.sys.deadline import NO_TIMEOUT_MS, Deadline
+from flare.sys.clock import NO_TIMEOUT_MS, Deadline
 from flare.sys.errno import ECONNABORTED
 from flare.sys.poll import POLL_READ
 from flare.tcp.stream import TcpStream

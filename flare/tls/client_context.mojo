@@ -1,7 +1,7 @@
 """What the connections of a TLS client share."""
 
-from flare.sys.openssl_context import VERIFY_NONE, VERIFY_PEER, SslContext
-from flare.sys.openssl_session import SslSession
+from flare.sys.openssl.context import VERIFY_NONE, VERIFY_PEER, SslContext
+from flare.sys.openssl.session import SslSession
 from flare.tls.config import TlsConfig
 from flare.tls.error import TlsError
 from flare.tls.peer_name import PeerName

@@ -1,15 +1,15 @@
 """Errors of sessions, in words that name what is wrong."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 from flare.net.ip import IpAddr
-from flare.sys.openssl_certificate import CertificateFacts
-from flare.sys.openssl_peer import (
+from flare.sys.openssl.certificate import CertificateFacts
+from flare.sys.openssl.session import (
+    SslSession,
     asks_for_certificate,
     verified_chain,
     verify_code,
     verify_text,
 )
-from flare.sys.openssl_session import SslSession
 from flare.tls.error import (
     CertificateExpired,
     CertificateNotYetValid,

@@ -1,6 +1,6 @@
 """From what OpenSSL says to the kind of error that it is."""
 
-from flare.sys.openssl import SSL_LIBRARY, OpenSslError
+from flare.sys.openssl.library import SSL_LIBRARY, OpenSslError
 from flare.tls.error import (
     AlpnRefused,
     CertificateExpired,

@@ -1,7 +1,7 @@
 """Steps that clients and servers share when a context is made."""
 
-from flare.sys.openssl import OpenSsl, OpenSslError
-from flare.sys.openssl_context import SslContext
+from flare.sys.openssl.context import SslContext
+from flare.sys.openssl.library import OpenSsl, OpenSslError
 from flare.tls.error import BadTlsConfig, TlsError
 from flare.tls.identity import TlsIdentity
 from flare.tls.pem_source import PemSource

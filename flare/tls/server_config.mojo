@@ -1,10 +1,6 @@
 """What a TLS server shows, wants and agrees to."""
 
-from flare.sys.openssl_context import (
-    VERIFY_NONE,
-    VERIFY_PEER,
-    VERIFY_REQUIRED,
-)
+from flare.sys.openssl.context import VERIFY_NONE, VERIFY_PEER, VERIFY_REQUIRED
 from flare.tls.identity import TlsIdentity
 from flare.tls.pem_source import PemSource
 from flare.tls.version import TlsVersion

@@ -1,9 +1,8 @@
 """What the connections of a TLS server share."""
 
-from flare.sys.openssl import OpenSsl
-from flare.sys.openssl_choices import ServerChoices
-from flare.sys.openssl_context import SslContext
-from flare.sys.openssl_session import SslSession
+from flare.sys.openssl.context import ServerChoices, SslContext
+from flare.sys.openssl.library import OpenSsl
+from flare.sys.openssl.session import SslSession
 from flare.tls.error import TlsError
 from flare.tls.identity import TlsIdentity
 from flare.tls.preparing import (

@@ -10,15 +10,16 @@ worker can share one pair of buffers.
 """
 
 from flare.bytes.buffer import Buffer
-from flare.sys.openssl_choices import ServerChoices
-from flare.sys.openssl_peer import peer_subject
-from flare.sys.openssl_session import (
+from flare.sys.openssl.context import ServerChoices
+from flare.sys.openssl.session import (
     STEP_CLOSED,
     STEP_DONE,
     STEP_FAILED,
     SslSession,
+    peer_subject,
+    resume,
+    take_ticket,
 )
-from flare.sys.openssl_ticket import resume, take_ticket
 from flare.tls.error import (
     AlpnRefused,
     ClientCertificateRequired,

@@ -1,6 +1,6 @@
 """Tickets to go on from, by server."""
 
-from flare.sys.keyed_hasher import KeyedHasher
+from flare.sys.random import KeyedHasher
 from std.memory import ArcPointer
 from std.utils import BlockingScopedLock, BlockingSpinLock
 

@@ -3,7 +3,7 @@
 from flare.io.stream import Readable, Writable
 from flare.net.blocking_socket import READ_TIMEOUT_MS, WRITE_TIMEOUT_MS
 from flare.net.socket_addr import SocketAddr
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.tcp.stream import CONNECT_TIMEOUT_MS, TcpStream
 from flare.tls.client_context import TlsClientContext
 from flare.tls.config import TlsConfig

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.net.error import NetworkError, Timeout
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.tcp.stream import TcpStream
 from flare.tls.error import HandshakeTimeout, TlsError
 from flare.tls.session import TlsSession

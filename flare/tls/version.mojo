@@ -1,6 +1,6 @@
 """The versions of TLS that are spoken."""
 
-from flare.sys.openssl_context import TLS_1_2_NUMBER, TLS_1_3_NUMBER
+from flare.sys.openssl.context import TLS_1_2_NUMBER, TLS_1_3_NUMBER
 
 
 struct TlsVersion(Equatable, ImplicitlyCopyable):

@@ -1,20 +1,22 @@
 """A UDP socket with calls that wait."""
 
 from flare.net.blocking_socket import BlockingSocket
-from flare.net.error import BadAddress, NetworkError, PermissionDenied
+from flare.net.error import (
+    BadAddress,
+    NetworkError,
+    PermissionDenied,
+    send_failure,
+    truncation,
+)
 from flare.net.ip import IpAddr
-from flare.net.kernel_addr import from_kernel, to_kernel
-from flare.net.raw_socket import RawSocket
+from flare.net.raw_socket import RawSocket, from_kernel, to_kernel
 from flare.net.socket_addr import SocketAddr
-from flare.sys.datagram import receive_from, send_to
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.errno import OsError
-from flare.sys.multicast import set_group_v4, set_group_v6
+from flare.sys.message import receive_from, send_to
 from flare.sys.poll import POLL_READ, POLL_WRITE
 from flare.sys.sock_addr import SockAddr
-from flare.sys.socket_option import SocketOption
-from flare.net.datagram_error import send_failure, truncation
-from flare.udp.multicast_interface import MulticastInterface
+from flare.sys.socket_option import SocketOption, set_group_v4, set_group_v6
 
 
 @fieldwise_init
@@ -354,3 +356,45 @@ def _send_failure(result: Int, var peer: String, length: Int) -> NetworkError:
     if error.kind == PermissionDenied:
         error.reason += "; broadcasts need set_broadcast(True)"
     return error^
+
+
+struct MulticastInterface(ImplicitlyCopyable):
+    """An interface, named by one of its addresses or by its index."""
+
+    var address: IpAddr
+    """An IPv4 address of the interface; 0.0.0.0 if it is not named so."""
+    var index: Int
+    """The interface's index; 0 if it is not named so."""
+
+    def __init__(out self):
+        """Lets the system choose."""
+        self.address = IpAddr.v4(0, 0, 0, 0)
+        self.index = 0
+
+    @staticmethod
+    def at(address: IpAddr) -> Self:
+        """Names an interface by an address; for IPv4 groups only.
+
+        Args:
+            address: An IPv4 address of the interface.
+
+        Returns:
+            The interface.
+        """
+        var interface = Self()
+        interface.address = address
+        return interface
+
+    @staticmethod
+    def numbered(index: Int) -> Self:
+        """Names an interface by its index, as `ip link` lists it.
+
+        Args:
+            index: The index.
+
+        Returns:
+            The interface.
+        """
+        var interface = Self()
+        interface.index = index
+        return interface

@@ -1,16 +1,14 @@
 """A Unix datagram socket with calls that wait."""
 
 from flare.net.blocking_socket import BlockingSocket
-from flare.net.datagram_error import send_failure, truncation
-from flare.net.error import NetworkError, Timeout
+from flare.net.error import NetworkError, Timeout, send_failure, truncation
 from flare.net.raw_socket import RawSocket
-from flare.sys.datagram import receive_from, send_to
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN, EINTR, OsError
-from flare.sys.patience import send_patiently
+from flare.sys.message import receive_from, send_to
 from flare.sys.poll import POLL_READ, POLL_WRITE
 from flare.sys.sock_addr import SockAddr
-from flare.sys.socket import SOCK_DGRAM, connect_socket
+from flare.sys.socket import SOCK_DGRAM, connect_socket, send_patiently
 from flare.sys.socket_file import SocketFile
 from flare.unix.binding import bind_unix, open_unix
 from flare.unix.unix_addr import UnixAddr

@@ -2,7 +2,7 @@
 
 from flare.net.blocking_socket import BlockingSocket
 from flare.net.error import NetworkError
-from flare.sys.deadline import NO_TIMEOUT_MS, Deadline
+from flare.sys.clock import NO_TIMEOUT_MS, Deadline
 from flare.sys.errno import ECONNABORTED
 from flare.sys.poll import POLL_READ
 from flare.sys.socket_file import SocketFile

@@ -3,13 +3,12 @@
 from flare.io.stream import Readable, Writable
 from flare.net.blocking_socket import BlockingSocket
 from flare.net.error import ConnectionTimeout, NetworkError
-from flare.net.raw_socket import RawSocket
-from flare.net.shutdown import Shutdown
-from flare.sys.deadline import Deadline
+from flare.net.raw_socket import RawSocket, Shutdown
+from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN, EINTR, OsError
-from flare.sys.patience import connect_patiently
 from flare.sys.socket import (
     SOCK_STREAM,
+    connect_patiently,
     connect_socket,
     local_address,
     peer_address,

@@ -1,8 +1,7 @@
 """Addresses of Unix sockets: paths, and on Linux names without a file."""
 
-from flare.bytes.escape import write_escaped
-from flare.net.address_parse_error import AddressParseError
-from flare.net.error import NetworkError
+from flare.bytes.ascii import write_escaped
+from flare.net.error import AddressParseError, NetworkError
 from flare.sys.platform import IS_MACOS
 from flare.sys.sock_addr import UNIX_NAME_LEN_MAX, SockAddr
 

@@ -2,7 +2,7 @@
 
 from flare.http.client.response import url_without_credentials
 from flare.http.message.header_map import HeaderMap
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.ws.config import WsClientConfig
 from flare.ws.core.close_code import CloseCode
 from flare.ws.core.opcode import Opcode

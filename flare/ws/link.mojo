@@ -1,7 +1,7 @@
 """A connection and its core: what a client does with calls that wait."""
 
 from flare.bytes.buffer import Buffer
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.ws.config import WsClientConfig
 from flare.ws.core.close_code import CloseCode
 from flare.ws.core.connection import WsConnection

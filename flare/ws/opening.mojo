@@ -2,26 +2,26 @@
 
 from flare.bytes.buffer import Buffer
 from flare.compress.content_coding import is_available
-from flare.http.client.pool import ClientConnection, Endpoint
+from flare.http.client.connector import Tunnel
 from flare.http.client.error import BadUrl, ClientError, Phase
+from flare.http.client.pool import ClientConnection, Endpoint
 from flare.http.client.proxy import Proxy, credentials_of
 from flare.http.client.request import parse_request_url
 from flare.http.client.response import copy_fields
 from flare.http.client.transport import Transport
-from flare.http.client.connector import Tunnel
 from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.h1.serialiser import (
     RequestFraming,
     RequestStart,
     write_request_head,
 )
-from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.url import Url
 from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN, OsError
 from flare.sys.poll import POLL_READ, POLL_WRITE, wait_for
 from flare.sys.random import fill_random

@@ -1,6 +1,6 @@
 """SHA-256 (FIPS 180-4) and HMAC-SHA256 (RFC 4231)."""
 
-from flare.bytes.hex import write_hex_octet
+from flare.bytes.ascii import write_hex_octet
 from flare.bytes.hmac import HmacSha256, hmac_sha256
 from flare.bytes.sha256 import Sha256, Sha256Digest, sha256
 from std.testing import assert_equal

@@ -2,7 +2,7 @@
 
 from flare.dns.resolving import Resolving
 from flare.net.error import NameRefused, NetworkError, Timeout
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.poll import POLL_READ, wait_for
 from std.testing import assert_equal, assert_true
 from tests.support.loopback import PATIENCE_MS

@@ -1,8 +1,7 @@
 """Buffered reading: the same whatever pieces the stream comes in."""
 
 from flare.io.buf_reader import BufReader
-from flare.io.memory import MemoryReader
-from flare.io.stream import Readable
+from flare.io.stream import MemoryReader, Readable
 from std.testing import assert_equal, assert_false, assert_true
 
 

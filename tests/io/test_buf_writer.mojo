@@ -1,8 +1,7 @@
 """Buffered writing: nothing is lost, and small writes are gathered."""
 
 from flare.io.buf_writer import BufWriter
-from flare.io.memory import MemoryWriter
-from flare.io.stream import Writable
+from flare.io.stream import MemoryWriter, Writable
 from std.testing import assert_equal, assert_true
 
 

@@ -6,7 +6,7 @@ from flare.json.struct_writer import JsonWritable, json_text
 from flare.json.value import parse
 from flare.json.view import JsonView
 from flare.json.writer import JsonWriter
-from flare.sys.keyed_hasher import KeyedHasher
+from flare.sys.random import KeyedHasher
 from std.testing import assert_equal, assert_true
 
 

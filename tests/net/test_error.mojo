@@ -1,9 +1,9 @@
 """Tests of network errors: kinds for programs, messages for people."""
 
-from flare.net.address_parse_error import AddressParseError
 from flare.net.error import (
     AddressInUse,
     AddressNotAvailable,
+    AddressParseError,
     BadAddress,
     BrokenPipe,
     ConnectionRefused,

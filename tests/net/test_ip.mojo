@@ -1,6 +1,6 @@
 """IP addresses: accepted and refused spellings, classes, canonical text."""
 
-from flare.net.address_parse_error import AddressParseError
+from flare.net.error import AddressParseError
 from flare.net.ip import IpAddr
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes

@@ -4,9 +4,9 @@ from flare.bytes.crc32c import Crc32c
 from flare.net.proxy_header import (
     PROXY_HEADER_LEN_MAX,
     ProxyHeader,
+    ProxyHeaderError,
     find_proxy_header,
 )
-from flare.net.proxy_header_error import ProxyHeaderError
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 

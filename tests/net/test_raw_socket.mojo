@@ -8,15 +8,16 @@ from flare.net.error import (
     NetworkErrorKind,
 )
 from flare.net.ip import IpAddr
-from flare.net.raw_socket import RawSocket
+from flare.net.raw_socket import RawSocket, from_kernel, to_kernel
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN, EBADF, ECONNRESET, EINVAL, EPIPE
 from flare.sys.file import File
 from flare.sys.poll import PollEntry, poll_descriptors
 from flare.sys.signal import ignore_sigpipe
+from flare.sys.sock_addr import SockAddr
 from flare.sys.socket_option import SocketOption
 from std.pathlib import Path
 from std.testing import assert_equal, assert_false, assert_true
@@ -276,3 +277,19 @@ def test_raw_socket_counts_what_has_not_arrived() raises:
     while pair.server.undelivered_len() > 0 and deadline.left_ms() > 0:
         _ = poll_descriptors(Span(nothing), 1)
     assert_equal(pair.server.undelivered_len(), 0)
+
+
+def test_addresses_survive_the_kernel_layout() raises:
+    for text in [
+        "0.0.0.0:0",
+        "127.0.0.1:8080",
+        "255.255.255.255:65535",
+        "[::]:0",
+        "[::1]:443",
+        "[2001:db8::ff00:42:8329]:80",
+        "[::ffff:1.2.3.4]:1",
+    ]:
+        var address = SocketAddr.parse(text)
+        assert_true(from_kernel(to_kernel(address)) == address, text)
+    # No IP family: nothing to show, and no crash.
+    assert_true(from_kernel(SockAddr()) == SocketAddr.any(0))

@@ -7,7 +7,7 @@ from flare.http.server.server import HttpServer
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.scheduler import Scheduler
 from flare.runtime.waker import Waker
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.poll import POLL_READ, wait_for
 from flare.sys.process import resident_len
 from flare.sys.signal import process_id

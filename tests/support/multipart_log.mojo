@@ -1,6 +1,6 @@
 """What a parser finds in a form, as text."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 from flare.http.message.multipart_error import MultipartError
 from flare.http.message.multipart_event import MultipartEvent, MultipartLimits
 from flare.http.message.multipart_parser import MultipartParser

@@ -1,6 +1,6 @@
 """What comes out of a client connection, as text that can be compared."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.message.method import Method

@@ -1,7 +1,7 @@
 """The server's side of a WebSocket connection without a worker around it."""
 
+from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
-from flare.bytes.escape import write_escaped
 from flare.http.message.stream_waker import StreamWaker, WakeTarget
 from flare.http.routing.ws_outbox import WsOutbox
 from flare.ws.core.connection import WsConnection

@@ -1,7 +1,7 @@
 """What comes out of the receiving half of a WebSocket connection, as text."""
 
+from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
-from flare.bytes.escape import write_escaped
 from flare.compress.error import CompressError
 from flare.ws.core.deflate_agreement import DeflateAgreement
 from flare.ws.core.frame_receiver import FrameReceiver

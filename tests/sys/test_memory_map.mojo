@@ -1,6 +1,9 @@
 """Tests of memory with a forbidden page behind it."""
 
-from flare.sys.memory_map import PAGE_LEN, GuardedMemory
+from flare.sys.memory_map import PAGE_LEN, GuardedMemory, ProcessWord
+from flare.sys.platform import IS_MACOS
+from flare.sys.process import end_process, fork_process, reap
+from flare.sys.signal import SignalPause
 from std.testing import assert_equal
 from tests.support.guard_page import GuardedBytes
 
@@ -24,3 +27,24 @@ def test_guarded_bytes_are_a_copy() raises:
     assert_equal(guarded.span()[2], 3)
     var empty = GuardedBytes(source[0:0])
     assert_equal(len(empty.span()), 0)
+
+
+def test_a_child_starts_from_nothing() raises:
+    var word = ProcessWord()
+    assert_equal(word.load(), 0)
+    word.store(7)
+    var kept = 0 if IS_MACOS else 7
+    assert_equal(word.load(), kept)
+    var pause = SignalPause()
+    var child = fork_process()
+    if child == 0:
+        # What the child remembers is its own.
+        var found = word.load()
+        word.store(9)
+        end_process(found)
+    pause^.end()
+    var status = reap(child)
+    while not status:
+        status = reap(child)
+    assert_equal(status.value().code, 0)
+    assert_equal(word.load(), kept)

@@ -1,6 +1,6 @@
 """Tests of the system's resolver; names that need no network."""
 
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.name_lookup import LookupStatus, look_up, look_up_until
 from flare.sys.sock_addr import AF_INET, AF_INET6
 from std.testing import assert_equal, assert_true

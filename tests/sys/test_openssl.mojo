@@ -1,8 +1,8 @@
 """Tests of loading OpenSSL and of reading certificates."""
 
 from flare.sys.dynamic_library import DynamicLibrary
-from flare.sys.openssl import OpenSsl, c_octets, c_text
-from flare.sys.openssl_certificate import CertificateFacts, readable_time
+from flare.sys.openssl.certificate import CertificateFacts, readable_time
+from flare.sys.openssl.library import OpenSsl, c_octets, c_text
 from std.testing import assert_equal, assert_raises, assert_true
 
 

@@ -1,6 +1,6 @@
 """Tests of waiting for a few descriptors."""
 
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.pipe import Pipe
 from flare.sys.poll import (
     POLL_READ,

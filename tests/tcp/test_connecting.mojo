@@ -10,8 +10,7 @@ from flare.net.error import (
 from flare.net.ip import IpAddr
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.sys.clock import monotonic_ns
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline, monotonic_ns
 from flare.sys.poll import POLL_WRITE, PollEntry, poll_descriptors
 from flare.tcp.connecting import (
     STILL_RACING,

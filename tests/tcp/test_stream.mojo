@@ -13,11 +13,9 @@ from flare.net.error import (
     NotConnected,
     Timeout,
 )
-from flare.net.raw_socket import RawSocket
-from flare.net.shutdown import Shutdown
+from flare.net.raw_socket import RawSocket, Shutdown
 from flare.net.socket_addr import SocketAddr
-from flare.sys.clock import monotonic_ns
-from flare.sys.deadline import NO_TIMEOUT_MS, Deadline
+from flare.sys.clock import NO_TIMEOUT_MS, Deadline, monotonic_ns
 from flare.sys.errno import EAGAIN
 from flare.sys.poll import (
     POLL_READ,
@@ -26,9 +24,8 @@ from flare.sys.poll import (
     wait_for,
 )
 from flare.sys.thread import Task, Thread
-from flare.tcp.keepalive import KeepAlive
 from flare.tcp.listener import TcpListener
-from flare.tcp.stream import TcpStream
+from flare.tcp.stream import KeepAlive, TcpStream
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.loopback import (
     PATIENCE_MS,

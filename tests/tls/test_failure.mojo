@@ -1,7 +1,7 @@
 """Tests of how failures are told apart."""
 
 from flare.bytes.buffer import Buffer
-from flare.sys.openssl import OpenSslError
+from flare.sys.openssl.library import OpenSslError
 from flare.tls.client_context import TlsClientContext
 from flare.tls.config import TlsConfig
 from flare.tls.error import TlsError

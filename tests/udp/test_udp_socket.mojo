@@ -13,8 +13,7 @@ from flare.net.error import (
 from flare.net.ip import IpAddr
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.udp.multicast_interface import MulticastInterface
-from flare.udp.socket import UdpSocket
+from flare.udp.socket import MulticastInterface, UdpSocket
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.loopback import PATIENCE_MS
 

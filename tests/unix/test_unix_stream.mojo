@@ -12,15 +12,15 @@ from flare.net.error import (
     PathNotFound,
     Timeout,
 )
-from flare.net.shutdown import Shutdown
+from flare.net.raw_socket import Shutdown
 from flare.sys.clock import monotonic_ns
+from flare.sys.sock_addr import SockAddr
+from flare.sys.socket import SOCK_STREAM, bind_socket
 from flare.sys.thread import Task, Thread
 from flare.unix.binding import open_unix
 from flare.unix.listener import UnixListener
 from flare.unix.stream import UnixStream
 from flare.unix.unix_addr import UnixAddr
-from flare.sys.sock_addr import SockAddr
-from flare.sys.socket import SOCK_STREAM, bind_socket
 from std.os.path import exists
 from std.tempfile import TemporaryDirectory
 from std.testing import assert_equal, assert_false, assert_true

@@ -1,6 +1,6 @@
 """Hexadecimal, the form in which the vectors hold octets."""
 
-from flare.bytes.hex import hex_digit_value
+from flare.bytes.ascii import hex_digit_value
 
 
 def octets_of(hex: StringSpan) raises -> List[UInt8]:

@@ -16,12 +16,12 @@ from flare.http.client.config import (
 )
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.pool import ClientConnection
-from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.error import Rule
+from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.message.method import Method
 from flare.net.error import Timeout
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE
 from flare.tls.error import ClosedEarly
 

@@ -1,7 +1,6 @@
 """Credentials for the Authorization field."""
 
-from flare.bytes.ascii import trim_whitespace
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import trim_whitespace, write_escaped
 from flare.http.client.error import BadRequest, ClientError, Phase
 from std.base64 import b64encode
 

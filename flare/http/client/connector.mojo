@@ -35,7 +35,7 @@ from flare.http.message.header_map import HeaderMap
 from flare.net.error import ConnectionTimeout, NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
 from flare.sys.socket_option import SocketOption

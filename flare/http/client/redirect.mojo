@@ -1,6 +1,6 @@
 """Whether and how a redirection is followed."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 from flare.http.client.error import ClientError, Phase, RedirectRefused
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status

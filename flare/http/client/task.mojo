@@ -23,7 +23,7 @@ from flare.http.client.response import (
 )
 from flare.http.client.retry import is_stale, may_retry
 from flare.http.h1.chunked import LAST_CHUNK, append_chunk
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
 
 comptime TURN_COUNT_MAX = 16

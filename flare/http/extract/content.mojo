@@ -1,6 +1,6 @@
 """Inputs from the content of a request."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 from flare.http.extract.checked import Checked
 from flare.http.extract.text_value import read_texts
 from flare.http.message.form import FormData

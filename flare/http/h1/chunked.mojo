@@ -1,7 +1,7 @@
 """The chunked transfer coding: decoded in place, and written a chunk at a time."""
 
+from flare.bytes.ascii import hex_digit_value
 from flare.bytes.buffer import Buffer
-from flare.bytes.hex import hex_digit_value
 from flare.bytes.octet_class import QDTEXT, TCHAR
 from flare.bytes.scan import BytePtr, scan_class
 from flare.bytes.word import load16

@@ -1,6 +1,6 @@
 """The errors of HTTP/1.1: a peer that breaks its rules, and a request of ours that would."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 
 
 struct Rule(Equatable, ImplicitlyCopyable):

@@ -1,6 +1,6 @@
 """The authority of a request: a host and an optional port."""
 
-from flare.bytes.hex import hex_digit_value
+from flare.bytes.ascii import hex_digit_value
 from flare.bytes.lend import lend
 from flare.bytes.octet_class import IP_FUTURE, REG_NAME
 from flare.bytes.scan import BytePtr, scan_class

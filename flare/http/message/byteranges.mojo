@@ -1,6 +1,6 @@
 """Several ranges in one response: multipart/byteranges."""
 
-from flare.bytes.hex import write_hex_octet
+from flare.bytes.ascii import write_hex_octet
 from flare.http.message.range import ByteRange, content_range
 
 

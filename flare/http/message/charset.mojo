@@ -5,8 +5,7 @@ Names and meaning are those of the Encoding Standard, which is what browsers do:
 names is.
 """
 
-from flare.bytes.ascii import equals_ignore_case, trim_whitespace
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import equals_ignore_case, trim_whitespace, write_escaped
 from std.builtin.globals import global_constant
 
 comptime _UTF_8 = StaticString("utf-8 utf8 unicode-1-1-utf-8 x-unicode20utf8")

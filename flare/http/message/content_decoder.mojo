@@ -1,7 +1,7 @@
 """Content that was coded, decoded piece by piece."""
 
+from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
-from flare.bytes.escape import write_escaped
 from flare.compress.content_coding import ContentCoding
 from flare.compress.decoder import Decoder, OUTPUT_LEN_MAX, PIECE_LEN
 from flare.compress.error import CompressError

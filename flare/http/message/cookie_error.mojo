@@ -1,6 +1,6 @@
 """The error for a cookie that cannot be."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 from flare.http.message.header_error import HeaderError
 
 

@@ -1,7 +1,6 @@
 """Entity tags, which tell versions of a representation apart."""
 
-from flare.bytes.ascii import trim_whitespace
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import trim_whitespace, write_escaped
 
 comptime _QUOTE: UInt8 = 34
 comptime _COMMA: UInt8 = 44

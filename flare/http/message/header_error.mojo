@@ -1,6 +1,6 @@
 """The error for a field that must not be written into a message."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 
 
 struct HeaderError(Copyable, Movable, Writable):

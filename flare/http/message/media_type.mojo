@@ -1,7 +1,6 @@
 """Media types."""
 
-from flare.bytes.ascii import ascii_lower, equals_ignore_case
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import ascii_lower, equals_ignore_case, write_escaped
 from flare.bytes.octet_class import TCHAR
 
 comptime PARAMETER_COUNT_MAX = 16

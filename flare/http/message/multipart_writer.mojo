@@ -1,7 +1,7 @@
 """Forms with files, as clients upload them."""
 
+from flare.bytes.ascii import write_hex_octet
 from flare.bytes.buffer import Buffer
-from flare.bytes.hex import write_hex_octet
 from flare.http.message.field_check import check_field
 from flare.http.message.header_error import HeaderError
 

@@ -1,6 +1,6 @@
 """Percent-encoding."""
 
-from flare.bytes.hex import hex_digit_value
+from flare.bytes.ascii import hex_digit_value
 
 comptime PERCENT: UInt8 = 37
 """The octet `%`."""

@@ -1,8 +1,7 @@
 """Signed text: what a client keeps for us and cannot change."""
 
 from flare.bytes.base64url import base64url_decode, base64url_encode
-from flare.bytes.constant_time import equals_in_constant_time
-from flare.bytes.hmac import HmacSha256
+from flare.bytes.hmac import HmacSha256, equals_in_constant_time
 from flare.bytes.sha256 import SHA256_LEN, Sha256Digest
 
 comptime SIGNING_KEY_LEN_MIN = 32

@@ -1,9 +1,8 @@
 """Content-Transfer-Encoding, which mail had and old forms still have."""
 
-from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.ascii import equals_ignore_case, hex_digit_value
 from flare.bytes.base64 import base64_digit_value
 from flare.bytes.buffer import Buffer
-from flare.bytes.hex import hex_digit_value
 
 
 struct TransferDecoder(Copyable, Movable):

@@ -1,7 +1,6 @@
 """The host of a URL: a domain, an IP address in any of its spellings, or opaque."""
 
-from flare.bytes.ascii import ascii_lower
-from flare.bytes.hex import hex_digit_value
+from flare.bytes.ascii import ascii_lower, hex_digit_value
 from flare.http.message.idna import domain_to_ascii
 from flare.http.message.percent import (
     CONTROL_SET,
@@ -11,8 +10,7 @@ from flare.http.message.percent import (
     percent_encode,
 )
 from flare.http.message.url_parse_error import UrlParseError, url_error
-from flare.net.ip import IpAddr
-from flare.net.ip_text import write_v6_groups
+from flare.net.ip import IpAddr, write_v6_groups
 
 comptime HOST_LEN_MAX = 1024
 """Longest host accepted, in bytes, as written and in its normal form.

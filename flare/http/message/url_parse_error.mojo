@@ -1,6 +1,6 @@
 """The error for text that is no URL."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 
 comptime URL_LEN_MAX = 64 * 1024
 """Longest URL accepted, in bytes, as written and in its normal form.

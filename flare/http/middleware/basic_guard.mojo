@@ -1,6 +1,6 @@
 """Letting in who knows a user name and its password."""
 
-from flare.bytes.constant_time import equals_in_constant_time
+from flare.bytes.hmac import equals_in_constant_time
 from flare.http.message.authorization import BasicCredentials, parse_basic
 from flare.http.message.field_check import check_field
 from flare.http.message.request import Request

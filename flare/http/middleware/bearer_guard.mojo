@@ -1,6 +1,6 @@
 """Letting in who has a token."""
 
-from flare.bytes.constant_time import equals_in_constant_time
+from flare.bytes.hmac import equals_in_constant_time
 from flare.http.message.authorization import has_scheme, parse_bearer
 from flare.http.message.request import Request
 from flare.http.message.request_notes import NoteLoan

@@ -1,9 +1,8 @@
 """How many requests are in the hands of handlers."""
 
-from flare.sys.current_cpu import current_cpu
+from flare.sys.affinity import current_cpu
 from flare.sys.errno import OsError
-from flare.sys.process_word import ProcessWord
-from flare.sys.shared_memory import SharedCounters
+from flare.sys.memory_map import ProcessWord, SharedCounters
 from flare.sys.signal import process_exists, process_id
 
 comptime _PROCESS_COUNT = 1_024

@@ -1,6 +1,6 @@
 """The lines of an access log."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 from flare.http.message.request import Request
 from flare.http.message.timestamp import write_timestamp
 from flare.json.error import JsonError

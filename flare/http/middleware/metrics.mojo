@@ -4,9 +4,9 @@ from flare.http.message.method import Method
 from flare.http.message.metric_source import MetricSource
 from flare.http.middleware.in_flight import InFlight
 from flare.http.middleware.shared_series import SharedNames, find_or_claim
-from flare.sys.current_cpu import current_cpu
+from flare.sys.affinity import current_cpu
 from flare.sys.errno import OsError
-from flare.sys.shared_memory import SharedCounters
+from flare.sys.memory_map import SharedCounters
 from std.memory import ArcPointer
 
 comptime _SHARD_COUNT = 16

@@ -7,8 +7,8 @@ from flare.http.message.request_record import REQUEST_ID_LEN_MAX
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler, Middleware
 from flare.sys.errno import OsError
+from flare.sys.memory_map import SharedCounters
 from flare.sys.random import fill_random
-from flare.sys.shared_memory import SharedCounters
 from std.bit import byte_swap
 from std.memory import bitcast
 

@@ -2,7 +2,7 @@
 them. Entries are added and never taken away."""
 
 from flare.sys.errno import OsError
-from flare.sys.shared_memory import SharedCounters
+from flare.sys.memory_map import SharedCounters
 
 comptime NAME_COUNT_MAX = 256
 """Most names; what comes beyond shares the last one."""

@@ -1,6 +1,6 @@
 """Token buckets, one for each key, with a bound on their number."""
 
-from flare.sys.keyed_hasher import KeyedHasher
+from flare.sys.random import KeyedHasher
 
 comptime _NS = 1_000_000_000
 # As many steps again fit into a word for the time that it is now.

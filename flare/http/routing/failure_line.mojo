@@ -1,6 +1,6 @@
 """How a failed handler is told of in a log."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 from flare.http.message.request import Request
 from flare.http.routing.request_id import request_id
 from flare.sys.log import log_line

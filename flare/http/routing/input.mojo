@@ -1,6 +1,6 @@
 """What a handler takes from a request, as a type."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.routing.operation import Operation

@@ -1,6 +1,6 @@
 """A name for each request, to find it in the logs of several programs."""
 
-from flare.bytes.hex import write_hex_octet
+from flare.bytes.ascii import write_hex_octet
 from flare.http.message.request import Request
 from flare.sys.clock import monotonic_ns, realtime_ns
 from flare.sys.random import fill_random

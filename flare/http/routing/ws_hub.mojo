@@ -2,8 +2,8 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.routing.ws_sender import WsSender, shared_frame
-from flare.sys.keyed_hasher import KeyedHasher
 from flare.sys.monitor import Monitor
+from flare.sys.random import KeyedHasher
 from flare.ws.core.opcode import Opcode
 from std.memory import ArcPointer
 

@@ -9,11 +9,11 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN, forbidden
 from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.ws_handler import WsConfig, WsHandler
-from flare.http.routing.ws_outbox import WsOutbox
 from flare.http.routing.ws_origin import is_same_origin
+from flare.http.routing.ws_outbox import WsOutbox
 from flare.http.routing.ws_sender import WsSender
 from flare.http.routing.ws_session import WsSession
-from flare.sys.process_number import next_process_number
+from flare.sys.process import next_process_number
 from flare.ws.core.connection import WsConnection
 from flare.ws.core.handshake_error import WsHandshakeError
 from flare.ws.core.handshake_fields import WS_VERSION

@@ -1,6 +1,6 @@
 """Handlers that kill the process or hold the loop, named in the log."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 from flare.http.message.request import Request
 from flare.http.message.request_record import RequestRecord
 from flare.http.server.config import ServerConfig

@@ -6,7 +6,7 @@ from flare.compress.content_coding import ContentCoding
 from flare.sys.clock import coarse_monotonic_ms, realtime_ns
 from flare.sys.errno import EMFILE, ENFILE, OsError
 from flare.sys.file import File, FileStatus
-from flare.sys.keyed_hasher import KeyedHasher
+from flare.sys.random import KeyedHasher
 from std.memory import ArcPointer
 from std.utils import BlockingScopedLock, BlockingSpinLock
 

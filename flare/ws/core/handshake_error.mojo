@@ -1,6 +1,6 @@
 """The error for an opening handshake that fails."""
 
-from flare.bytes.escape import write_escaped
+from flare.bytes.ascii import write_escaped
 
 
 struct HandshakeRule(Equatable, ImplicitlyCopyable):

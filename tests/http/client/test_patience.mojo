@@ -1,8 +1,6 @@
 """How long a request may take: a total, or as long as it makes progress."""
 
 from flare.http.client.attempt import Attempt, Patience
-from flare.http.client.prepared_request import Call, Upload
-from flare.http.client.request import ClientRequest
 from flare.http.client.config import (
     ClientConfig,
     PROGRESS_LEN_MIN,
@@ -10,9 +8,11 @@ from flare.http.client.config import (
     WHILE_PROGRESSING,
 )
 from flare.http.client.error import Phase
+from flare.http.client.prepared_request import Call, Upload
+from flare.http.client.request import ClientRequest
 from flare.http.message.url import Url
 from flare.net.error import Timeout
-from flare.sys.deadline import NO_TIMEOUT_MS, Deadline
+from flare.sys.clock import NO_TIMEOUT_MS, Deadline
 from std.testing import assert_equal, assert_false, assert_true
 
 

@@ -1,7 +1,7 @@
 """What a WebSocket route says to what a client says, in octets alone."""
 
+from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
-from flare.bytes.escape import write_escaped
 from flare.http.message.body_source import Supply
 from flare.http.routing.ws_handler import WsConfig, WsHandler, WsIncoming
 from flare.http.routing.ws_outbox import WsOutbox

@@ -1,7 +1,7 @@
 """Files that change while they are kept open, and descriptors that run out."""
 
 from flare.http.static.file_folder import FileFolder
-from flare.sys.deadline import Deadline
+from flare.sys.clock import Deadline
 from flare.sys.descriptor import Descriptor, duplicate_from
 from flare.sys.errno import EMFILE
 from flare.sys.pipe import Pipe

@@ -5,8 +5,8 @@ content that a source makes as fast as the client takes it, and both encrypted,
 a portion at a time.
 """
 
+from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
-from flare.bytes.escape import write_escaped
 from flare.http.h1.chunked import LAST_CHUNK, append_chunk
 from flare.http.message.body import Body
 from flare.http.message.body_source import Supply

@@ -2,6 +2,7 @@
 
 from flare.sys.dynamic_library import DynamicLibrary, LibraryError
 
+
 comptime NameCallback = def(Int, Int, Int) thin abi("C") -> Int32
 """Chooses a certificate: session, place for an alert, argument; a result."""
 comptime ProtocolCallback = def(Int, Int, Int, Int, UInt32, Int) thin abi(

@@ -1,9 +1,10 @@
 """OpenSSL 3, loaded when a program first needs it."""
 
 from flare.sys.dynamic_library import DynamicLibrary, LibraryError
-from flare.sys.openssl_crypto import CertificateSymbols, MemorySymbols
-from flare.sys.openssl_ssl import ContextSymbols, SessionSymbols
+from flare.sys.openssl.crypto_symbols import CertificateSymbols, MemorySymbols
+from flare.sys.openssl.ssl_symbols import ContextSymbols, SessionSymbols
 from flare.sys.platform import IS_MACOS
+
 
 comptime SSL_LIBRARY = 20
 """Errors of TLS itself, among those of OpenSSL's parts (`ERR_LIB_SSL`)."""

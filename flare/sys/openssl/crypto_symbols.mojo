@@ -2,6 +2,7 @@
 
 from flare.sys.dynamic_library import DynamicLibrary, LibraryError
 
+
 # Types of C functions: the result, then the arguments. P is a pointer, an
 # opaque handle or a C long; I an int, U an unsigned int, Q 64 bits without a
 # sign, V nothing.

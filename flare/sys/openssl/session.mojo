@@ -1,13 +1,10 @@
-"""One TLS session between octets and octets: no socket is in it."""
+"""One TLS connection in memory: its steps, tickets and peer."""
 
-from flare.sys.openssl import (
-    OpenSsl,
-    OpenSslError,
-    c_octets,
-    c_text,
-)
-from flare.sys.openssl_context import SslContext
+from flare.sys.openssl.certificate import CertificateFacts, subject_of
+from flare.sys.openssl.context import SslContext
+from flare.sys.openssl.library import OpenSsl, OpenSslError, c_octets, c_text
 from std.memory import ArcPointer
+
 
 comptime STEP_DONE = 0
 """The call did what it could."""
@@ -369,3 +366,133 @@ struct SslSession(Movable):
             True if it did.
         """
         return self._library[].session.session_reused(self._handle) == 1
+
+
+def take_ticket(session: SslSession) -> List[UInt8]:
+    """Packs what a later session can go on from.
+
+    Args:
+        session: A client's session.
+
+    Returns:
+        The session in DER form, secrets included; empty if the server has
+        given no ticket.
+    """
+    var library = session.library()
+    ref symbols = library[].session
+    var packed = List[UInt8]()
+    var found = symbols.get1_session(session.handle())
+    if found == 0:
+        return packed^
+    if symbols.session_is_resumable(found) == 1:
+        var length = Int(symbols.i2d_ssl_session(found, 0))
+        if length > 0:
+            packed.resize(length, 0)
+            var place = List[Int](length=1, fill=Int(packed.unsafe_ptr()))
+            _ = symbols.i2d_ssl_session(found, Int(place.unsafe_ptr()))
+            _ = place^
+    symbols.session_free(found)
+    return packed^
+
+
+def resume(mut session: SslSession, ticket: Span[UInt8, _]) -> Bool:
+    """Tries to go on from an earlier session.
+
+    Args:
+        session: A client's session before its handshake.
+        ticket: What `take_ticket` gave.
+
+    Returns:
+        False if that is none; the handshake then is a full one.
+    """
+    var library = session.library()
+    ref symbols = library[].session
+    var place = List[Int](length=1, fill=Int(ticket.unsafe_ptr()))
+    var found = symbols.d2i_ssl_session(0, Int(place.unsafe_ptr()), len(ticket))
+    _ = place^
+    var result = Int32(0)
+    if found != 0:
+        result = symbols.set_session(session.handle(), found)
+        symbols.session_free(found)
+    library[].clear_errors()
+    return result == 1
+
+
+def verify_code(session: SslSession) -> Int:
+    """Tells what is wrong with the peer's certificate.
+
+    Args:
+        session: A session.
+
+    Returns:
+        An `X509_V_ERR_` number; 0 if nothing is, or none was sent.
+    """
+    return session.library()[].session.get_verify_result(session.handle())
+
+
+def verify_text(session: SslSession) -> String:
+    """Tells what is wrong with the peer's certificate in words.
+
+    Args:
+        session: A session.
+
+    Returns:
+        OpenSSL's words.
+    """
+    var library = session.library()
+    return c_text(
+        library[].certificate.x509_verify_cert_error_string(
+            verify_code(session)
+        )
+    )
+
+
+def verified_chain(session: SslSession) -> List[CertificateFacts]:
+    """Reads the chain that was built to verify the peer's certificate.
+
+    Args:
+        session: A session.
+
+    Returns:
+        The peer's own certificate first; nothing if none was verified.
+    """
+    var facts = List[CertificateFacts]()
+    var library = session.library()
+    ref symbols = library[].certificate
+    var chain = library[].session.get0_verified_chain(session.handle())
+    if chain != 0:
+        for index in range(symbols.sk_num(chain)):
+            facts.append(
+                CertificateFacts(library[], symbols.sk_value(chain, index))
+            )
+    return facts^
+
+
+def asks_for_certificate(session: SslSession) -> Bool:
+    """Tells whether the server asked this client for a certificate.
+
+    Args:
+        session: A client's session.
+
+    Returns:
+        True if it did.
+    """
+    var library = session.library()
+    return library[].session.get0_peer_ca_list(session.handle()) != 0
+
+
+def peer_subject(session: SslSession) -> String:
+    """Reads whose certificate the peer has shown.
+
+    Args:
+        session: A session.
+
+    Returns:
+        The subject in the form of RFC 2253; empty if there was none.
+    """
+    var library = session.library()
+    var certificate = library[].session.get1_peer_certificate(session.handle())
+    var subject = subject_of(library[], certificate)
+    if certificate != 0:
+        library[].certificate.x509_free(certificate)
+    return subject^
