@@ -94,3 +94,12 @@ struct TcpListener(Movable):
             The number, good while this listener lives; -1 if closed.
         """
         return self._socket.raw.fd()
+
+    @deprecated("use fd")
+    def number(self) -> Int32:
+        """Lends the descriptor under its name until 0.2.
+
+        Returns:
+            What `fd` returns.
+        """
+        return self.fd()

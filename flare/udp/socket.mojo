@@ -333,6 +333,15 @@ struct UdpSocket(Movable):
         """
         return self._socket.raw.fd()
 
+    @deprecated("use fd")
+    def number(self) -> Int32:
+        """Lends the descriptor under its name until 0.2.
+
+        Returns:
+            What `fd` returns.
+        """
+        return self.fd()
+
     def close(mut self):
         """Closes the socket now; a second call does nothing."""
         self._socket.raw.close()

@@ -213,6 +213,15 @@ struct UnixDatagram(Movable):
         """
         return self._socket.raw.fd()
 
+    @deprecated("use fd")
+    def number(self) -> Int32:
+        """Lends the descriptor under its name until 0.2.
+
+        Returns:
+            What `fd` returns.
+        """
+        return self.fd()
+
     def close(mut self):
         """Closes the socket and removes its file; once."""
         self._file.remove()

@@ -187,6 +187,15 @@ struct UnixStream(Readable, Writable):
         """
         return self._socket.raw.fd()
 
+    @deprecated("use fd")
+    def number(self) -> Int32:
+        """Lends the descriptor under its name until 0.2.
+
+        Returns:
+            What `fd` returns.
+        """
+        return self.fd()
+
     def take_socket(deinit self) -> RawSocket:
         """Takes the socket out, for a reactor.
 
