@@ -10,7 +10,7 @@
 #   https://example.com/b%20c goes to example.com port 443
 #   https://example.com/d?e=1
 
-from flare.http.message.url import Url
+from flare.url.url import Url
 from flare.net import IpAddr, IpNetwork, SocketAddr, ZonedIpAddr
 
 

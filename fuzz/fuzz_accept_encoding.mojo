@@ -1,9 +1,10 @@
 """Fuzzes the fields about content codings: weights in range, choices allowed."""
 
 from flare.compress.content_coding import ContentCoding
-from flare.http.message.accept_encoding import AcceptEncoding, WEIGHT_MAX
-from flare.http.message.content_decoder import (
+from flare.http.message.content_coding import (
+    AcceptEncoding,
     CODING_COUNT_MAX,
+    WEIGHT_MAX,
     parse_content_encoding,
 )
 from fuzz.engine import Target, fuzz_main

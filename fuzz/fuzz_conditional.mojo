@@ -1,13 +1,12 @@
 """Fuzzes entity tags, their lists and dates: what is read is written the same."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.date import append_imf_fixdate
-from flare.http.message.entity_tag import (
+from flare.http.conditional.conditional import (
     EntityTag,
     TagListMatch,
     match_tag_list,
 )
-from flare.http.message.http_date import parse_http_date
+from flare.http.message.date import append_imf_fixdate, parse_http_date
 from fuzz.engine import Target, fuzz_main
 
 

@@ -2,7 +2,7 @@
 """
 
 from flare.http.message.cookie import parse_cookie_header
-from flare.http.message.percent import percent_decode
+from flare.url.percent import percent_decode
 from fuzz.engine import Target, fuzz_main
 
 

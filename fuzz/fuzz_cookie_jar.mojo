@@ -1,9 +1,9 @@
 """Fuzzes the cookie jar: whatever hosts set, no cookie reaches a host or a plain
 connection that must not have it."""
 
-from flare.http.message.cookie_jar import CookieJar
-from flare.http.message.set_cookie import parse_set_cookie_header
-from flare.http.message.url import Url
+from flare.http.cookie.jar import CookieJar
+from flare.http.cookie.set_cookie import parse_set_cookie_header
+from flare.url.url import Url
 from fuzz.engine import Target, fuzz_main
 
 # A URL, and a letter for the site it belongs to.

@@ -1,9 +1,8 @@
 """Fuzzes the ASCII form of domains: it is ASCII, and it is its own form."""
 
 from flare.bytes.utf8 import decode_utf8
-from flare.http.message.idna import domain_to_ascii
-from flare.http.message.normal_form import normalize
-from flare.http.message.punycode import punycode_decode, punycode_encode
+from flare.url.idna import domain_to_ascii, punycode_decode, punycode_encode
+from flare.url.normal_form import normalize
 from fuzz.engine import Target, fuzz_main
 
 

@@ -1,6 +1,6 @@
 """Fuzzes forms with files: however a body is cut, the same parts are found."""
 
-from flare.http.message.multipart_event import MultipartLimits
+from flare.http.multipart.parser import MultipartLimits
 from fuzz.engine import Target, cut_points, fuzz_main
 from tests.support.multipart_log import MultipartLog
 

@@ -1,6 +1,6 @@
 """Fuzzes Range: what is accepted lies within the representation."""
 
-from flare.http.message.range import RANGE_COUNT_MAX, RangeSet, RangeVerdict
+from flare.http.conditional.range import RANGE_COUNT_MAX, RangeSet, RangeVerdict
 from fuzz.engine import Target, fuzz_main
 
 

@@ -1,11 +1,9 @@
 """Fuzzes the Set-Cookie field and its dates: what is written is read again."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.cookie import Cookie
-from flare.http.message.cookie_date import parse_cookie_date
-from flare.http.message.cookie_error import CookieError
-from flare.http.message.date import append_imf_fixdate
-from flare.http.message.set_cookie import parse_set_cookie_header
+from flare.http.cookie.set_cookie import parse_set_cookie_header
+from flare.http.message.cookie import Cookie, CookieError
+from flare.http.message.date import append_imf_fixdate, parse_cookie_date
 from fuzz.engine import Target, fuzz_main
 
 

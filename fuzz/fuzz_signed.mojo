@@ -1,8 +1,8 @@
 """Fuzzes signed texts: nothing but what was signed is read."""
 
 from flare.bytes.base64url import base64url_decode, base64url_encode
-from flare.http.message.csrf_token import has_csrf_token
-from flare.http.message.signing_keys import SigningKeys
+from flare.http.session.session import has_csrf_token
+from flare.http.session.signing_keys import SigningKeys
 from fuzz.engine import Target, fuzz_main
 
 comptime _NOW_S = 1_800_000_000

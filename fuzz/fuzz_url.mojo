@@ -1,8 +1,7 @@
 """Fuzzes URLs: a normal form parses to itself, at any base."""
 
-from flare.http.message.url import Url
-from flare.http.message.url_parser import parse_url
-from flare.http.message.url_parts import UrlParts
+from flare.url.parts import UrlParts
+from flare.url.url import Url, parse_url
 from fuzz.engine import Target, fuzz_main
 
 

@@ -1,4 +1,4 @@
-"""Writes flare/http/message/idna_table.mojo from Unicode's data.
+"""Writes flare/url/idna_table.mojo from Unicode's data.
 
 Source: IdnaMappingTable, DerivedJoiningType, DerivedBidiClass, combining
 classes, general categories and canonical decompositions of one version of
@@ -241,7 +241,7 @@ def main() -> None:
     for name, text in tables.items():
         lines += ["", *literal(name, text)]
     root = Path(__file__).resolve().parent.parent
-    path = root / "flare/http/message/idna_table.mojo"
+    path = root / "flare/url/idna_table.mojo"
     path.write_text("\n".join(lines) + "\n")
     for name, text in tables.items():
         print(f"{name}: {len(text)} octets")

@@ -1,6 +1,6 @@
 """Measures addresses: parsing IPv4, IPv6, socket addresses and URLs."""
 
-from flare.http.message.url import Url
+from flare.url.url import Url
 from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import thread_cpu_ns

@@ -2,17 +2,16 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.h1.chunked import ChunkedDecoder
-from flare.http.h1.request_parser import RequestParser, Progress
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_head import RequestHead
+from flare.http.h1.request_parser import Progress, RequestParser
 from flare.http.h1.serialiser import (
     DateLine,
     ResponseFraming,
     write_response_head,
 )
 from flare.http.message.method import Method
-from flare.http.message.path_params import PathParams
-from flare.http.message.request import Request
+from flare.http.message.request import PathParams, Request
 from flare.http.message.response import Response, ok
 from flare.http.routing.route_tree import RouteMatch, RouteTree
 from flare.http.routing.router import Router

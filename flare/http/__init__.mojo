@@ -44,48 +44,48 @@ from flare.http.h1.field_section import HeadLimits
 
 from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError, BodyReader
-from flare.http.message.body_source import BodySource, Conversation, Supply
-from flare.http.message.stream_waker import StreamWaker
+from flare.http.message.body import BodySource, Conversation, Supply
+from flare.http.message.body import StreamWaker
 from flare.http.sse.server_sent_event import ServerSentEvent
 from flare.http.sse.event_hub import EventHub
-from flare.http.message.accept_encoding import AcceptEncoding
-from flare.http.message.byteranges import ByterangesLayout
-from flare.http.message.conditional import (
+from flare.http.message.content_coding import AcceptEncoding
+from flare.http.conditional.range import ByterangesLayout
+from flare.http.conditional.conditional import (
     Precondition,
     Validators,
     evaluate_preconditions,
     range_applies,
 )
-from flare.http.message.content_decoder import (
+from flare.http.message.content_coding import (
     ContentCodingError,
     ContentDecoder,
     parse_content_encoding,
 )
 from flare.http.message.cookie import Cookie, parse_cookie_header
-from flare.http.message.cookie_error import CookieError
-from flare.http.message.cookie_jar import CookieJar
-from flare.http.message.csrf_token import has_csrf_token, issue_csrf_token
-from flare.http.message.entity_tag import EntityTag
+from flare.http.message.cookie import CookieError
+from flare.http.cookie.jar import CookieJar
+from flare.http.session.session import has_csrf_token, issue_csrf_token
+from flare.http.conditional.conditional import EntityTag
 from flare.http.message.fields import Fields
 from flare.http.message.form import FormData
-from flare.http.message.forwarded_origin import (
+from flare.http.message.forwarded import (
     forwarded_host,
     forwarded_proto,
 )
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.media_type import MediaType, MediaTypeError
 from flare.http.message.method import Method
-from flare.http.message.multipart_error import MultipartError
-from flare.http.message.multipart_event import (
+from flare.http.multipart.parser import MultipartError
+from flare.http.multipart.parser import (
     MultipartEvent,
     MultipartLimits,
     PartHead,
 )
-from flare.http.message.multipart_boundary import multipart_boundary
-from flare.http.message.multipart_parser import MultipartParser
-from flare.http.message.multipart_writer import FilePart, MultipartWriter
+from flare.http.multipart.parser import multipart_boundary
+from flare.http.multipart.parser import MultipartParser
+from flare.http.multipart.writer import FilePart, MultipartWriter
 from flare.http.message.owned_request import OwnedRequest
-from flare.http.message.range import ByteRange, RangeSet, RangeVerdict
+from flare.http.conditional.range import ByteRange, RangeSet, RangeVerdict
 from flare.http.message.request import Request
 from flare.http.message.response import (
     Response,
@@ -102,13 +102,13 @@ from flare.http.message.response import (
     redirect,
     unauthorized,
 )
-from flare.http.message.same_site import SameSite
-from flare.http.message.session import Session, SessionConfig
-from flare.http.message.signing_keys import SigningKeyError, SigningKeys
-from flare.http.message.set_cookie import parse_set_cookie_header
+from flare.http.message.cookie import SameSite
+from flare.http.session.session import Session, SessionConfig
+from flare.http.session.signing_keys import SigningKeyError, SigningKeys
+from flare.http.cookie.set_cookie import parse_set_cookie_header
 from flare.http.message.status import Status
-from flare.http.message.url import Url
-from flare.http.message.version import Version
+from flare.url.url import Url
+from flare.http.message.request import Version
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.routing.router import Router
 from flare.http.routing.streamed import Streamed

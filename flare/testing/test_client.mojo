@@ -3,10 +3,10 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.http.client.request import ClientRequest, RequestBody, request_url
 from flare.http.client.response import ClientResponse
-from flare.http.message.cookie_jar import CookieJar
+from flare.http.cookie.jar import CookieJar
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response, internal_error
-from flare.http.message.url import Url
+from flare.url.url import Url
 from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.bad_input import bad_input_of
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT

@@ -1,9 +1,7 @@
 """Content from a source, read at once."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.body import Body
-from flare.http.message.body_source import Supply
-from flare.http.message.stream_waker import StreamWaker, WakeTarget
+from flare.http.message.body import Body, StreamWaker, Supply, WakeTarget
 from flare.sys.errno import OsError
 from flare.sys.monitor import Monitor
 from std.memory import ArcPointer

@@ -18,7 +18,7 @@ from flare.http.h1.serialiser import (
 )
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
-from flare.http.message.url import Url
+from flare.url.url import Url
 from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.sys.clock import Deadline

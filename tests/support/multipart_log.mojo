@@ -1,9 +1,12 @@
 """What a parser finds in a form, as text."""
 
 from flare.bytes.ascii import write_escaped
-from flare.http.message.multipart_error import MultipartError
-from flare.http.message.multipart_event import MultipartEvent, MultipartLimits
-from flare.http.message.multipart_parser import MultipartParser
+from flare.http.multipart.parser import (
+    MultipartError,
+    MultipartEvent,
+    MultipartLimits,
+    MultipartParser,
+)
 
 
 struct MultipartLog(Movable):

@@ -1,9 +1,8 @@
 """What comes out of an exchange, as text that can be compared."""
 
-from flare.http.h1.request_parser import RequestParser, Progress
 from flare.http.h1.field_section import HeadLimits
-from flare.http.message.path_params import PathParams
-from flare.http.message.request import Request
+from flare.http.h1.request_parser import Progress, RequestParser
+from flare.http.message.request import PathParams, Request
 from flare.net.socket_addr import SocketAddr
 
 

@@ -2,7 +2,7 @@
 
 from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
-from flare.http.message.stream_waker import StreamWaker, WakeTarget
+from flare.http.message.body import StreamWaker, WakeTarget
 from flare.http.routing.ws_outbox import WsOutbox
 from flare.ws.core.connection import WsConnection
 from flare.ws.core.deflate_agreement import DeflateAgreement

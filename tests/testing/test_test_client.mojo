@@ -3,9 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.http.client.auth import BasicAuth
 from flare.http.client.request import ClientRequest
-from flare.http.message.body import Body
-from flare.http.message.body_source import BodySource, Supply
-from flare.http.message.stream_waker import StreamWaker
+from flare.http.message.body import Body, BodySource, StreamWaker, Supply
 from flare.http.message.cookie import Cookie
 from flare.http.message.form import FormData
 from flare.http.message.request import Request

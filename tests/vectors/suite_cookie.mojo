@@ -1,8 +1,8 @@
 """Cookies: HEX(url) HEX(url of a request) HEX(Set-Cookie value) ... to `OK` and
 the Cookie field of that request in hex, or `OK -`."""
 
-from flare.http.message.cookie_jar import CookieJar
-from flare.http.message.url import Url
+from flare.http.cookie.jar import CookieJar
+from flare.url.url import Url
 from tests.vectors.hex_text import hex_of, octets_of
 
 # The dates in the suite are old: it is 2011-04-01 here.

@@ -1,6 +1,6 @@
 """Domains: HEX(domain) to `ERR` or `OK` and the ASCII form in hex."""
 
-from flare.http.message.idna import domain_to_ascii
+from flare.url.idna import domain_to_ascii
 from tests.vectors.hex_text import hex_of, octets_of
 
 

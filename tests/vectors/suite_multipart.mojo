@@ -1,9 +1,11 @@
 """Forms with files: HEX(boundary) HEX(body) to `ERR`, or `OK` and each part as
 `f:HEX(name):HEX(data)` or `F:HEX(name):HEX(filename):HEX(data)`."""
 
-from flare.http.message.multipart_error import MultipartError
-from flare.http.message.multipart_event import MultipartEvent
-from flare.http.message.multipart_parser import MultipartParser
+from flare.http.multipart.parser import (
+    MultipartError,
+    MultipartEvent,
+    MultipartParser,
+)
 from tests.vectors.hex_text import hex_of, octets_of
 
 

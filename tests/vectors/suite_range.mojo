@@ -1,6 +1,6 @@
 """Range fields: HEX(Range) SIZE to `ERR`, `NONE` or `OK start-length,...`."""
 
-from flare.http.message.range import RangeSet, RangeVerdict
+from flare.http.conditional.range import RangeSet, RangeVerdict
 from tests.vectors.hex_text import octets_of
 
 

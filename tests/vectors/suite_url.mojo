@@ -1,7 +1,7 @@
 """URLs: HEX(input) HEX(base) to `ERR` or `OK` and the components in hex."""
 
-from flare.http.message.url import Url
-from flare.http.message.url_parse_error import UrlParseError
+from flare.url.url import Url
+from flare.url.parts import UrlParseError
 from tests.vectors.hex_text import hex_of, octets_of
 
 

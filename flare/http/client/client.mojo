@@ -22,8 +22,8 @@ from flare.http.client.response import (
     SendResult,
     url_without_credentials,
 )
-from flare.http.message.cookie_jar import CookieJar
-from flare.http.message.url import Url
+from flare.http.cookie.jar import CookieJar
+from flare.url.url import Url
 from flare.io.stream import Readable, Writable
 from std.memory import ArcPointer
 

@@ -27,7 +27,7 @@ from flare.http.client.task import (
     apply_step,
     begin_attempt,
 )
-from flare.http.message.url import Url
+from flare.url.url import Url
 from flare.io.stream import Readable, Writable
 from flare.net.error import NetworkError
 from flare.runtime.event import Interest

@@ -3,7 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.message.body import Body
-from flare.http.message.multipart_writer import (
+from flare.http.multipart.writer import (
     BOUNDARY_RANDOM_LEN,
     FilePart,
     MultipartWriter,

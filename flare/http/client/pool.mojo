@@ -4,9 +4,9 @@ from flare.bytes.ascii import equals_ignore_case
 from flare.http.client.error import BadUrl, ClientError, Phase
 from flare.http.client.transport import Transport
 from flare.http.message.header_map import HeaderMap
-from flare.http.message.list_elements import ListElements
-from flare.http.message.percent import percent_decode_lenient
-from flare.http.message.url import Url
+from flare.http.message.fields import ListElements
+from flare.url.percent import percent_decode_lenient
+from flare.url.url import Url
 from flare.sys.errno import EAGAIN
 
 comptime _TIMEOUT = StaticString("timeout=")

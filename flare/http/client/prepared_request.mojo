@@ -35,7 +35,7 @@ from flare.http.h1.serialiser import (
     write_request_head,
 )
 from flare.http.message.header_map import HeaderMap
-from flare.http.message.url import Url
+from flare.url.url import Url
 from flare.sys.clock import monotonic_ns
 
 comptime UNKNOWN_LEN = -1

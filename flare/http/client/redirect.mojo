@@ -4,7 +4,7 @@ from flare.bytes.ascii import write_escaped
 from flare.http.client.error import ClientError, Phase, RedirectRefused
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status
-from flare.http.message.url import Url
+from flare.url.url import Url
 
 comptime _CREDENTIAL_FIELDS = StaticString(
     "authorization cookie proxy-authorization host"

@@ -5,14 +5,13 @@ from flare.http.client.error import BadUrl, ClientError, Phase
 from flare.http.client.multipart import MultipartForm
 from flare.http.message.body import Body
 from flare.http.message.form import FormData
-from flare.http.message.header_error import HeaderError
-from flare.http.message.header_map import HeaderMap
+from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.response import APPLICATION_JSON, OCTET_STREAM
-from flare.http.message.url import Url
-from flare.http.message.url_parse_error import URL_TOO_LONG
 from flare.json.error import JsonError
 from flare.json.value import JsonValue
 from flare.json.writer import dumps
+from flare.url.parts import URL_TOO_LONG
+from flare.url.url import Url
 
 comptime CLIENTS_OWN = -2
 """A number of a request that leaves the choice to `ClientConfig`."""

@@ -14,7 +14,7 @@ from flare.http.client.error import (
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.body import Body
 from flare.http.message.charset import decode_text
-from flare.http.message.content_decoder import (
+from flare.http.message.content_coding import (
     ContentDecoder,
     parse_content_encoding,
 )
@@ -22,8 +22,8 @@ from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.media_type import MediaType
 from flare.http.message.status import Status
-from flare.http.message.url import Url
-from flare.http.message.version import Version
+from flare.url.url import Url
+from flare.http.message.request import Version
 from flare.json.error import JsonError
 from flare.json.value import JsonValue, parse
 

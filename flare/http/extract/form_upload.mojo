@@ -4,10 +4,13 @@ from flare.http.extract.upload_error import UploadError
 from flare.http.extract.upload_file import UploadFile
 from flare.http.extract.uploaded_part import UploadedPart
 from flare.http.message.body_reader import BodyReader
-from flare.http.message.multipart_boundary import multipart_boundary
-from flare.http.message.multipart_error import MultipartError
-from flare.http.message.multipart_event import MultipartEvent, MultipartLimits
-from flare.http.message.multipart_parser import MultipartParser
+from flare.http.multipart.parser import (
+    MultipartError,
+    MultipartEvent,
+    MultipartLimits,
+    MultipartParser,
+    multipart_boundary,
+)
 from flare.sys.errno import OsError
 
 comptime PART_MEMORY_LEN_MAX = 64 * 1024

@@ -5,9 +5,8 @@ from flare.http.extract.form_upload import FormUpload, PART_MEMORY_LEN_MAX
 from flare.http.extract.text_value import TextError, read_texts
 from flare.http.extract.upload_error import UploadError
 from flare.http.extract.uploaded_part import UploadedPart
-from flare.http.message.multipart_error import MultipartError
-from flare.http.message.multipart_event import MultipartLimits
 from flare.http.message.request import Request
+from flare.http.multipart.parser import MultipartError, MultipartLimits
 from flare.http.routing.input import Input, InputError
 from flare.http.routing.operation import Operation
 from flare.json.fieldwise import FieldSource, make_fieldwise

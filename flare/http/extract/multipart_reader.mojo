@@ -2,15 +2,15 @@
 
 from flare.http.extract.upload_error import UploadError
 from flare.http.message.body_reader import BodyReader
-from flare.http.message.multipart_boundary import multipart_boundary
-from flare.http.message.multipart_error import MultipartError
-from flare.http.message.multipart_event import (
+from flare.http.message.request import Request
+from flare.http.multipart.parser import (
+    MultipartError,
     MultipartEvent,
     MultipartLimits,
+    MultipartParser,
     PartHead,
+    multipart_boundary,
 )
-from flare.http.message.multipart_parser import MultipartParser
-from flare.http.message.request import Request
 from flare.io.stream import Readable
 
 comptime _READ_LEN = 65_536

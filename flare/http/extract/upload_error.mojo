@@ -1,7 +1,7 @@
 """Why a form with files was not taken."""
 
 from flare.http.message.body_reader import BodyError
-from flare.http.message.multipart_error import MultipartError
+from flare.http.multipart.parser import MultipartError
 from flare.sys.errno import OsError
 
 

@@ -1,7 +1,7 @@
 """A part of a form with files, kept in memory or in a file."""
 
 from flare.http.extract.upload_file import UploadFile
-from flare.http.message.multipart_event import PartHead
+from flare.http.multipart.parser import PartHead
 from flare.json.error import JsonError
 from flare.json.schema import JsonDescribed
 from flare.json.writer import JsonWriter

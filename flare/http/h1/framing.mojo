@@ -18,9 +18,8 @@ from flare.bytes.word import (
     word64,
 )
 from flare.http.h1.error import RemoteProtocolError, Rule
-from flare.http.message.authority import AUTHORITY_IS_GOOD, authority_error
-from flare.http.message.fields import FieldLine
-from flare.http.message.list_elements import ListElements
+from flare.http.message.fields import FieldLine, ListElements
+from flare.http.message.target import AUTHORITY_IS_GOOD, authority_error
 from std.sys.intrinsics import likely, unlikely
 
 comptime HAS_HOST: UInt32 = 1

@@ -22,13 +22,16 @@ from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.framing import IS_CHUNKED, SAYS_CLOSE
 from flare.http.h1.request_head import RequestHead
-from flare.http.message.cancel import CancelFlag
 from flare.http.message.fields import FieldLine, Fields
-from flare.http.message.path_params import PathParams
-from flare.http.message.request import Request, RequestLine
+from flare.http.message.request import (
+    CancelFlag,
+    PathParams,
+    Request,
+    RequestLine,
+    TlsPeer,
+    Version,
+)
 from flare.http.message.target import path_without_octets
-from flare.http.message.tls_peer import TlsPeer
-from flare.http.message.version import Version
 from flare.net.socket_addr import SocketAddr
 from std.sys.intrinsics import likely, unlikely
 

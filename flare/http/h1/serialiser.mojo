@@ -7,7 +7,7 @@ from flare.http.h1.error import LocalProtocolError
 from flare.http.h1.framing import CONTENT_LENGTH_DIGITS_MAX
 from flare.http.message.date import append_imf_fixdate
 from flare.http.message.header_map import HeaderMap
-from flare.http.message.list_elements import ListElements
+from flare.http.message.fields import ListElements
 from flare.http.message.response import Response
 from flare.http.message.status import Status
 from std.sys.intrinsics import likely, unlikely

@@ -1,9 +1,8 @@
-"""The content of a response."""
+"""Content of a response: octets, or a stream that a source makes piece by piece."""
 
+from flare.bytes.buffer import Buffer
 from flare.bytes.lend import lend
-from flare.http.message.body_source import BodySource, Conversation
-from flare.http.message.body_stream import BodyStream
-from std.memory import ArcPointer
+from std.memory import Allocation, ArcPointer, Layout, alloc, dealloc
 
 
 struct Body(Copyable, Defaultable, Movable, Sized, Writable):
@@ -161,3 +160,574 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
             writer: Where to.
         """
         writer.write(String(from_utf8_lossy=self.as_bytes()))
+
+
+struct Supply(Equatable, ImplicitlyCopyable):
+    """What a source of content has to say after a piece."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime MORE = Supply(0)
+    """There is more, and it can be had at once."""
+    comptime LATER = Supply(1)
+    """There may be more; the source's waker will be rung."""
+    comptime END = Supply(2)
+    """This was all."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: The case.
+        """
+        self.number = number
+
+    @always_inline
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two cases.
+
+        Args:
+            other: A case.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.number == other.number
+
+
+trait BodySource(Deinitable, Movable):
+    """Makes content piece by piece, as fast as the client takes it.
+
+    The worker calls it on its own thread, so it must not block: a source that
+    has to wait answers `Supply.LATER` and rings its waker, from whatever
+    thread, when it has something. It is destroyed as soon as all is sent or the
+    client has hung up.
+    """
+
+    def begin(mut self, var waker: StreamWaker):
+        """Hears how to say that there is something; called once, first.
+
+        Args:
+            waker: May be kept, copied and given to other threads.
+        """
+        _ = waker^
+
+    def fill(mut self, mut out: Buffer) raises -> Supply:
+        """Appends the next piece of content; about 16 KiB are a good size.
+
+        Called when the client has taken what came before. Octets that are
+        appended beside `LATER` or `END` are sent as well.
+
+        Args:
+            out: Where to append.
+
+        Returns:
+            What follows.
+
+        Raises:
+            Error: The server logs it and breaks the connection off, so that
+                the client knows that the content is not complete.
+        """
+        ...
+
+    def region(self) -> FileRegion:
+        """Tells what comes next, if that lies in a file.
+
+        A server that can send it as it lies does so, and calls `advance` in
+        place of `fill`. Any other calls `fill`, so that has to work, too.
+
+        Returns:
+            The region; of length 0 for what only `fill` can make.
+        """
+        return FileRegion.none()
+
+    def advance(mut self, count: Int):
+        """Goes on behind octets of the region that were sent.
+
+        Args:
+            count: How many; at most the region's length.
+        """
+        _ = count
+
+    def is_endless(self) -> Bool:
+        """Tells whether the stream goes on until the client leaves.
+
+        When the server drains, an endless stream is ended in good order; any
+        other is waited for, up to `ServerConfig.shutdown_timeout_ms`.
+
+        Returns:
+            False, unless the source knows better.
+        """
+        return False
+
+    def end_early(mut self, mut out: Buffer) -> Supply:
+        """Ends an endless stream because the server stops.
+
+        Called in place of `fill` while the server drains.
+
+        Args:
+            out: Where to append last octets.
+
+        Returns:
+            END, or LATER to wait for the other side, up to
+            `ServerConfig.shutdown_timeout_ms`.
+        """
+        return Supply.END
+
+    def patience_ms(self) -> Int:
+        """Tells how long a source that answered `LATER` may be left alone.
+
+        Returns:
+            Milliseconds after which it is asked even if nobody rings its
+            waker.
+        """
+        return 3_600_000
+
+    def has_given_up(self) -> Bool:
+        """Tells whether the stream is to be broken off, though the client has
+        not yet taken what came before.
+
+        Asked when the waker rings while the client is behind.
+
+        Returns:
+            False, unless the source knows better.
+        """
+        return False
+
+
+trait Conversation(BodySource):
+    """A protocol that goes on where HTTP ends (RFC 9110 section 7.8).
+
+    A handler answers 101 (Switching Protocols) with one as the body. From then
+    on it gets all that the client sends, and makes all that the client gets;
+    when it ends, the connection does.
+    """
+
+    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Supply:
+        """Takes octets from the client.
+
+        Called while nothing waits to be sent, and not behind MORE, so a client
+        that does not read is not read either. A batch that takes long to
+        answer is best answered in parts: keep the rest, and answer MORE.
+
+        Args:
+            input: What has come; dropped afterwards.
+            out: Where to append what goes to the client.
+
+        Returns:
+            MORE to be asked by `fill` when the client has taken all and others
+            had their turn, before anything else is received; LATER to wait; END
+            to close.
+
+        Raises:
+            Error: The server logs it and breaks the connection off.
+        """
+        ...
+
+    def take_failure(mut self) -> String:
+        """Tells what went wrong in what was received last, though the
+        conversation goes on or ends in good order.
+
+        Returns:
+            A text for the server's log; empty if there is nothing to tell.
+        """
+        return String()
+
+    def stall_timeout_ms(self) -> Int:
+        """Tells how long the client may take nothing at all of what it is sent.
+
+        Asked while it does not take all. One that takes something, but not all,
+        has `ServerConfig.write_timeout_ms` in any case.
+
+        Returns:
+            Milliseconds; without end, unless the conversation knows better.
+        """
+        return Int.MAX
+
+
+def _receive[
+    T: Conversation
+](source: Erased, mut input: Buffer, mut out: Buffer) raises -> Supply:
+    # SAFETY: as for `_wake`.
+    return source.unsafe_bitcast[T]()[].receive(input, out)
+
+
+def _take_failure[T: Conversation](source: Erased) -> String:
+    # SAFETY: as for `_wake`.
+    return source.unsafe_bitcast[T]()[].take_failure()
+
+
+def _stall_timeout_ms[T: Conversation](source: Erased) -> Int:
+    # SAFETY: as for `_wake`.
+    return source.unsafe_bitcast[T]()[].stall_timeout_ms()
+
+
+def _end_early[T: BodySource](source: Erased, mut out: Buffer) -> Supply:
+    # SAFETY: as for `_wake`.
+    return source.unsafe_bitcast[T]()[].end_early(out)
+
+
+def _begin[T: BodySource](source: Erased, var waker: StreamWaker):
+    # SAFETY: as for `_wake`.
+    source.unsafe_bitcast[T]()[].begin(waker^)
+
+
+def _fill[T: BodySource](source: Erased, mut out: Buffer) raises -> Supply:
+    # SAFETY: as above.
+    return source.unsafe_bitcast[T]()[].fill(out)
+
+
+def _region[T: BodySource](source: Erased) -> FileRegion:
+    # SAFETY: as above.
+    return source.unsafe_bitcast[T]()[].region()
+
+
+def _advance[T: BodySource](source: Erased, count: Int):
+    # SAFETY: as above.
+    source.unsafe_bitcast[T]()[].advance(count)
+
+
+def _is_endless[T: BodySource](source: Erased) -> Bool:
+    # SAFETY: as above.
+    return source.unsafe_bitcast[T]()[].is_endless()
+
+
+def _patience_ms[T: BodySource](source: Erased) -> Int:
+    # SAFETY: as above.
+    return source.unsafe_bitcast[T]()[].patience_ms()
+
+
+def _has_given_up[T: BodySource](source: Erased) -> Bool:
+    # SAFETY: as above.
+    return source.unsafe_bitcast[T]()[].has_given_up()
+
+
+struct BodyStream(Movable):
+    """A source of any type, and how much it will make."""
+
+    var length: Optional[Int]
+    """Content in bytes, if that is known before."""
+    var _source: Erased
+    var _begin: def(Erased, var StreamWaker) thin -> None
+    var _fill: def(Erased, mut Buffer) raises thin -> Supply
+    var _region: def(Erased) thin -> FileRegion
+    var _advance: def(Erased, Int) thin -> None
+    var _is_endless: def(Erased) thin -> Bool
+    var _end_early: def(Erased, mut Buffer) thin -> Supply
+    var _receive: Optional[
+        def(Erased, mut Buffer, mut Buffer) raises thin -> Supply
+    ]
+    var _take_failure: Optional[def(Erased) thin -> String]
+    var _stall_timeout_ms: Optional[def(Erased) thin -> Int]
+    var _patience_ms: def(Erased) thin -> Int
+    var _has_given_up: def(Erased) thin -> Bool
+    var _drop: def(Erased) thin -> None
+
+    def __init__[T: BodySource](out self, var source: T, length: Optional[Int]):
+        """Takes a source.
+
+        Parameters:
+            T: Its type.
+
+        Args:
+            source: Makes the content.
+            length: How much that will be in bytes, if it is known.
+        """
+        self.length = length
+        self._source = erase(source^)
+        self._begin = _begin[T]
+        self._fill = _fill[T]
+        self._region = _region[T]
+        self._advance = _advance[T]
+        self._is_endless = _is_endless[T]
+        self._end_early = _end_early[T]
+        self._receive = None
+        self._stall_timeout_ms = None
+        self._take_failure = None
+        self._patience_ms = _patience_ms[T]
+        self._has_given_up = _has_given_up[T]
+        self._drop = destroy[T]
+
+    @staticmethod
+    def conversing[T: Conversation](var conversation: T) -> Self:
+        """Takes a conversation.
+
+        Parameters:
+            T: Its type.
+
+        Args:
+            conversation: Goes on where HTTP ends.
+
+        Returns:
+            A stream that listens, too.
+        """
+        var stream = Self(conversation^, None)
+        stream._receive = _receive[T]
+        stream._stall_timeout_ms = _stall_timeout_ms[T]
+        stream._take_failure = _take_failure[T]
+        return stream^
+
+    def __deinit__(deinit self):
+        """Destroys the source."""
+        self._drop(self._source)
+
+    def begin(mut self, var waker: StreamWaker):
+        """Hands the waker on.
+
+        Args:
+            waker: Rings for the connection.
+        """
+        self._begin(self._source, waker^)
+
+    def fill(mut self, mut out: Buffer) raises -> Supply:
+        """Appends the next piece.
+
+        Args:
+            out: Where to append.
+
+        Returns:
+            What follows.
+
+        Raises:
+            Error: If the source cannot go on.
+        """
+        return self._fill(self._source, out)
+
+    def region(self) -> FileRegion:
+        """Tells what comes next, if that lies in a file.
+
+        Returns:
+            What the source says.
+        """
+        return self._region(self._source)
+
+    def advance(mut self, count: Int):
+        """Tells the source that octets of its region were sent.
+
+        Args:
+            count: How many; at most the region's length.
+        """
+        self._advance(self._source, count)
+
+    def is_endless(self) -> Bool:
+        """Tells whether the stream goes on until the client leaves.
+
+        Returns:
+            What the source says.
+        """
+        return self._is_endless(self._source)
+
+    def patience_ms(self) -> Int:
+        """Tells how long the source may be left alone.
+
+        Returns:
+            What the source says.
+        """
+        return self._patience_ms(self._source)
+
+    def has_given_up(self) -> Bool:
+        """Tells whether the stream is to be broken off.
+
+        Returns:
+            What the source says.
+        """
+        return self._has_given_up(self._source)
+
+    def listens(self) -> Bool:
+        """Tells whether this is a conversation.
+
+        Returns:
+            True if it takes what the client sends.
+        """
+        return self._receive.__bool__()
+
+    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Supply:
+        """Hands octets from the client to a conversation.
+
+        Args:
+            input: What has come; empty afterwards.
+            out: Where to append.
+
+        Returns:
+            What follows.
+
+        Raises:
+            Error: If the conversation cannot go on.
+        """
+        return self._receive.value()(self._source, input, out)
+
+    def take_failure(mut self) -> String:
+        """Asks a conversation what went wrong in what was received last.
+
+        Returns:
+            A text for the log; empty if there is nothing to tell.
+        """
+        return self._take_failure.value()(self._source)
+
+    def stall_timeout_ms(self) -> Int:
+        """Tells how long the client may take nothing at all.
+
+        Returns:
+            What a conversation says; without end for any other source.
+        """
+        if not self._stall_timeout_ms:
+            return Int.MAX
+        return self._stall_timeout_ms.value()(self._source)
+
+    def end_early(mut self, mut out: Buffer) -> Supply:
+        """Ends an endless stream.
+
+        Args:
+            out: Where to append.
+
+        Returns:
+            What follows.
+        """
+        return self._end_early(self._source, out)
+
+
+@fieldwise_init
+struct FileRegion(TrivialRegisterPassable):
+    """Octets that lie in an open file, for a server that can send them from
+    there."""
+
+    var number: Int32
+    """The file's descriptor, good while the source of the content lives."""
+    var offset: Int
+    """Where the octets begin, in bytes from the file's start."""
+    var length: Int
+    """How many they are in bytes; 0 if what comes next is in no file."""
+
+    @staticmethod
+    def none() -> Self:
+        """Makes an empty region, of no file.
+
+        Returns:
+            The region.
+        """
+        return Self(-1, 0, 0)
+
+    def first(self, count: Int) -> Self:
+        """Makes a region of what comes first in this one.
+
+        Args:
+            count: How much, at most, in bytes.
+
+        Returns:
+            The region.
+        """
+        return Self(self.number, self.offset, min(self.length, count))
+
+    def after(self, count: Int) -> Self:
+        """Makes a region of what is left.
+
+        Args:
+            count: How many octets are gone; at most all.
+
+        Returns:
+            The region.
+        """
+        return Self(self.number, self.offset + count, self.length - count)
+
+
+trait WakeTarget(Deinitable, Movable):
+    """What a waker rings at."""
+
+    def wake(self, token: UInt64):
+        """Sees to it that the source of a connection is asked again.
+
+        Args:
+            token: The connection's.
+        """
+        ...
+
+
+def _wake[T: WakeTarget](target: Erased, token: UInt64):
+    # SAFETY: the pointer was made from a `T` by the struct that calls this.
+    target.unsafe_bitcast[T]()[].wake(token)
+
+
+struct _AnyTarget(Movable):
+    """A wake target of any type."""
+
+    var _target: Erased
+    var _wake: def(Erased, UInt64) thin -> None
+    var _drop: def(Erased) thin -> None
+
+    def __init__[T: WakeTarget](out self, var target: T):
+        self._target = erase(target^)
+        self._wake = _wake[T]
+        self._drop = destroy[T]
+
+    def __deinit__(deinit self):
+        self._drop(self._target)
+
+    def wake(self, token: UInt64):
+        self._wake(self._target, token)
+
+
+struct StreamWaker(Copyable, Movable):
+    """Rings when a source that answered `Supply.LATER` has something.
+
+    `wake` may be called from any thread, any number of times, and after the
+    connection has ended. Copies ring for the same connection.
+    """
+
+    var _target: ArcPointer[_AnyTarget]
+    var _token: UInt64
+
+    def __init__[T: WakeTarget](out self, var target: T, token: UInt64):
+        """Makes a waker.
+
+        Parameters:
+            T: The target's type.
+
+        Args:
+            target: What is rung at; safe to be used by several threads.
+            token: The connection's.
+        """
+        self._target = ArcPointer(_AnyTarget(target^))
+        self._token = token
+
+    def wake(self):
+        """Has the source asked again, soon."""
+        self._target[].wake(self._token)
+
+
+comptime Erased = OpaquePointer[MutUntrackedOrigin]
+"""Where a value is whose type only its makers know."""
+
+
+def erase[T: Deinitable & Movable](var value: T) -> Erased:
+    """Moves a value to the heap and forgets its type.
+
+    Parameters:
+        T: The type.
+
+    Args:
+        value: The value.
+
+    Returns:
+        Where it is; the caller owns it, and gives it to `destroy[T]`.
+    """
+    # SAFETY: the memory belongs to the caller from here on.
+    var typed = alloc(Layout[T](count=1)).unsafe_leak()
+    typed.unsafe_write(value^)
+    return typed.unsafe_bitcast[NoneType]()
+
+
+def destroy[T: Deinitable & Movable](value: Erased):
+    """Ends a value.
+
+    Parameters:
+        T: The type that it was erased from.
+
+    Args:
+        value: What `erase[T]` gave; not used any more afterwards.
+    """
+    # SAFETY: the pointer was made from a `T` that is owned, and this is its end.
+    var typed = value.unsafe_bitcast[T]()
+    typed.unsafe_deinit_pointee()
+    dealloc(Allocation(unsafe_owned_ptr=typed, layout=Layout[T](count=1)))

@@ -1,9 +1,8 @@
 """A request's content as a stream that a handler reads."""
 
-from flare.http.message.erased import Erased
+from flare.http.message.body import Erased
 from flare.http.message.fields import Fields
-from flare.http.message.header_error import HeaderError
-from flare.http.message.header_map import HeaderMap
+from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.io.stream import Readable
 
 

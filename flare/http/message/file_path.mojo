@@ -1,6 +1,6 @@
 """From the path of a request to that of a file, or not at all."""
 
-from flare.http.message.percent import PERCENT, hex_pair_value
+from flare.url.percent import PERCENT, hex_pair_value
 
 comptime FILE_NAME_LEN_MAX = 255
 """Longest name of a file in bytes, as all common file systems have it."""

@@ -1,6 +1,6 @@
 """Form data: the pairs of names and values in queries and HTML forms."""
 
-from flare.http.message.percent import (
+from flare.url.percent import (
     FORM_SET,
     PERCENT,
     hex_pair_value,

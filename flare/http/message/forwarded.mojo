@@ -1,7 +1,8 @@
-"""Which proxies a request has passed, as they tell it."""
+"""The Forwarded field and its forerunners (RFC 7239): hops, and the origin a client asked for."""
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.octet_class import OctetClass, TCHAR
+from flare.http.message.request import Request
 from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
 
@@ -309,3 +310,50 @@ def _read_value(
         text.append(octet)
         offset += 1
     return offset if offset > start else -1
+
+
+struct Origin(Copyable, Movable):
+    """How a client has reached the first trusted proxy."""
+
+    var proto: String
+    """The scheme, in lower case; empty if it is not told."""
+    var host: String
+    """The host that it asked for; empty if it is not told."""
+
+    def __init__(out self, var proto: String, var host: String):
+        """Takes what the proxy tells.
+
+        Args:
+            proto: The scheme.
+            host: The host.
+        """
+        self.proto = proto^
+        self.host = host^
+
+
+def forwarded_proto(req: Request) -> String:
+    """Tells by which scheme the client has asked a trusted proxy.
+
+    Args:
+        req: The request that is being handled.
+
+    Returns:
+        Such as `https`; empty if no trusted proxy tells.
+    """
+    # SAFETY: the TrustedProxies that lends its note is in the midst of a call.
+    var found = req.notes()[].find[Origin]()
+    return found.value()[].proto if found else String()
+
+
+def forwarded_host(req: Request) -> String:
+    """Tells which host the client has asked a trusted proxy for.
+
+    Args:
+        req: The request that is being handled.
+
+    Returns:
+        The host; empty if no trusted proxy tells.
+    """
+    # SAFETY: the TrustedProxies that lends its note is in the midst of a call.
+    var found = req.notes()[].find[Origin]()
+    return found.value()[].host if found else String()

@@ -1,10 +1,10 @@
-"""The owned header fields of a message that is being made."""
+"""Header fields that a program sets: the map, the checks of names and values, Vary."""
 
-from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.bytes.ascii import equals_ignore_case, trim_whitespace, write_escaped
 from flare.bytes.lend import lend_text
-from flare.http.message.field_check import check_field
-from flare.http.message.fields import FieldLine
-from flare.http.message.header_error import HeaderError
+from flare.bytes.octet_class import TCHAR
+from flare.http.message.fields import FieldLine, ListElements
+from std.builtin.globals import global_constant
 
 comptime HEADER_BLOCK_LEN_MAX = 65_535
 """Longest header block in bytes: offsets in a `FieldLine` have 16 bits."""
@@ -286,3 +286,132 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         """
         for index in range(len(self)):
             writer.write(self.name(index), ": ", self.value(index), "\n")
+
+
+struct HeaderError(Copyable, Movable, Writable):
+    """Our caller asked for a field line that would break the message.
+
+    Source: RFC 9110 sections 5.1 and 5.5. Such a line is how responses are
+    split, so it is refused where it is set, not where it is sent.
+    """
+
+    var part: StaticString
+    """What was refused: "field name", "field value" or "header block"."""
+    var text: String
+    """The refused text."""
+    var offset: Int
+    """Where in `text` the offending octet stands, in bytes."""
+
+    def __init__(out self, part: StaticString, text: StringSpan, offset: Int):
+        """Describes a refused field.
+
+        Args:
+            part: What was refused.
+            text: The refused text.
+            offset: Where the offending octet stands, in bytes.
+        """
+        self.part = part
+        self.text = String(text)
+        self.offset = offset
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the message, with the refused text escaped.
+
+        Args:
+            writer: Where to.
+        """
+        if self.part == "header block":
+            writer.write(
+                "header block: with this field it would be over 65,535 bytes;",
+                " send less in headers",
+            )
+            return
+        writer.write(self.part, " '")
+        write_escaped(self.text.as_bytes(), writer)
+        writer.write("': ")
+        if self.text.byte_length() == 0:
+            writer.write("it is empty; a name needs at least one octet")
+            return
+        writer.write("octet ", Int(self.text.as_bytes()[self.offset]))
+        writer.write(" at byte ", self.offset, " is not allowed; ")
+        if self.part == "field name":
+            writer.write("a name is letters, digits and !#$%&'*+-.^_`|~")
+            writer.write(" (RFC 9110 section 5.6.2)")
+        else:
+            writer.write("a value holds no control octet but HTAB")
+            writer.write(" (RFC 9110 section 5.5)")
+
+
+def _tchar_table() -> Array[Bool, 256]:
+    var table = Array[Bool, 256](fill=False)
+    for octet in range(256):
+        table[octet] = TCHAR.contains(UInt8(octet))
+    return table^
+
+
+comptime _IS_TCHAR = _tchar_table()
+comptime _LANES = 16
+
+
+def check_field(name: StringSpan, value: StringSpan) raises HeaderError:
+    """Checks that a field line can be written without breaking the message.
+
+    Source: RFC 9110 sections 5.1 (the name is a token) and 5.5 (no control
+    octet but HTAB in the value).
+
+    Args:
+        name: The field name.
+        value: The field value.
+
+    Raises:
+        HeaderError: If either breaks its rule; it carries the offset.
+    """
+    if name.byte_length() == 0:
+        raise HeaderError("field name", name, 0)
+    var offset = 0
+    for octet in name.as_bytes():
+        # SAFETY: an octet is below 256.
+        if not global_constant[_IS_TCHAR]().unsafe_get(Int(octet)):
+            raise HeaderError("field name", name, offset)
+        offset += 1
+    offset = _plain_len(value.as_bytes())
+    for octet in value.as_bytes()[offset:]:
+        if (octet < 32 and octet != 9) or octet == 127:
+            raise HeaderError("field value", value, offset)
+        offset += 1
+
+
+@always_inline
+def _plain_len(octets: Span[UInt8, _]) -> Int:
+    """Skips whole blocks that hold neither a control octet nor HTAB."""
+    # SAFETY: a block is loaded only where all of it lies within the span.
+    var offset = 0
+    while offset + _LANES <= len(octets):
+        var block = octets.unsafe_ptr().unsafe_load[width=_LANES](offset)
+        if (block.lt(32) | block.eq(127)).reduce_or():
+            break
+        offset += _LANES
+    return offset
+
+
+def add_vary(mut headers: HeaderMap, name: StringSpan) raises HeaderError:
+    """Says that the response depends on a field of the request.
+
+    Source: RFC 9110 section 12.5.5.
+
+    Args:
+        headers: The response's; unchanged if the name or `*` is there already.
+        name: The request's field.
+
+    Raises:
+        HeaderError: If the name is none.
+    """
+    var index = headers.find("vary")
+    while index >= 0:
+        for element in ListElements(headers.value(index).as_bytes()):
+            if len(element) == 1 and element[0] == 42:
+                return
+            if equals_ignore_case(element, name.as_bytes()):
+                return
+        index = headers.find("vary", index + 1)
+    headers.append("Vary", name)

@@ -2,15 +2,17 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.lend import lend, lend_text
-from flare.http.message.field_check import check_field
 from flare.http.message.fields import FieldLine, Fields
-from flare.http.message.header_error import HeaderError
+from flare.http.message.header_map import HeaderError, check_field
 from flare.http.message.method import Method
-from flare.http.message.path_params import PathParams
-from flare.http.message.request import Request, RequestLine
+from flare.http.message.request import (
+    PathParams,
+    Request,
+    RequestLine,
+    TlsPeer,
+    Version,
+)
 from flare.http.message.target import path_without_octets, split_target
-from flare.http.message.tls_peer import TlsPeer
-from flare.http.message.version import Version
 from flare.net.socket_addr import SocketAddr
 from std.memory import OwnedPointer
 

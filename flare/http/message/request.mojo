@@ -1,18 +1,15 @@
-"""A request as a handler sees it: a view over the octets that were received."""
+"""A request as its handler sees it, with what the router and the server know of it."""
 
 from flare.bytes.lend import lend_text
 from flare.http.message.body_reader import BodyReader, LentFeed
-from flare.http.message.cancel import CancelFlag
 from flare.http.message.cookie import Cookie, parse_cookie_header
 from flare.http.message.fields import Fields
 from flare.http.message.form import FormData, find_query_value
 from flare.http.message.method import Method
-from flare.http.message.path_params import PathParams
 from flare.http.message.request_notes import BadInput, RequestNotes
-from flare.http.message.tls_peer import TlsPeer
-from flare.http.message.version import Version
 from flare.json.value import JsonValue, parse
 from flare.net.socket_addr import SocketAddr
+from std.atomic import Atomic, Ordering
 
 
 @fieldwise_init
@@ -371,3 +368,352 @@ struct Request[o: ImmOrigin](Movable):
         """
         # SAFETY: handed on with the promise made to the initializer.
         return self._params
+
+
+comptime PATH_PARAM_COUNT_MAX = 32
+"""Most parameters that one request can carry.
+
+Storage for them is made once and never moves, so that values may be lent.
+"""
+
+
+struct PathParam(TrivialRegisterPassable):
+    """One captured parameter.
+
+    Name and value are lent by the pattern and by the request (or by `PathParams`
+    for a decoded value), which all outlive the handler's call.
+    """
+
+    var name: StringSpan[ImmUntrackedOrigin]
+    """The name in the pattern."""
+    var value: StringSpan[ImmUntrackedOrigin]
+    """The value, percent-decoded."""
+
+    def __init__(
+        out self,
+        name: StringSpan[ImmUntrackedOrigin],
+        value: StringSpan[ImmUntrackedOrigin],
+    ):
+        """Makes a parameter.
+
+        Args:
+            name: The name in the pattern.
+            value: The value, percent-decoded.
+        """
+        self.name = name
+        self.value = value
+
+
+struct PathParams(Movable, Sized):
+    """Storage for the parameters of one request at a time.
+
+    A worker owns one; the router writes into it while a request is handled.
+    Nothing is allocated for a value without percent-encoding.
+    """
+
+    var notes: RequestNotes
+    """What outer handlers lend to inner ones; they drop it themselves."""
+    var record: RequestRecord
+    """Route and id, for logs and figures."""
+    var _params: List[PathParam]
+    var _decoded: List[String]
+    # Whether there is anything to forget.
+    var _is_used: Bool
+
+    def __init__(out self):
+        """Makes empty storage of its full size."""
+        self.notes = RequestNotes()
+        self.record = RequestRecord()
+        self._params = List[PathParam](capacity=PATH_PARAM_COUNT_MAX)
+        self._decoded = List[String](capacity=PATH_PARAM_COUNT_MAX)
+        self._is_used = False
+
+    def __len__(self) -> Int:
+        """Counts the captured parameters.
+
+        Returns:
+            How many there are.
+        """
+        return len(self._params)
+
+    @always_inline
+    def clear(mut self):
+        """Forgets what the last request has left, and keeps the storage."""
+        self.record.clear()
+        if self._is_used:
+            self._is_used = False
+            self._params.clear()
+            self._decoded.clear()
+            self.notes.bad_input = None
+
+    def note_bad_input(mut self, var bad_input: BadInput):
+        """Remembers what could not be read for the handler, until `clear`.
+
+        Args:
+            bad_input: What it is.
+        """
+        self._is_used = True
+        self.notes.bad_input = bad_input^
+
+    def truncate(mut self, count: Int):
+        """Forgets the parameters captured last.
+
+        Args:
+            count: How many stay.
+        """
+        self._params.shrink(min(count, len(self._params)))
+
+    @always_inline
+    def add(
+        mut self,
+        name: StringSpan[ImmUntrackedOrigin],
+        value: StringSpan[ImmUntrackedOrigin],
+    ) -> Bool:
+        """Captures a value as it stands in the request.
+
+        Args:
+            name: The name; must outlive the handler's call.
+            value: The value; must outlive the handler's call.
+
+        Returns:
+            False if `PATH_PARAM_COUNT_MAX` is reached.
+        """
+        if len(self._params) >= PATH_PARAM_COUNT_MAX:
+            return False
+        self._is_used = True
+        self._params.append(PathParam(name, value))
+        return True
+
+    def add_decoded(
+        mut self, name: StringSpan[ImmUntrackedOrigin], var value: String
+    ) -> Bool:
+        """Captures a value that had to be decoded.
+
+        Args:
+            name: The name; must outlive the handler's call.
+            value: The decoded value, kept here.
+
+        Returns:
+            False if `PATH_PARAM_COUNT_MAX` is reached.
+        """
+        if len(self._decoded) >= PATH_PARAM_COUNT_MAX:
+            return False
+        self._decoded.append(value^)
+        # SAFETY: the list has its full capacity from the start, so the string
+        # stays where it is until `clear`.
+        ref kept = self._decoded[len(self._decoded) - 1]
+        return self.add(
+            name,
+            lend_text[ImmUntrackedOrigin](
+                kept.unsafe_ptr(), kept.byte_length()
+            ),
+        )
+
+    @always_inline
+    def at(self, index: Int) -> PathParam:
+        """Gives one parameter.
+
+        Args:
+            index: At least 0 and less than `len(self)`.
+
+        Returns:
+            The parameter, in the order of the path.
+        """
+        return self._params[index]
+
+    @always_inline
+    def find(self, name: StringSpan) -> Int:
+        """Finds a parameter by name.
+
+        Args:
+            name: The name in the pattern.
+
+        Returns:
+            The index of the last one with that name, or -1: in nested routers
+            the inner one wins.
+        """
+        for back in range(1, len(self._params) + 1):
+            var index = len(self._params) - back
+            if self._params[index].name == name:
+                return index
+        return -1
+
+
+comptime REQUEST_ID_LEN_MAX = 128
+"""Longest id of a request, in bytes.
+
+Ids stand in every line of a log; those in use have 16 to 55 bytes.
+"""
+
+
+struct RequestRecord(Movable):
+    """Route and id of one request at a time; the storage is used again."""
+
+    var route: StringSpan[ImmUntrackedOrigin]
+    """The pattern of the route that answers; empty if there is none. It is
+    lent by the router, which outlives all requests."""
+    var logs_errors: Bool
+    """False if nothing is to be logged of requests that fail."""
+    # SAFETY: who calls a handler sets it before and takes it back after.
+    var request: OptionalPointer[NoneType, MutUntrackedOrigin]
+    """Where the request lies whose handler is being called, for a report of
+    its crash; nothing between the calls."""
+    var _id: Array[UInt8, REQUEST_ID_LEN_MAX]
+    var _id_len: Int
+
+    def __init__(out self):
+        """Makes the record of a request of which nothing is known."""
+        self.route = no_route()
+        self.logs_errors = True
+        self.request = None
+        self._id = Array[UInt8, REQUEST_ID_LEN_MAX](fill=0)
+        self._id_len = 0
+
+    @always_inline
+    def clear(mut self):
+        """Forgets the request."""
+        self.route = no_route()
+        self._id_len = 0
+
+    @always_inline
+    def has_id(self) -> Bool:
+        """Tells whether the request has an id.
+
+        Returns:
+            False until somebody asks for it.
+        """
+        return self._id_len > 0
+
+    def id(self) -> StringSpan[origin_of(self._id)]:
+        """Lends the id.
+
+        Returns:
+            Visible ASCII; empty if there is none.
+        """
+        return StringSpan(unsafe_from_utf8=Span(self._id)[0 : self._id_len])
+
+    def set_id(mut self, id: Span[UInt8, _]):
+        """Gives the request an id.
+
+        Args:
+            id: Visible ASCII; what is beyond `REQUEST_ID_LEN_MAX` is left out.
+        """
+        self._id_len = min(len(id), REQUEST_ID_LEN_MAX)
+        for index in range(self._id_len):
+            self._id[index] = id[index]
+
+    def copy_from(mut self, other: Self):
+        """Takes over what is known of a request.
+
+        Args:
+            other: Its record; where its route lives must outlive this one.
+        """
+        self.route = other.route
+        self.set_id(other.id().as_bytes())
+
+
+@always_inline
+def no_route() -> StringSpan[ImmUntrackedOrigin]:
+    """Gives the route of what no route answers.
+
+    Returns:
+        An empty text.
+    """
+    # SAFETY: of a part of the program, nothing is read.
+    comptime NOTHING = StaticString("")
+    return lend_text[ImmUntrackedOrigin](NOTHING.unsafe_ptr(), 0)
+
+
+struct CancelFlag(Movable):
+    """Set once by the thread that owns a connection, read by a handler's."""
+
+    var _value: Atomic[Int64]
+
+    def __init__(out self):
+        """Makes a flag that is not set."""
+        self._value = Atomic[Int64](0)
+
+    def set(mut self):
+        """Sets the flag."""
+        self._value.store[ordering=Ordering.RELEASE](1)
+
+    def is_set(self) -> Bool:
+        """Reads the flag.
+
+        Returns:
+            True after `set`.
+        """
+        return self._value.load[ordering=Ordering.ACQUIRE]() != 0
+
+
+struct TlsPeer(Copyable, Movable):
+    """A client beyond its address, once its handshake is complete."""
+
+    var certificate_subject: String
+    """Whose certificate the client has shown and the server has verified, in
+    the form of RFC 2253 ("CN=a,O=b"); empty if it has shown none."""
+
+    def __init__(out self, var certificate_subject: String = ""):
+        """Makes a client's facts.
+
+        Args:
+            certificate_subject: Whose certificate it has shown, if any.
+        """
+        self.certificate_subject = certificate_subject^
+
+
+struct Version(Comparable, ImplicitlyCopyable, Writable):
+    """A version of HTTP (RFC 9110 section 2.5)."""
+
+    var major: UInt8
+    """The number before the dot: the message syntax."""
+    var minor: UInt8
+    """The number behind the dot: the features of the sender."""
+
+    comptime HTTP_1_0 = Version(1, 0)
+    """HTTP/1.0 (RFC 1945)."""
+    comptime HTTP_1_1 = Version(1, 1)
+    """HTTP/1.1 (RFC 9112)."""
+
+    @always_inline
+    def __init__(out self, major: UInt8, minor: UInt8):
+        """Makes a version from its numbers.
+
+        Args:
+            major: The number before the dot.
+            minor: The number behind the dot.
+        """
+        self.major = major
+        self.minor = minor
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two versions.
+
+        Args:
+            other: A version.
+
+        Returns:
+            True if both numbers are equal.
+        """
+        return self.major == other.major and self.minor == other.minor
+
+    def __lt__(self, other: Self) -> Bool:
+        """Orders two versions.
+
+        Args:
+            other: A version.
+
+        Returns:
+            True if this version is older.
+        """
+        return self.major < other.major or (
+            self.major == other.major and self.minor < other.minor
+        )
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the version as it stands on the wire.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write("HTTP/", self.major, ".", self.minor)

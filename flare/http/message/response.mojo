@@ -1,11 +1,8 @@
 """A response, and short ways to make the common ones."""
 
-from flare.http.message.body import Body
-from flare.http.message.body_source import BodySource
-from flare.http.message.cookie import Cookie
-from flare.http.message.cookie_error import CookieError
-from flare.http.message.header_error import HeaderError
-from flare.http.message.header_map import HeaderMap
+from flare.http.message.body import Body, BodySource
+from flare.http.message.cookie import Cookie, CookieError
+from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.status import Status
 from flare.json.error import JsonError
 from flare.json.struct_writer import json_text

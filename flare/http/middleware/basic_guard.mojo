@@ -2,7 +2,7 @@
 
 from flare.bytes.hmac import equals_in_constant_time
 from flare.http.message.authorization import BasicCredentials, parse_basic
-from flare.http.message.field_check import check_field
+from flare.http.message.header_map import check_field
 from flare.http.message.request import Request
 from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response, unauthorized

@@ -3,18 +3,17 @@
 from flare.bytes.ascii import ascii_lower, equals_ignore_case
 from flare.compress.content_coding import ContentCoding, can_encode
 from flare.compress.encoder import compress
-from flare.http.message.accept_encoding import AcceptEncoding
-from flare.http.message.body import Body
-from flare.http.message.entity_tag import (
+from flare.http.conditional.conditional import (
     EntityTag,
     TagListMatch,
     match_tag_list,
 )
-from flare.http.message.header_map import HeaderMap
-from flare.http.message.list_elements import ListElements
+from flare.http.message.body import Body
+from flare.http.message.content_coding import AcceptEncoding
+from flare.http.message.fields import ListElements
+from flare.http.message.header_map import HeaderMap, add_vary
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.message.vary import add_vary
 from flare.http.routing.handler import Handler, Middleware
 
 comptime COMPRESSED_LEN_MIN = 1_024

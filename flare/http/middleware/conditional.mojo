@@ -2,14 +2,14 @@
 
 from flare.bytes.base64url import base64url_encode
 from flare.bytes.sha256 import sha256
-from flare.http.message.conditional import (
+from flare.http.conditional.conditional import (
+    EntityTag,
     Precondition,
     Validators,
     evaluate_preconditions,
 )
-from flare.http.message.entity_tag import EntityTag
+from flare.http.message.date import parse_http_date
 from flare.http.message.header_map import HeaderMap
-from flare.http.message.http_date import parse_http_date
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response

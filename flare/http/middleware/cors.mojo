@@ -1,10 +1,9 @@
 """Cross-origin requests of browsers."""
 
-from flare.http.message.header_error import HeaderError
+from flare.http.message.header_map import HeaderError, add_vary
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.message.vary import add_vary
 from flare.http.routing.handler import Handler, Middleware
 
 

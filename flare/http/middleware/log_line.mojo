@@ -2,7 +2,7 @@
 
 from flare.bytes.ascii import write_escaped
 from flare.http.message.request import Request
-from flare.http.message.timestamp import write_timestamp
+from flare.http.message.date import write_timestamp
 from flare.json.error import JsonError
 from flare.json.writer import JsonWriter
 

@@ -1,9 +1,8 @@
 """Ids of requests, taken over from clients and sent back."""
 
 from flare.bytes.octet_class import TCHAR
-from flare.http.message.header_error import HeaderError
-from flare.http.message.request import Request
-from flare.http.message.request_record import REQUEST_ID_LEN_MAX
+from flare.http.message.header_map import HeaderError
+from flare.http.message.request import REQUEST_ID_LEN_MAX, Request
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler, Middleware
 from flare.sys.errno import OsError

@@ -1,7 +1,6 @@
 """Fields that make browsers more careful."""
 
-from flare.http.message.field_check import check_field
-from flare.http.message.header_error import HeaderError
+from flare.http.message.header_map import HeaderError, check_field
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler, Middleware

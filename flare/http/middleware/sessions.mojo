@@ -1,20 +1,21 @@
 """Sessions of clients, from cookie to handler and back."""
 
 from flare.bytes.base64url import base64url_encode
-from flare.http.message.csrf_token import (
-    CSRF_RANDOM_LEN,
-    has_csrf_token,
-    issue_csrf_token,
-)
+from flare.http.message.header_map import add_vary
 from flare.http.message.request import Request
 from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response
-from flare.http.message.session import Session, SessionConfig
-from flare.http.message.signing_keys import SigningKeys
-from flare.http.message.vary import add_vary
 from flare.http.routing.handler import Handler, Middleware
 from flare.http.routing.input import Input, InputError
 from flare.http.routing.operation import Operation
+from flare.http.session.session import (
+    CSRF_RANDOM_LEN,
+    Session,
+    SessionConfig,
+    has_csrf_token,
+    issue_csrf_token,
+)
+from flare.http.session.signing_keys import SigningKeys
 from flare.sys.clock import unix_seconds
 from flare.sys.random import fill_random
 from std.memory import ArcPointer

@@ -1,8 +1,7 @@
 """Finding the client behind proxies."""
 
 from flare.bytes.ascii import trim_whitespace
-from flare.http.message.forwarded import HopsFromNearest
-from flare.http.message.forwarded_origin import Origin
+from flare.http.message.forwarded import HopsFromNearest, Origin
 from flare.http.message.request import Request
 from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response
@@ -10,7 +9,6 @@ from flare.http.routing.handler import Handler, Middleware, RequestPolicy
 from flare.net.ip import IpAddr
 from flare.net.ip_network import IpNetwork, any_contains
 from flare.net.socket_addr import SocketAddr
-
 
 # Of a client that a trusted proxy does not name, or not so that it can be read.
 comptime _UNKNOWN = SocketAddr(IpAddr(0, 0, False), 0)

@@ -1,6 +1,6 @@
 """A handler of any type behind one type, so that routes can be kept in a list."""
 
-from flare.http.message.erased import Erased, destroy, erase
+from flare.http.message.body import Erased, destroy, erase
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.routing.app import StateFunction, StateHandler

@@ -1,7 +1,7 @@
 """Storing what a route captured with the request."""
 
 from flare.bytes.lend import lend_text
-from flare.http.message.percent import PercentError, percent_decode
+from flare.url.percent import PercentError, percent_decode
 from flare.http.message.request import Request
 from flare.http.routing.route_tree import Capture, RouteMatch
 from std.collections.string.string_span import get_static_string

@@ -7,7 +7,7 @@ those that are left differ, and is compared once. Outcomes are the same.
 
 from flare.bytes.lend import lend
 from flare.http.message.method import Method
-from flare.http.message.percent import PERCENT, PercentError, percent_decode
+from flare.url.percent import PERCENT, PercentError, percent_decode
 from flare.http.routing.pattern import (
     SEGMENT_PARAM,
     SEGMENT_REST,

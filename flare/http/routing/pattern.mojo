@@ -1,6 +1,6 @@
 """The pattern of a route, such as `/users/:id/files/*path`."""
 
-from flare.http.message.path_params import PATH_PARAM_COUNT_MAX
+from flare.http.message.request import PATH_PARAM_COUNT_MAX
 
 
 @fieldwise_init

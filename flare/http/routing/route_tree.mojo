@@ -9,8 +9,8 @@ from flare.http.routing.pattern import (
     parse_pattern,
 )
 from flare.http.routing.segment_table import SegmentTable
-from flare.http.message.path_params import PATH_PARAM_COUNT_MAX
-from flare.http.message.percent import PERCENT, PercentError, percent_decode
+from flare.http.message.request import PATH_PARAM_COUNT_MAX
+from flare.url.percent import PERCENT, PercentError, percent_decode
 
 comptime ANY_METHOD: UInt8 = 255
 """Stands for all methods of a route."""

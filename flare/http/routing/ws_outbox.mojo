@@ -1,7 +1,7 @@
 """A server's side of one WebSocket connection, shared by all who send to it."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.stream_waker import StreamWaker
+from flare.http.message.body import StreamWaker
 from flare.sys.errno import OsError
 from flare.sys.monitor import Monitor
 from flare.ws.core.connection import WsConnection

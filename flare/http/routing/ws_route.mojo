@@ -1,7 +1,7 @@
 """A handler that turns requests into WebSocket connections."""
 
 from flare.http.message.body import Body
-from flare.http.message.forwarded_origin import (
+from flare.http.message.forwarded import (
     forwarded_host,
     forwarded_proto,
 )

@@ -1,8 +1,7 @@
 """One WebSocket connection of a server: the core, fed by the worker's loop."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.body_source import Conversation, Supply
-from flare.http.message.stream_waker import StreamWaker
+from flare.http.message.body import Conversation, StreamWaker, Supply
 from flare.http.routing.ws_handler import WsConfig, WsHandler, WsIncoming
 from flare.http.routing.ws_outbox import (
     WsOutbox,

@@ -1,8 +1,7 @@
 """Handlers that kill the process or hold the loop, named in the log."""
 
 from flare.bytes.ascii import write_escaped
-from flare.http.message.request import Request
-from flare.http.message.request_record import RequestRecord
+from flare.http.message.request import Request, RequestRecord
 from flare.http.server.config import ServerConfig
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.crash import Note

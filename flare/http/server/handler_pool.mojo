@@ -13,21 +13,18 @@ becomes complete while it waits for a thread waits like any other from then on.
 
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.body_reader import LentFeed
-from flare.http.message.cancel import CancelFlag
-from flare.http.message.path_params import PathParams
-from flare.http.message.request import Request
+from flare.http.message.request import CancelFlag, PathParams, Request, TlsPeer
 from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response
-from flare.http.message.tls_peer import TlsPeer
 from flare.http.routing.handler import Handler
-from flare.http.server.connection.dispatch import call_handler, refusal
-from flare.http.server.connection.body_pipe import BodyCharge
+from flare.http.server.config import ServerConfig
 from flare.http.server.connection.body_pipe import (
+    BodyCharge,
     BodyOutlet,
     BodyPipe,
     ClientPace,
 )
-from flare.http.server.config import ServerConfig
+from flare.http.server.connection.dispatch import call_handler, refusal
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.waker import Waker
 from flare.sys.affinity import restrict_thread, usable_cpus

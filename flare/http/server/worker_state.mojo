@@ -1,14 +1,12 @@
 """What a worker keeps for all of its connections."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import DateLine
-from flare.http.message.erased import Erased
-from flare.http.message.path_params import PathParams
-from flare.http.message.request import Request
+from flare.http.message.body import Erased, StreamWaker, WakeTarget
+from flare.http.message.request import PathParams, Request
 from flare.http.message.response import Response
-from flare.http.message.stream_waker import StreamWaker, WakeTarget
 from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.routing.handler import Handler
 from flare.http.server.config import DescriptorBudget, ServerConfig, ServerTerms

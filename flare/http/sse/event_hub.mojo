@@ -1,11 +1,9 @@
 """Events for many clients at once, whichever worker serves them."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.body import Body
-from flare.http.message.body_source import BodySource, Supply
+from flare.http.message.body import Body, BodySource, StreamWaker, Supply
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.message.stream_waker import StreamWaker
 from flare.http.sse.server_sent_event import (
     HEARTBEAT,
     ServerSentEvent,

@@ -3,27 +3,26 @@ them.
 """
 
 from flare.compress.content_coding import ContentCoding
-from flare.http.message.accept_encoding import AcceptEncoding
-from flare.http.message.body import Body
-from flare.http.message.byteranges import ByterangesLayout
-from flare.http.message.conditional import (
+from flare.http.conditional.conditional import (
+    EntityTag,
     Precondition,
     Validators,
     evaluate_preconditions,
     range_applies,
 )
-from flare.http.message.entity_tag import EntityTag
-from flare.http.message.file_path import FilePath
-from flare.http.message.file_type import file_type
-from flare.http.message.method import Method
-from flare.http.message.percent import COMPONENT_SET, percent_encode
-from flare.http.message.range import (
+from flare.http.conditional.range import (
     ByteRange,
+    ByterangesLayout,
     RangeSet,
     RangeVerdict,
     content_range,
     unsatisfied_range,
 )
+from flare.http.message.body import Body
+from flare.http.message.content_coding import AcceptEncoding
+from flare.http.message.file_path import FilePath
+from flare.http.message.file_type import file_type
+from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, not_found, redirect
 from flare.http.routing.handler import Handler, RequestPolicy
@@ -32,6 +31,7 @@ from flare.http.static.file_source import FileSource
 from flare.sys.errno import OsError
 from flare.sys.file import File, FileStatus
 from flare.sys.random import fill_random
+from flare.url.percent import COMPONENT_SET, percent_encode
 from std.memory import ArcPointer
 
 comptime FILE_CACHE_MS = 1_000

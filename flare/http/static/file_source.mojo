@@ -1,10 +1,8 @@
 """Content of a response that lies in a file."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.body_source import BodySource, Supply
-from flare.http.message.byteranges import ByterangesLayout
-from flare.http.message.file_region import FileRegion
-from flare.http.message.range import ByteRange
+from flare.http.conditional.range import ByteRange, ByterangesLayout
+from flare.http.message.body import BodySource, FileRegion, Supply
 from flare.sys.file import File
 from std.memory import ArcPointer
 

@@ -3,8 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.base64 import base64_encode
 from flare.http.message.fields import Fields
-from flare.http.message.header_error import HeaderError
-from flare.http.message.header_map import HeaderMap
+from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.ws.core.deflate_agreement import (
     DeflateAgreement,
     read_deflate_answer,

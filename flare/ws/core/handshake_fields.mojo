@@ -4,8 +4,7 @@ from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.base64 import base64_encode
 from flare.bytes.octet_class import TCHAR
 from flare.bytes.sha1 import sha1
-from flare.http.message.fields import Fields
-from flare.http.message.list_elements import ListElements
+from flare.http.message.fields import Fields, ListElements
 from flare.ws.core.deflate_agreement import DeflateAgreement
 from flare.ws.core.extension_list import Extension, parse_extensions
 

@@ -2,9 +2,8 @@
 
 from flare.bytes.base64 import base64_decode
 from flare.bytes.buffer import Buffer
-from flare.http.message.fields import Fields
+from flare.http.message.fields import Fields, ListElements
 from flare.http.message.header_map import HeaderMap
-from flare.http.message.list_elements import ListElements
 from flare.http.message.method import Method
 from flare.ws.core.deflate_agreement import DeflateAgreement, choose_deflate
 from flare.ws.core.handshake_error import HandshakeRule, WsHandshakeError

@@ -24,7 +24,7 @@ from flare.http.client.error import (
 from flare.http.client.proxy import Proxy
 from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderMap
-from flare.http.message.url import Url
+from flare.url.url import Url
 from std.testing import assert_equal, assert_false, assert_true
 
 

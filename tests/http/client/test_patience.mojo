@@ -10,7 +10,7 @@ from flare.http.client.config import (
 from flare.http.client.error import Phase
 from flare.http.client.prepared_request import Call, Upload
 from flare.http.client.request import ClientRequest
-from flare.http.message.url import Url
+from flare.url.url import Url
 from flare.net.error import Timeout
 from flare.sys.clock import NO_TIMEOUT_MS, Deadline
 from std.testing import assert_equal, assert_false, assert_true

@@ -12,7 +12,7 @@ from flare.http.client.redirect import (
     redirected_method,
 )
 from flare.http.message.header_map import HeaderMap
-from flare.http.message.url import Url
+from flare.url.url import Url
 from std.testing import assert_equal, assert_false, assert_true
 
 

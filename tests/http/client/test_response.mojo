@@ -5,7 +5,7 @@ from flare.http.client.response import ClientResponse, ResponseBuilder
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.body import Body
-from flare.http.message.url import Url
+from flare.url.url import Url
 from std.testing import assert_equal, assert_false, assert_true
 
 

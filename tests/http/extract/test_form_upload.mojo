@@ -1,6 +1,6 @@
 """Uploads: what stays in memory, what goes to files, and what stays behind."""
 
-from flare.http.message.multipart_event import MultipartLimits
+from flare.http.multipart.parser import MultipartLimits
 from flare.http.extract.form_upload import (
     FORM_MEMORY_LEN_MAX,
     PART_MEMORY_LEN_MAX,

@@ -11,7 +11,7 @@ from flare.http.extract.uploaded_part import UploadedPart
 from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError, BodyFeed, LentFeed
 from flare.http.message.header_map import HeaderMap
-from flare.http.message.multipart_event import MultipartLimits
+from flare.http.multipart.parser import MultipartLimits
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.request_notes import NoteLoan

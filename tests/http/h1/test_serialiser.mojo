@@ -15,7 +15,7 @@ from flare.http.h1.serialiser import (
     write_request_head,
     write_response_head,
 )
-from flare.http.message.body_source import BodySource, Supply
+from flare.http.message.body import BodySource, Supply
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response, ok, ok_stream
 from std.testing import assert_equal, assert_false, assert_true

@@ -3,7 +3,7 @@
 from flare.http.message.method import Method
 from flare.http.message.method_registry import METHOD_COUNT, method_name
 from flare.http.message.status import Status
-from flare.http.message.version import Version
+from flare.http.message.request import Version
 from std.testing import assert_equal, assert_false, assert_true
 
 

@@ -1,9 +1,8 @@
 """Requests as handlers see them."""
 
 from flare.http.message.owned_request import OwnedRequest
-from flare.http.message.request import Request
+from flare.http.message.request import Request, TlsPeer
 from flare.http.message.response import Response, ok
-from flare.http.message.tls_peer import TlsPeer
 from flare.http.routing.router import Router
 from std.testing import assert_equal, assert_false, assert_true
 

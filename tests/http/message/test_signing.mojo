@@ -1,9 +1,13 @@
 """Signed cookies, sessions and CSRF tokens."""
 
-from flare.http.message.csrf_token import has_csrf_token, issue_csrf_token
 from flare.http.message.owned_request import OwnedRequest
-from flare.http.message.session import Session, SessionConfig
-from flare.http.message.signing_keys import SigningKeyError, SigningKeys
+from flare.http.session.session import (
+    Session,
+    SessionConfig,
+    has_csrf_token,
+    issue_csrf_token,
+)
+from flare.http.session.signing_keys import SigningKeyError, SigningKeys
 from std.testing import assert_equal, assert_false, assert_true
 
 comptime _NEW = "new-key-new-key-new-key-new-key-!"

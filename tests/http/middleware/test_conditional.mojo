@@ -2,8 +2,7 @@
 
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import ClientResponse
-from flare.http.message.conditional import Validators
-from flare.http.message.entity_tag import EntityTag
+from flare.http.conditional.conditional import EntityTag, Validators
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.conditional import Conditional

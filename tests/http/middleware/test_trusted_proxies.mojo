@@ -1,7 +1,7 @@
 """Who is the client: what trusted and other nodes may say."""
 
 from flare.http.client.request import ClientRequest
-from flare.http.message.forwarded_origin import (
+from flare.http.message.forwarded import (
     forwarded_host,
     forwarded_proto,
 )

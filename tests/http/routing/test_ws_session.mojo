@@ -2,7 +2,7 @@
 
 from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
-from flare.http.message.body_source import Supply
+from flare.http.message.body import Supply
 from flare.http.routing.ws_handler import WsConfig, WsHandler, WsIncoming
 from flare.http.routing.ws_outbox import WsOutbox
 from flare.http.routing.ws_sender import WsSender

@@ -1,11 +1,10 @@
 """Who gets which events, and what waits for whom."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.body_stream import BodyStream
-from flare.http.message.body_source import Supply
+from flare.http.message.body import BodyStream, Supply
 from flare.http.message.owned_request import OwnedRequest
-from flare.http.sse.server_sent_event import ServerSentEvent
 from flare.http.sse.event_hub import EventHub
+from flare.http.sse.server_sent_event import ServerSentEvent
 from flare.sys.clock import thread_cpu_ns
 from std.memory import ArcPointer
 from std.testing import assert_equal, assert_raises, assert_true

@@ -1,17 +1,16 @@
 """Files of a folder: what is found, what is not, and how much of it is sent."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.body_source import Supply
+from flare.compress.content_coding import ContentCoding
+from flare.http.message.body import Supply
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
-from flare.compress.content_coding import ContentCoding
-from flare.http.static.file_server import FileServer, file_tag
-from flare.http.static.file_server import FileServerConfig
+from flare.http.static.file_server import FileServer, FileServerConfig, file_tag
+from tests.support.temporary_folder import TemporaryFolder
 from std.os import mkdir, remove, symlink
 from std.pathlib import Path
 from std.subprocess import run
 from std.testing import assert_equal, assert_false, assert_true
-from tests.support.temporary_folder import TemporaryFolder
 
 
 def _write(folder: String, name: StringSpan, text: StringSpan) raises:

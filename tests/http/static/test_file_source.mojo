@@ -1,16 +1,14 @@
 """Content in a file: regions and texts in turn, read or sent as they lie."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.body_source import Supply
-from flare.http.message.body_stream import BodyStream
-from flare.http.message.byteranges import ByterangesLayout
-from flare.http.message.range import ByteRange
+from flare.http.conditional.range import ByteRange, ByterangesLayout
+from flare.http.message.body import BodyStream, Supply
 from flare.http.static.file_source import FileSource
 from flare.sys.file import File
+from tests.support.temporary_folder import TemporaryFolder
 from std.memory import ArcPointer
 from std.pathlib import Path
 from std.testing import assert_equal, assert_true
-from tests.support.temporary_folder import TemporaryFolder
 
 
 def _open(folder: String) raises -> ArcPointer[File]:

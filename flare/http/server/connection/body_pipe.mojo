@@ -8,7 +8,7 @@ thread that reads it; and the memory that content takes, counted.
 from flare.bytes.buffer import Buffer
 from flare.http.message.body_reader import BodyError, BodyFeed
 from flare.http.message.header_map import HeaderMap
-from flare.http.message.stream_waker import StreamWaker
+from flare.http.message.body import StreamWaker
 from flare.sys.clock import monotonic_ns
 from flare.sys.errno import OsError
 from flare.sys.monitor import Monitor

@@ -5,13 +5,9 @@ octets come from.
 from flare.bytes.buffer import Buffer
 from flare.http.h1.body_decoder import BodyDecoder
 from flare.http.h1.request_parser import RequestParser
-from flare.http.message.body import Body
+from flare.http.message.body import Body, BodyStream, FileRegion
 from flare.http.message.body_reader import BodyError
-from flare.http.message.body_stream import BodyStream
-from flare.http.message.cancel import CancelFlag
-from flare.http.message.file_region import FileRegion
-from flare.http.message.request_record import no_route
-from flare.http.message.tls_peer import TlsPeer
+from flare.http.message.request import CancelFlag, TlsPeer, no_route
 from flare.http.routing.handler import RequestPolicy
 from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
 from flare.http.server.connection.phase import (

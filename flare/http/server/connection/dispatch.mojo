@@ -7,8 +7,8 @@ they are framed, and that the connection ends, is not its business.
 """
 
 from flare.bytes.lend import lend_text
-from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.error import RemoteProtocolError
+from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import (
     ResponseFraming,
     SWITCHING_PROTOCOLS,
@@ -20,10 +20,9 @@ from flare.http.h1.serialiser import (
 )
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
-from flare.http.message.request import Request, RequestLine
+from flare.http.message.request import Request, RequestLine, Version
 from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response, internal_error
-from flare.http.message.version import Version
 from flare.http.routing.bad_input import bad_input_of
 from flare.http.routing.failure_line import log_failure
 from flare.http.routing.handler import (

@@ -1,7 +1,7 @@
 """Connections whose request is with a handler on another thread."""
 
 from flare.http.h1.request_parser import RequestParser
-from flare.http.message.cancel import CancelFlag
+from flare.http.message.request import CancelFlag
 from flare.http.message.method import Method
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler

@@ -8,7 +8,7 @@ no room for what is in them, `unsent` only while the client does not read.
 """
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.tls_peer import TlsPeer
+from flare.http.message.request import TlsPeer
 from flare.net.raw_socket import RawSocket
 from flare.tls.error import PlainHttpRequest, TlsError
 from flare.tls.session import TlsSession

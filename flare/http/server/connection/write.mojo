@@ -8,9 +8,7 @@ a portion at a time.
 from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
 from flare.http.h1.chunked import LAST_CHUNK, append_chunk
-from flare.http.message.body import Body
-from flare.http.message.body_source import Supply
-from flare.http.message.body_stream import BodyStream
+from flare.http.message.body import Body, BodyStream, Supply
 from flare.http.server.connection.connection import Connection, Tail
 from flare.http.server.connection.phase import (
     Fate,

@@ -2,7 +2,7 @@
 
 from flare.http.message.body_reader import BodyError
 from flare.http.message.header_map import HeaderMap
-from flare.http.message.stream_waker import StreamWaker, WakeTarget
+from flare.http.message.body import StreamWaker, WakeTarget
 from flare.http.server.config import ServerConfig, ServerTerms
 from flare.http.server.connection.body_pipe import (
     BodyCharge,

@@ -1,0 +1,1 @@
+"""Conditional and range requests; pure."""

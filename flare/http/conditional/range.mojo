@@ -1,0 +1,356 @@
+"""Range requests (RFC 9110 section 14): range sets, and the layout of multipart/byteranges."""
+
+from flare.bytes.ascii import (
+    equals_ignore_case,
+    trim_whitespace,
+    write_hex_octet,
+)
+from flare.http.message.fields import ListElements
+
+comptime RANGE_COUNT_MAX = 64
+"""Most ranges that are looked at in one field.
+
+RFC 9110 section 14.2 lets a server ignore "many small ranges", which cost it
+far more than the client; real ones have a few.
+"""
+
+comptime RANGE_GAP_MAX = 80
+"""Ranges that are at most so far apart are sent as one, in bytes.
+
+The lines before a part are not shorter (RFC 9110 section 15.3.7.2).
+"""
+
+# Positions beyond this are the same as this one: behind every representation.
+comptime _POSITION_MAX = 1 << 62
+comptime _ABSENT = -1
+comptime _MALFORMED = -2
+
+
+@fieldwise_init
+struct ByteRange(Equatable, TrivialRegisterPassable, Writable):
+    """A piece of a representation."""
+
+    var start: Int
+    """Where it begins, in bytes from the representation's start."""
+    var length: Int
+    """Its length in bytes, at least 1."""
+
+    def end(self) -> Int:
+        """Adds up.
+
+        Returns:
+            Behind its last octet.
+        """
+        return self.start + self.length
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the first and the last position, as Content-Range has them.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.start, "-", self.end() - 1)
+
+
+struct RangeVerdict(Equatable, ImplicitlyCopyable):
+    """What a Range field comes to."""
+
+    var code: UInt8
+    """The case."""
+
+    comptime WHOLE = RangeVerdict(0)
+    """Send all: nothing is asked for that this server would do otherwise."""
+    comptime MALFORMED = RangeVerdict(1)
+    """This is no Range field; send all, or answer 400 or 416."""
+    comptime UNSATISFIABLE = RangeVerdict(2)
+    """Answer 416 (RFC 9110 section 15.5.17): nothing is there."""
+    comptime PARTS = RangeVerdict(3)
+    """Answer 206 (RFC 9110 section 15.3.7) with the ranges."""
+
+    @always_inline
+    def __init__(out self, code: UInt8):
+        """Makes a case.
+
+        Args:
+            code: The case.
+        """
+        self.code = code
+
+    @always_inline
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two cases.
+
+        Args:
+            other: A case.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.code == other.code
+
+
+struct RangeSet(Copyable, Movable):
+    """The ranges of a Range field, for a representation of known length."""
+
+    var verdict: RangeVerdict
+    """What to do."""
+    var ranges: List[ByteRange]
+    """The satisfiable ranges as they were asked for, cut to what is there;
+    empty unless the verdict is `PARTS`."""
+
+    def __init__(out self, verdict: RangeVerdict):
+        """Makes a set without ranges.
+
+        Args:
+            verdict: What to do.
+        """
+        self.verdict = verdict
+        self.ranges = List[ByteRange]()
+
+    @staticmethod
+    def parse(value: Span[UInt8, _], size: Int) -> Self:
+        """Reads a Range field.
+
+        Source: RFC 9110 sections 14.1.1, 14.1.2 and 14.2. Whitespace around
+        positions is let pass.
+
+        Args:
+            value: The field's value.
+            size: Length of the representation in bytes.
+
+        Returns:
+            The ranges, or why there are none. Units other than `bytes` and
+            more than `RANGE_COUNT_MAX` ranges give `WHOLE`.
+        """
+        var octets = trim_whitespace(value.as_imm())
+        if len(octets) == 0:
+            return Self(RangeVerdict.WHOLE)
+        var equals = 0
+        while equals < len(octets) and octets[equals] != 61:
+            equals += 1
+        if equals == len(octets):
+            return Self(RangeVerdict.MALFORMED)
+        if not equals_ignore_case(octets[:equals], "bytes".as_bytes()):
+            return Self(RangeVerdict.WHOLE)
+        var set = Self(RangeVerdict.PARTS)
+        var count = 0
+        for element in ListElements(octets[equals + 1 :]):
+            if len(element) == 0:
+                continue
+            count += 1
+            if count > RANGE_COUNT_MAX:
+                return Self(RangeVerdict.WHOLE)
+            if not set._note(element, size):
+                return Self(RangeVerdict.MALFORMED)
+        if count == 0:
+            return Self(RangeVerdict.MALFORMED)
+        if len(set.ranges) == 0:
+            # The last octets of nothing are nothing, which is all there is.
+            if size == 0 and set.verdict == RangeVerdict.WHOLE:
+                return set^
+            return Self(RangeVerdict.UNSATISFIABLE)
+        set.verdict = RangeVerdict.PARTS
+        return set^
+
+    def _note(mut self, element: Span[UInt8, _], size: Int) -> Bool:
+        """Takes one range; False if it is none."""
+        var dash = 0
+        while dash < len(element) and element[dash] != 45:
+            dash += 1
+        if dash == len(element):
+            return False
+        var first = _parse_position(element[:dash])
+        var last = _parse_position(element[dash + 1 :])
+        if first == _MALFORMED or last == _MALFORMED:
+            return False
+        if first == _ABSENT:
+            if last == _ABSENT:
+                return False
+            var length = min(last, size)
+            if length > 0:
+                self.ranges.append(ByteRange(size - length, length))
+            elif last > 0:
+                self.verdict = RangeVerdict.WHOLE
+            return True
+        if last == _ABSENT:
+            last = _POSITION_MAX
+        if last < first:
+            return False
+        if first < size:
+            var end = min(last + 1, size)
+            self.ranges.append(ByteRange(first, end - first))
+        return True
+
+    def coalesce(mut self):
+        """Makes one of ranges that overlap or are close to each other.
+
+        Source: RFC 9110 section 15.3.7.2. What is sent is then never much more
+        than the representation. A range takes the place of its first part.
+        """
+        var merged = List[ByteRange]()
+        for range in self.ranges:
+            var joined = range
+            var place = len(merged)
+            var index = 0
+            while index < len(merged):
+                if not _is_close(merged[index], joined):
+                    index += 1
+                    continue
+                joined = _join(merged[index], joined)
+                _ = merged.pop(index)
+                place = min(place, index)
+                # The longer range may have come close to one before.
+                index = 0
+            merged.insert(min(place, len(merged)), joined)
+        self.ranges = merged^
+
+
+def content_range(range: ByteRange, size: Int) -> String:
+    """Writes the value of a Content-Range field (RFC 9110 section 14.4).
+
+    Args:
+        range: What is sent.
+        size: Length of the whole representation in bytes.
+
+    Returns:
+        The value.
+    """
+    return String("bytes ", range, "/", size)
+
+
+def unsatisfied_range(size: Int) -> String:
+    """Writes the Content-Range of a 416 response (RFC 9110 section 14.4).
+
+    Args:
+        size: Length of the whole representation in bytes.
+
+    Returns:
+        The value.
+    """
+    return String("bytes */", size)
+
+
+def _is_close(left: ByteRange, right: ByteRange) -> Bool:
+    return (
+        left.start <= right.end() + RANGE_GAP_MAX
+        and right.start <= left.end() + RANGE_GAP_MAX
+    )
+
+
+def _join(left: ByteRange, right: ByteRange) -> ByteRange:
+    var start = min(left.start, right.start)
+    return ByteRange(start, max(left.end(), right.end()) - start)
+
+
+def _parse_position(octets: Span[UInt8, _]) -> Int:
+    var digits = trim_whitespace(octets.as_imm())
+    if len(digits) == 0:
+        return _ABSENT
+    var position = 0
+    for digit in digits:
+        if digit < 48 or digit > 57:
+            return _MALFORMED
+        if position < _POSITION_MAX // 10 - 1:
+            position = position * 10 + Int(digit) - 48
+        else:
+            position = _POSITION_MAX
+    return position
+
+
+struct ByterangesLayout(Copyable, Movable):
+    """Where the lines and the ranges of a multipart/byteranges body stand.
+
+    Source: RFC 9110 section 14.6. The ranges themselves are not touched: send
+    `head(0)`, the octets of `part_range(0)`, `head(1)`, and so on, and `tail()`.
+    """
+
+    var _ranges: List[ByteRange]
+    var _size: Int
+    var _media_type: String
+    var _boundary: String
+
+    def __init__(
+        out self,
+        var ranges: List[ByteRange],
+        size: Int,
+        var media_type: String,
+        random: Array[UInt8, 16],
+    ):
+        """Lays out a body.
+
+        Args:
+            ranges: What is sent, at least one range.
+            size: Length of the whole representation in bytes.
+            media_type: That of the representation; empty if it is unknown.
+            random: Makes the boundary, which must not stand in the content;
+                128 bits do not by chance.
+        """
+        self._ranges = ranges^
+        self._size = size
+        self._media_type = media_type^
+        self._boundary = String()
+        for octet in random:
+            write_hex_octet(octet, self._boundary)
+
+    def content_type(self) -> String:
+        """Writes the value of the Content-Type field.
+
+        Returns:
+            The media type with the boundary.
+        """
+        return String("multipart/byteranges; boundary=", self._boundary)
+
+    def content_length(self) -> Int:
+        """Adds up the whole body.
+
+        Returns:
+            Bytes.
+        """
+        var length = self.tail().byte_length()
+        for index in range(len(self._ranges)):
+            length += self.head(index).byte_length()
+            length += self._ranges[index].length
+        return length
+
+    def part_count(self) -> Int:
+        """Counts the ranges.
+
+        Returns:
+            Parts.
+        """
+        return len(self._ranges)
+
+    def head(self, index: Int) -> String:
+        """Writes what stands before a range.
+
+        Args:
+            index: At least 0 and less than `part_count()`.
+
+        Returns:
+            The delimiter and the part's fields.
+        """
+        var text = String("" if index == 0 else "\r\n", "--", self._boundary)
+        if self._media_type.byte_length() > 0:
+            text.write("\r\nContent-Type: ", self._media_type)
+        text.write("\r\nContent-Range: ")
+        text.write(content_range(self._ranges[index], self._size), "\r\n\r\n")
+        return text^
+
+    def part_range(self, index: Int) -> ByteRange:
+        """Gives a range.
+
+        Args:
+            index: At least 0 and less than `part_count()`.
+
+        Returns:
+            What stands behind `head(index)`.
+        """
+        return self._ranges[index]
+
+    def tail(self) -> String:
+        """Writes what stands behind the last range.
+
+        Returns:
+            The last delimiter.
+        """
+        return String("\r\n--", self._boundary, "--\r\n")

@@ -1,0 +1,1 @@
+"""The cookies of a client: Set-Cookie and the jar; pure."""

@@ -1,0 +1,141 @@
+"""The Set-Cookie field as clients read it."""
+
+from flare.bytes.ascii import ascii_lower, equals_ignore_case, trim_whitespace
+from flare.http.message.cookie import (
+    ATTRIBUTE_LEN_MAX,
+    COOKIE_LEN_MAX,
+    Cookie,
+    CookieError,
+    SameSite,
+)
+from flare.http.message.date import parse_cookie_date
+
+# Beyond this no clock goes; it keeps sums with a clock in range.
+comptime _MAX_AGE_MAX = 1 << 40
+
+
+def parse_set_cookie_header(text: StringSpan) raises CookieError -> Cookie:
+    """Reads the value of a Set-Cookie field.
+
+    Source: RFC 6265 section 5.2, with the limits and the refusal of control
+    octets of RFC 6265bis section 5.6. Attributes that are unknown or make no
+    sense are left out, as browsers do.
+
+    Args:
+        text: The field's value.
+
+    Returns:
+        The cookie; its domain in lower case without a leading dot, its path
+        empty unless it begins with a slash.
+
+    Raises:
+        CookieError: If there is no name, a control octet, or name and value
+            have more than `COOKIE_LEN_MAX` octets.
+    """
+    var octets = text.as_bytes().as_imm()
+    for offset in range(len(octets)):
+        if (octets[offset] < 32 and octets[offset] != 9) or octets[
+            offset
+        ] == 127:
+            raise CookieError(
+                "field", text, offset, "it holds no control octet but HTAB"
+            )
+    var end = _find(octets, 59, 0)
+    var cookie = _parse_pair(octets[:end])
+    while end < len(octets):
+        var start = end + 1
+        end = _find(octets, 59, start)
+        _note_attribute(cookie, octets[start:end])
+    return cookie^
+
+
+def _parse_pair[
+    o: ImmOrigin
+](octets: Span[UInt8, o]) raises CookieError -> Cookie:
+    var equals_sign = _find(octets, 61, 0)
+    var name = trim_whitespace(octets[:equals_sign])
+    if equals_sign == len(octets) or len(name) == 0:
+        raise CookieError(
+            "name",
+            StringSpan(unsafe_from_utf8=octets),
+            -1,
+            "a cookie is written name=value",
+        )
+    var value = trim_whitespace(octets[equals_sign + 1 :])
+    if len(name) + len(value) > COOKIE_LEN_MAX:
+        raise CookieError(
+            "value",
+            StringSpan(unsafe_from_utf8=value),
+            -1,
+            "name and value have at most 4,096 bytes",
+        )
+    return Cookie(
+        received_name=String(unsafe_from_utf8=name),
+        received_value=String(unsafe_from_utf8=value),
+    )
+
+
+def _note_attribute[o: ImmOrigin](mut cookie: Cookie, octets: Span[UInt8, o]):
+    """Takes an attribute into account; of several, the last counts."""
+    var equals_sign = _find(octets, 61, 0)
+    var name = trim_whitespace(octets[:equals_sign])
+    var value = trim_whitespace(octets[equals_sign:])
+    if len(value) > 0:
+        value = trim_whitespace(value[1:])
+    if len(value) > ATTRIBUTE_LEN_MAX:
+        return
+    if equals_ignore_case(name, "expires".as_bytes()):
+        var expires = parse_cookie_date(value)
+        if expires:
+            cookie.expires = expires
+    elif equals_ignore_case(name, "max-age".as_bytes()):
+        var max_age = _parse_max_age(value)
+        if max_age:
+            cookie.max_age = max_age
+    elif equals_ignore_case(name, "domain".as_bytes()):
+        if len(value) > 0:
+            cookie.domain = _domain(value)
+    elif equals_ignore_case(name, "path".as_bytes()):
+        cookie.path = String()
+        if len(value) > 0 and value[0] == 47:
+            cookie.path = String(unsafe_from_utf8=value)
+    elif equals_ignore_case(name, "secure".as_bytes()):
+        cookie.secure = True
+    elif equals_ignore_case(name, "httponly".as_bytes()):
+        cookie.http_only = True
+    elif equals_ignore_case(name, "samesite".as_bytes()):
+        cookie.same_site = SameSite.parse(value)
+    elif equals_ignore_case(name, "partitioned".as_bytes()):
+        cookie.partitioned = True
+
+
+def _parse_max_age(octets: Span[UInt8, _]) -> Optional[Int]:
+    """Reads seconds (RFC 6265 section 5.2.2); a huge number is cut."""
+    var is_negative = len(octets) > 0 and octets[0] == 45
+    var start = 1 if is_negative else 0
+    if start == len(octets):
+        return None
+    var seconds = 0
+    for index in range(start, len(octets)):
+        var octet = octets[index]
+        if octet < 48 or octet > 57:
+            return None
+        seconds = min(seconds * 10 + Int(octet - 48), _MAX_AGE_MAX)
+    return -seconds if is_negative else seconds
+
+
+def _domain(octets: Span[UInt8, _]) -> String:
+    """Takes one leading dot off and folds case (RFC 6265 section 5.2.3)."""
+    var folded = List[UInt8](capacity=len(octets))
+    for index in range(len(octets)):
+        if index > 0 or octets[index] != 46:
+            folded.append(ascii_lower(octets[index]))
+    return String(unsafe_from_utf8=folded)
+
+
+def _find(octets: Span[UInt8, _], octet: UInt8, start: Int) -> Int:
+    """Finds an octet from an offset on; the length if there is none."""
+    var index = start
+    while index < len(octets) and octets[index] != octet:
+        index += 1
+    return index

@@ -1,0 +1,1 @@
+"""multipart/form-data, read and written; pure."""

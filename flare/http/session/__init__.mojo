@@ -1,0 +1,1 @@
+"""Signed cookies: sessions, keys, tokens; pure."""

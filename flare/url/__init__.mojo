@@ -1,0 +1,1 @@
+"""URLs, host names of all scripts, percent-encoding; pure."""

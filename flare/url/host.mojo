@@ -1,0 +1,229 @@
+"""The host of a URL: a domain, an IP address in any of its spellings, or opaque."""
+
+from flare.bytes.ascii import ascii_lower, hex_digit_value
+from flare.url.idna import domain_to_ascii
+from flare.url.percent import (
+    CONTROL_SET,
+    PERCENT,
+    EncodeSet,
+    percent_decode_lenient,
+    percent_encode,
+)
+from flare.url.parts import UrlParseError, url_error
+from flare.net.ip import IpAddr, write_v6_groups
+
+comptime HOST_LEN_MAX = 1024
+"""Longest host accepted, in bytes, as written and in its normal form.
+
+DNS names have at most 253 (RFC 1035 section 2.3.4); percent-encoding triples
+that. Encoding as Punycode takes time that grows with the square of the length.
+"""
+
+comptime _FORBIDDEN = EncodeSet(" #/:<>?@[\\]^|")
+# Forbidden host code points (URL Standard section 3.1). As an EncodeSet it
+# also holds all controls and non-ASCII, which are forbidden in domains alone.
+comptime _DOT: UInt8 = 46
+
+
+struct _OctetWriter(Movable, Writer):
+    """Collects text as octets."""
+
+    var octets: List[UInt8]
+
+    def __init__(out self, var octets: List[UInt8]):
+        self.octets = octets^
+
+    def write_string(mut self, string: StringSpan):
+        self.octets.extend(string.as_bytes())
+
+
+def parse_host(
+    text: Span[UInt8, _], start: Int, end: Int, is_special: Bool
+) raises UrlParseError -> List[UInt8]:
+    """Reads a host and gives its serialised form.
+
+    Source: URL Standard sections 3.5 (host parser) and 3.6.
+
+    Args:
+        text: The whole URL.
+        start: Where the host starts.
+        end: Offset behind it.
+        is_special: True if the scheme is one whose hosts are domains.
+
+    Returns:
+        The host, in ASCII.
+
+    Raises:
+        UrlParseError: If this is no host; its offset lies in `text`.
+    """
+    comptime LENGTH = StaticString("the host is too long")
+    if end - start > HOST_LEN_MAX:
+        raise url_error(text, start, LENGTH)
+    if end > start and text[start] == 91:
+        return _parse_bracketed(text, start, end)
+    var host: List[UInt8]
+    if is_special:
+        host = _parse_domain(text, start, end)
+    else:
+        host = _parse_opaque(text, start, end)
+    # Encoding makes it longer; the normal form has to parse again.
+    if len(host) > HOST_LEN_MAX:
+        raise url_error(text, start, LENGTH)
+    return host^
+
+
+def _parse_domain(
+    text: Span[UInt8, _], start: Int, end: Int
+) raises UrlParseError -> List[UInt8]:
+    """Reads a domain, which may be an IPv4 address in disguise."""
+    var decoded = List[UInt8](capacity=end - start)
+    percent_decode_lenient(text[start:end], decoded)
+    var needs_mapping = False
+    for index in range(len(decoded)):
+        decoded[index] = ascii_lower(decoded[index])
+        needs_mapping = needs_mapping or decoded[index] >= 128
+    if needs_mapping or _has_encoded_label(decoded):
+        try:
+            decoded = domain_to_ascii(decoded)
+        except error:
+            raise url_error(text, start, error.reason)
+    if len(decoded) == 0:
+        raise url_error(text, start, "the host is empty")
+    for octet in decoded:
+        if octet == PERCENT or _FORBIDDEN.contains(octet):
+            raise url_error(text, start, "a host may not have such an octet")
+    if _ends_in_number(decoded):
+        return _parse_v4(text, start, decoded)
+    return decoded^
+
+
+def _has_encoded_label(host: List[UInt8]) -> Bool:
+    """Tells whether a label starts with `xn--`."""
+    for index in range(len(host) - 3):
+        if index == 0 or host[index - 1] == _DOT:
+            if (
+                host[index] == 120
+                and host[index + 1] == 110
+                and host[index + 2] == 45
+                and host[index + 3] == 45
+            ):
+                return True
+    return False
+
+
+def _parse_bracketed(
+    text: Span[UInt8, _], start: Int, end: Int
+) raises UrlParseError -> List[UInt8]:
+    if text[end - 1] != 93:
+        raise url_error(text, start, "']' is missing behind the IPv6 address")
+    try:
+        var ip = IpAddr.parse(text[start + 1 : end - 1])
+        if ip.is_v6():
+            var writer = _OctetWriter(List[UInt8](capacity=41))
+            writer.write("[")
+            write_v6_groups(ip.bits_high(), ip.bits_low(), writer)
+            writer.write("]")
+            return writer.octets.copy()
+    except error:
+        raise url_error(text, start + 1 + error.offset, error.reason)
+    raise url_error(text, start + 1, "only IPv6 addresses have brackets")
+
+
+def _parse_opaque(
+    text: Span[UInt8, _], start: Int, end: Int
+) raises UrlParseError -> List[UInt8]:
+    for index in range(start, end):
+        var octet = text[index]
+        var is_plain = octet == 0 or (octet >= 32 and octet < 127)
+        if is_plain and _FORBIDDEN.contains(octet):
+            raise url_error(text, index, "a host may not have such an octet")
+    var host = List[UInt8](capacity=end - start)
+    percent_encode[CONTROL_SET](text[start:end], host)
+    return host^
+
+
+def _last_label(host: Span[UInt8, _]) -> Tuple[Int, Int]:
+    """Finds the last label, without the dot that may end the host."""
+    var end = len(host)
+    if end > 0 and host[end - 1] == _DOT:
+        end -= 1
+    var start = end
+    while start > 0 and host[start - 1] != _DOT:
+        start -= 1
+    return (start, end)
+
+
+def _ends_in_number(host: Span[UInt8, _]) -> Bool:
+    """Tells whether a domain has to be an IPv4 address.
+
+    Source: URL Standard section 3.5 (ends in a number checker).
+    """
+    var last = _last_label(host)
+    if last[0] == last[1]:
+        return False
+    var is_decimal = True
+    for index in range(last[0], last[1]):
+        is_decimal = is_decimal and host[index] >= 48 and host[index] <= 57
+    return is_decimal or _parse_number(host, last[0], last[1]) >= 0
+
+
+def _parse_v4(
+    text: Span[UInt8, _], start: Int, host: Span[UInt8, _]
+) raises UrlParseError -> List[UInt8]:
+    """Reads one to four numbers in three notations.
+
+    Source: URL Standard section 3.5 (IPv4 parser).
+    """
+    var stop = len(host)
+    if host[stop - 1] == _DOT:
+        stop -= 1
+    var bits = 0
+    var count = 0
+    var begin = 0
+    while True:
+        var end = begin
+        while end < stop and host[end] != _DOT:
+            end += 1
+        var number = _parse_number(host, begin, end)
+        if number < 0 or count == 4:
+            raise url_error(text, start, "the host ends as IPv4 but is not")
+        if end == stop:
+            var room = 8 * (4 - count)
+            if number >= 1 << room:
+                raise url_error(text, start, "an IPv4 number is too large")
+            bits = bits << room | number
+            break
+        if number > 255:
+            raise url_error(text, start, "an IPv4 number is too large")
+        bits = bits << 8 | number
+        count += 1
+        begin = end + 1
+    var writer = _OctetWriter(List[UInt8](capacity=15))
+    writer.write(IpAddr(0, UInt64(bits), True))
+    return writer.octets.copy()
+
+
+def _parse_number(host: Span[UInt8, _], start: Int, end: Int) -> Int:
+    """Reads a decimal, octal or hex number; -1 if it is none.
+
+    Source: URL Standard section 3.5 (IPv4 number parser). What exceeds 32 bits
+    is held at 2^32, which is too large in any place.
+    """
+    if start == end:
+        return -1
+    var radix = 10
+    var index = start
+    if end - start >= 2 and host[start] == 48:
+        radix = 8
+        index += 1
+        if host[index] | 0x20 == 120:
+            radix = 16
+            index += 1
+    var number = 0
+    while index < end:
+        var digit = hex_digit_value(host[index])
+        if digit < 0 or digit >= radix:
+            return -1
+        number = min(number * radix + digit, 1 << 32)
+        index += 1
+    return number

@@ -1,0 +1,226 @@
+"""What Unicode says about a code point, for the ASCII form of host names.
+
+The tables are text in the program's image (`idna_table.mojo`), read where they
+lie: nothing is unpacked, and a program that parses no such host has neither
+tables nor readers. A record is seven digits: where it starts (three), its kind
+(one), its value (three); it holds for all up to where the next one starts.
+"""
+
+from flare.url.idna_table import (
+    COMPOSITION_ORDER,
+    COMPOSITIONS,
+    RECORDS,
+    SPELLINGS,
+)
+
+comptime VALID = 0
+"""May stand in a label; the value holds its properties."""
+comptime IGNORED = 1
+"""Is left out."""
+comptime DISALLOWED = 2
+"""May stand in no name."""
+comptime MAPPED = 3
+"""Is replaced by one code point: the value."""
+comptime SPELLED = 4
+"""Is replaced by several: the value holds their place and count."""
+# Each second one is mapped to the one behind it, which is valid.
+comptime _PAIRED = 5
+
+comptime BIDI_L = 0
+"""Left-to-right (Unicode's Bidi_Class, as all `BIDI_` numbers)."""
+comptime BIDI_R = 1
+"""Right-to-left."""
+comptime BIDI_AL = 2
+"""Right-to-left Arabic."""
+comptime BIDI_AN = 3
+"""Arabic number."""
+comptime BIDI_EN = 4
+"""European number."""
+comptime BIDI_NSM = 10
+"""Nonspacing mark; those between it and the numbers are neutral or weak."""
+comptime BIDI_OTHER = 15
+"""A class that RFC 5893 lets into no label."""
+
+comptime JOINING_T = 1
+"""Transparent (Unicode's Joining_Type, as all `JOINING_` numbers)."""
+comptime JOINING_L = 2
+"""Left-joining."""
+comptime JOINING_R = 3
+"""Right-joining."""
+comptime JOINING_D = 4
+"""Dual-joining."""
+
+comptime COMBINING_CLASS_VIRAMA = 9
+"""The combining class of what links two consonants in Indic scripts."""
+
+comptime _RECORD_LEN = 7
+comptime _COMPOSITION_LEN = 9
+# Planes 4 to 13 are empty; plane 14 takes the place of plane 4 in the table.
+comptime _EMPTY_START = 0x40000
+comptime _EMPTY_END = 0xE0000
+
+
+@fieldwise_init
+struct IdnaEntry(TrivialRegisterPassable):
+    """What UTS 46 does with one code point."""
+
+    var kind: Int
+    """`VALID`, `IGNORED`, `DISALLOWED`, `MAPPED` or `SPELLED`."""
+    var value: Int
+    """Depends on the kind."""
+
+    def combining_class(self) -> Int:
+        """Tells how marks are ordered.
+
+        Returns:
+            The Canonical_Combining_Class; 0 if it is not valid.
+        """
+        return self.value & 0xFF if self.kind == VALID else 0
+
+    def bidi_class(self) -> Int:
+        """Tells in which direction it runs.
+
+        Returns:
+            The Bidi_Class; `BIDI_OTHER` if it is not valid.
+        """
+        return self.value >> 8 & 0xF if self.kind == VALID else BIDI_OTHER
+
+    def joining_type(self) -> Int:
+        """Tells how it joins its neighbours.
+
+        Returns:
+            The Joining_Type; 0 for those that have no name here.
+        """
+        return self.value >> 12 & 0x7 if self.kind == VALID else 0
+
+    def is_mark(self) -> Bool:
+        """Tells whether it is a combining mark.
+
+        Returns:
+            True if its General_Category is one of the marks.
+        """
+        return self.kind == VALID and self.value >> 15 & 1 == 1
+
+    def may_compose(self) -> Bool:
+        """Tells whether NFC may join it to what stands before it.
+
+        Returns:
+            True unless its Quick_Check for NFC is Yes.
+        """
+        return self.kind == VALID and self.value >> 16 & 1 == 1
+
+
+def idna_entry(code_point: Int) -> IdnaEntry:
+    """Looks up a code point.
+
+    Source: UTS 46 section 5, with non-transitional processing: what it calls
+    a deviation is valid.
+
+    Args:
+        code_point: At least 0.
+
+    Returns:
+        What to do with it.
+    """
+    var wanted = code_point
+    if wanted >= _EMPTY_START:
+        if wanted < _EMPTY_END:
+            return IdnaEntry(DISALLOWED, 0)
+        wanted -= _EMPTY_END - _EMPTY_START
+    # The first record starts at 0, so there is always one at or before.
+    var low = 0
+    var high = RECORDS.byte_length() // _RECORD_LEN
+    while high - low > 1:
+        var middle = (low + high) // 2
+        if _number[3](RECORDS, middle * _RECORD_LEN) <= wanted:
+            low = middle
+        else:
+            high = middle
+    var at = low * _RECORD_LEN
+    var kind = _number[1](RECORDS, at + 3)
+    var value = _number[3](RECORDS, at + 4)
+    var distance = wanted - _number[3](RECORDS, at)
+    if kind == MAPPED:
+        return IdnaEntry(MAPPED, value + distance)
+    if kind == _PAIRED:
+        if distance % 2 == 0:
+            return IdnaEntry(MAPPED, code_point + 1)
+        return IdnaEntry(VALID, value)
+    return IdnaEntry(kind, value)
+
+
+def append_spelling(entry: IdnaEntry, mut text: List[Int]):
+    """Appends what a `SPELLED` code point is replaced by.
+
+    Args:
+        entry: Of that code point.
+        text: Code points.
+    """
+    var start = entry.value >> 5
+    for place in range(start, start + (entry.value & 31)):
+        text.append(_number[3](SPELLINGS, place * 3))
+
+
+def decompose(code_point: Int) -> Tuple[Int, Int]:
+    """Takes one step of the canonical decomposition, Hangul left aside.
+
+    Args:
+        code_point: One that is valid.
+
+    Returns:
+        Its two parts, or (-1, -1) if it has none.
+    """
+    var low = 0
+    var high = COMPOSITIONS.byte_length() // _COMPOSITION_LEN
+    while low < high:
+        var middle = (low + high) // 2
+        var at = middle * _COMPOSITION_LEN
+        var found = _number[3](COMPOSITIONS, at)
+        if found == code_point:
+            return (
+                _number[3](COMPOSITIONS, at + 3),
+                _number[3](COMPOSITIONS, at + 6),
+            )
+        if found < code_point:
+            low = middle + 1
+        else:
+            high = middle
+    return (-1, -1)
+
+
+def compose(first: Int, second: Int) -> Int:
+    """Finds the primary composite of a pair, Hangul left aside.
+
+    Args:
+        first: A starter.
+        second: What stands behind it.
+
+    Returns:
+        The composite, or -1 if the pair stays as it is.
+    """
+    var wanted = first << 21 | second
+    var low = 0
+    var high = COMPOSITION_ORDER.byte_length() // 2
+    while low < high:
+        var middle = (low + high) // 2
+        var at = _number[2](COMPOSITION_ORDER, middle * 2) * _COMPOSITION_LEN
+        var found = _number[3](COMPOSITIONS, at + 3) << 21 | _number[3](
+            COMPOSITIONS, at + 6
+        )
+        if found == wanted:
+            return _number[3](COMPOSITIONS, at)
+        if found < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return -1
+
+
+def _number[digit_count: Int](table: StaticString, at: Int) -> Int:
+    """Reads a number in base 91; its digits leave out the backslash."""
+    var octets = table.as_bytes()
+    var value = 0
+    for place in range(at, at + digit_count):
+        var octet = Int(octets[place])
+        value = value * 91 + octet - 35 - Int(octet > 92)
+    return value

@@ -1,0 +1,197 @@
+"""The parts of a URL, and what may be wrong with one."""
+
+from flare.bytes.ascii import write_escaped
+
+
+@fieldwise_init
+struct UrlPart(TrivialRegisterPassable):
+    """A range of octets; empty if the component is missing."""
+
+    var start: Int
+    """Offset of the first octet."""
+    var end: Int
+    """Offset behind the last octet."""
+
+    @always_inline
+    def is_empty(self) -> Bool:
+        """Tells whether the component has no octets.
+
+        Returns:
+            True if so.
+        """
+        return self.start == self.end
+
+
+struct UrlParts(ImplicitlyCopyable):
+    """The components of a URL as ranges of its serialised form.
+
+    Source: URL Standard section 4.1, where this is the URL record.
+    """
+
+    var scheme_end: Int
+    """Offset of the `:` behind the scheme."""
+    var authority_end: Int
+    """Offset behind the port or host; `scheme_end + 1` without authority."""
+    var username: UrlPart
+    """The user's name."""
+    var password: UrlPart
+    """The password, without its `:`."""
+    var host: UrlPart
+    """The host, with the brackets of IPv6."""
+    var port: UrlPart
+    """The port without its `:`; empty if it is the scheme's own."""
+    var path: UrlPart
+    """The path."""
+    var query: UrlPart
+    """The query with its `?`."""
+    var fragment: UrlPart
+    """The fragment with its `#`."""
+    var is_opaque: Bool
+    """True if the path has no segments, as in `mailto:me`."""
+
+    def __init__(out self):
+        """Makes the parts of nothing."""
+        self.scheme_end = 0
+        self.authority_end = 0
+        self.username = UrlPart(0, 0)
+        self.password = UrlPart(0, 0)
+        self.host = UrlPart(0, 0)
+        self.port = UrlPart(0, 0)
+        self.path = UrlPart(0, 0)
+        self.query = UrlPart(0, 0)
+        self.fragment = UrlPart(0, 0)
+        self.is_opaque = False
+
+    def has_authority(self) -> Bool:
+        """Tells whether `//` follows the scheme.
+
+        Returns:
+            True if so; the host may still be empty in schemes other than HTTP.
+        """
+        return self.authority_end > self.scheme_end + 1
+
+
+struct UrlRecord(Movable):
+    """A serialised URL with its parts."""
+
+    var octets: List[UInt8]
+    """The URL; all ASCII."""
+    var parts: UrlParts
+    """Its components."""
+
+    def __init__(out self):
+        """Makes an empty record, to be filled."""
+        self.octets = List[UInt8](capacity=64)
+        self.parts = UrlParts()
+
+    def take_octets(deinit self) -> List[UInt8]:
+        """Takes the serialised URL out.
+
+        Returns:
+            The octets.
+        """
+        return self.octets^
+
+    def is_special(self) -> Bool:
+        """Tells whether the scheme is one of HTTP, WebSocket or FTP.
+
+        Returns:
+            True if so.
+        """
+        return is_special_scheme(self.scheme())
+
+    def scheme(self) -> Span[UInt8, ImmOrigin(origin_of(self.octets[0]))]:
+        """Lends the scheme, lower-case and without its `:`.
+
+        Returns:
+            The octets.
+        """
+        return self.octets[0 : self.parts.scheme_end]
+
+
+def default_port(scheme: Span[UInt8, _]) -> Int:
+    """Gives the port that a scheme stands for.
+
+    Source: URL Standard section 4.2 (special schemes).
+
+    Args:
+        scheme: A lower-case scheme without its `:`.
+
+    Returns:
+        The port; -1 if the scheme is not special.
+    """
+    var name = StringSpan(unsafe_from_utf8=scheme)
+    if name == "http" or name == "ws":
+        return 80
+    if name == "https" or name == "wss":
+        return 443
+    if name == "ftp":
+        return 21
+    return -1
+
+
+def is_special_scheme(scheme: Span[UInt8, _]) -> Bool:
+    """Tells whether a scheme is one of HTTP, WebSocket or FTP.
+
+    Args:
+        scheme: A lower-case scheme without its `:`.
+
+    Returns:
+        True if so.
+    """
+    return default_port(scheme) >= 0
+
+
+comptime URL_LEN_MAX = 64 * 1024
+"""Longest URL accepted, in bytes, as written and in its normal form.
+
+No limit is standard; RFC 9110 section 4.1 asks for 8,000 octets at least.
+"""
+
+comptime URL_TOO_LONG = StaticString("it is too long")
+"""The reason of a URL that goes over `URL_LEN_MAX`."""
+
+
+@fieldwise_init
+struct UrlParseError(Copyable, Movable, Writable):
+    """A text is not a URL that a request can be sent to."""
+
+    var text: String
+    """The text as it was read: without tabs and line ends anywhere, and without
+    spaces and controls around it."""
+    var offset: Int
+    """Where in `text` it stops being a URL, in bytes."""
+    var reason: StaticString
+    """Which rule it breaks there."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the message, with octets that are not printable escaped.
+
+        Args:
+            writer: Where to.
+        """
+        if self.reason == URL_TOO_LONG:
+            writer.write("a URL of more than ", URL_LEN_MAX, " bytes, as it is")
+            writer.write(" written or in its normal form, is too long; send as")
+            writer.write(" content what makes it so")
+            return
+        writer.write("'")
+        write_escaped(self.text.as_bytes(), writer)
+        writer.write("' is no URL such as https://example.com/path: ")
+        writer.write(self.reason, " (byte ", self.offset, ")")
+
+
+def url_error(
+    text: Span[UInt8, _], offset: Int, reason: StaticString
+) -> UrlParseError:
+    """Makes the error.
+
+    Args:
+        text: The whole URL.
+        offset: Where it breaks a rule, in bytes.
+        reason: Which rule.
+
+    Returns:
+        The error, with a copy of the text.
+    """
+    return UrlParseError(String(from_utf8_lossy=text), offset, reason)
