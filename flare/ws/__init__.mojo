@@ -1,8 +1,8 @@
 """WebSocket: a client for `ws` and `wss`, and routes of the HTTP server."""
 
-from flare.http.routing.ws_handler import WsConfig, WsHandler, WsIncoming
-from flare.http.routing.ws_hub import WsHub
-from flare.http.routing.ws_sender import WsSender
+from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
+from flare.http.websocket.hub import WsHub
+from flare.http.websocket.sender import WsSender
 from flare.ws.client import WsClient
 from flare.ws.config import WsClientConfig
 from flare.ws.core.close_code import CloseCode

@@ -1,10 +1,9 @@
 """A WebSocket server on a port of its own."""
 
-from flare.http.routing.ws_handler import WsConfig, WsHandler
 from flare.http.routing.ws_route import WsRoute
 from flare.http.server.config import ServerConfig
-from flare.http.server.server import ShutdownHandle
-from flare.http.server.server import HttpServer
+from flare.http.server.server import HttpServer, ShutdownHandle
+from flare.http.websocket.handler import WsConfig, WsHandler
 from flare.net.socket_addr import SocketAddr
 
 

@@ -3,7 +3,7 @@
 from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
 from flare.http.message.body import StreamWaker, WakeTarget
-from flare.http.routing.ws_outbox import WsOutbox
+from flare.http.websocket.outbox import WsOutbox
 from flare.ws.core.connection import WsConnection
 from flare.ws.core.deflate_agreement import DeflateAgreement
 from flare.ws.core.limits import WsLimits

@@ -19,8 +19,8 @@ from flare.http.routing.operation import Operation
 from flare.http.routing.pattern import RouteError
 from flare.http.routing.route_table import RouteTable
 from flare.http.routing.route_tree import ANY_METHOD, RouteMatch
-from flare.http.routing.ws_handler import WsConfig, WsHandler
 from flare.http.routing.ws_route import WsRoute
+from flare.http.websocket.handler import WsConfig, WsHandler
 from std.memory import OwnedPointer
 
 

@@ -5,11 +5,10 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
 from flare.http.routing.handler import Handler
-from flare.http.routing.ws_handler import WsConfig, WsHandler, WsIncoming
-from flare.http.routing.ws_hub import WsHub
-from flare.http.routing.ws_origin import is_same_origin
-from flare.http.routing.ws_route import WsRoute
-from flare.http.routing.ws_sender import WsSender
+from flare.http.routing.ws_route import WsRoute, is_same_origin
+from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
+from flare.http.websocket.hub import WsHub
+from flare.http.websocket.sender import WsSender
 from flare.net.ip_network import IpNetwork
 from std.collections import Set
 from std.memory import ArcPointer

@@ -1,8 +1,8 @@
 """What waits for one WebSocket client: order, limits, memory."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.routing.ws_outbox import end, send, send_shared
-from flare.http.routing.ws_sender import WsSender, shared_frame
+from flare.http.websocket.outbox import end, send, send_shared
+from flare.http.websocket.sender import WsSender, shared_frame
 from flare.ws.core.deflate_agreement import DeflateAgreement
 from flare.ws.core.opcode import Opcode
 from std.memory import ArcPointer

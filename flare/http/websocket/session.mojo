@@ -2,15 +2,15 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.message.body import Conversation, StreamWaker, Supply
-from flare.http.routing.ws_handler import WsConfig, WsHandler, WsIncoming
-from flare.http.routing.ws_outbox import (
+from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
+from flare.http.websocket.outbox import (
     WsOutbox,
     advance,
     answer_ping,
     end,
     send,
 )
-from flare.http.routing.ws_sender import WsSender
+from flare.http.websocket.sender import WsSender
 from flare.sys.clock import coarse_monotonic_ms
 from flare.ws.core.close_code import CloseCode
 from flare.ws.core.frame_header import FrameHeader

@@ -1,7 +1,7 @@
 """Sending to a WebSocket client, from any thread."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.routing.ws_outbox import WsOutbox, send, send_shared
+from flare.http.websocket.outbox import WsOutbox, send, send_shared
 from flare.ws.core.close_code import CloseCode
 from flare.ws.core.frame_header import FrameHeader
 from flare.ws.core.frame_writer import write_frame

@@ -3,10 +3,10 @@
 from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
 from flare.http.message.body import Supply
-from flare.http.routing.ws_handler import WsConfig, WsHandler, WsIncoming
-from flare.http.routing.ws_outbox import WsOutbox
-from flare.http.routing.ws_sender import WsSender
-from flare.http.routing.ws_session import WsSession
+from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
+from flare.http.websocket.outbox import WsOutbox
+from flare.http.websocket.sender import WsSender
+from flare.http.websocket.session import WsSession
 from flare.ws.core.frame_header import FrameHeader
 from flare.ws.core.frame_writer import write_frame
 from flare.ws.core.mask import MaskingKey
