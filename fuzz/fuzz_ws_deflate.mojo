@@ -2,10 +2,13 @@
 compressed is decompressed the same."""
 
 from flare.bytes.buffer import Buffer
-from flare.ws.core.deflate_agreement import DeflateAgreement
-from flare.ws.core.limits import WsLimits
-from flare.ws.core.message_codec import MessageDeflater, MessageInflater
-from flare.ws.core.role import Role
+from flare.ws.core.deflate import (
+    DeflateAgreement,
+    MessageDeflater,
+    MessageInflater,
+)
+from flare.ws.core.frame import Role
+from flare.ws.core.receiver import WsLimits
 from fuzz.engine import Target, cut_points, fuzz_main, octets_from_hex
 from tests.support.ws_log import WsLog
 

@@ -1,8 +1,8 @@
 """Fuzzes both sides' frames: what comes out is the same however the octets are
 cut, and nothing is kept beyond the limit."""
 
-from flare.ws.core.limits import WsLimits
-from flare.ws.core.role import Role
+from flare.ws.core.frame import Role
+from flare.ws.core.receiver import WsLimits
 from fuzz.engine import Target, cut_points, fuzz_main, octets_from_hex
 from tests.support.ws_log import WsLog
 

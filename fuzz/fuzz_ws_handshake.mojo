@@ -6,12 +6,18 @@ from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_head import RequestHead
 from flare.http.h1.response_head import ResponseHead
 from flare.http.message.header_map import HeaderMap
-from flare.ws.core.client_handshake import ClientHandshake
-from flare.ws.core.deflate_agreement import DeflateAgreement
-from flare.ws.core.extension_list import EXTENSION_COUNT_MAX, parse_extensions
-from flare.ws.core.extension_list import Extension
-from flare.ws.core.handshake_fields import WsAgreement
-from flare.ws.core.server_handshake import ServerHandshake, WsAcceptance
+from flare.ws.core.deflate import (
+    DeflateAgreement,
+    EXTENSION_COUNT_MAX,
+    Extension,
+    parse_extensions,
+)
+from flare.ws.core.handshake import (
+    ClientHandshake,
+    ServerHandshake,
+    WsAcceptance,
+    WsAgreement,
+)
 from fuzz.engine import Target, fuzz_main
 
 comptime LIMITS = HeadLimits(4_096, 8_192, 50)

@@ -5,9 +5,9 @@ from flare.http.websocket.hub import WsHub
 from flare.http.websocket.sender import WsSender
 from flare.ws.client import WsClient
 from flare.ws.config import WsClientConfig
-from flare.ws.core.close_code import CloseCode
-from flare.ws.core.deflate_agreement import DeflateAgreement
-from flare.ws.core.opcode import Opcode
+from flare.ws.core.close import CloseCode
+from flare.ws.core.deflate import DeflateAgreement
+from flare.ws.core.frame import Opcode
 from flare.ws.error import (
     WsBadHandshake,
     WsClosed,

@@ -4,9 +4,9 @@ from flare.http.client.response import url_without_credentials
 from flare.http.message.header_map import HeaderMap
 from flare.sys.clock import Deadline
 from flare.ws.config import WsClientConfig
-from flare.ws.core.close_code import CloseCode
-from flare.ws.core.opcode import Opcode
-from flare.ws.core.progress import WsProgress
+from flare.ws.core.close import CloseCode
+from flare.ws.core.frame import Opcode
+from flare.ws.core.receiver import WsProgress
 from flare.ws.error import WsError
 from flare.ws.frame import WsFrame
 from flare.ws.link import WsLink

@@ -3,8 +3,8 @@
 from flare.http.client.proxy import ProxySettings
 from flare.http.message.header_map import HeaderMap
 from flare.tls.config import TlsConfig
-from flare.ws.core.deflate_agreement import DeflateAgreement
-from flare.ws.core.limits import WsLimits
+from flare.ws.core.deflate import DeflateAgreement
+from flare.ws.core.receiver import WsLimits
 
 
 struct WsClientConfig(Copyable, Defaultable, Movable):

@@ -3,10 +3,9 @@
 from flare.http.client.error import ClientError
 from flare.net.error import NetworkError, NetworkErrorKind, Timeout
 from flare.sys.errno import OsError
-from flare.ws.core.close_code import CloseCode
-from flare.ws.core.handshake_error import HandshakeRule, WsHandshakeError
-from flare.ws.core.misuse import WsMisuse
-from flare.ws.core.protocol_error import WsProtocolError
+from flare.ws.core.close import CloseCode
+from flare.ws.core.error import WsMisuse, WsProtocolError
+from flare.ws.core.handshake import HandshakeRule, WsHandshakeError
 
 comptime WsClosed = NetworkErrorKind("WsClosed")
 """The connection is closed; `WsError.close_code` says how."""

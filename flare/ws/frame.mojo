@@ -1,7 +1,7 @@
 """A frame as a program sees it."""
 
 from flare.bytes.utf8 import is_valid_utf8
-from flare.ws.core.opcode import Opcode
+from flare.ws.core.frame import Opcode
 from flare.ws.error import WsError, WsMisused
 
 

@@ -18,7 +18,6 @@ from flare.http.h1.serialiser import (
 )
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
-from flare.url.url import Url
 from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.sys.clock import Deadline
@@ -28,9 +27,9 @@ from flare.sys.random import fill_random
 from flare.tcp.stream import TcpStream
 from flare.tls.client_context import TlsClientContext
 from flare.tls.session import TlsSession
+from flare.url.url import Url
 from flare.ws.config import WsClientConfig
-from flare.ws.core.client_handshake import ClientHandshake
-from flare.ws.core.handshake_fields import KEY_LEN, WsAgreement
+from flare.ws.core.handshake import ClientHandshake, KEY_LEN, WsAgreement
 from flare.ws.error import WsError, WsMisused
 from flare.ws.wire import READ_LEN, Wire
 

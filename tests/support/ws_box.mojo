@@ -5,9 +5,9 @@ from flare.bytes.buffer import Buffer
 from flare.http.message.body import StreamWaker, WakeTarget
 from flare.http.websocket.outbox import WsOutbox
 from flare.ws.core.connection import WsConnection
-from flare.ws.core.deflate_agreement import DeflateAgreement
-from flare.ws.core.limits import WsLimits
-from flare.ws.core.role import Role
+from flare.ws.core.deflate import DeflateAgreement
+from flare.ws.core.frame import Role
+from flare.ws.core.receiver import WsLimits
 from std.atomic import Atomic
 from std.memory import ArcPointer
 

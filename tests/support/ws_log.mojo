@@ -3,13 +3,9 @@
 from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
 from flare.compress.error import CompressError
-from flare.ws.core.deflate_agreement import DeflateAgreement
-from flare.ws.core.frame_receiver import FrameReceiver
-from flare.ws.core.limits import WsLimits
-from flare.ws.core.message_codec import MessageInflater
-from flare.ws.core.opcode import Opcode
-from flare.ws.core.progress import WsProgress
-from flare.ws.core.role import Role
+from flare.ws.core.deflate import DeflateAgreement, MessageInflater
+from flare.ws.core.frame import Opcode, Role
+from flare.ws.core.receiver import FrameReceiver, WsLimits, WsProgress
 
 
 struct WsLog(Movable):

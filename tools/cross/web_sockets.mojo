@@ -12,10 +12,10 @@ from flare.ws import (
     WsSender,
 )
 from flare.ws.core.connection import WsConnection
-from flare.ws.core.limits import WsLimits
+from flare.ws.core.frame import Role
+from flare.ws.core.handshake import ServerHandshake
 from flare.ws.core.mask import MaskingKey
-from flare.ws.core.role import Role
-from flare.ws.core.server_handshake import ServerHandshake
+from flare.ws.core.receiver import WsLimits
 
 
 @fieldwise_init

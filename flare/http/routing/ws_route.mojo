@@ -12,11 +12,14 @@ from flare.http.websocket.sender import WsSender
 from flare.http.websocket.session import WsSession
 from flare.sys.process import next_process_number
 from flare.ws.core.connection import WsConnection
-from flare.ws.core.handshake_error import WsHandshakeError
-from flare.ws.core.handshake_fields import WS_VERSION
-from flare.ws.core.limits import WsLimits
-from flare.ws.core.role import Role
-from flare.ws.core.server_handshake import ServerHandshake, WsAcceptance
+from flare.ws.core.frame import Role
+from flare.ws.core.handshake import (
+    ServerHandshake,
+    WS_VERSION,
+    WsAcceptance,
+    WsHandshakeError,
+)
+from flare.ws.core.receiver import WsLimits
 from std.memory import ArcPointer
 
 

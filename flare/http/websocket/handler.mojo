@@ -2,7 +2,7 @@
 
 from flare.http.message.request import Request
 from flare.http.websocket.sender import WsSender
-from flare.ws.core.deflate_agreement import DeflateAgreement
+from flare.ws.core.deflate import DeflateAgreement
 
 
 @fieldwise_init

@@ -4,7 +4,7 @@ from flare.bytes.buffer import Buffer
 from flare.http.websocket.sender import WsSender, shared_frame
 from flare.sys.monitor import Monitor
 from flare.sys.random import KeyedHasher
-from flare.ws.core.opcode import Opcode
+from flare.ws.core.frame import Opcode
 from std.memory import ArcPointer
 
 

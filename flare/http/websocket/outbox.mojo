@@ -5,10 +5,10 @@ from flare.http.message.body import StreamWaker
 from flare.sys.errno import OsError
 from flare.sys.monitor import Monitor
 from flare.ws.core.connection import WsConnection
+from flare.ws.core.error import WsProtocolError
+from flare.ws.core.frame import Opcode
 from flare.ws.core.mask import MaskingKey
-from flare.ws.core.opcode import Opcode
-from flare.ws.core.progress import WsProgress
-from flare.ws.core.protocol_error import WsProtocolError
+from flare.ws.core.receiver import WsProgress
 from std.memory import ArcPointer
 
 comptime TURN_LEN_MAX = 65_536

@@ -2,10 +2,8 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.websocket.outbox import WsOutbox, send, send_shared
-from flare.ws.core.close_code import CloseCode
-from flare.ws.core.frame_header import FrameHeader
-from flare.ws.core.frame_writer import write_frame
-from flare.ws.core.opcode import Opcode
+from flare.ws.core.close import CloseCode
+from flare.ws.core.frame import FrameHeader, Opcode, write_frame
 from std.memory import ArcPointer
 
 

@@ -12,13 +12,11 @@ from flare.http.websocket.outbox import (
 )
 from flare.http.websocket.sender import WsSender
 from flare.sys.clock import coarse_monotonic_ms
-from flare.ws.core.close_code import CloseCode
-from flare.ws.core.frame_header import FrameHeader
-from flare.ws.core.frame_writer import write_frame
+from flare.ws.core.close import CloseCode
+from flare.ws.core.error import WsProtocolError
+from flare.ws.core.frame import FrameHeader, Opcode, write_frame
 from flare.ws.core.mask import MaskingKey
-from flare.ws.core.opcode import Opcode
-from flare.ws.core.progress import WsProgress
-from flare.ws.core.protocol_error import WsProtocolError
+from flare.ws.core.receiver import WsProgress
 from std.memory import ArcPointer
 
 comptime _TURN_MS = 2

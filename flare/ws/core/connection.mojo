@@ -15,29 +15,29 @@ much and reads nothing makes nothing grow.
 
 from flare.bytes.buffer import Buffer
 from flare.compress.error import CompressError
-from flare.ws.core.close_code import (
+from flare.ws.core.close import (
     CLOSE_REASON_LEN_MAX,
     CloseCode,
+    CloseState,
     may_send_close_code,
 )
-from flare.ws.core.close_state import CloseState
-from flare.ws.core.deflate_agreement import DeflateAgreement
-from flare.ws.core.frame_header import CONTROL_PAYLOAD_LEN_MAX, FrameHeader
-from flare.ws.core.frame_receiver import FrameReceiver
-from flare.ws.core.frame_writer import write_frame
-from flare.ws.core.limits import WsLimits
-from flare.ws.core.mask import MaskingKey
-from flare.ws.core.message_codec import (
+from flare.ws.core.deflate import (
     COMPRESSED_LEN_MIN,
+    DeflateAgreement,
     MessageDeflater,
     MessageInflater,
     can_deflate,
 )
-from flare.ws.core.misuse import WsMisuse
-from flare.ws.core.opcode import Opcode
-from flare.ws.core.progress import WsProgress
-from flare.ws.core.protocol_error import WsProtocolError
-from flare.ws.core.role import Role
+from flare.ws.core.error import WsMisuse, WsProtocolError
+from flare.ws.core.frame import (
+    CONTROL_PAYLOAD_LEN_MAX,
+    FrameHeader,
+    Opcode,
+    Role,
+    write_frame,
+)
+from flare.ws.core.mask import MaskingKey
+from flare.ws.core.receiver import FrameReceiver, WsLimits, WsProgress
 
 
 struct WsConnection(Movable):

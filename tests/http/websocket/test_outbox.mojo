@@ -3,8 +3,8 @@
 from flare.bytes.buffer import Buffer
 from flare.http.websocket.outbox import end, send, send_shared
 from flare.http.websocket.sender import WsSender, shared_frame
-from flare.ws.core.deflate_agreement import DeflateAgreement
-from flare.ws.core.opcode import Opcode
+from flare.ws.core.deflate import DeflateAgreement
+from flare.ws.core.frame import Opcode
 from std.memory import ArcPointer
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
 from tests.support.ws_box import bell_of, open_box, taken

@@ -7,10 +7,8 @@ from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.outbox import WsOutbox
 from flare.http.websocket.sender import WsSender
 from flare.http.websocket.session import WsSession
-from flare.ws.core.frame_header import FrameHeader
-from flare.ws.core.frame_writer import write_frame
+from flare.ws.core.frame import FrameHeader, Opcode, write_frame
 from flare.ws.core.mask import MaskingKey
-from flare.ws.core.opcode import Opcode
 from std.memory import ArcPointer
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
 from tests.support.ws_box import open_box, taken

@@ -1,16 +1,13 @@
 """Both sides of a connection, and how it is closed."""
 
 from flare.bytes.buffer import Buffer
-from flare.ws.core.close_code import CloseCode, may_send_close_code
-from flare.ws.core.close_state import CloseState
+from flare.ws.core.close import CloseCode, CloseState, may_send_close_code
 from flare.ws.core.connection import WsConnection
-from flare.ws.core.deflate_agreement import DeflateAgreement
-from flare.ws.core.limits import WsLimits
+from flare.ws.core.deflate import DeflateAgreement
+from flare.ws.core.error import WsMisuse
+from flare.ws.core.frame import Opcode, Role
 from flare.ws.core.mask import MaskingKey
-from flare.ws.core.misuse import WsMisuse
-from flare.ws.core.opcode import Opcode
-from flare.ws.core.progress import WsProgress
-from flare.ws.core.role import Role
+from flare.ws.core.receiver import WsLimits, WsProgress
 from std.testing import assert_equal, assert_false, assert_true
 from tests.vectors.hex_text import hex_of, octets_of
 
@@ -23,9 +20,7 @@ struct _Pair(Movable):
     var client: WsConnection
     var server: WsConnection
 
-    def __init__(
-        out self, agreement: Optional[DeflateAgreement] = None
-    ) raises:
+    def __init__(out self, agreement: Optional[DeflateAgreement] = None) raises:
         var limits = WsLimits(1 << 20, 1 << 20)
         self.client = WsConnection(Role.CLIENT, limits, agreement)
         self.server = WsConnection(Role.SERVER, limits, agreement)
@@ -83,9 +78,7 @@ def test_what_a_client_sends_is_masked() raises:
         Opcode.TEXT, "Hello".as_bytes(), materialize[_KEY]()
     )
     assert_equal(hex_of(pair.client.output.span()), "818537fa213d7f9f4d5158")
-    pair.server.send_message(
-        Opcode.TEXT, "Hello".as_bytes(), MaskingKey.none()
-    )
+    pair.server.send_message(Opcode.TEXT, "Hello".as_bytes(), MaskingKey.none())
     assert_equal(hex_of(pair.server.output.span()), "810548656c6c6f")
 
 
@@ -102,7 +95,9 @@ def test_fragments_are_sent_in_order() raises:
     assert_equal(pair.to_client(), "3(p)1(abc)")
     var found = WsMisuse.CLOSED
     try:
-        pair.server.send_fragment(Opcode.CONTINUATION, "".as_bytes(), True, none)
+        pair.server.send_fragment(
+            Opcode.CONTINUATION, "".as_bytes(), True, none
+        )
     except error:
         found = error
     assert_true(found == WsMisuse.NOT_IN_MESSAGE)
@@ -110,9 +105,7 @@ def test_fragments_are_sent_in_order() raises:
 
 def _misuse_of_message(mut connection: WsConnection) -> WsMisuse:
     try:
-        connection.send_message(
-            Opcode.TEXT, "x".as_bytes(), MaskingKey.none()
-        )
+        connection.send_message(Opcode.TEXT, "x".as_bytes(), MaskingKey.none())
         return WsMisuse("")
     except error:
         return error

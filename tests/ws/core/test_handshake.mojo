@@ -7,11 +7,15 @@ from flare.http.h1.response_head import ResponseHead
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
-from flare.ws.core.client_handshake import ClientHandshake
-from flare.ws.core.deflate_agreement import DeflateAgreement
-from flare.ws.core.handshake_error import HandshakeRule
-from flare.ws.core.handshake_fields import WsAgreement, accept_value
-from flare.ws.core.server_handshake import ServerHandshake, WsAcceptance
+from flare.ws.core.deflate import DeflateAgreement
+from flare.ws.core.handshake import (
+    ClientHandshake,
+    HandshakeRule,
+    ServerHandshake,
+    WsAcceptance,
+    WsAgreement,
+    accept_value,
+)
 from std.testing import assert_equal, assert_true
 
 comptime _LIMITS = HeadLimits(8_192, 8_192, 100)

@@ -1,14 +1,14 @@
 """Frame headers: round trip, cut anywhere, and what is refused."""
 
 from flare.bytes.buffer import Buffer
-from flare.ws.core.frame_header import (
+from flare.ws.core.error import WsRule
+from flare.ws.core.frame import (
     FrameExpectation,
     FrameHeader,
+    Opcode,
     parse_frame_header,
 )
 from flare.ws.core.mask import MaskingKey
-from flare.ws.core.opcode import Opcode
-from flare.ws.core.protocol_error import WsRule
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 from tests.vectors.hex_text import hex_of, octets_of
@@ -89,31 +89,101 @@ def _refusals() -> List[_Refusal]:
         _Refusal("6455-5.2 RSV1", "c1", plain, WsRule.RESERVED_BITS, 0),
         _Refusal("6455-5.2 RSV2", "a1", plain, WsRule.RESERVED_BITS, 0),
         _Refusal("6455-5.2 RSV3", "91", plain, WsRule.RESERVED_BITS, 0),
-        _Refusal("7692-6 RSV2 all the same", "e1", deflate, WsRule.RESERVED_BITS, 0),
-        _Refusal("7692-6 RSV1 in a ping", "c9", deflate, WsRule.RESERVED_BITS, 0),
+        _Refusal(
+            "7692-6 RSV2 all the same", "e1", deflate, WsRule.RESERVED_BITS, 0
+        ),
+        _Refusal(
+            "7692-6 RSV1 in a ping", "c9", deflate, WsRule.RESERVED_BITS, 0
+        ),
         _Refusal("7692-6 RSV1 further on", "c0", more, WsRule.RESERVED_BITS, 0),
         _Refusal("6455-5.2 opcode 3", "83", plain, WsRule.OPCODE, 0),
         _Refusal("6455-5.2 opcode 7", "87", plain, WsRule.OPCODE, 0),
         _Refusal("6455-5.2 opcode 11", "8b", plain, WsRule.OPCODE, 0),
         _Refusal("6455-5.2 opcode 15", "8f", plain, WsRule.OPCODE, 0),
-        _Refusal("6455-5.5 a cut ping", "09", plain, WsRule.CONTROL_FRAGMENTED, 0),
-        _Refusal("6455-5.5 a cut close", "08", plain, WsRule.CONTROL_FRAGMENTED, 0),
-        _Refusal("6455-5.4 continues nothing", "80", plain, WsRule.UNEXPECTED_CONTINUATION, 0),
-        _Refusal("6455-5.4 continues nothing on", "00", plain, WsRule.UNEXPECTED_CONTINUATION, 0),
-        _Refusal("6455-5.4 text in between", "81", inside, WsRule.EXPECTED_CONTINUATION, 0),
-        _Refusal("6455-5.4 binary in between", "02", inside, WsRule.EXPECTED_CONTINUATION, 0),
-        _Refusal("6455-5.1 masked by a server", "8180", plain, WsRule.MASKED, 1),
-        _Refusal("6455-5.1 not masked by a client", "8100", client, WsRule.NOT_MASKED, 1),
+        _Refusal(
+            "6455-5.5 a cut ping", "09", plain, WsRule.CONTROL_FRAGMENTED, 0
+        ),
+        _Refusal(
+            "6455-5.5 a cut close", "08", plain, WsRule.CONTROL_FRAGMENTED, 0
+        ),
+        _Refusal(
+            "6455-5.4 continues nothing",
+            "80",
+            plain,
+            WsRule.UNEXPECTED_CONTINUATION,
+            0,
+        ),
+        _Refusal(
+            "6455-5.4 continues nothing on",
+            "00",
+            plain,
+            WsRule.UNEXPECTED_CONTINUATION,
+            0,
+        ),
+        _Refusal(
+            "6455-5.4 text in between",
+            "81",
+            inside,
+            WsRule.EXPECTED_CONTINUATION,
+            0,
+        ),
+        _Refusal(
+            "6455-5.4 binary in between",
+            "02",
+            inside,
+            WsRule.EXPECTED_CONTINUATION,
+            0,
+        ),
+        _Refusal(
+            "6455-5.1 masked by a server", "8180", plain, WsRule.MASKED, 1
+        ),
+        _Refusal(
+            "6455-5.1 not masked by a client",
+            "8100",
+            client,
+            WsRule.NOT_MASKED,
+            1,
+        ),
         _Refusal("6455-5.5 a long ping", "897e", plain, WsRule.CONTROL_LEN, 1),
-        _Refusal("6455-5.5 a very long close", "887f", plain, WsRule.CONTROL_LEN, 1),
-        _Refusal("6455-5.2 0 in 16 bits", "817e0000", plain, WsRule.LENGTH_FORM, 2),
-        _Refusal("6455-5.2 125 in 16 bits", "817e007d", plain, WsRule.LENGTH_FORM, 2),
-        _Refusal("6455-5.2 125 in 64 bits", "817f000000000000007d", plain, WsRule.LENGTH_FORM, 2),
-        _Refusal("6455-5.2 65535 in 64 bits", "817f000000000000ffff", plain, WsRule.LENGTH_FORM, 2),
+        _Refusal(
+            "6455-5.5 a very long close", "887f", plain, WsRule.CONTROL_LEN, 1
+        ),
+        _Refusal(
+            "6455-5.2 0 in 16 bits", "817e0000", plain, WsRule.LENGTH_FORM, 2
+        ),
+        _Refusal(
+            "6455-5.2 125 in 16 bits", "817e007d", plain, WsRule.LENGTH_FORM, 2
+        ),
+        _Refusal(
+            "6455-5.2 125 in 64 bits",
+            "817f000000000000007d",
+            plain,
+            WsRule.LENGTH_FORM,
+            2,
+        ),
+        _Refusal(
+            "6455-5.2 65535 in 64 bits",
+            "817f000000000000ffff",
+            plain,
+            WsRule.LENGTH_FORM,
+            2,
+        ),
         _Refusal("6455-5.2 64 bits", "817f80", plain, WsRule.LENGTH_FORM, 2),
         _Refusal("6455-5.2 all bits", "817fff", plain, WsRule.LENGTH_FORM, 2),
-        _Refusal("6455-10.4 over the limit", "817f00000000000186a1", plain, WsRule.FRAME_LEN, 1),
-        _Refusal("6455-10.4 far over it", "817f7fffffffffffffff", plain, WsRule.FRAME_LEN, 1),
+        _Refusal(
+            "6455-10.4 over the limit",
+            "817f00000000000186a1",
+            plain,
+            WsRule.FRAME_LEN,
+            1,
+        ),
+        _Refusal(
+            "6455-10.4 far over it",
+            "817f7fffffffffffffff",
+            plain,
+            WsRule.FRAME_LEN,
+            1,
+        ),
     ]
 
 

@@ -1,14 +1,12 @@
 """Extension lists, and what both sides agree on about compression."""
 
-from flare.ws.core.deflate_agreement import (
+from flare.ws.core.deflate import (
     DeflateAgreement,
-    choose_deflate,
-    read_deflate_answer,
-)
-from flare.ws.core.extension_list import (
     EXTENSION_COUNT_MAX,
     Extension,
+    choose_deflate,
     parse_extensions,
+    read_deflate_answer,
 )
 from std.testing import assert_equal, assert_false, assert_true
 

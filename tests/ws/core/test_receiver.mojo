@@ -1,16 +1,10 @@
 """What a receiver makes of frames, however they are cut."""
 
 from flare.bytes.buffer import Buffer
-from flare.ws.core.deflate_agreement import DeflateAgreement
-from flare.ws.core.frame_header import FrameHeader
-from flare.ws.core.frame_receiver import FrameReceiver
-from flare.ws.core.frame_writer import write_frame
-from flare.ws.core.limits import WsLimits
+from flare.ws.core.deflate import DeflateAgreement, MessageDeflater
+from flare.ws.core.frame import FrameHeader, Opcode, Role, write_frame
 from flare.ws.core.mask import MaskingKey
-from flare.ws.core.message_codec import MessageDeflater
-from flare.ws.core.opcode import Opcode
-from flare.ws.core.progress import WsProgress
-from flare.ws.core.role import Role
+from flare.ws.core.receiver import FrameReceiver, WsLimits, WsProgress
 from std.testing import assert_equal, assert_true
 from tests.support.ws_log import WsLog, log_in_pieces, log_of
 from tests.vectors.hex_text import octets_of

@@ -9,23 +9,52 @@ arrives in one piece is lent from the input without a copy.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.lend import lend
-from flare.ws.core.close_code import CloseCode
-from flare.ws.core.close_payload import ClosePayload
-from flare.ws.core.frame_header import (
+from flare.ws.core.close import CloseCode, may_send_close_code
+from flare.ws.core.deflate import MessageInflater
+from flare.ws.core.error import WsProtocolError, WsRule
+from flare.ws.core.frame import (
     FRAME_HEADER_LEN_MAX,
     FrameExpectation,
     FrameHeader,
+    Opcode,
+    Role,
     parse_frame_header,
 )
-from flare.ws.core.limits import WsLimits
 from flare.ws.core.mask import apply_mask
-from flare.ws.core.message_codec import MessageInflater
-from flare.ws.core.opcode import Opcode
-from flare.ws.core.progress import WsProgress
-from flare.ws.core.protocol_error import WsProtocolError, WsRule
-from flare.ws.core.role import Role
 from flare.ws.core.utf8 import Utf8Checker
 from std.sys.intrinsics import likely, unlikely
+
+
+@fieldwise_init
+struct WsLimits(TrivialRegisterPassable):
+    """How long frames and messages may be; a peer that goes beyond is refused."""
+
+    var frame_len_max: Int
+    """Longest payload of a frame, in bytes."""
+    var message_len_max: Int
+    """Longest message, in bytes, decompressed."""
+
+
+@fieldwise_init
+struct WsProgress(Equatable, TrivialRegisterPassable):
+    """What `FrameReceiver.advance` found."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime NEEDS_OCTETS = WsProgress(0)
+    """All input was taken; more has to arrive."""
+    comptime MESSAGE = WsProgress(1)
+    """A message is complete."""
+    comptime FRAME = WsProgress(2)
+    """A frame of a message is complete."""
+    comptime PING = WsProgress(3)
+    """The peer asks for a pong."""
+    comptime PONG = WsProgress(4)
+    """The peer has answered a ping, or spoken up unasked."""
+    comptime CLOSE = WsProgress(5)
+    """The peer closes; nothing follows."""
+
 
 comptime MESSAGE_KEEP_LEN_MAX = 4_096
 """Room for messages that is kept from one to the next, in bytes."""
@@ -401,3 +430,46 @@ struct FrameReceiver(Movable):
 
     def _broken(self, rule: WsRule, offset: Int) -> WsProtocolError:
         return WsProtocolError(rule, self._frame_offset + offset)
+
+
+struct ClosePayload(Movable):
+    """What a close frame says, as far as it has arrived."""
+
+    var code: Int
+    """The code, or `CloseCode.NO_STATUS`."""
+    var broken: Optional[WsRule]
+    """The rule that it breaks."""
+    var offset: Int
+    """Where it does, in bytes from the start of the payload; -1 for its
+    length."""
+
+    def __init__(out self, octets: Span[UInt8, _], payload_len: Int):
+        """Reads what is there.
+
+        Source: RFC 6455 section 5.5.1.
+
+        Args:
+            octets: What has arrived of the payload.
+            payload_len: How long it is going to be.
+        """
+        self.code = CloseCode.NO_STATUS
+        self.broken = None
+        self.offset = -1
+        if payload_len == 1:
+            self.broken = materialize[WsRule.CLOSE_LEN]()
+            return
+        if len(octets) < 2:
+            return
+        self.code = Int(octets[0]) << 8 | Int(octets[1])
+        if not may_send_close_code(self.code):
+            self.broken = materialize[WsRule.CLOSE_CODE]()
+            self.offset = 0
+            return
+        var checker = Utf8Checker()
+        var bad = checker.check(octets[2:])
+        if bad < 0 and len(octets) == payload_len:
+            if not checker.is_complete():
+                bad = payload_len - 2
+        if bad >= 0:
+            self.broken = materialize[WsRule.CLOSE_UTF8]()
+            self.offset = 2 + bad

@@ -1,4 +1,4 @@
-"""The header of a frame: read as it arrives, and written.
+"""A frame: which side sends it, its opcode, and its header, read and written.
 
       octet 0: FIN RSV1 RSV2 RSV3 opcode(4)     octet 1: MASK length(7)
       length 126: 2 octets of length follow;    127: 8 octets
@@ -6,9 +6,83 @@
 """
 
 from flare.bytes.buffer import Buffer
-from flare.ws.core.mask import MaskingKey
-from flare.ws.core.opcode import Opcode
-from flare.ws.core.protocol_error import WsProtocolError, WsRule
+from flare.ws.core.error import WsProtocolError, WsRule
+from flare.ws.core.mask import MaskingKey, copy_masked
+
+
+@fieldwise_init
+struct Role(Equatable, TrivialRegisterPassable):
+    """A side of a connection; they differ in who masks (RFC 6455 section 5.1)."""
+
+    var code: UInt8
+    """A small number, distinct for each side."""
+
+    comptime CLIENT = Role(0)
+    """Masks what it sends, and takes nothing masked."""
+    comptime SERVER = Role(1)
+    """Takes only what is masked, and masks nothing."""
+
+
+@fieldwise_init
+struct Opcode(Equatable, TrivialRegisterPassable, Writable):
+    """The purpose of a frame (RFC 6455 section 5.2)."""
+
+    var code: UInt8
+    """The four bits that are sent."""
+
+    comptime CONTINUATION = Opcode(0)
+    """A further frame of a message."""
+    comptime TEXT = Opcode(1)
+    """The first frame of a message of text."""
+    comptime BINARY = Opcode(2)
+    """The first frame of a message of octets."""
+    comptime CLOSE = Opcode(8)
+    """The last frame of a side."""
+    comptime PING = Opcode(9)
+    """Asks for a `PONG`."""
+    comptime PONG = Opcode(10)
+    """Answers a `PING`, or comes unasked."""
+
+    @always_inline
+    def is_control(self) -> Bool:
+        """Tells whether such a frame stands for itself.
+
+        Returns:
+            False for the frames of messages.
+        """
+        return (self.code & 8) != 0
+
+    @always_inline
+    def is_known(self) -> Bool:
+        """Tells whether the opcode is defined.
+
+        Returns:
+            False for those that are reserved (RFC 6455 section 5.2).
+        """
+        return self.code <= 2 or (self.code >= 8 and self.code <= 10)
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the name.
+
+        Args:
+            writer: Where to.
+        """
+        match Int(self.code):
+            case 0:
+                writer.write("continuation")
+            case 1:
+                writer.write("text")
+            case 2:
+                writer.write("binary")
+            case 8:
+                writer.write("close")
+            case 9:
+                writer.write("ping")
+            case 10:
+                writer.write("pong")
+            case _:
+                writer.write("opcode ", self.code)
+
 
 comptime FRAME_HEADER_LEN_MAX = 14
 """Longest frame header in bytes: two octets, a length of eight, a key."""
@@ -208,3 +282,22 @@ def _append_big_endian(mut out: Buffer, number: Int, count: Int):
     for place in range(count):
         var shift = 8 * (count - 1 - place)
         out.append_octet(UInt8((number >> shift) & 0xFF))
+
+
+def write_frame(mut out: Buffer, header: FrameHeader, payload: Span[UInt8, _]):
+    """Appends a frame.
+
+    Source: RFC 6455 sections 5.2 and 5.3.
+
+    Args:
+        out: Where to.
+        header: The header; its length is that of the payload.
+        payload: The payload, unmasked; not a part of `out`.
+    """
+    header.write_to(out)
+    if not header.key.is_given:
+        out.append(payload)
+        return
+    out.reserve(len(payload))
+    copy_masked(payload, out.room()[: len(payload)], header.key)
+    out.commit(len(payload))

@@ -1,6 +1,12 @@
-"""What both sides agree on about compression: permessage-deflate (RFC 7692)."""
+"""Compressed messages and their agreement: permessage-deflate (RFC 7692)."""
 
-from flare.ws.core.extension_list import Extension, ExtensionParameter
+from flare.bytes.buffer import Buffer
+from flare.bytes.octet_class import TCHAR
+from flare.compress.error import CompressError, CompressErrorKind
+from flare.compress.raw_deflate import RawDeflater, RawInflater, WINDOW_BITS_MIN
+from flare.ws.core.error import WsRule
+from flare.ws.core.frame import Role
+
 
 comptime PERMESSAGE_DEFLATE = StaticString("permessage-deflate")
 """The name of the extension (RFC 7692 section 7)."""
@@ -286,3 +292,288 @@ def read_deflate_answer(
         offered.value().client_no_context_takeover
     )
     return (True, Optional(answer.agreement))
+
+
+comptime EXTENSION_COUNT_MAX = 32
+"""Most extensions and parameters read from one message.
+
+The RFC sets no limit; there are two extensions, and one of them has four
+parameters.
+"""
+
+comptime _TAB: UInt8 = 9
+comptime _SPACE: UInt8 = 32
+comptime _QUOTE: UInt8 = 34
+comptime _COMMA: UInt8 = 44
+comptime _SEMICOLON: UInt8 = 59
+comptime _EQUALS: UInt8 = 61
+comptime _BACKSLASH: UInt8 = 92
+
+
+@fieldwise_init
+struct ExtensionParameter(Copyable, Movable):
+    """A parameter of an extension."""
+
+    var name: String
+    """Its name, as sent."""
+    var value: String
+    """Its value without quotes; empty if it has none."""
+    var has_value: Bool
+    """True if there is a value; it is then a token, and not empty."""
+
+
+@fieldwise_init
+struct Extension(Copyable, Movable):
+    """An extension that is offered or agreed on."""
+
+    var name: String
+    """Its name, as sent."""
+    var parameters: List[ExtensionParameter]
+    """Its parameters, in order."""
+
+
+struct _Cursor[o: ImmOrigin](Movable):
+    var octets: Span[UInt8, Self.o]
+    var position: Int
+
+    def __init__(out self, octets: Span[UInt8, Self.o]):
+        self.octets = octets
+        self.position = 0
+
+    def skip_space(mut self):
+        while self.position < len(self.octets):
+            var octet = self.octets[self.position]
+            if octet != _SPACE and octet != _TAB:
+                return
+            self.position += 1
+
+    def is_at_end(self) -> Bool:
+        return self.position >= len(self.octets)
+
+    def take(mut self, octet: UInt8) -> Bool:
+        """Takes an octet and the space around it, if it comes next."""
+        self.skip_space()
+        if self.is_at_end() or self.octets[self.position] != octet:
+            return False
+        self.position += 1
+        self.skip_space()
+        return True
+
+    def take_token(mut self) -> String:
+        """Takes a token; gives an empty text if none comes next."""
+        var start = self.position
+        while not self.is_at_end() and materialize[TCHAR]().contains(
+            self.octets[self.position]
+        ):
+            self.position += 1
+        return String(unsafe_from_utf8=self.octets[start : self.position])
+
+    def take_quoted(mut self) -> String:
+        """Takes the rest of a quoted string; gives an empty text if it is not
+        one, or if it does not quote a token (RFC 6455 section 9.1)."""
+        var text = List[UInt8]()
+        while not self.is_at_end():
+            var octet = self.octets[self.position]
+            self.position += 1
+            if octet == _QUOTE:
+                return String(unsafe_from_utf8=text)
+            if octet == _BACKSLASH and not self.is_at_end():
+                octet = self.octets[self.position]
+                self.position += 1
+            if not materialize[TCHAR]().contains(octet):
+                return String()
+            text.append(octet)
+        return String()
+
+
+def parse_extensions(
+    value: Span[UInt8, _], mut extensions: List[Extension]
+) -> Bool:
+    """Reads one field value.
+
+    Source: RFC 6455 section 9.1. Empty elements are passed over (RFC 9110
+    section 5.6.1).
+
+    Args:
+        value: The value.
+        extensions: Gets what is read.
+
+    Returns:
+        False if it is malformed, or too long a list.
+    """
+    var cursor = _Cursor(value.as_imm())
+    while True:
+        cursor.skip_space()
+        if cursor.is_at_end():
+            return True
+        if cursor.take(_COMMA):
+            continue
+        var extension = Extension(cursor.take_token(), [])
+        if extension.name.byte_length() == 0:
+            return False
+        while cursor.take(_SEMICOLON):
+            if not _parse_parameter(cursor, extension):
+                return False
+        extensions.append(extension^)
+        if len(extensions) > EXTENSION_COUNT_MAX:
+            return False
+        if not cursor.take(_COMMA) and not cursor.is_at_end():
+            return False
+
+
+def _parse_parameter(mut cursor: _Cursor, mut extension: Extension) -> Bool:
+    var parameter = ExtensionParameter(cursor.take_token(), String(), False)
+    if parameter.name.byte_length() == 0:
+        return False
+    if cursor.take(_EQUALS):
+        parameter.has_value = True
+        if cursor.take(_QUOTE):
+            parameter.value = cursor.take_quoted()
+        else:
+            parameter.value = cursor.take_token()
+        if parameter.value.byte_length() == 0:
+            return False
+    extension.parameters.append(parameter^)
+    return len(extension.parameters) <= EXTENSION_COUNT_MAX
+
+
+comptime DEFLATE_LEVEL = 6
+"""How hard to compress, 1 to 9: zlib's own balance of time and length."""
+
+comptime COMPRESSED_LEN_MIN = 16
+"""Shortest message worth compressing, in bytes; what is shorter grows."""
+
+# What a sync flush ends with, and a sender leaves out (RFC 7692 section 7.2.1).
+comptime _TAIL_LEN = 4
+
+
+struct MessageDeflater(Movable):
+    """Compresses the messages of one side."""
+
+    var _stream: RawDeflater
+    var _restarts: Bool
+
+    def __init__(
+        out self, agreement: DeflateAgreement, role: Role
+    ) raises CompressError:
+        """Starts the stream of a side.
+
+        Args:
+            agreement: The agreement; `can_deflate` says whether it leaves a
+                window that works.
+            role: The side that compresses.
+
+        Raises:
+            CompressError: If zlib is missing.
+        """
+        var bits = agreement.server_window_bits
+        self._restarts = agreement.server_no_context_takeover
+        if role == Role.CLIENT:
+            bits = agreement.client_window_bits
+            self._restarts = agreement.client_no_context_takeover
+        self._stream = RawDeflater(max(bits, WINDOW_BITS_MIN), DEFLATE_LEVEL)
+
+    def deflate(
+        mut self, octets: Span[UInt8, _], mut output: Buffer
+    ) raises CompressError:
+        """Compresses a whole message.
+
+        Args:
+            octets: The message; not empty.
+            output: Gets the payload.
+
+        Raises:
+            CompressError: `NO_MEMORY`.
+        """
+        self._stream.add(octets, output)
+        self._stream.flush(output)
+        output.truncate(len(output) - _TAIL_LEN)
+        if self._restarts:
+            self._stream.restart()
+
+
+def can_deflate(agreement: DeflateAgreement, role: Role) -> Bool:
+    """Tells whether a side can compress under an agreement.
+
+    zlib has no window of 256 bytes; messages may go uncompressed at any time.
+
+    Args:
+        agreement: The agreement.
+        role: The side.
+
+    Returns:
+        False if its window is too small.
+    """
+    var bits = agreement.server_window_bits
+    if role == Role.CLIENT:
+        bits = agreement.client_window_bits
+    return bits >= WINDOW_BITS_MIN
+
+
+struct MessageInflater(Movable):
+    """Decompresses the messages of the other side."""
+
+    var _stream: RawInflater
+    var _restarts: Bool
+
+    def __init__(
+        out self, agreement: DeflateAgreement, role: Role
+    ) raises CompressError:
+        """Starts the stream of the other side.
+
+        Args:
+            agreement: The agreement.
+            role: The side that decompresses.
+
+        Raises:
+            CompressError: If zlib is missing.
+        """
+        var bits = agreement.client_window_bits
+        self._restarts = agreement.client_no_context_takeover
+        if role == Role.CLIENT:
+            bits = agreement.server_window_bits
+            self._restarts = agreement.server_no_context_takeover
+        self._stream = RawInflater(bits)
+
+    def inflate(
+        mut self, octets: Span[UInt8, _], mut output: Buffer, len_max: Int
+    ) -> Optional[WsRule]:
+        """Decompresses a piece of a message.
+
+        Args:
+            octets: The piece.
+            output: Gets what comes out, also before a failure.
+            len_max: How long `output` may become, in bytes.
+
+        Returns:
+            The rule that the message breaks, or nothing.
+        """
+        try:
+            self._stream.receive(octets, output, len_max)
+            return None
+        except error:
+            if error.kind == CompressErrorKind.OUTPUT_LIMIT:
+                return materialize[WsRule.MESSAGE_LEN]()
+            if error.kind == CompressErrorKind.NO_MEMORY:
+                return materialize[WsRule.NO_MEMORY]()
+            return materialize[WsRule.DEFLATE]()
+
+    def end_message(
+        mut self, mut output: Buffer, len_max: Int
+    ) -> Optional[WsRule]:
+        """Decompresses what a sender leaves out, and ends the message.
+
+        Args:
+            output: Gets what comes out.
+            len_max: How long `output` may become, in bytes.
+
+        Returns:
+            The rule that the message breaks, or nothing.
+        """
+        var tail: Array[UInt8, _TAIL_LEN] = [0, 0, 255, 255]
+        var broken = self.inflate(Span(tail), output, len_max)
+        if not broken and not self._stream.is_between_blocks():
+            broken = materialize[WsRule.DEFLATE]()
+        if self._restarts:
+            self._stream.restart()
+        return broken

@@ -1,0 +1,525 @@
+"""The opening handshake (RFC 6455 section 4), of either side."""
+
+from flare.bytes.ascii import equals_ignore_case, write_escaped
+from flare.bytes.base64 import base64_decode, base64_encode
+from flare.bytes.buffer import Buffer
+from flare.bytes.octet_class import TCHAR
+from flare.bytes.sha1 import sha1
+from flare.http.message.fields import Fields, ListElements
+from flare.http.message.header_map import HeaderError, HeaderMap
+from flare.http.message.method import Method
+from flare.ws.core.deflate import (
+    DeflateAgreement,
+    Extension,
+    choose_deflate,
+    parse_extensions,
+    read_deflate_answer,
+)
+
+
+struct ServerHandshake(Copyable, Movable):
+    """What a server is ready to agree to."""
+
+    var subprotocols: List[String]
+    """The subprotocols that it speaks."""
+    var deflate: Optional[DeflateAgreement]
+    """What it wishes about compression; nothing to go without."""
+
+    def __init__(
+        out self,
+        var subprotocols: List[String] = List[String](),
+        deflate: Optional[DeflateAgreement] = None,
+    ):
+        """Makes a server's wishes.
+
+        Args:
+            subprotocols: The subprotocols that it speaks.
+            deflate: What it wishes about compression.
+        """
+        self.subprotocols = subprotocols^
+        self.deflate = deflate
+
+    def accept(
+        self, method: Method, minor_version: UInt8, fields: Fields
+    ) raises WsHandshakeError -> WsAcceptance:
+        """Checks a request, and decides what to agree to.
+
+        Source: RFC 6455 section 4.2.1. Of the subprotocols offered, the first
+        that the server speaks is taken.
+
+        Args:
+            method: The method.
+            minor_version: 0 for HTTP/1.0, else 1 or more.
+            fields: The header fields.
+
+        Returns:
+            The answer.
+
+        Raises:
+            WsHandshakeError: If the request is no good handshake; it carries
+                the status to answer with. With 426 goes the field
+                `Sec-WebSocket-Version: 13` (RFC 6455 section 4.2.2).
+        """
+        if method != Method.GET:
+            raise _refused(materialize[HandshakeRule.METHOD]())
+        if minor_version == 0:
+            raise _refused(materialize[HandshakeRule.VERSION]())
+        if not has_token(fields, "upgrade", "websocket"):
+            raise _refused(materialize[HandshakeRule.REQUEST_UPGRADE]())
+        if not has_token(fields, "connection", "upgrade"):
+            raise _refused(materialize[HandshakeRule.REQUEST_CONNECTION]())
+        var version = only_value(fields, "sec-websocket-version")
+        if StringSpan(unsafe_from_utf8=version) != WS_VERSION:
+            raise WsHandshakeError(
+                materialize[HandshakeRule.WS_VERSION](), version
+            )
+        var key = only_value(fields, "sec-websocket-key")
+        var nonce = base64_decode(key)
+        if not nonce or len(nonce.value()) != KEY_LEN:
+            raise WsHandshakeError(materialize[HandshakeRule.KEY](), key)
+        var agreement = WsAgreement(
+            self._choose_subprotocol(fields), self._choose_deflate(fields)
+        )
+        return WsAcceptance(accept_value(key), agreement^)
+
+    def _choose_subprotocol(
+        self, fields: Fields
+    ) raises WsHandshakeError -> String:
+        var chosen = String()
+        var index = fields.find("sec-websocket-protocol")
+        while index >= 0:
+            for element in ListElements(fields.value_bytes(index)):
+                if not is_token(element):
+                    raise WsHandshakeError(
+                        materialize[HandshakeRule.OFFER](), element
+                    )
+                var name = StringSpan(unsafe_from_utf8=element)
+                if chosen.byte_length() == 0 and self._speaks(name):
+                    chosen = String(name)
+            index = fields.find("sec-websocket-protocol", index + 1)
+        return chosen^
+
+    def _speaks(self, name: StringSpan) -> Bool:
+        for subprotocol in self.subprotocols:
+            if name == subprotocol:
+                return True
+        return False
+
+    def _choose_deflate(
+        self, fields: Fields
+    ) raises WsHandshakeError -> Optional[DeflateAgreement]:
+        var offers = read_extensions(fields)
+        if not offers:
+            raise WsHandshakeError(
+                materialize[HandshakeRule.OFFER](),
+                only_value(fields, "sec-websocket-extensions"),
+            )
+        if not self.deflate:
+            return None
+        return choose_deflate(offers.value(), self.deflate.value())
+
+
+@fieldwise_init
+struct WsAcceptance(Copyable, Movable):
+    """A server's answer to a good handshake."""
+
+    var accept: String
+    """The value of Sec-WebSocket-Accept."""
+    var agreement: WsAgreement
+    """What was agreed on."""
+
+    def write_to(self, mut out: Buffer, headers: HeaderMap):
+        """Appends the response; frames follow it.
+
+        Source: RFC 6455 section 4.2.2.
+
+        Args:
+            out: Where to.
+            headers: Further fields, such as Set-Cookie.
+        """
+        out.append_literal["HTTP/1.1 101 Switching Protocols\r\n"]()
+        out.append_literal["Upgrade: websocket\r\nConnection: Upgrade\r\n"]()
+        out.write("Sec-WebSocket-Accept: ", self.accept, "\r\n")
+        if self.agreement.subprotocol.byte_length() > 0:
+            out.write(
+                "Sec-WebSocket-Protocol: ", self.agreement.subprotocol, "\r\n"
+            )
+        if self.agreement.deflate:
+            out.write(
+                "Sec-WebSocket-Extensions: ",
+                self.agreement.deflate.value(),
+                "\r\n",
+            )
+        out.append(headers.lines_octets())
+        out.append_literal["\r\n"]()
+
+
+def _refused(rule: HandshakeRule) -> WsHandshakeError:
+    return WsHandshakeError(rule, "".as_bytes())
+
+
+comptime SWITCHING_PROTOCOLS = 101
+"""The status of a handshake that succeeds (RFC 9110 section 15.2.2)."""
+
+
+struct ClientHandshake(Movable):
+    """The fields that a client sends, and the check of what comes back."""
+
+    var subprotocols: List[String]
+    """What to offer, best first."""
+    var deflate: Optional[DeflateAgreement]
+    """What to offer about compression; nothing to go without."""
+    var _key: String
+
+    def __init__(out self, nonce: Span[UInt8, _]):
+        """Makes a handshake that offers nothing.
+
+        Args:
+            nonce: 16 random octets, for this connection alone.
+        """
+        self.subprotocols = []
+        self.deflate = None
+        self._key = base64_encode(nonce)
+
+    def add_fields(self, mut headers: HeaderMap) raises HeaderError:
+        """Adds the fields of the handshake; they replace any of their names.
+
+        Args:
+            headers: The fields of the request.
+
+        Raises:
+            HeaderError: If a subprotocol is no token.
+        """
+        headers.set("Upgrade", "websocket")
+        headers.set("Connection", "Upgrade")
+        headers.set("Sec-WebSocket-Key", self._key)
+        headers.set("Sec-WebSocket-Version", WS_VERSION)
+        _ = headers.remove("Sec-WebSocket-Protocol")
+        _ = headers.remove("Sec-WebSocket-Extensions")
+        if len(self.subprotocols) > 0:
+            var offered = String()
+            for subprotocol in self.subprotocols:
+                if offered.byte_length() > 0:
+                    offered.write(", ")
+                offered.write(subprotocol)
+            headers.set("Sec-WebSocket-Protocol", offered)
+        if self.deflate:
+            headers.set(
+                "Sec-WebSocket-Extensions", self.deflate.value().offer()
+            )
+
+    def check(
+        self, status: Int, fields: Fields
+    ) raises WsHandshakeError -> WsAgreement:
+        """Checks the response.
+
+        Source: RFC 6455 section 4.1, in its order.
+
+        Args:
+            status: The status code.
+            fields: The header fields.
+
+        Returns:
+            What the server agreed to.
+
+        Raises:
+            WsHandshakeError: If the server does not speak WebSocket, or has
+                agreed to what it was not offered.
+        """
+        if status != SWITCHING_PROTOCOLS:
+            raise _refused(
+                materialize[HandshakeRule.STATUS](), String(status).as_bytes()
+            )
+        var upgrade = only_value(fields, "upgrade")
+        if not equals_ignore_case(upgrade, "websocket".as_bytes()):
+            raise _refused(
+                materialize[HandshakeRule.RESPONSE_UPGRADE](), upgrade
+            )
+        if not has_token(fields, "connection", "upgrade"):
+            raise _refused(
+                materialize[HandshakeRule.RESPONSE_CONNECTION](),
+                only_value(fields, "connection"),
+            )
+        var accept = only_value(fields, "sec-websocket-accept")
+        var wanted = accept_value(self._key.as_bytes())
+        if StringSpan(unsafe_from_utf8=accept) != wanted:
+            raise _refused(materialize[HandshakeRule.ACCEPT](), accept)
+        var deflate = self._check_extensions(fields)
+        return WsAgreement(self._check_subprotocol(fields), deflate)
+
+    def _check_extensions(
+        self, fields: Fields
+    ) raises WsHandshakeError -> Optional[DeflateAgreement]:
+        var extensions = read_extensions(fields)
+        if extensions:
+            var answer = read_deflate_answer(extensions.value(), self.deflate)
+            if answer[0]:
+                return answer[1]
+        raise _refused(
+            materialize[HandshakeRule.EXTENSION](),
+            only_value(fields, "sec-websocket-extensions"),
+        )
+
+    def _check_subprotocol(
+        self, fields: Fields
+    ) raises WsHandshakeError -> String:
+        if "sec-websocket-protocol" not in fields:
+            return String()
+        var chosen = only_value(fields, "sec-websocket-protocol")
+        for subprotocol in self.subprotocols:
+            if StringSpan(unsafe_from_utf8=chosen) == subprotocol:
+                return subprotocol
+        raise _refused(materialize[HandshakeRule.SUBPROTOCOL](), chosen)
+
+
+def _refused(rule: HandshakeRule, found: Span[UInt8, _]) -> WsHandshakeError:
+    return WsHandshakeError(rule, found)
+
+
+comptime KEY_LEN = 16
+"""Length of the random value in Sec-WebSocket-Key, in bytes (RFC 6455
+section 4.1)."""
+
+comptime WS_VERSION = StaticString("13")
+"""The version of the protocol (RFC 6455 section 4.1)."""
+
+# RFC 6455 section 1.3.
+comptime _GUID = StaticString("258EAFA5-E914-47DA-95CA-C5AB0DC85B11")
+
+
+@fieldwise_init
+struct WsAgreement(Copyable, Movable):
+    """What both sides agreed on in the opening handshake."""
+
+    var subprotocol: String
+    """The subprotocol; empty for none."""
+    var deflate: Optional[DeflateAgreement]
+    """The parameters of compression, if both sides can."""
+
+
+def accept_value(key: Span[UInt8, _]) -> String:
+    """Computes the value of Sec-WebSocket-Accept.
+
+    Source: RFC 6455 section 4.2.2.
+
+    Args:
+        key: The value of Sec-WebSocket-Key.
+
+    Returns:
+        28 octets of base64.
+    """
+    var text = List[UInt8](key)
+    text.extend(_GUID.as_bytes())
+    var digest = sha1(Span(text))
+    return base64_encode(Span(digest))
+
+
+def has_token(fields: Fields, name: StringSpan, token: StringSpan) -> Bool:
+    """Tells whether a list of tokens has one of them.
+
+    Args:
+        fields: The fields of a message.
+        name: A field name.
+        token: The token; case does not matter.
+
+    Returns:
+        True if so.
+    """
+    var index = fields.find(name)
+    while index >= 0:
+        for element in ListElements(fields.value_bytes(index)):
+            if equals_ignore_case(element, token.as_bytes()):
+                return True
+        index = fields.find(name, index + 1)
+    return False
+
+
+def only_value[
+    o: ImmOrigin
+](fields: Fields[o], name: StringSpan) -> Span[UInt8, o]:
+    """Lends the value of a field that has to stand once.
+
+    Parameters:
+        o: Where the octets live.
+
+    Args:
+        fields: The fields of a message.
+        name: A field name.
+
+    Returns:
+        The value; empty if the field stands not once.
+    """
+    var index = fields.find(name)
+    if index < 0 or fields.find(name, index + 1) >= 0:
+        return Span[UInt8, o]()
+    return fields.value_bytes(index)
+
+
+def read_extensions(fields: Fields) -> Optional[List[Extension]]:
+    """Reads all Sec-WebSocket-Extensions fields as one list.
+
+    Args:
+        fields: The fields of a message.
+
+    Returns:
+        The extensions, or nothing if a field is malformed.
+    """
+    var extensions = List[Extension]()
+    var index = fields.find("sec-websocket-extensions")
+    while index >= 0:
+        if not parse_extensions(fields.value_bytes(index), extensions):
+            return None
+        index = fields.find("sec-websocket-extensions", index + 1)
+    return extensions^
+
+
+def is_token(octets: Span[UInt8, _]) -> Bool:
+    """Tells whether octets are a token (RFC 9110 section 5.6.2).
+
+    Args:
+        octets: Any octets.
+
+    Returns:
+        True if so.
+    """
+    for octet in octets:
+        if not materialize[TCHAR]().contains(octet):
+            return False
+    return len(octets) > 0
+
+
+struct HandshakeRule(Equatable, ImplicitlyCopyable):
+    """A rule of the opening handshake (RFC 6455 section 4)."""
+
+    var number: UInt8
+    """The rule."""
+    var status: Int
+    """The status code of a server's answer; 0 for what a client finds."""
+
+    # What a server finds.
+    comptime METHOD = HandshakeRule(1, 405)
+    """The method is GET (RFC 6455 section 4.1)."""
+    comptime VERSION = HandshakeRule(2, 400)
+    """The request is of HTTP/1.1 or later (RFC 6455 section 4.1)."""
+    comptime REQUEST_UPGRADE = HandshakeRule(3, 400)
+    """Upgrade has the protocol `websocket` (RFC 6455 section 4.2.1)."""
+    comptime REQUEST_CONNECTION = HandshakeRule(4, 400)
+    """Connection has the option `Upgrade` (RFC 6455 section 4.2.1)."""
+    comptime KEY = HandshakeRule(5, 400)
+    """Sec-WebSocket-Key stands once, and has 16 octets in base64 (RFC 6455
+    section 4.2.1)."""
+    comptime WS_VERSION = HandshakeRule(6, 426)
+    """Sec-WebSocket-Version is 13 (RFC 6455 section 4.2.2)."""
+    comptime OFFER = HandshakeRule(7, 400)
+    """Extensions and subprotocols are lists as RFC 6455 section 4.3 has them.
+    """
+    # What a client finds.
+    comptime STATUS = HandshakeRule(8, 0)
+    """The status is 101 (RFC 6455 section 4.1)."""
+    comptime RESPONSE_UPGRADE = HandshakeRule(9, 0)
+    """Upgrade is `websocket` (RFC 6455 section 4.1)."""
+    comptime RESPONSE_CONNECTION = HandshakeRule(10, 0)
+    """Connection has the option `Upgrade` (RFC 6455 section 4.1)."""
+    comptime ACCEPT = HandshakeRule(11, 0)
+    """Sec-WebSocket-Accept answers the key (RFC 6455 section 4.1)."""
+    comptime EXTENSION = HandshakeRule(12, 0)
+    """Extensions are those that were offered (RFC 6455 section 4.1)."""
+    comptime SUBPROTOCOL = HandshakeRule(13, 0)
+    """The subprotocol is one that was offered (RFC 6455 section 4.1)."""
+
+    @always_inline
+    def __init__(out self, number: UInt8, status: Int):
+        """Makes a rule.
+
+        Args:
+            number: The rule's number.
+            status: The status code of a server's answer, or 0.
+        """
+        self.number = number
+        self.status = status
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two rules.
+
+        Args:
+            other: A rule.
+
+        Returns:
+            True if they are the same.
+        """
+        return self.number == other.number
+
+    def text(self) -> StaticString:
+        """Says what the rule demands.
+
+        Returns:
+            A sentence.
+        """
+        match Int(self.number):
+            case 1:
+                return "a WebSocket handshake must be a GET request"
+            case 2:
+                return "a WebSocket handshake needs HTTP/1.1"
+            case 3:
+                return "Upgrade must be websocket"
+            case 4:
+                return "Connection must have the option Upgrade"
+            case 5:
+                return "Sec-WebSocket-Key must be 16 octets in base64, once"
+            case 6:
+                return "Sec-WebSocket-Version must be 13"
+            case 7:
+                return "the extensions or subprotocols offered are malformed"
+            case 8:
+                return "the server must switch protocols with status 101"
+            case 9:
+                return "the server's Upgrade must be websocket"
+            case 10:
+                return "the server's Connection must have the option Upgrade"
+            case 11:
+                return (
+                    "Sec-WebSocket-Accept must answer this connection's key; is"
+                    " there a cache on the way?"
+                )
+            case 12:
+                return "the server may only agree to extensions it was offered"
+            case _:
+                return "the server may only choose a subprotocol it was offered"
+
+
+struct WsHandshakeError(Copyable, Movable, Writable):
+    """The peer's part of the opening handshake breaks a rule."""
+
+    var rule: HandshakeRule
+    """The rule that was broken."""
+    var found: String
+    """What was found, fit to print; may be empty."""
+
+    def __init__(out self, rule: HandshakeRule, found: Span[UInt8, _]):
+        """Describes a broken rule.
+
+        Args:
+            rule: The rule.
+            found: The peer's octets that break it.
+        """
+        self.rule = rule
+        self.found = String()
+        write_escaped(found, self.found)
+
+    def status(self) -> Int:
+        """Gives the status code that a server answers with.
+
+        Returns:
+            A 4xx code; 0 for an error that a client found.
+        """
+        return self.rule.status
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the rule and what was found.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.rule.text())
+        if self.found.byte_length() > 0:
+            writer.write("; found '", self.found, "'")
