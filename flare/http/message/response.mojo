@@ -70,6 +70,54 @@ struct Response(Copyable, Movable):
         """
         return self.body.text()
 
+    def with_status(var self, status: Status) -> Self:
+        """Gives the response another status, as in
+        `return ok_json(item).with_status(201)`.
+
+        Args:
+            status: The status code.
+
+        Returns:
+            The response.
+        """
+        self.status = status
+        return self^
+
+    def with_header(
+        var self, name: StringSpan, value: StringSpan
+    ) raises HeaderError -> Self:
+        """Sets a header field, as in
+        `return ok(text).with_header("Cache-Control", "no-store")`.
+
+        Args:
+            name: The field's name; what was set before under it is replaced,
+                see `HeaderMap.append` for another line.
+            value: The field's value.
+
+        Returns:
+            The response.
+
+        Raises:
+            HeaderError: As `HeaderMap.set` does.
+        """
+        self.headers.set(name, value)
+        return self^
+
+    def with_cookie(var self, cookie: Cookie) raises CookieError -> Self:
+        """Sets a cookie, as `set_cookie` does.
+
+        Args:
+            cookie: The cookie.
+
+        Returns:
+            The response.
+
+        Raises:
+            CookieError: If it cannot be written.
+        """
+        self.set_cookie(cookie)
+        return self^
+
     def set_cookie(mut self, cookie: Cookie) raises CookieError:
         """Sets a cookie; each gets a field line of its own.
 
@@ -92,6 +140,17 @@ struct Response(Copyable, Movable):
 
 def _plain(status: Status, var text: String) -> Response:
     return Response(status, Body(text^), content_type=TEXT_PLAIN)
+
+
+def _to_come_again(var response: Response, after_s: Optional[Int]) -> Response:
+    """Sets Retry-After (RFC 9110 section 10.2.3)."""
+    if after_s:
+        # Digits are always a good value.
+        try:
+            response.headers.set("Retry-After", String(max(after_s.value(), 0)))
+        except:
+            pass
+    return response^
 
 
 def ok(var text: String = String()) -> Response:
@@ -231,6 +290,18 @@ def created(var text: String = String()) -> Response:
     return _plain(201, text^)
 
 
+def accepted(var text: String = String()) -> Response:
+    """Makes a 202 response of plain text (RFC 9110 section 15.3.3).
+
+    Args:
+        text: The content, such as where to look how far the work is.
+
+    Returns:
+        The response.
+    """
+    return _plain(202, text^)
+
+
 def no_content() -> Response:
     """Makes a 204 response (RFC 9110 section 15.3.5).
 
@@ -297,6 +368,66 @@ def not_found(target: StringSpan = "") -> Response:
     if target.byte_length() == 0:
         return _plain(404, "not found")
     return _plain(404, "not found: " + target)
+
+
+def conflict(var reason: String = String("conflict")) -> Response:
+    """Makes a 409 response of plain text (RFC 9110 section 15.5.10).
+
+    Args:
+        reason: What the request is at odds with.
+
+    Returns:
+        The response.
+    """
+    return _plain(409, reason^)
+
+
+def unprocessable(
+    var reason: String = String("unprocessable content"),
+) -> Response:
+    """Makes a 422 response of plain text (RFC 9110 section 15.5.21).
+
+    Args:
+        reason: Why content that can be read makes no sense.
+
+    Returns:
+        The response.
+    """
+    return _plain(422, reason^)
+
+
+def too_many_requests(
+    var reason: String = String("too many requests"),
+    *,
+    retry_after_s: Optional[Int] = None,
+) -> Response:
+    """Makes a 429 response of plain text (RFC 6585 section 4).
+
+    Args:
+        reason: What there was too much of.
+        retry_after_s: When to come again, in seconds; the Retry-After field.
+
+    Returns:
+        The response.
+    """
+    return _to_come_again(_plain(429, reason^), retry_after_s)
+
+
+def service_unavailable(
+    var reason: String = String("service unavailable"),
+    *,
+    retry_after_s: Optional[Int] = None,
+) -> Response:
+    """Makes a 503 response of plain text (RFC 9110 section 15.6.4).
+
+    Args:
+        reason: What is not there for now.
+        retry_after_s: When to come again, in seconds; the Retry-After field.
+
+    Returns:
+        The response.
+    """
+    return _to_come_again(_plain(503, reason^), retry_after_s)
 
 
 def internal_error(
