@@ -66,6 +66,7 @@ from flare.http.message.cookie import CookieError
 from flare.http.cookie.jar import CookieJar
 from flare.http.session.session import has_csrf_token, issue_csrf_token
 from flare.http.conditional.conditional import EntityTag
+from flare.http.message.extensions import Extensions, ExtensionScope
 from flare.http.message.fields import Fields
 from flare.http.message.form import FormData
 from flare.http.message.forwarded import (
@@ -89,7 +90,9 @@ from flare.http.conditional.range import ByteRange, RangeSet, RangeVerdict
 from flare.http.message.request import Request
 from flare.http.message.response import (
     Response,
+    accepted,
     bad_request,
+    conflict,
     created,
     forbidden,
     internal_error,
@@ -100,7 +103,10 @@ from flare.http.message.response import (
     ok_json,
     ok_stream,
     redirect,
+    service_unavailable,
+    too_many_requests,
     unauthorized,
+    unprocessable,
 )
 from flare.http.message.cookie import SameSite
 from flare.http.session.session import Session, SessionConfig

@@ -341,7 +341,7 @@ def forwarded_proto(req: Request) -> String:
         Such as `https`; empty if no trusted proxy tells.
     """
     # SAFETY: the TrustedProxies that lends its note is in the midst of a call.
-    var found = req.notes()[].find[Origin]()
+    var found = req.extension[Origin]()
     return found.value()[].proto if found else String()
 
 
@@ -355,5 +355,5 @@ def forwarded_host(req: Request) -> String:
         The host; empty if no trusted proxy tells.
     """
     # SAFETY: the TrustedProxies that lends its note is in the midst of a call.
-    var found = req.notes()[].find[Origin]()
+    var found = req.extension[Origin]()
     return found.value()[].host if found else String()

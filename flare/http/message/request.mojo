@@ -2,11 +2,15 @@
 
 from flare.bytes.lend import lend_text
 from flare.http.message.body_reader import BodyReader, LentFeed
-from flare.http.message.cookie import Cookie, parse_cookie_header
+from flare.http.message.cookie import (
+    Cookie,
+    find_cookie_value,
+    parse_cookie_header,
+)
+from flare.http.message.extensions import Extensions
 from flare.http.message.fields import Fields
 from flare.http.message.form import FormData, find_query_value
 from flare.http.message.method import Method
-from flare.http.message.request_notes import BadInput, RequestNotes
 from flare.json.value import JsonValue, parse
 from flare.net.socket_addr import SocketAddr
 from std.atomic import Atomic, Ordering
@@ -195,9 +199,7 @@ struct Request[o: ImmOrigin](Movable):
         Returns:
             The content, from its start.
         """
-        return BodyReader(
-            self.body, self.trailers, self.notes()[].find[LentFeed]()
-        )
+        return BodyReader(self.body, self.trailers, self.extension[LentFeed]())
 
     def cancelled(self) -> Bool:
         """Tells whether the response is still wanted.
@@ -265,10 +267,36 @@ struct Request[o: ImmOrigin](Movable):
             name: Its name, decoded.
 
         Returns:
-            The first value of that name, decoded; empty if there is none.
+            The first value of that name, decoded; empty if there is none, see
+            `opt_query_param`.
         """
-        var value = find_query_value(self.query.as_bytes(), name)
-        return value.value() if value else String()
+        return self.query_param_or(name, "")
+
+    def query_param_or(self, name: StringSpan, default: StringSpan) -> String:
+        """Reads a parameter of the query that may be missing.
+
+        Args:
+            name: Its name, decoded.
+            default: What is taken if it is missing.
+
+        Returns:
+            The first value of that name, decoded, or else the default. `?name`
+            and `?name=` have it, and it is empty.
+        """
+        var value = self.opt_query_param(name)
+        return value.take() if value else String(default)
+
+    def opt_query_param(self, name: StringSpan) -> Optional[String]:
+        """Reads a parameter of the query, and tells a missing one from an empty
+        one.
+
+        Args:
+            name: Its name, decoded.
+
+        Returns:
+            The first value of that name, decoded; nothing if there is none.
+        """
+        return find_query_value(self.query.as_bytes(), name)
 
     def query_params(self) raises -> FormData:
         """Reads all parameters of the query.
@@ -298,6 +326,61 @@ struct Request[o: ImmOrigin](Movable):
             index = self.headers.find("cookie", index + 1)
         return cookies^
 
+    def cookie(self, name: StringSpan) -> StringSpan[Self.o]:
+        """Lends a cookie.
+
+        Args:
+            name: Its name, in the case that it was set with.
+
+        Returns:
+            The value of the first cookie of that name; empty if there is none,
+            see `opt_cookie`.
+        """
+        var value = self.opt_cookie(name)
+        return value.value() if value else self._empty()
+
+    def opt_cookie(self, name: StringSpan) -> Optional[StringSpan[Self.o]]:
+        """Lends a cookie, and tells a missing one from an empty one.
+
+        Args:
+            name: Its name, in the case that it was set with.
+
+        Returns:
+            The value of the first cookie of that name; nothing if there is
+            none, or none that is UTF-8.
+        """
+        var index = self.headers.find("cookie")
+        while index >= 0:
+            var value = find_cookie_value(self.headers.value_bytes(index), name)
+            if value:
+                return value
+            index = self.headers.find("cookie", index + 1)
+        return None
+
+    def header(self, name: StringSpan) -> StringSpan[Self.o]:
+        """Lends the value of a header field.
+
+        Args:
+            name: The field's name, in any case.
+
+        Returns:
+            The first value; empty if there is none, see `opt_header`.
+        """
+        var value = self.headers.get(name)
+        return value.value() if value else self._empty()
+
+    def opt_header(self, name: StringSpan) -> Optional[StringSpan[Self.o]]:
+        """Lends the value of a header field, and tells a missing one from an
+        empty one; the same as `headers.get`.
+
+        Args:
+            name: The field's name, in any case.
+
+        Returns:
+            The first value; nothing if there is none.
+        """
+        return self.headers.get(name)
+
     @always_inline
     def param(self, name: StringSpan) -> StringSpan[Self.o]:
         """Lends a path parameter that the router captured.
@@ -306,16 +389,37 @@ struct Request[o: ImmOrigin](Movable):
             name: The name in the route's pattern, without `:` or `*`.
 
         Returns:
-            The value, percent-decoded; empty if the route has no such name.
+            The value, percent-decoded; empty if the route has no such name, see
+            `opt_param`.
         """
+        var index = self._params[].find(name)
+        return self._empty() if index < 0 else self._param_at(index)
+
+    def opt_param(self, name: StringSpan) -> Optional[StringSpan[Self.o]]:
+        """Lends a path parameter, and tells a missing one from an empty one:
+        what `*rest` matches may be empty.
+
+        Args:
+            name: The name in the route's pattern, without `:` or `*`.
+
+        Returns:
+            The value, percent-decoded; nothing if the route has no such name.
+        """
+        var index = self._params[].find(name)
+        if index < 0:
+            return None
+        return self._param_at(index)
+
+    @always_inline
+    def _param_at(self, index: Int) -> StringSpan[Self.o]:
         # SAFETY: a parameter's value lies in the input buffer, whose origin is
         # `o`, or in the worker's storage, which lives at least as long.
-        ref params = self._params[]
-        var index = params.find(name)
-        if index < 0:
-            return StringSpan(unsafe_from_utf8=self.body[0:0])
-        var value = params.at(index).value
+        var value = self._params[].at(index).value
         return lend_text[Self.o](value.unsafe_ptr(), value.byte_length())
+
+    @always_inline
+    def _empty(self) -> StringSpan[Self.o]:
+        return StringSpan(unsafe_from_utf8=self.body[0:0])
 
     def with_peer(self, peer: SocketAddr) -> Self:
         """Lends the same request with another peer, for middleware.
@@ -346,16 +450,32 @@ struct Request[o: ImmOrigin](Movable):
             tls=self._tls,
         )
 
+    def extension[T: AnyType](self) -> OptionalPointer[T, Self.o]:
+        """Finds what middleware around the handler has lent to it.
+
+            var user = req.extension[User]()
+            if user:
+                return ok("hi " + user.value()[].name)
+
+        Parameters:
+            T: The value's type.
+
+        Returns:
+            The value that was lent last, for the length of the handler's call;
+            nothing if there is none. See `ExtensionScope`.
+        """
+        return self.extensions()[].find[T]()
+
     @always_inline
-    def notes(self) -> Pointer[RequestNotes, Self.o]:
+    def extensions(self) -> Pointer[Extensions, Self.o]:
         """Lends what outer handlers lend to inner ones, for middleware.
 
         Returns:
-            The notes; `NoteLoan` adds to them.
+            The values; `ExtensionScope` adds to them.
         """
         # SAFETY: the storage lives as long as the octets, see the initializer.
         return (
-            Pointer(to=self._params[].notes)
+            Pointer(to=self._params[].extensions)
             .unsafe_mut_cast[False]()
             .unsafe_origin_cast[Self.o]()
         )
@@ -375,6 +495,16 @@ comptime PATH_PARAM_COUNT_MAX = 32
 
 Storage for them is made once and never moves, so that values may be lent.
 """
+
+
+@fieldwise_init
+struct BadInput(Copyable, Movable):
+    """Input of a client that a request could not read for its handler."""
+
+    var place: StaticString
+    """`body` or `query`."""
+    var detail: String
+    """What is wrong: the text of the error that the handler got."""
 
 
 struct PathParam(TrivialRegisterPassable):
@@ -411,8 +541,10 @@ struct PathParams(Movable, Sized):
     Nothing is allocated for a value without percent-encoding.
     """
 
-    var notes: RequestNotes
+    var extensions: Extensions
     """What outer handlers lend to inner ones; they drop it themselves."""
+    var bad_input: Optional[BadInput]
+    """What the request has refused to its handler last, if it has."""
     var record: RequestRecord
     """Route and id, for logs and figures."""
     var _params: List[PathParam]
@@ -422,7 +554,8 @@ struct PathParams(Movable, Sized):
 
     def __init__(out self):
         """Makes empty storage of its full size."""
-        self.notes = RequestNotes()
+        self.extensions = Extensions()
+        self.bad_input = None
         self.record = RequestRecord()
         self._params = List[PathParam](capacity=PATH_PARAM_COUNT_MAX)
         self._decoded = List[String](capacity=PATH_PARAM_COUNT_MAX)
@@ -444,7 +577,7 @@ struct PathParams(Movable, Sized):
             self._is_used = False
             self._params.clear()
             self._decoded.clear()
-            self.notes.bad_input = None
+            self.bad_input = None
 
     def note_bad_input(mut self, var bad_input: BadInput):
         """Remembers what could not be read for the handler, until `clear`.
@@ -453,7 +586,7 @@ struct PathParams(Movable, Sized):
             bad_input: What it is.
         """
         self._is_used = True
-        self.notes.bad_input = bad_input^
+        self.bad_input = bad_input^
 
     def truncate(mut self, count: Int):
         """Forgets the parameters captured last.

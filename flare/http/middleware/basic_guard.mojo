@@ -4,7 +4,7 @@ from flare.bytes.hmac import equals_in_constant_time
 from flare.http.message.authorization import BasicCredentials, parse_basic
 from flare.http.message.header_map import check_field
 from flare.http.message.request import Request
-from flare.http.message.request_notes import NoteLoan
+from flare.http.message.extensions import ExtensionScope
 from flare.http.message.response import Response, unauthorized
 from flare.http.middleware.principal import Principal
 from flare.http.routing.handler import (
@@ -154,9 +154,9 @@ struct BasicGuard[H: Handler, C: PasswordCheck](Middleware):
         if sent and self.check.allows(sent.value()):
             if not refuses_by_head(req, self.handler):
                 var note = Principal(sent.value().user)
-                var loan = NoteLoan(req.notes(), note)
+                var scope = ExtensionScope(req.extensions(), note)
                 var response = self.handler.serve(req)
-                loan^.end()
+                scope^.end()
                 return response^
         var refusal = unauthorized()
         refusal.headers.set("WWW-Authenticate", self._challenge)

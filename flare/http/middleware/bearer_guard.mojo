@@ -3,7 +3,7 @@
 from flare.bytes.hmac import equals_in_constant_time
 from flare.http.message.authorization import has_scheme, parse_bearer
 from flare.http.message.request import Request
-from flare.http.message.request_notes import NoteLoan
+from flare.http.message.extensions import ExtensionScope
 from flare.http.message.response import Response, bad_request, unauthorized
 from flare.http.middleware.basic_guard import challenge
 from flare.http.middleware.principal import Principal
@@ -132,9 +132,9 @@ struct BearerGuard[H: Handler, C: TokenCheck](Middleware):
         if not holder or refuses_by_head(req, self.handler):
             return self._refuse(unauthorized(), "invalid_token")
         var note = Principal(holder.value())
-        var loan = NoteLoan(req.notes(), note)
+        var scope = ExtensionScope(req.extensions(), note)
         var response = self.handler.serve(req)
-        loan^.end()
+        scope^.end()
         return response^
 
     def policy_for(self, req: Request) -> RequestPolicy:

@@ -31,7 +31,7 @@ def principal(req: Request) raises -> String:
         Error: If there is no guard around the handler.
     """
     # SAFETY: the guard that lends its note is in the midst of a call.
-    var found = req.notes()[].find[Principal]()
+    var found = req.extension[Principal]()
     if not found:
         raise Error(
             "no guard around this handler knows who sends the request; wrap it",

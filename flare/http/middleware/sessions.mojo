@@ -1,9 +1,9 @@
 """Sessions of clients, from cookie to handler and back."""
 
 from flare.bytes.base64url import base64url_encode
+from flare.http.message.extensions import ExtensionScope
 from flare.http.message.header_map import add_vary
 from flare.http.message.request import Request
-from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler, Middleware
 from flare.http.routing.input import Input, InputError
@@ -85,9 +85,9 @@ struct Sessions[H: Handler](Middleware):
             req.headers, self._keys[], self.config, unix_seconds()
         )
         var current = CurrentSession(_Visit(session^, self._keys))
-        var loan = NoteLoan(req.notes(), current)
+        var scope = ExtensionScope(req.extensions(), current)
         var response = self.handler.serve(req)
-        loan^.end()
+        scope^.end()
         ref visit = current._visit[]
         if visit.is_seen:
             add_vary(response.headers, "Cookie")
@@ -145,7 +145,7 @@ struct CurrentSession(ImplicitlyCopyable, Input):
             Error: If there is no `Sessions` around the handler.
         """
         # SAFETY: the Sessions that lends its note is in the midst of a call.
-        var found = req.notes()[].find[Self]()
+        var found = req.extension[Self]()
         if not found:
             raise Error(
                 "no Sessions around this handler keeps a session; serve"

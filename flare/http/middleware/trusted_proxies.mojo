@@ -1,9 +1,9 @@
 """Finding the client behind proxies."""
 
 from flare.bytes.ascii import trim_whitespace
+from flare.http.message.extensions import ExtensionScope
 from flare.http.message.forwarded import HopsFromNearest, Origin
 from flare.http.message.request import Request
-from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler, Middleware, RequestPolicy
 from flare.net.ip import IpAddr
@@ -101,9 +101,9 @@ struct TrustedProxies[H: Handler](Middleware):
         if self.field == ForwardedField.X_FORWARDED_FOR:
             origin.proto = _last(req, "x-forwarded-proto").lower()
             origin.host = _last(req, "x-forwarded-host")
-        var loan = NoteLoan(req.notes(), origin)
+        var scope = ExtensionScope(req.extensions(), origin)
         var response = self.handler.serve(req.with_peer(client))
-        loan^.end()
+        scope^.end()
         return response^
 
     def policy_for(self, req: Request) -> RequestPolicy:

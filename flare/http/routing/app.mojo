@@ -1,7 +1,7 @@
 """An application: a handler with the state that it needs."""
 
 from flare.http.message.request import Request
-from flare.http.message.request_notes import NoteLoan
+from flare.http.message.extensions import ExtensionScope
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler, Middleware
 from flare.http.routing.state import State
@@ -69,9 +69,9 @@ struct App[T: Movable & Deinitable, H: Handler](Middleware):
         Raises:
             Error: What the handler raises.
         """
-        var loan = NoteLoan(req.notes(), self.state)
+        var scope = ExtensionScope(req.extensions(), self.state)
         var response = self.handler.serve(req)
-        loan^.end()
+        scope^.end()
         return response^
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
@@ -88,9 +88,9 @@ struct App[T: Movable & Deinitable, H: Handler](Middleware):
         Raises:
             Error: What the handler raises.
         """
-        var loan = NoteLoan(req.notes(), self.state)
+        var scope = ExtensionScope(req.extensions(), self.state)
         response = self.handler.refuse(req, response^)
-        loan^.end()
+        scope^.end()
         return response^
 
 

@@ -21,8 +21,8 @@ def bad_input_of(req: Request, error: Error) -> Optional[InputError]:
         What to answer, as for an input of an endpoint; nothing if the error is
         the handler's.
     """
-    # SAFETY: the notes live as long as the request, and are copied here.
-    ref noted = req.notes()[].bad_input
+    # SAFETY: the storage outlives the request, and is copied from here.
+    ref noted = req.route_params()[].bad_input
     if not noted or noted.value().detail != String(error):
         return None
     ref bad_input = noted.value()

@@ -105,7 +105,7 @@ def is_head_only(req: Request) -> Bool:
     Returns:
         True if its content is missing.
     """
-    return req.notes()[].find[HeadOnly]().__bool__()
+    return req.extension[HeadOnly]().__bool__()
 
 
 def refuses_by_head[H: Handler](req: Request, handler: H) -> Bool:

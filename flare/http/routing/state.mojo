@@ -68,7 +68,7 @@ struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
         Raises:
             Error: If no `App` around the handler has a state of this type.
         """
-        var found = req.notes()[].find[Self]()
+        var found = req.extension[Self]()
         if not found:
             comptime NAME = reflect[Self.T].base_name()
             raise Error(

@@ -13,8 +13,8 @@ becomes complete while it waits for a thread waits like any other from then on.
 
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.body_reader import LentFeed
+from flare.http.message.extensions import ExtensionScope
 from flare.http.message.request import CancelFlag, PathParams, Request, TlsPeer
-from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
 from flare.http.server.config import ServerConfig
@@ -143,10 +143,10 @@ struct Job(Movable):
         # SAFETY: the outlet belongs to this job; the loan ends with the call.
         ref outlet = self.outlet.value()
         var feed = LentFeed(outlet)
-        var loan = NoteLoan(request.notes(), feed)
+        var scope = ExtensionScope(request.extensions(), feed)
         var reading = _Reading(Pointer(to=handler), Pointer(to=outlet))
         self.response = call_handler(reading, request)
-        loan^.end()
+        scope^.end()
 
     def _tls_pointer(self) -> OptionalPointer[TlsPeer, ImmUntrackedOrigin]:
         # SAFETY: as in `run`.

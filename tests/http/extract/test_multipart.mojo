@@ -14,7 +14,7 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.multipart.parser import MultipartLimits
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
-from flare.http.message.request_notes import NoteLoan
+from flare.http.message.extensions import ExtensionScope
 from flare.http.message.response import Response, ok
 from flare.http.routing.router import Router
 from flare.testing.test_client import TestClient
@@ -187,9 +187,9 @@ def _listed(
     var req = owned.view()
     var source = _Feed(body, step, 0, fails)
     var feed = LentFeed(source)
-    var loan = NoteLoan(req.notes(), feed)
+    var scope = ExtensionScope(req.extensions(), feed)
     var text = _list_parts(req)
-    loan^.end()
+    scope^.end()
     return (text^, body.byte_length() - source.offset)
 
 

@@ -35,6 +35,71 @@ def test_parts() raises:
     assert_equal(req.param("none"), "")
 
 
+def test_what_is_missing_is_told_from_what_is_empty() raises:
+    var owned = OwnedRequest("GET", "/?a=1&empty=&bare&a=2&n%20m=x%20y")
+    owned.add_header("X-A", "1")
+    owned.add_header("X-Empty", "")
+    owned.add_header("Cookie", "c=1; C=2; empty=; bare; =none")
+    owned.add_header("Cookie", 'c=3; d="4" ;e=a=b')
+    var req = owned.view()
+    assert_equal(req.query_param_or("a", "-"), "1")
+    assert_equal(req.query_param_or("n m", "-"), "x y")
+    assert_equal(req.query_param_or("empty", "-"), "")
+    assert_equal(req.query_param_or("bare", "-"), "")
+    assert_equal(req.query_param_or("none", "-"), "-")
+    assert_equal(req.opt_query_param("empty").value(), "")
+    assert_false(Bool(req.opt_query_param("none")))
+
+    assert_equal(req.header("x-a"), "1")
+    assert_equal(req.header("x-none"), "")
+    assert_equal(req.opt_header("x-empty").value(), "")
+    assert_false(Bool(req.opt_header("x-none")))
+
+    # RFC 6265 section 5.4: names are case-sensitive; the first one wins.
+    assert_equal(req.cookie("c"), "1")
+    assert_equal(req.cookie("C"), "2")
+    assert_equal(req.cookie("d"), '"4"')
+    assert_equal(req.cookie("e"), "a=b")
+    assert_equal(req.cookie("none"), "")
+    assert_equal(req.opt_cookie("empty").value(), "")
+    assert_false(Bool(req.opt_cookie("bare")))
+    assert_false(Bool(req.opt_cookie("none")))
+    assert_false(Bool(req.opt_cookie("")))
+
+    assert_equal(req.param("none"), "")
+    assert_false(Bool(req.opt_param("none")))
+
+
+def _rest(req: Request) raises -> Response:
+    var rest = req.opt_param("rest")
+    return ok(String("[", rest.value(), "]") if rest else String("none"))
+
+
+def test_a_parameter_may_be_empty() raises:
+    var router = Router()
+    router.get("/a/*rest", _rest)
+    router.get("/b", _rest)
+    assert_equal(router.serve(OwnedRequest("GET", "/a/").view()).text(), "[]")
+    assert_equal(
+        router.serve(OwnedRequest("GET", "/a/%20/").view()).text(), "[ /]"
+    )
+    assert_equal(router.serve(OwnedRequest("GET", "/b").view()).text(), "none")
+
+
+def test_a_cookie_is_found_as_the_list_has_it() raises:
+    # `cookie` walks the field without a list: both must tell the same.
+    for field in ["a=1", "a=1;", ";a=1", " a = 1 ;b", "a=1;a=2", "b=;a=1", "a"]:
+        var owned = OwnedRequest("GET", "/")
+        owned.add_header("Cookie", field)
+        var listed = String("none")
+        for cookie in owned.view().cookies():
+            if cookie.name == "a":
+                listed = cookie.value
+                break
+        var found = owned.view().opt_cookie("a")
+        assert_equal(String(found.value()) if found else "none", listed, field)
+
+
 def test_form() raises:
     var owned = OwnedRequest("POST", "/")
     owned.body.extend("a=1&b=x+y%21".as_bytes())

@@ -12,7 +12,7 @@ from flare.http.middleware.bearer_guard import (
 )
 from flare.http.middleware.principal import principal
 from flare.http.message.owned_request import OwnedRequest
-from flare.http.message.request_notes import NoteLoan
+from flare.http.message.extensions import ExtensionScope
 from flare.http.middleware.basic_guard import PasswordCheck
 from flare.http.message.authorization import BasicCredentials
 from flare.http.middleware.rate_limit import RateLimit
@@ -216,7 +216,7 @@ def _by_head[H: Handler](handler: H, field: StringSpan) raises -> Int:
     owned.add_header("Authorization", field)
     var request = owned.view()
     var note = HeadOnly()
-    var loan = NoteLoan(request.notes(), note)
+    var scope = ExtensionScope(request.extensions(), note)
     var status = handler.serve(request).status.code
-    loan^.end()
+    scope^.end()
     return Int(status)

@@ -88,9 +88,9 @@ def test_state_is_taken_back_after_a_raise() raises:
     var owned = OwnedRequest("GET", "/fail")
     with assert_raises(contains="no"):
         _ = app.serve(owned.view())
-    assert_true(not owned.view().notes()[].find[State[_Counters]]())
+    assert_true(not owned.view().extension[State[_Counters]]())
     _ = app.serve(OwnedRequest("GET", "/count").view())
-    assert_true(not owned.view().notes()[].find[State[_Counters]]())
+    assert_true(not owned.view().extension[State[_Counters]]())
 
 
 def test_state_given_from_outside() raises:

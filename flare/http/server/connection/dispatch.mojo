@@ -18,10 +18,10 @@ from flare.http.h1.serialiser import (
     sends_content,
     write_response_head,
 )
+from flare.http.message.extensions import ExtensionScope
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
 from flare.http.message.request import Request, RequestLine, Version
-from flare.http.message.request_notes import NoteLoan
 from flare.http.message.response import Response, internal_error
 from flare.http.routing.bad_input import bad_input_of
 from flare.http.routing.failure_line import log_failure
@@ -189,9 +189,9 @@ def answer_by_head[
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     var note = HeadOnly()
-    var loan = NoteLoan(request.notes(), note)
+    var scope = ExtensionScope(request.extensions(), note)
     var response = _serve(handler, request, state)
-    loan^.end()
+    scope^.end()
     var result = conclude(exchange, connection, state, response^)
     if result.keeps_alive:
         exchange.skip(rest_len)
