@@ -7,10 +7,10 @@ from flare.http.routing.handler import FnHandler
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.phase import PHASE_HANDSHAKE, PHASE_LINGER
-from flare.http.server.connection.read import drive, resume
-from flare.http.server.connection.lifetime import discard, end
-from flare.http.server.connection.phase import Fate
-from flare.http.server.config import ServerTerms
+from flare.http.server.connection.read import on_readable, on_writable
+from flare.http.server.connection.lifetime import discard_input, begin_shutdown
+from flare.http.server.connection.phase import NextAction
+from flare.http.server.config import ServerContext
 from flare.http.server.connection.tls import TlsLink
 from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
 from flare.net.raw_socket import RawSocket
@@ -79,9 +79,9 @@ struct ServedConnection(Movable):
             connection.phase = PHASE_HANDSHAKE
         self._connection = connection^
         self._scratch = RequestParser(READ_BUFFER_LEN)
-        var terms = ServerTerms(ServerConfig())
-        terms.tls = tls.copy()
-        self._state = WorkerState(terms)
+        var context = ServerContext(ServerConfig())
+        context.tls = tls.copy()
+        self._state = WorkerState(context)
         self.is_open = True
 
     def step(mut self) raises:
@@ -90,27 +90,27 @@ struct ServedConnection(Movable):
         for _ in range(_TURN_COUNT_MAX):
             if not self.is_open:
                 return
-            var fate = Fate.WAITS
+            var action = NextAction.WAIT
             if self._connection.tail:
-                fate = resume(self._connection, self._state, handler)
-            if fate == Fate.WAITS:
+                action = on_writable(self._connection, self._state, handler)
+            if action == NextAction.WAIT:
                 if self._connection.phase == PHASE_LINGER:
-                    fate = discard(self._connection, self._scratch)
+                    action = discard_input(self._connection, self._scratch)
                 else:
-                    fate = drive(
+                    action = on_readable(
                         self._connection,
                         self._scratch,
                         self._state,
                         handler,
                         False,
                     )
-            if fate == Fate.ENDS:
-                fate = end(self._connection, self._state)
-            if fate == Fate.CLOSES:
+            if action == NextAction.SHUTDOWN:
+                action = begin_shutdown(self._connection, self._state)
+            if action == NextAction.CLOSE:
                 self._connection.close()
                 self.is_open = False
             self._check()
-            if fate != Fate.GIVES_WAY:
+            if action != NextAction.YIELD:
                 return
         raise Error("the connection gives way for ever")
 
@@ -118,5 +118,5 @@ struct ServedConnection(Movable):
         """Holds the worker's buffers to what they promise."""
         if len(self._state.out) > 0 or not self._scratch.is_idle():
             raise Error("the worker's buffers hold octets of a connection")
-        if len(self._state.sealed_in) + len(self._state.sealed_out) > 0:
+        if len(self._state.tls_input) + len(self._state.tls_output) > 0:
             raise Error("the worker's buffers hold octets of a session")

@@ -1,4 +1,4 @@
-"""Limits and times of a server, and on what terms its clients are served."""
+"""Limits and times of a server, and in what context its clients are served."""
 
 from flare.http.h1.field_section import HeadLimits
 from flare.http.middleware.ready_switch import ReadySwitch
@@ -446,7 +446,7 @@ comptime HTTP_1_1_PROTOCOL = "http/1.1"
 """What HTTP/1.1 is called in the handshake (RFC 7301 section 6)."""
 
 
-struct ServerTerms(Copyable, Movable):
+struct ServerContext(Copyable, Movable):
     """Limits and times of a server, and TLS if it is spoken.
 
     Every worker has a copy; the certificates are shared by all of them.
@@ -462,7 +462,7 @@ struct ServerTerms(Copyable, Movable):
     """Turned off when the server begins to stop."""
 
     def __init__(out self, var config: ServerConfig) raises ConfigError:
-        """Makes the terms of plain HTTP.
+        """Makes the context of plain HTTP.
 
         Args:
             config: Limits and times.

@@ -6,7 +6,7 @@ from flare.http.routing.fixed_handler import FixedHandler, can_be_fixed
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.server.config import (
     ServerConfig,
-    ServerTerms,
+    ServerContext,
     prepare_descriptors,
 )
 from flare.http.server.connection.dispatch import check_handler
@@ -16,7 +16,7 @@ from flare.http.server.listen import (
     listen_path,
     take_listeners,
 )
-from flare.http.server.shutdown import StopRequests
+from flare.http.server.shutdown import ShutdownSignal
 from flare.http.server.workers import (
     ServerProgram,
     ThreadPlan,
@@ -131,7 +131,7 @@ struct HttpServer(Movable):
     var _listeners: List[RawSocket]
     var _address: SocketAddr
     var _file: SocketFile
-    var _terms: ServerTerms
+    var _terms: ServerContext
     var _waker: Waker
     var _board: ArcPointer[StatsBoard]
 
@@ -147,7 +147,7 @@ struct HttpServer(Movable):
         Raises:
             Error: If the configuration contradicts itself.
         """
-        self._terms = ServerTerms(config^)
+        self._terms = ServerContext(config^)
         self._address = listeners[0].local_addr()
         self._listeners = listeners^
         self._file = SocketFile()
@@ -198,10 +198,10 @@ struct HttpServer(Movable):
                 OpenSSL is missing, or a configuration makes no sense; the text
                 says which and why.
         """
-        var terms = ServerTerms(ServerConfig())
-        terms.speak_tls(tls^)
+        var context = ServerContext(ServerConfig())
+        context.speak_tls(tls^)
         var server = Self.bind(address, config^)
-        swap(server._terms.tls, terms.tls)
+        swap(server._terms.tls, context.tls)
         return server^
 
     @staticmethod
@@ -486,7 +486,7 @@ struct HttpServer(Movable):
         self._terms.descriptors = prepare_descriptors(
             self._terms.config, listeners[0].fd(), plan.worker_count
         )
-        var stop = StopRequests(
+        var stop = ShutdownSignal(
             self._waker.copy(), self._terms.config.handles_signals
         )
         run_workers(

@@ -5,7 +5,7 @@ from flare.sys.errno import OsError
 from flare.sys.signal import SIGINT, SIGTERM, SignalBell
 
 
-struct StopRequests(Movable):
+struct ShutdownSignal(Movable):
     """Counts requests to stop: the first drains, the second ends at once.
 
     A worker process is not ended by signals: one to a whole process group

@@ -6,31 +6,35 @@ half, which is never as high as the tokens of what is watched beside them.
 
 from flare.http.h1.request_parser import RequestParser
 from flare.http.routing.handler import Handler
-from flare.http.server.config import ServerTerms
+from flare.http.server.config import ServerContext
 from flare.http.server.connection.lifetime import (
-    admit,
-    discard,
-    end,
-    expire,
-    hear_proxy,
-    leave,
+    on_accept,
+    discard_input,
+    begin_shutdown,
+    on_timeout,
+    read_proxy_header,
+    begin_drain,
 )
 from flare.http.server.connection.offload import (
-    finish_job,
-    hand_over,
-    note_event,
+    on_job_done,
+    offload,
+    on_event_while_offloaded,
     note_job,
     waits_for,
 )
-from flare.http.server.connection.phase import Fate, NEVER_MS, PHASE_LINGER
-from flare.http.server.connection.read import drive, resume
+from flare.http.server.connection.phase import (
+    NextAction,
+    NEVER_MS,
+    PHASE_LINGER,
+)
+from flare.http.server.connection.read import on_readable, on_writable
 from flare.http.server.connection.write import has_to_write, on_wake
 from flare.http.server.connection_table import ConnectionTable
 from flare.http.server.handler_pool import HandlerPool
 from flare.http.server.listen import Listeners
-from flare.http.server.shutdown import StopRequests
+from flare.http.server.shutdown import ShutdownSignal
 from flare.http.server.worker_state import (
-    Figures,
+    StatsRow,
     READ_BUFFER_LEN,
     Refuser,
     WorkerState,
@@ -91,9 +95,9 @@ struct Worker[H: Handler](Movable):
     var _table: ConnectionTable
     var _scratch: RequestParser
     var _state: WorkerState
-    var _stop: StopRequests
+    var _stop: ShutdownSignal
     var _pool: HandlerPool
-    var _figures: Figures
+    var _stats: StatsRow
     var _ready: List[UInt64]
     var _drain_end_ms: Int
     var _master: Optional[MasterLine]
@@ -102,18 +106,18 @@ struct Worker[H: Handler](Movable):
         out self,
         var handler: ArcPointer[Self.H],
         var listeners: Listeners,
-        terms: ServerTerms,
-        var stop: StopRequests,
-        var figures: Figures,
+        context: ServerContext,
+        var stop: ShutdownSignal,
+        var stats: StatsRow,
     ) raises OsError:
         """Makes a worker.
 
         Args:
             handler: Answers requests; other workers may use it too.
             listeners: What connections come from.
-            terms: Limits and times, and TLS if it is spoken.
+            context: Limits and times, and TLS if it is spoken.
             stop: Says when to stop.
-            figures: Where the worker tells what it has done.
+            stats: Where the worker tells what it has done.
 
         Raises:
             OsError: If the process has no more descriptors.
@@ -124,11 +128,11 @@ struct Worker[H: Handler](Movable):
         self._wheel = TimerWheel(coarse_monotonic_ms())
         self._table = ConnectionTable()
         self._scratch = RequestParser(READ_BUFFER_LEN)
-        self._state = WorkerState(terms)
+        self._state = WorkerState(context)
         self._state.refuser = Refuser(self._handler)
         self._stop = stop^
-        self._pool = HandlerPool(terms.config)
-        self._figures = figures^
+        self._pool = HandlerPool(context.config)
+        self._stats = stats^
         self._ready = []
         self._drain_end_ms = NEVER_MS
         self._master = None
@@ -154,7 +158,7 @@ struct Worker[H: Handler](Movable):
                 self._stop.lifeline_number, LIFELINE_TOKEN, Interest.READ
             )
         self._selector.register(
-            self._state.mailbox.fd(), WAKE_TOKEN, Interest.READ
+            self._state.wake_queue.fd(), WAKE_TOKEN, Interest.READ
         )
         self._tick()
         self._listeners.start(self._selector, LISTENER_TOKEN)
@@ -188,7 +192,7 @@ struct Worker[H: Handler](Movable):
             raise error^
         set_crash_note(None)
         self._state.tell_lost_lines()
-        self._figures.publish(self._state.request_count, 0)
+        self._stats.publish(self._state.request_count, 0)
         self._end_pool()
 
     def _serve(mut self) raises OsError:
@@ -202,7 +206,7 @@ struct Worker[H: Handler](Movable):
                 self._on_event(self._selector.event(index))
             self._on_ready_list()
             self._on_timers()
-            self._figures.publish(self._state.request_count, len(self._table))
+            self._stats.publish(self._state.request_count, len(self._table))
             if unlikely(self._state.slow.is_late()):
                 self._state.slow.end_late_round(
                     self._state.params[].record.route,
@@ -260,59 +264,62 @@ struct Worker[H: Handler](Movable):
     @always_inline
     def _on_connection(mut self, slot: Int, event: Event):
         ref connection = self._table.at(slot)
-        var fate = Fate.WAITS
+        var action = NextAction.WAIT
         if unlikely(connection.job.__bool__()):
-            self._on_parked(slot)
+            self._on_offloaded(slot)
             return
         if unlikely(event.is_writable and has_to_write(connection)):
             # It counts before the end of the stream does.
             connection.has_unread |= event.is_readable
-            fate = resume(connection, self._state, self._handler[])
+            action = on_writable(connection, self._state, self._handler[])
         if likely(
-            event.is_readable and (fate == Fate.WAITS or fate == Fate.GIVES_WAY)
+            event.is_readable
+            and (action == NextAction.WAIT or action == NextAction.YIELD)
         ):
             if unlikely(connection.phase >= PHASE_LINGER):
                 if connection.phase == PHASE_LINGER:
-                    fate = discard(connection, self._scratch)
+                    action = discard_input(connection, self._scratch)
                 else:
-                    fate = hear_proxy(connection, self._scratch, self._state)
+                    action = read_proxy_header(
+                        connection, self._scratch, self._state
+                    )
             else:
-                fate = drive(
+                action = on_readable(
                     connection,
                     self._scratch,
                     self._state,
                     self._handler[],
                     event.is_closed,
                 )
-        self._settle(slot, fate)
+        self._settle(slot, action)
 
     @no_inline
-    def _on_parked(mut self, slot: Int):
+    def _on_offloaded(mut self, slot: Int):
         """Takes note of what comes while a handler has a request."""
         ref connection = self._table.at(slot)
-        var fate = note_event(connection, self._state)
+        var action = on_event_while_offloaded(connection, self._state)
         note_job(connection, self._pool)
-        self._settle(slot, fate)
+        self._settle(slot, action)
 
     @always_inline
-    def _settle(mut self, slot: Int, fate: Fate):
-        """Does what a connection's fate asks for, and keeps its timer right."""
-        var next = fate
-        while unlikely(next == Fate.PARKS):
-            next = hand_over(
+    def _settle(mut self, slot: Int, action: NextAction):
+        """Does what is to happen to a connection, and keeps its timer right."""
+        var next = action
+        while unlikely(next == NextAction.OFFLOAD):
+            next = offload(
                 self._table.at(slot),
                 self._table.token(slot),
                 self._pool,
                 self._state,
                 self._handler[],
             )
-        if unlikely(next == Fate.ENDS):
-            next = end(self._table.at(slot), self._state)
-        if unlikely(next == Fate.CLOSES):
+        if unlikely(next == NextAction.SHUTDOWN):
+            next = begin_shutdown(self._table.at(slot), self._state)
+        if unlikely(next == NextAction.CLOSE):
             self._close(slot)
             return
         ref connection = self._table.at(slot)
-        if unlikely(next == Fate.GIVES_WAY and not connection.is_ready):
+        if unlikely(next == NextAction.YIELD and not connection.is_ready):
             connection.is_ready = True
             self._ready.append(self._table.token(slot))
         if unlikely(connection.deadline_ms < connection.armed_ms):
@@ -326,23 +333,25 @@ struct Worker[H: Handler](Movable):
             var slot = self._table.find(job.token)
             if slot < 0 or not waits_for(self._table.at(slot), job):
                 continue
-            var fate = finish_job(
+            var action = on_job_done(
                 self._table.at(slot), job, self._state, self._handler[]
             )
-            self._settle(slot, fate)
+            self._settle(slot, action)
 
     def _on_wake(mut self):
         """Asks sources again that say they have something."""
-        for token in self._state.mailbox.take():
+        for token in self._state.wake_queue.take():
             var slot = self._table.find(token)
-            if slot >= 0 and on_wake(self._table.at(slot)) == Fate.CLOSES:
+            if slot >= 0 and on_wake(self._table.at(slot)) == NextAction.CLOSE:
                 self._close(slot)
             elif slot >= 0:
                 self._resume(slot)
 
     def _resume(mut self, slot: Int):
         ref connection = self._table.at(slot)
-        self._settle(slot, resume(connection, self._state, self._handler[]))
+        self._settle(
+            slot, on_writable(connection, self._state, self._handler[])
+        )
 
     def _arm(mut self, slot: Int):
         var token = self._table.token(slot)
@@ -392,7 +401,7 @@ struct Worker[H: Handler](Movable):
             self._arm(slot)
             return
         var had_job = connection.job.__bool__()
-        self._settle(slot, expire(connection, self._state))
+        self._settle(slot, on_timeout(connection, self._state))
         if had_job:
             self._pool.drop_gone()
 
@@ -418,11 +427,11 @@ struct Worker[H: Handler](Movable):
                 or number >= self._state.descriptors.dropped_from
             ):
                 continue
-            self._figures.connection_count += 1
+            self._stats.connection_count += 1
             # A listener of both versions names IPv4 clients by mapped addresses.
             var peer = accepted.peer.without_mapping()
             var slot = self._table.open(accepted^.take_socket(), peer)
-            var fate = admit(
+            var action = on_accept(
                 self._table.at(slot),
                 self._table.token(slot),
                 self._selector,
@@ -430,7 +439,7 @@ struct Worker[H: Handler](Movable):
                 count >= connection_max
                 or number >= self._state.descriptors.refused_from,
             )
-            self._settle(slot, fate)
+            self._settle(slot, action)
 
     def _pause_accepting(mut self, error_number: Int):
         """Lets connections wait in the kernel until descriptors are free."""
@@ -515,4 +524,6 @@ struct Worker[H: Handler](Movable):
         _ = self._wheel.insert(self._drain_end_ms, LISTENER_TOKEN)
         for slot in range(self._table.slot_count()):
             if self._table.at(slot).socket.is_open():
-                self._settle(slot, leave(self._table.at(slot), self._state))
+                self._settle(
+                    slot, begin_drain(self._table.at(slot), self._state)
+                )

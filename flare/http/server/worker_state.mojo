@@ -9,7 +9,11 @@ from flare.http.message.request import PathParams, Request
 from flare.http.message.response import Response
 from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.routing.handler import Handler
-from flare.http.server.config import DescriptorBudget, ServerConfig, ServerTerms
+from flare.http.server.config import (
+    DescriptorBudget,
+    ServerConfig,
+    ServerContext,
+)
 from flare.http.server.connection.body_pipe import BodyCharge
 from flare.http.server.connection.phase import FRESH_GRACE_MS, NEVER_MS
 from flare.http.server.errors import SlowHandlers, report_crash
@@ -60,8 +64,8 @@ def _take(shared: ArcPointer[_Tokens]) -> List[UInt64]:
 
 
 @fieldwise_init
-struct _Slit(WakeTarget):
-    """The side of a mailbox that anybody reaches."""
+struct _WakeSide(WakeTarget):
+    """The side of a wake_queue that anybody reaches."""
 
     var shared: ArcPointer[_Tokens]
     var waker: Waker
@@ -71,14 +75,14 @@ struct _Slit(WakeTarget):
             self.waker.wake()
 
 
-struct Mailbox(Movable):
+struct WakeQueue(Movable):
     """Tokens of connections whose sources have something, for one worker."""
 
     var _shared: ArcPointer[_Tokens]
     var _waker: Waker
 
     def __init__(out self) raises OsError:
-        """Makes an empty mailbox.
+        """Makes an empty wake_queue.
 
         Raises:
             OsError: If the process has no more descriptors.
@@ -101,10 +105,10 @@ struct Mailbox(Movable):
             token: The connection's.
 
         Returns:
-            A waker, which may outlive the connection and this mailbox.
+            A waker, which may outlive the connection and this wake_queue.
         """
         return StreamWaker(
-            _Slit(self._shared.copy(), self._waker.copy()), token
+            _WakeSide(self._shared.copy(), self._waker.copy()), token
         )
 
     def take(mut self) -> List[UInt64]:
@@ -168,7 +172,7 @@ struct Refuser(Movable):
         return self._call(self._handler, req, response^)
 
 
-struct Figures(Movable):
+struct StatsRow(Movable):
     """A worker's row on the board, written once a round of its loop."""
 
     var connection_count: Int
@@ -242,15 +246,15 @@ struct WorkerState(Movable):
     """Warns of handlers that hold the loop."""
     var piece: Buffer
     """What a source has just made."""
-    var mailbox: Mailbox
+    var wake_queue: WakeQueue
     """Where sources say that they have something."""
     var is_draining: Bool
     """True if the server is to stop: no connection is kept alive."""
     var tls: Optional[TlsServerContext]
     """What TLS is spoken with; nothing for plain HTTP."""
-    var sealed_in: Buffer
+    var tls_input: Buffer
     """Octets of TLS from the connection at hand; empty between calls."""
-    var sealed_out: Buffer
+    var tls_output: Buffer
     """Octets of TLS for the connection at hand; empty between calls."""
     var descriptors: DescriptorBudget
     """What descriptors connections may take."""
@@ -259,17 +263,17 @@ struct WorkerState(Movable):
     var _pool: List[OwnedPointer[RequestParser]]
     var _ready: ReadySwitch
 
-    def __init__(out self, terms: ServerTerms) raises OsError:
+    def __init__(out self, context: ServerContext) raises OsError:
         """Makes the state of a worker that has not begun.
 
         Args:
-            terms: The server's configuration, and TLS if it is spoken.
+            context: The server's configuration, and TLS if it is spoken.
 
         Raises:
             OsError: If the process has no more descriptors.
         """
-        self.config = terms.config.copy()
-        self.limits = terms.config.head_limits()
+        self.config = context.config.copy()
+        self.limits = context.config.head_limits()
         self.now_ms = 0
         self.date = DateLine()
         self.out = Buffer(FLUSH_LEN)
@@ -279,16 +283,16 @@ struct WorkerState(Movable):
         self.slow = SlowHandlers(self.config)
         self.request_count = 0
         self.piece = Buffer(0)
-        self.mailbox = Mailbox()
+        self.wake_queue = WakeQueue()
         self.is_draining = False
-        self.tls = terms.tls.copy()
-        self.sealed_in = Buffer(READ_BUFFER_LEN if self.tls else 0)
-        self.sealed_out = Buffer(READ_BUFFER_LEN if self.tls else 0)
-        self.descriptors = terms.descriptors
+        self.tls = context.tls.copy()
+        self.tls_input = Buffer(READ_BUFFER_LEN if self.tls else 0)
+        self.tls_output = Buffer(READ_BUFFER_LEN if self.tls else 0)
+        self.descriptors = context.descriptors
         self._jitter = Jitter(UInt64(monotonic_ns()))
         self._body_sum = ArcPointer(Atomic[Int64](0))
         self._pool = []
-        self._ready = terms.ready
+        self._ready = context.ready
 
     def params_pointer(mut self) -> Pointer[PathParams, MutUntrackedOrigin]:
         """Gives the storage for path parameters.

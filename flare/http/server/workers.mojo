@@ -3,11 +3,11 @@ share but the handler.
 """
 
 from flare.http.routing.handler import Handler
-from flare.http.server.config import ConfigError, ListenerMode, ServerTerms
+from flare.http.server.config import ConfigError, ListenerMode, ServerContext
 from flare.http.server.listen import Listeners
-from flare.http.server.shutdown import StopRequests
+from flare.http.server.shutdown import ShutdownSignal
 from flare.http.server.worker import Worker
-from flare.http.server.worker_state import Figures
+from flare.http.server.worker_state import StatsRow
 from flare.net.raw_socket import RawSocket
 from flare.runtime.event import Interest
 from flare.runtime.listener_share import ListenerShare
@@ -99,8 +99,8 @@ def run_workers[
 ](
     handler: ArcPointer[H],
     var sockets: List[RawSocket],
-    terms: ServerTerms,
-    var stop: StopRequests,
+    context: ServerContext,
+    var stop: ShutdownSignal,
     board: ArcPointer[StatsBoard],
     plan: ThreadPlan,
 ) raises:
@@ -113,7 +113,7 @@ def run_workers[
     Args:
         handler: Answers requests, on all threads.
         sockets: Listening sockets.
-        terms: Limits and times, and TLS if it is spoken.
+        context: Limits and times, and TLS if it is spoken.
         stop: Says when to stop.
         board: The figures.
         plan: How many threads, and where.
@@ -126,15 +126,15 @@ def run_workers[
         var worker = Worker(
             handler.copy(),
             Listeners(sockets^, False),
-            terms,
+            context,
             stop^,
-            Figures(board.copy(), 0),
+            StatsRow(board.copy(), 0),
         )
         worker.begin()
         worker.run()
         return
     var listeners = split_listeners(
-        sockets^, plan.worker_count, terms.config.listener
+        sockets^, plan.worker_count, context.config.listener
     )
     var wakers = List[Waker]()
     var workers = List[_Serving[H]]()
@@ -145,9 +145,9 @@ def run_workers[
                 Worker(
                     handler.copy(),
                     listeners.pop(),
-                    terms,
-                    StopRequests(waker.copy(), False),
-                    Figures(board.copy(), index),
+                    context,
+                    ShutdownSignal(waker.copy(), False),
+                    StatsRow(board.copy(), index),
                 )
             )
         )
@@ -172,7 +172,7 @@ def _cpus_for(index: Int, plan: ThreadPlan) raises -> List[Int]:
     return [cpus[index]]
 
 
-def _watch(mut scheduler: Scheduler, mut stop: StopRequests) raises:
+def _watch(mut scheduler: Scheduler, mut stop: ShutdownSignal) raises:
     """Hands requests to stop on to the workers until all have ended."""
     var reactor = Reactor()
     reactor.register(stop.waker_number(), 0, Interest.READ)
@@ -195,7 +195,7 @@ struct ServerProgram[H: Handler](PreforkProgram):
 
     var handler: ArcPointer[Self.H]
     """Answers requests."""
-    var terms: ServerTerms
+    var context: ServerContext
     """Limits and times, and TLS if it is spoken."""
     var board: ArcPointer[StatsBoard]
     """The figures of all processes."""
@@ -212,15 +212,15 @@ struct ServerProgram[H: Handler](PreforkProgram):
         var worker = Worker(
             self.handler.copy(),
             Listeners(child.take_listeners(), child.shares_listeners),
-            self.terms,
-            StopRequests(
+            self.context,
+            ShutdownSignal(
                 Waker(),
                 True,
                 [SIGTERM],
                 child.lifeline_number(),
                 has_master=True,
             ),
-            Figures(self.board.copy(), child.row),
+            StatsRow(self.board.copy(), child.row),
         )
         worker.begin()
         child.ready()
@@ -234,5 +234,5 @@ struct ServerProgram[H: Handler](PreforkProgram):
         Raises:
             Error: If a file does not work; the old ones are still shown then.
         """
-        if self.terms.tls:
-            self.terms.tls.value().reload()
+        if self.context.tls:
+            self.context.tls.value().reload()

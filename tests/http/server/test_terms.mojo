@@ -2,7 +2,7 @@
 
 from flare.http.server.config import ServerConfig
 from flare.http.server.server import HttpServer
-from flare.http.server.config import ServerTerms
+from flare.http.server.config import ServerContext
 from flare.net.socket_addr import SocketAddr
 from flare.tls.server_config import TlsServerConfig
 from std.testing import assert_equal, assert_raises
@@ -17,27 +17,27 @@ def _good() raises -> TlsServerConfig:
 
 
 def test_alpn_is_http_1_1() raises:
-    var terms = ServerTerms(ServerConfig())
-    terms.speak_tls(_good())
-    assert_equal(len(terms.tls.value().config.alpn), 1)
-    assert_equal(terms.tls.value().config.alpn[0], "http/1.1")
+    var context = ServerContext(ServerConfig())
+    context.speak_tls(_good())
+    assert_equal(len(context.tls.value().config.alpn), 1)
+    assert_equal(context.tls.value().config.alpn[0], "http/1.1")
 
 
 def test_other_protocols_are_refused() raises:
     var config = _good()
     config.alpn = ["h2", "http/1.1"]
-    var terms = ServerTerms(ServerConfig())
+    var context = ServerContext(ServerConfig())
     with assert_raises(contains="'h2'; this server speaks http/1.1 alone"):
-        terms.speak_tls(config^)
+        context.speak_tls(config^)
 
 
 def test_handshake_timeout_has_bounds() raises:
     for timeout_ms in [0, -1, 86_400_001]:
         var config = _good()
         config.handshake_timeout_ms = timeout_ms
-        var terms = ServerTerms(ServerConfig())
+        var context = ServerContext(ServerConfig())
         with assert_raises(contains="allowed are 1 to 86400000"):
-            terms.speak_tls(config^)
+            context.speak_tls(config^)
 
 
 def test_bind_tls_names_what_does_not_work() raises:

@@ -82,7 +82,7 @@ struct WritePace(ImplicitlyCopyable):
         return earned_ms
 
 
-struct Tail(Movable):
+struct PendingWrite(Movable):
     """What a client was not ready to take: octets, then content."""
 
     var octets: Buffer
@@ -348,7 +348,7 @@ struct Connection(Movable):
     """The one timer."""
     var exchange: Optional[OwnedPointer[RequestParser]]
     """The part of a request that has arrived."""
-    var tail: Optional[OwnedPointer[Tail]]
+    var tail: Optional[OwnedPointer[PendingWrite]]
     """What is still to be sent."""
     var tls: Optional[OwnedPointer[TlsLink]]
     """The TLS side; nothing for plain HTTP."""
@@ -481,7 +481,7 @@ struct Connection(Movable):
     def finish_writing(mut self):
         """Ends the own direction, over TLS with a notice of it before."""
         if self.tls:
-            self.tls.value()[].say_goodbye(self.socket)
+            self.tls.value()[].send_close_notify(self.socket)
         self.socket.finish_writing()
 
     def drop_tls(mut self):
@@ -496,7 +496,7 @@ struct Connection(Movable):
         still to be sent: it can tell a cut response from a whole one.
         """
         if self.tls and not self.tail:
-            self.tls.value()[].say_goodbye(self.socket)
+            self.tls.value()[].send_close_notify(self.socket)
         self.socket.close()
         self.cancel_job()
         self.exchange = None
@@ -569,7 +569,7 @@ def _receive_sealed(
         if not connection.tls.value()[].holds_plaintext:
             if is_drained:
                 return count if count > 0 else -EAGAIN
-            var space = state.sealed_in.room()
+            var space = state.tls_input.room()
             var wanted = min(len(room) - count + _RECORD_EXTRA_LEN, len(space))
             var got = connection.socket.receive(space[0:wanted])
             if got <= 0:
@@ -577,22 +577,22 @@ def _receive_sealed(
                     return got
                 may_have_more = may_have_more or got != -EAGAIN
                 return count
-            state.sealed_in.commit(got)
+            state.tls_input.commit(got)
             is_drained = got < wanted and not may_have_more
         count += _open(connection, state, room[count:])
         ref link = connection.tls.value()[]
         if link.is_broken():
             # The connection is closed at once (RFC 8446 section 6.2). What
             # stood before is dropped: nobody could be answered.
-            state.sealed_in.clear()
+            state.tls_input.clear()
             return TLS_BROKEN
         if link.is_over():
-            state.sealed_in.clear()
+            state.tls_input.clear()
             may_have_more = True
             return count if count > 0 else _end_of_stream(connection)
         if count == len(room):
-            link.rest.append(state.sealed_in.span())
-            state.sealed_in.clear()
+            link.rest.append(state.tls_input.span())
+            state.tls_input.clear()
             return count
         if len(link.unsent) > 0:
             return count if count > 0 else -EAGAIN
@@ -608,7 +608,7 @@ def _take_rest(mut connection: Connection, mut state: WorkerState):
     """Puts what was left over into the worker's buffer."""
     ref link = connection.tls.value()[]
     if len(link.rest) > 0:
-        state.sealed_in.append(link.rest.span())
+        state.tls_input.append(link.rest.span())
         link.rest.clear()
 
 
@@ -619,8 +619,8 @@ def _open(
 ) -> Int:
     """Decrypts what is in the worker's buffer, and sends what TLS answers."""
     ref link = connection.tls.value()[]
-    var count = link.open(state.sealed_in, state.sealed_out, room)
-    if len(state.sealed_out) > 0:
+    var count = link.open(state.tls_input, state.tls_output, room)
+    if len(state.tls_output) > 0:
         _send_answer(connection, state)
     if (
         connection.phase == PHASE_HANDSHAKE
@@ -632,17 +632,17 @@ def _open(
 
 def _send_answer(mut connection: Connection, mut state: WorkerState):
     """Sends handshakes and alerts; what is not taken waits with a tail."""
-    var count = connection.socket.send(state.sealed_out.span())
+    var count = connection.socket.send(state.tls_output.span())
     if count == -EAGAIN or count == -EINTR:
         count = 0
-    if count >= 0 and count < len(state.sealed_out):
-        state.sealed_out.consume(count)
-        connection.tls.value()[].unsent.append(state.sealed_out.span())
+    if count >= 0 and count < len(state.tls_output):
+        state.tls_output.consume(count)
+        connection.tls.value()[].unsent.append(state.tls_output.span())
         if not connection.tail:
-            connection.tail = OwnedPointer(Tail())
+            connection.tail = OwnedPointer(PendingWrite())
         connection.has_unread = True
     # If the connection is broken, the next read says so.
-    state.sealed_out.clear()
+    state.tls_output.clear()
 
 
 def _leave_handshake(mut connection: Connection, mut state: WorkerState):

@@ -37,7 +37,7 @@ from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.write import (
     COPIED_BODY_LEN_MAX,
     flush_with_body,
-    hear,
+    feed_upgraded,
     start_stream,
 )
 from flare.http.server.worker_state import WorkerState
@@ -143,7 +143,7 @@ def answer[
         What became of it.
     """
     var response = _call(exchange, connection, state, handler)
-    return conclude(exchange, connection, state, response^)
+    return write_response(exchange, connection, state, response^)
 
 
 comptime SKIPPED_LEN_MAX = 64 * 1024
@@ -192,7 +192,7 @@ def answer_by_head[
     var scope = ExtensionScope(request.extensions(), note)
     var response = _serve(handler, request, state)
     scope^.end()
-    var result = conclude(exchange, connection, state, response^)
+    var result = write_response(exchange, connection, state, response^)
     if result.keeps_alive:
         exchange.skip(rest_len)
     else:
@@ -201,7 +201,7 @@ def answer_by_head[
 
 
 @always_inline
-def conclude(
+def write_response(
     mut exchange: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
@@ -250,7 +250,7 @@ def conclude(
         )
         # What came behind the request is the conversation's.
         if is_sound and len(exchange.input) > 0:
-            is_sound = hear(connection, state, exchange.input)
+            is_sound = feed_upgraded(connection, state, exchange.input)
         return Answer(False, not is_sound)
     var is_sound = append_response(connection, state, response^, framing)
     return Answer(keeps_alive, not is_sound)

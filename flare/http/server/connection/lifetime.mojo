@@ -16,7 +16,7 @@ from flare.http.server.connection.dispatch import (
 )
 from flare.http.server.connection.phase import (
     FRESH_GRACE_MS,
-    Fate,
+    NextAction,
     NEVER_MS,
     PHASE_BODY,
     PHASE_HANDSHAKE,
@@ -30,7 +30,7 @@ from flare.http.server.connection.phase import (
 from flare.http.server.connection.tls import TlsLink
 from flare.http.server.connection.write import (
     ask_again,
-    await_tail,
+    await_pending,
     deliver,
     flush,
     prolong_sending,
@@ -50,13 +50,13 @@ from std.memory import OwnedPointer
 from std.sys.intrinsics import unlikely
 
 
-def admit(
+def on_accept(
     mut connection: Connection,
     token: UInt64,
     mut selector: Selector,
     mut state: WorkerState,
     is_refused: Bool,
-) -> Fate:
+) -> NextAction:
     """Begins to wait for a client that was just accepted.
 
     Args:
@@ -73,18 +73,18 @@ def admit(
     ref proxies = state.config.proxy_protocol
     var is_announced = len(proxies) > 0
     if unlikely(is_announced and not any_contains(proxies, connection.peer.ip)):
-        return Fate.CLOSES
+        return NextAction.CLOSE
     try:
         selector.register(connection.socket.fd(), token, Interest.STREAM)
     except error:
         state.log(String(error, "; a connection is dropped"))
-        return Fate.CLOSES
+        return NextAction.CLOSE
     if state.tls:
         try:
             _begin_tls(connection, state)
         except error:
             state.log(String(error, "; a connection is dropped"))
-            return Fate.CLOSES
+            return NextAction.CLOSE
     else:
         connection.deadline_ms = state.now_ms + state.config.header_timeout_ms
     if unlikely(is_announced):
@@ -92,7 +92,7 @@ def admit(
         connection.phase = PHASE_PROXY
     if is_refused:
         return refuse(connection, state)
-    return Fate.WAITS
+    return NextAction.WAIT
 
 
 def _begin_tls(mut connection: Connection, state: WorkerState) raises TlsError:
@@ -103,11 +103,11 @@ def _begin_tls(mut connection: Connection, state: WorkerState) raises TlsError:
     )
 
 
-def hear_proxy(
+def read_proxy_header(
     mut connection: Connection,
     mut scratch: RequestParser,
     mut state: WorkerState,
-) -> Fate:
+) -> NextAction:
     """Takes the header, if all of it is here.
 
     Args:
@@ -116,32 +116,34 @@ def hear_proxy(
         state: The worker's state.
 
     Returns:
-        GIVES_WAY to be driven as any other connection from now on, WAITS for
-        more octets, CLOSES if there are none to come, or not a header.
+        YIELD to be driven as any other connection from now on, WAIT for
+        more octets, CLOSE if there are none to come, or not a header.
     """
     var room = scratch.input.room()
     var seen = room[0 : min(len(room), PROXY_HEADER_LEN_MAX)]
     var count = connection.socket.peek(seen)
     if count == -EAGAIN or count == -EINTR:
-        return Fate.WAITS
+        return NextAction.WAIT
     if count <= 0:
-        return Fate.CLOSES
+        return NextAction.CLOSE
     var found: Optional[ProxyHeader]
     try:
         found = find_proxy_header(seen[0:count])
     except error:
         state.log(String(error, "; from ", connection.peer))
-        return Fate.CLOSES
+        return NextAction.CLOSE
     if not found:
-        return Fate.CLOSES if connection.peer_has_ended else Fate.WAITS
+        return (
+            NextAction.CLOSE if connection.peer_has_ended else NextAction.WAIT
+        )
     var header = found.value()
     var taken = connection.socket.receive(room[0 : header.header_len])
     if taken != header.header_len:
-        return Fate.CLOSES
+        return NextAction.CLOSE
     if header.client:
         connection.peer = header.client.value().without_mapping()
     connection.phase = PHASE_HANDSHAKE if connection.tls else PHASE_HEAD
-    return Fate.GIVES_WAY
+    return NextAction.YIELD
 
 
 comptime LINGER_LEN_MAX = 1 << 20
@@ -152,7 +154,9 @@ A client that sends more in one go is cut off; what comes in all is bounded by
 """
 
 
-def end(mut connection: Connection, mut state: WorkerState) -> Fate:
+def begin_shutdown(
+    mut connection: Connection, mut state: WorkerState
+) -> NextAction:
     """Ends a connection whose last response is in the output, sent or parked.
 
     A client that has not been read to the end would be sent a reset by close,
@@ -168,17 +172,19 @@ def end(mut connection: Connection, mut state: WorkerState) -> Fate:
     """
     connection.closes = True
     if connection.tail:
-        return await_tail(connection, state)
+        return await_pending(connection, state)
     if not connection.lingers:
-        return Fate.CLOSES
+        return NextAction.CLOSE
     connection.finish_writing()
     connection.begin_phase(
         PHASE_LINGER, state.now_ms, state.config.linger_timeout_ms
     )
-    return Fate.GIVES_WAY
+    return NextAction.YIELD
 
 
-def discard(mut connection: Connection, mut scratch: RequestParser) -> Fate:
+def discard_input(
+    mut connection: Connection, mut scratch: RequestParser
+) -> NextAction:
     """Reads and drops what a client sends behind its last response.
 
     Args:
@@ -186,20 +192,22 @@ def discard(mut connection: Connection, mut scratch: RequestParser) -> Fate:
         scratch: The worker's own exchange, idle; idle again afterwards.
 
     Returns:
-        CLOSES at the end of the stream, or if the client sends too much.
+        CLOSE at the end of the stream, or if the client sends too much.
     """
     var total = 0
     while total < LINGER_LEN_MAX:
         var count = connection.socket.receive(scratch.input.room())
         if count == -EAGAIN:
-            return Fate.WAITS
+            return NextAction.WAIT
         if count <= 0 and count != -EINTR:
-            return Fate.CLOSES
+            return NextAction.CLOSE
         total += max(count, 0)
-    return Fate.CLOSES
+    return NextAction.CLOSE
 
 
-def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
+def on_timeout(
+    mut connection: Connection, mut state: WorkerState
+) -> NextAction:
     """Does what follows when a phase has taken too long.
 
     A client that waits for an answer gets one; one that sends nothing, or does
@@ -210,14 +218,14 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
         state: The worker's state.
 
     Returns:
-        ENDS if an answer was sent, GIVES_WAY to ask a source, WAITS if the
-        client has earned more time, CLOSES otherwise.
+        SHUTDOWN if an answer was sent, YIELD to ask a source, WAIT if the
+        client has earned more time, CLOSE otherwise.
     """
     if connection.phase == PHASE_SOURCE:
         # Nobody is late; the source wants to be asked, and that sets the next.
         connection.deadline_ms = NEVER_MS
         ask_again(connection)
-        return Fate.GIVES_WAY
+        return NextAction.YIELD
     if connection.job:
         connection.cancel_job()
         if connection.phase == PHASE_BODY:
@@ -229,22 +237,24 @@ def expire(mut connection: Connection, mut state: WorkerState) -> Fate:
     ):
         if connection.exchange.value()[].is_skipping():
             # Its request was answered.
-            return Fate.CLOSES
+            return NextAction.CLOSE
         ref head = connection.exchange.value()[].head
         answer_timeout(connection, state, head.method == Method.HEAD)
         connection.exchange = None
         connection.request[].charge = None
     elif connection.phase == PHASE_WRITE and connection.tail:
         if prolong_sending(connection, state):
-            return Fate.WAITS
-        return Fate.CLOSES
+            return NextAction.WAIT
+        return NextAction.CLOSE
     else:
-        return Fate.CLOSES
+        return NextAction.CLOSE
     connection.lingers = True
-    return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
+    return NextAction.SHUTDOWN if deliver(
+        connection, state
+    ) else NextAction.CLOSE
 
 
-def refuse(mut connection: Connection, mut state: WorkerState) -> Fate:
+def refuse(mut connection: Connection, mut state: WorkerState) -> NextAction:
     """Answers a connection that is one too many.
 
     Args:
@@ -252,17 +262,17 @@ def refuse(mut connection: Connection, mut state: WorkerState) -> Fate:
         state: The worker's state.
 
     Returns:
-        ENDS, or CLOSES if the connection is broken, or speaks TLS: a handshake
+        SHUTDOWN, or CLOSE if the connection is broken, or speaks TLS: a handshake
         would cost more than a request.
     """
     if connection.tls:
-        return Fate.CLOSES
+        return NextAction.CLOSE
     answer_overload(connection, state)
     connection.lingers = True
-    return Fate.ENDS if flush(connection, state) else Fate.CLOSES
+    return NextAction.SHUTDOWN if flush(connection, state) else NextAction.CLOSE
 
 
-def leave(mut connection: Connection, state: WorkerState) -> Fate:
+def begin_drain(mut connection: Connection, state: WorkerState) -> NextAction:
     """Lets a connection go when the server is to stop, as soon as it can.
 
     Args:
@@ -270,8 +280,8 @@ def leave(mut connection: Connection, state: WorkerState) -> Fate:
         state: The worker's state.
 
     Returns:
-        GIVES_WAY after a long pause, since a request may be here nevertheless,
-        and to end a stream that has no end; else WAITS. A client that was
+        YIELD after a long pause, since a request may be here nevertheless,
+        and to end a stream that has no end; else WAIT. A client that was
         answered a moment ago may have its next request on the way: it is
         waited for shortly, and answered with `Connection: close`.
     """
@@ -280,9 +290,9 @@ def leave(mut connection: Connection, state: WorkerState) -> Fate:
     ):
         # One whose client is behind is asked when the client has caught up.
         ask_again(connection)
-        return Fate.GIVES_WAY
+        return NextAction.YIELD
     if connection.exchange:
-        return Fate.WAITS
+        return NextAction.WAIT
     var idle_timeout_ms = state.config.idle_timeout_ms
     var idle_ms = state.now_ms - (connection.deadline_ms - idle_timeout_ms)
     # The deadline of one that has grown old tells nothing of its pause.
@@ -290,7 +300,7 @@ def leave(mut connection: Connection, state: WorkerState) -> Fate:
     if connection.phase == PHASE_IDLE and (
         is_known and idle_ms >= FRESH_GRACE_MS
     ):
-        return Fate.GIVES_WAY
+        return NextAction.YIELD
     if (
         connection.phase == PHASE_HEAD
         or connection.phase == PHASE_HANDSHAKE
@@ -301,4 +311,4 @@ def leave(mut connection: Connection, state: WorkerState) -> Fate:
         connection.deadline_ms = min(
             connection.deadline_ms, state.now_ms + FRESH_GRACE_MS
         )
-    return Fate.WAITS
+    return NextAction.WAIT

@@ -7,22 +7,22 @@ from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import Connection
-from flare.http.server.connection.dispatch import busy, conclude
-from flare.http.server.connection.phase import Fate, PHASE_HANDLER
-from flare.http.server.connection.read import process, put_back
+from flare.http.server.connection.dispatch import busy, write_response
+from flare.http.server.connection.phase import NextAction, PHASE_HANDLER
+from flare.http.server.connection.read import read_requests, put_back
 from flare.http.server.connection.request_body import (
     end_content,
     owes_continue,
     start_content,
     take_content,
 )
-from flare.http.server.connection.write import await_tail, deliver
+from flare.http.server.connection.write import await_pending, deliver
 from flare.http.server.handler_pool import HandlerPool, Job
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer
 
 
-def hand_over[
+def offload[
     H: Handler
 ](
     mut connection: Connection,
@@ -30,7 +30,7 @@ def hand_over[
     mut pool: HandlerPool,
     mut state: WorkerState,
     handler: H,
-) -> Fate:
+) -> NextAction:
     """Gives a request to the handler threads, or refuses it.
 
     Its content may still be arriving; then the handler reads it meanwhile.
@@ -46,7 +46,7 @@ def hand_over[
         handler: Answers; also what was pipelined behind a refused request.
 
     Returns:
-        WAITS, or what follows a refusal.
+        WAIT, or what follows a refusal.
     """
     var box = connection.take_exchange()
     # What the socket still has is read when the answer is there.
@@ -83,17 +83,17 @@ def _refuse[
     is_late: Bool,
     mut state: WorkerState,
     handler: H,
-) -> Fate:
+) -> NextAction:
     """Answers 503; the connection goes on unless content is still to come."""
     if not is_late:
         var refusal = busy(box[], connection, state)
-        return unpark(connection, box^, refusal^, state, handler)
+        return finish_request(connection, box^, refusal^, state, handler)
     _ = box[].detach_content()
     box[].end_connection()
     var refusal = busy(box[], connection, state)
-    var fate = unpark(connection, box^, refusal^, state, handler)
+    var action = finish_request(connection, box^, refusal^, state, handler)
     connection.lingers = True
-    return fate
+    return action
 
 
 def _submit(
@@ -103,7 +103,7 @@ def _submit(
     var pipe: Optional[BodyPipe],
     mut pool: HandlerPool,
     mut state: WorkerState,
-) -> Fate:
+) -> NextAction:
     """Parks a connection while a handler has its request."""
     var flag = ArcPointer(CancelFlag())
     if connection.peer_has_ended:
@@ -113,18 +113,18 @@ def _submit(
         job.tls = connection.tls.value()[].peer
     if pipe:
         job.outlet = pipe.value().outlet(
-            state.mailbox.waker_for(token), pool.pace()
+            state.wake_queue.waker_for(token), pool.pace()
         )
     else:
         swap(job.charge, connection.request[].charge)
     job.is_late = connection.content.__bool__()
     pool.submit(OwnedPointer(job^))
     connection.job = flag^
-    var fate = Fate.WAITS
+    var action = NextAction.WAIT
     if connection.content:
-        fate = take_content(connection, state)
+        action = take_content(connection, state)
     note_job(connection, pool)
-    return fate
+    return action
 
 
 def note_job(connection: Connection, mut pool: HandlerPool):
@@ -140,7 +140,9 @@ def note_job(connection: Connection, mut pool: HandlerPool):
         pool.note_complete(connection.token)
 
 
-def note_event(mut connection: Connection, mut state: WorkerState) -> Fate:
+def on_event_while_offloaded(
+    mut connection: Connection, mut state: WorkerState
+) -> NextAction:
     """Receives for a handler on another thread that reads content, or tells it
     when its client has gone.
 
@@ -158,17 +160,17 @@ def note_event(mut connection: Connection, mut state: WorkerState) -> Fate:
         return take_content(connection, state)
     if connection.peer_has_ended:
         connection.job.value()[].set()
-    return Fate.WAITS
+    return NextAction.WAIT
 
 
-def finish_job[
+def on_job_done[
     H: Handler
 ](
     mut connection: Connection,
     mut job: Job,
     mut state: WorkerState,
     handler: H,
-) -> Fate:
+) -> NextAction:
     """Sends what a handler on another thread has answered.
 
     Parameters:
@@ -188,20 +190,20 @@ def finish_job[
         swap(connection.request[].charge, job.charge)
     if connection.tail:
         # The client has not even taken what it was told before the answer.
-        return Fate.CLOSES
+        return NextAction.CLOSE
     var response = Response(500)
     swap(response, job.response)
     state.params[].record.copy_from(job.params.record)
     var box = state.take_exchange()
     swap(box, job.box)
     if not connection.content or end_content(connection, box[], state):
-        return unpark(connection, box^, response^, state, handler)
-    var fate = unpark(connection, box^, response^, state, handler)
+        return finish_request(connection, box^, response^, state, handler)
+    var action = finish_request(connection, box^, response^, state, handler)
     connection.lingers = True
-    return fate
+    return action
 
 
-def unpark[
+def finish_request[
     H: Handler
 ](
     mut connection: Connection,
@@ -209,7 +211,7 @@ def unpark[
     var response: Response,
     mut state: WorkerState,
     handler: H,
-) -> Fate:
+) -> NextAction:
     """Goes on with a connection whose handler on another thread has answered.
 
     Parameters:
@@ -225,26 +227,30 @@ def unpark[
     Returns:
         What is to happen to the connection.
     """
-    var result = conclude(box[], connection, state, response^)
+    var result = write_response(box[], connection, state, response^)
     if result.is_broken:
         state.give_exchange(box^)
-        return Fate.CLOSES
+        return NextAction.CLOSE
     if not result.keeps_alive:
         connection.lingers = connection.lingers or len(box[].input) > 0
         state.give_exchange(box^)
         connection.request[].charge = None
-        return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
+        return NextAction.SHUTDOWN if deliver(
+            connection, state
+        ) else NextAction.CLOSE
     if connection.tail:
         # The rest waits until the client has read this.
         var is_sound = deliver(connection, state)
         connection.exchange = box^
         connection.has_unread = True
-        return await_tail(connection, state) if is_sound else Fate.CLOSES
-    var fate = process(connection, box[], state, handler)
-    put_back(connection, box^, state, fate)
-    if fate == Fate.WAITS and connection.has_unread:
-        return Fate.GIVES_WAY
-    return fate
+        return await_pending(
+            connection, state
+        ) if is_sound else NextAction.CLOSE
+    var action = read_requests(connection, box[], state, handler)
+    put_back(connection, box^, state, action)
+    if action == NextAction.WAIT and connection.has_unread:
+        return NextAction.YIELD
+    return action
 
 
 def waits_for(connection: Connection, job: Job) -> Bool:

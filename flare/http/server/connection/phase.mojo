@@ -37,21 +37,21 @@ comptime FRESH_GRACE_MS = 1_000
 way."""
 
 
-struct Fate(Equatable, ImplicitlyCopyable):
+struct NextAction(Equatable, ImplicitlyCopyable):
     """What is to happen to a connection."""
 
     var number: UInt8
     """The case."""
 
-    comptime WAITS = Fate(0)
+    comptime WAIT = NextAction(0)
     """It waits for its client."""
-    comptime CLOSES = Fate(1)
+    comptime CLOSE = NextAction(1)
     """It is over."""
-    comptime GIVES_WAY = Fate(2)
+    comptime YIELD = NextAction(2)
     """It could go on, and does so in the next round."""
-    comptime ENDS = Fate(3)
+    comptime SHUTDOWN = NextAction(3)
     """The last response is sent, or parked; the client may still read it."""
-    comptime PARKS = Fate(4)
+    comptime OFFLOAD = NextAction(4)
     """A request is in its exchange, for a handler that may block: complete, or
     with content that the handler reads while it arrives."""
 

@@ -23,7 +23,7 @@ from flare.http.server.connection.dispatch import (
     ask_policy,
 )
 from flare.http.server.connection.phase import (
-    Fate,
+    NextAction,
     PHASE_BODY,
     PHASE_HANDSHAKE,
     PHASE_HEAD,
@@ -35,12 +35,12 @@ from flare.http.server.connection.request_body import (
     owes_continue,
     take_content,
 )
-from flare.http.server.connection.upgrade import converse
+from flare.http.server.connection.upgrade import read_upgraded
 from flare.http.server.connection.write import (
-    await_tail,
+    await_pending,
     deliver,
     flush,
-    send_tail,
+    write_pending,
 )
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
@@ -53,7 +53,7 @@ comptime _READ_COUNT_MAX = 16
 
 
 @no_inline
-def drive[
+def on_readable[
     H: Handler
 ](
     mut connection: Connection,
@@ -61,7 +61,7 @@ def drive[
     mut state: WorkerState,
     handler: H,
     is_closed: Bool,
-) -> Fate:
+) -> NextAction:
     """Drives a connection that is readable.
 
     Parameters:
@@ -79,33 +79,33 @@ def drive[
         What is to happen to it.
     """
     if unlikely(connection.tail.__bool__()):
-        return converse(connection, scratch, state, is_closed)
+        return read_upgraded(connection, scratch, state, is_closed)
     connection.has_unread = False
     if unlikely(connection.exchange.__bool__()):
-        return _drive_partial(connection, state, handler, is_closed)
-    var fate = _read(connection, scratch, state, handler, is_closed)
+        return _read_partial(connection, state, handler, is_closed)
+    var action = _read(connection, scratch, state, handler, is_closed)
     if likely(scratch.is_idle()):
-        return fate
-    if fate == Fate.CLOSES or fate == Fate.ENDS:
+        return action
+    if action == NextAction.CLOSE or action == NextAction.SHUTDOWN:
         scratch.reset()
-        return fate
+        return action
     var box = state.take_exchange()
     box[].take_over(scratch)
     if unlikely(not _charge(connection, box[], state)):
         return _refuse_content(connection, box^, state)
     connection.exchange = box^
-    return fate
+    return action
 
 
 @no_inline
-def _drive_partial[
+def _read_partial[
     H: Handler
 ](
     mut connection: Connection,
     mut state: WorkerState,
     handler: H,
     is_closed: Bool,
-) -> Fate:
+) -> NextAction:
     """Drives a connection with a part of a request in its own exchange."""
     var box = connection.take_exchange()
     var missing = box[].missing_len() if box[].is_in_body() else 0
@@ -114,9 +114,9 @@ def _drive_partial[
     box[].input.reserve(min(max(missing, 4_096), arrived))
     if unlikely(not _charge(connection, box[], state)):
         return _refuse_content(connection, box^, state)
-    var fate = _read(connection, box[], state, handler, is_closed)
-    put_back(connection, box^, state, fate)
-    return fate
+    var action = _read(connection, box[], state, handler, is_closed)
+    put_back(connection, box^, state, action)
+    return action
 
 
 def _charge(
@@ -134,24 +134,26 @@ def _refuse_content(
     mut connection: Connection,
     var box: OwnedPointer[RequestParser],
     mut state: WorkerState,
-) -> Fate:
+) -> NextAction:
     """Ends a connection whose content there is no memory for."""
     connection.request[].charge = None
     if connection.tail:
         # It was told something before that it has not taken.
         state.give_exchange(box^)
-        return Fate.CLOSES
+        return NextAction.CLOSE
     answer_full(box[], connection, state)
     state.give_exchange(box^)
     connection.lingers = True
-    return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
+    return NextAction.SHUTDOWN if deliver(
+        connection, state
+    ) else NextAction.CLOSE
 
 
 def put_back(
     mut connection: Connection,
     var box: OwnedPointer[RequestParser],
     mut state: WorkerState,
-    fate: Fate,
+    action: NextAction,
 ):
     """Keeps an exchange with the connection while it has a part of a request.
 
@@ -159,9 +161,13 @@ def put_back(
         connection: The connection.
         box: Its exchange.
         state: The worker's state, which takes the exchange back otherwise.
-        fate: What is to happen to the connection.
+        action: What is to happen to the connection.
     """
-    if box[].is_idle() or fate == Fate.CLOSES or fate == Fate.ENDS:
+    if (
+        box[].is_idle()
+        or action == NextAction.CLOSE
+        or action == NextAction.SHUTDOWN
+    ):
         state.give_exchange(box^)
         connection.request[].charge = None
     else:
@@ -177,7 +183,7 @@ def _read[
     mut state: WorkerState,
     handler: H,
     is_closed: Bool,
-) -> Fate:
+) -> NextAction:
     var may_have_more = is_closed
     for _ in range(_READ_COUNT_MAX):
         var room = exchange.input.room()
@@ -188,19 +194,19 @@ def _read[
                 continue
             return _stop_reading(connection, exchange, state, count)
         exchange.input.commit(count)
-        var fate = process(connection, exchange, state, handler)
-        if unlikely(fate != Fate.WAITS):
+        var action = read_requests(connection, exchange, state, handler)
+        if unlikely(action != NextAction.WAIT):
             connection.has_unread = True
-            return fate
+            return action
         if unlikely(connection.tail.__bool__()):
             connection.has_unread = True
-            return Fate.WAITS
+            return NextAction.WAIT
         if likely(count < room_len and not may_have_more):
-            return Fate.WAITS
+            return NextAction.WAIT
         if count == room_len:
             # More may wait than one round should take.
-            return Fate.GIVES_WAY
-    return Fate.GIVES_WAY
+            return NextAction.YIELD
+    return NextAction.YIELD
 
 
 @no_inline
@@ -209,17 +215,17 @@ def _stop_reading(
     exchange: RequestParser,
     mut state: WorkerState,
     count: Int,
-) -> Fate:
+) -> NextAction:
     """Tells what follows when nothing more can be read now."""
     if count == -EAGAIN:
         if connection.phase == PHASE_HANDSHAKE:
-            return Fate.WAITS
+            return NextAction.WAIT
         if connection.phase == PHASE_IDLE and exchange.is_idle():
             # At most a part of a record has come. Its deadline stays.
-            return Fate.CLOSES if state.is_draining else Fate.WAITS
+            return NextAction.CLOSE if state.is_draining else NextAction.WAIT
         return _settle(connection, exchange, state)
     if count != TLS_BROKEN:
-        return Fate.CLOSES
+        return NextAction.CLOSE
     ref link = connection.tls.value()[]
     # An alert of the client ends all at once; one of ours has to arrive.
     connection.lingers = link.is_plain_http or link.tells_why()
@@ -228,19 +234,19 @@ def _stop_reading(
         connection.drop_tls()
         answer_plain_http(connection, state, is_head)
         if not deliver(connection, state):
-            return Fate.CLOSES
-    return Fate.ENDS
+            return NextAction.CLOSE
+    return NextAction.SHUTDOWN
 
 
 @no_inline
-def process[
+def read_requests[
     H: Handler
 ](
     mut connection: Connection,
     mut exchange: RequestParser,
     mut state: WorkerState,
     handler: H,
-) -> Fate:
+) -> NextAction:
     """Answers all complete requests of an exchange, and sends.
 
     Parameters:
@@ -294,18 +300,18 @@ def process[
                     return _park(connection, exchange, state)
             result = answer(exchange, connection, state, handler)
         if unlikely(result.is_broken):
-            return Fate.CLOSES
+            return NextAction.CLOSE
         keeps_alive = result.keeps_alive
         if unlikely(len(state.out) > FLUSH_LEN):
             if not flush(connection, state):
-                return Fate.CLOSES
+                return NextAction.CLOSE
         if unlikely(connection.tail.__bool__()):
             break
     if unlikely(not deliver(connection, state)):
-        return Fate.CLOSES
+        return NextAction.CLOSE
     if unlikely(not keeps_alive):
         connection.lingers = connection.lingers or len(exchange.input) > 0
-        return Fate.ENDS
+        return NextAction.SHUTDOWN
     return _settle(connection, exchange, state)
 
 
@@ -342,37 +348,37 @@ def _begin_content[
 @no_inline
 def _park(
     mut connection: Connection, exchange: RequestParser, mut state: WorkerState
-) -> Fate:
+) -> NextAction:
     """Sends what came before a request that is handed to another thread; the
     request waits here until the client has taken it."""
     if not deliver(connection, state):
-        return Fate.CLOSES
+        return NextAction.CLOSE
     if connection.tail:
         return _settle_unfinished(connection, exchange, state)
-    return Fate.PARKS
+    return NextAction.OFFLOAD
 
 
 @always_inline
 def _settle(
     mut connection: Connection, exchange: RequestParser, mut state: WorkerState
-) -> Fate:
+) -> NextAction:
     """Sets the phase and the deadline of a connection that waits."""
     if likely(exchange.is_idle() and not connection.tail.__bool__()):
         if connection.request_count > 0:
             if unlikely(state.is_draining):
-                return Fate.CLOSES
+                return NextAction.CLOSE
             connection.begin_idling(state.now_ms, state.config.idle_timeout_ms)
-        return Fate.WAITS
+        return NextAction.WAIT
     return _settle_unfinished(connection, exchange, state)
 
 
 @no_inline
 def _settle_unfinished(
     mut connection: Connection, exchange: RequestParser, mut state: WorkerState
-) -> Fate:
+) -> NextAction:
     ref config = state.config
     if connection.tail:
-        return await_tail(connection, state)
+        return await_pending(connection, state)
     elif exchange.is_in_body():
         connection.begin_phase(PHASE_BODY, state.now_ms, config.body_timeout_ms)
         if config.min_body_rate > 0:
@@ -388,12 +394,12 @@ def _settle_unfinished(
         connection.begin_phase(
             PHASE_HEAD, state.now_ms, config.header_timeout_ms
         )
-    return Fate.WAITS
+    return NextAction.WAIT
 
 
-def resume[
+def on_writable[
     H: Handler
-](mut connection: Connection, mut state: WorkerState, handler: H) -> Fate:
+](mut connection: Connection, mut state: WorkerState, handler: H) -> NextAction:
     """Goes on with a connection whose client takes octets again.
 
     Parameters:
@@ -405,31 +411,31 @@ def resume[
         handler: Answers.
 
     Returns:
-        What is to happen to it; GIVES_WAY if it should be read again.
+        What is to happen to it; YIELD if it should be read again.
     """
     if connection.content:
         return take_content(connection, state)
     if not connection.tail:
-        return Fate.WAITS
-    if not send_tail(connection, state):
-        return Fate.CLOSES
+        return NextAction.WAIT
+    if not write_pending(connection, state):
+        return NextAction.CLOSE
     if connection.tail:
-        return await_tail(connection, state)
+        return await_pending(connection, state)
     if connection.closes:
-        return Fate.ENDS
+        return NextAction.SHUTDOWN
     if connection.exchange:
         var box = connection.take_exchange()
-        var fate = process(connection, box[], state, handler)
-        put_back(connection, box^, state, fate)
-        if fate != Fate.WAITS or connection.tail:
-            return fate
+        var action = read_requests(connection, box[], state, handler)
+        put_back(connection, box^, state, action)
+        if action != NextAction.WAIT or connection.tail:
+            return action
     if connection.has_unread:
-        return Fate.GIVES_WAY
+        return NextAction.YIELD
     var was_sending = (
         connection.phase == PHASE_WRITE or connection.phase == PHASE_SOURCE
     )
     if was_sending and not connection.exchange:
         if state.is_draining:
-            return Fate.CLOSES
+            return NextAction.CLOSE
         connection.begin_idling(state.now_ms, state.config.idle_timeout_ms)
-    return Fate.WAITS
+    return NextAction.WAIT

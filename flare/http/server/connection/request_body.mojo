@@ -27,8 +27,12 @@ from flare.http.server.connection.dispatch import (
     answer_content_error,
     answer_content_full,
 )
-from flare.http.server.connection.phase import Fate, PHASE_BODY, PHASE_HANDLER
-from flare.http.server.connection.write import deliver, send_tail
+from flare.http.server.connection.phase import (
+    NextAction,
+    PHASE_BODY,
+    PHASE_HANDLER,
+)
+from flare.http.server.connection.write import deliver, write_pending
 from flare.http.server.worker_state import PARTIAL_BUFFER_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer
@@ -82,7 +86,9 @@ def start_content(
 
 
 @no_inline
-def take_content(mut connection: Connection, mut state: WorkerState) -> Fate:
+def take_content(
+    mut connection: Connection, mut state: WorkerState
+) -> NextAction:
     """Receives what there is room for in the window.
 
     Args:
@@ -93,45 +99,47 @@ def take_content(mut connection: Connection, mut state: WorkerState) -> Fate:
         What is to happen to it.
     """
     var box = connection.content.take()
-    var fate = _take(connection, box[], state)
-    if fate == Fate.WAITS or fate == Fate.GIVES_WAY:
+    var action = _take(connection, box[], state)
+    if action == NextAction.WAIT or action == NextAction.YIELD:
         var length = box[].intake.input.capacity() + box[].pipe.held_len()
         if not state.charge(connection.request[].charge, length):
-            fate = _refuse_content(connection, box[].pipe, state)
-    if fate == Fate.CLOSES or fate == Fate.ENDS:
+            action = _refuse_content(connection, box[].pipe, state)
+    if action == NextAction.CLOSE or action == NextAction.SHUTDOWN:
         connection.request[].charge = None
         box[].pipe.fail(BodyError(400, "the client broke it off"))
         connection.cancel_job()
-        return fate
+        return action
     if connection.peer_has_ended and box[].intake.is_complete():
         connection.job.value()[].set()
     _share_time(connection, box[], state)
     connection.content = box^
-    return fate
+    return action
 
 
 def _refuse_content(
     mut connection: Connection, pipe: BodyPipe, mut state: WorkerState
-) -> Fate:
+) -> NextAction:
     """Ends a connection whose content there is no memory for."""
     pipe.fail(BodyError(503, "the server holds too much unfinished content"))
     if connection.tail:
-        return Fate.CLOSES
+        return NextAction.CLOSE
     answer_content_full(connection, state)
     connection.lingers = True
-    return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
+    return NextAction.SHUTDOWN if deliver(
+        connection, state
+    ) else NextAction.CLOSE
 
 
 def _take(
     mut connection: Connection,
     mut content: StreamedContent,
     mut state: WorkerState,
-) -> Fate:
+) -> NextAction:
     if content.intake.is_complete():
-        return Fate.WAITS
+        return NextAction.WAIT
     if content.is_paused:
         if content.pipe.is_paused():
-            return Fate.WAITS
+            return NextAction.WAIT
         content.is_paused = False
         # The handler has moved, so its next turn is a new one.
         connection.begin_phase(PHASE_BODY, state.now_ms, 0)
@@ -139,11 +147,11 @@ def _take(
         content.owes_continue = False
         state.out.append_literal[CONTINUE_RESPONSE]()
         if not deliver(connection, state):
-            return Fate.CLOSES
-    if connection.tail and not send_tail(connection, state):
-        return Fate.CLOSES
+            return NextAction.CLOSE
+    if connection.tail and not write_pending(connection, state):
+        return NextAction.CLOSE
     if connection.tail:
-        return Fate.WAITS
+        return NextAction.WAIT
     return _receive(connection, content, state)
 
 
@@ -151,7 +159,7 @@ def _receive(
     mut connection: Connection,
     mut content: StreamedContent,
     mut state: WorkerState,
-) -> Fate:
+) -> NextAction:
     var may_have_more = connection.peer_has_ended
     for _ in range(_READ_COUNT_MAX):
         try:
@@ -162,9 +170,11 @@ def _receive(
             )
             answer_content_error(connection, state, error)
             connection.lingers = True
-            return Fate.ENDS if deliver(connection, state) else Fate.CLOSES
+            return NextAction.SHUTDOWN if deliver(
+                connection, state
+            ) else NextAction.CLOSE
         if content.is_paused or content.intake.is_complete():
-            return Fate.WAITS
+            return NextAction.WAIT
         content.intake.input.reserve(_READ_LEN)
         var room = content.intake.input.room()
         var count = receive(connection, state, room, may_have_more)
@@ -172,11 +182,11 @@ def _receive(
             continue
         if count == -EAGAIN:
             connection.has_unread = False
-            return Fate.WAITS
+            return NextAction.WAIT
         if count <= 0:
-            return Fate.CLOSES
+            return NextAction.CLOSE
         content.intake.input.commit(count)
-    return Fate.GIVES_WAY
+    return NextAction.YIELD
 
 
 def _hand_on(

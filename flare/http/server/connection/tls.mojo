@@ -134,7 +134,7 @@ struct TlsLink(Movable):
         self._is_broken = True
         self.is_plain_http = error.kind == PlainHttpRequest
 
-    def say_goodbye(mut self, mut socket: RawSocket):
+    def send_close_notify(mut self, mut socket: RawSocket):
         """Tells the client that nothing follows, unless something is missing.
 
         Args:

@@ -2,8 +2,12 @@
 
 from flare.http.h1.request_parser import RequestParser
 from flare.http.server.connection.connection import Connection, receive
-from flare.http.server.connection.phase import Fate
-from flare.http.server.connection.write import await_tail, hear, is_taken
+from flare.http.server.connection.phase import NextAction
+from flare.http.server.connection.write import (
+    await_pending,
+    feed_upgraded,
+    is_taken,
+)
 from flare.http.server.worker_state import WorkerState
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EAGAIN, EINTR
@@ -16,12 +20,12 @@ comptime _ROUND_MS = 5
 
 
 @no_inline
-def converse(
+def read_upgraded(
     mut connection: Connection,
     mut scratch: RequestParser,
     mut state: WorkerState,
     is_closed: Bool,
-) -> Fate:
+) -> NextAction:
     """Drives a connection with a tail that is readable.
 
     Only a conversation reads on while it has something to say, and only when
@@ -39,13 +43,13 @@ def converse(
     """
     connection.has_unread = True
     if not connection.tail.value()[].listens():
-        return await_tail(connection, state)
+        return await_pending(connection, state)
     var may_have_more = is_closed or connection.tls.__bool__()
     for _ in range(_READ_COUNT_MAX):
         if connection.tail.value()[].has_more_to_say():
-            return await_tail(connection, state)
+            return await_pending(connection, state)
         if not is_taken(connection):
-            return await_tail(connection, state)
+            return await_pending(connection, state)
         var room = scratch.input.room()
         var room_len = len(room)
         var count = receive(connection, state, room, may_have_more)
@@ -53,19 +57,19 @@ def converse(
             continue
         if count == -EAGAIN:
             connection.has_unread = False
-            return await_tail(connection, state)
+            return await_pending(connection, state)
         if count <= 0:
-            return Fate.CLOSES
+            return NextAction.CLOSE
         scratch.input.commit(count)
-        if not hear(connection, state, scratch.input):
-            return Fate.CLOSES
+        if not feed_upgraded(connection, state, scratch.input):
+            return NextAction.CLOSE
         if not connection.tail:
-            return Fate.ENDS
+            return NextAction.SHUTDOWN
         if not connection.tail.value()[].listens():
-            return await_tail(connection, state)
+            return await_pending(connection, state)
         if count < room_len and not may_have_more and is_taken(connection):
             connection.has_unread = False
-            return await_tail(connection, state)
+            return await_pending(connection, state)
         if coarse_monotonic_ms() - state.now_ms >= _ROUND_MS:
             break
-    return Fate.GIVES_WAY
+    return NextAction.YIELD

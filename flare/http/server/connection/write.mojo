@@ -9,9 +9,9 @@ from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
 from flare.http.h1.chunked import LAST_CHUNK, append_chunk
 from flare.http.message.body import Body, BodyStream, Supply
-from flare.http.server.connection.connection import Connection, Tail
+from flare.http.server.connection.connection import Connection, PendingWrite
 from flare.http.server.connection.phase import (
-    Fate,
+    NextAction,
     NEVER_MS,
     PHASE_HANDSHAKE,
     PHASE_SOURCE,
@@ -45,7 +45,7 @@ def flush(mut connection: Connection, mut state: WorkerState) -> Bool:
     if length == 0:
         return True
     if unlikely(connection.tls.__bool__()):
-        return flush_sealed(connection, state, Body())
+        return tls_write(connection, state, Body())
     var count = connection.socket.send(state.out.span())
     if likely(count == length):
         state.out.clear()
@@ -90,7 +90,7 @@ def flush_with_body(
         state.out.append(body.as_bytes())
         return deliver(connection, state)
     if unlikely(connection.tls.__bool__()):
-        return flush_sealed(connection, state, body^)
+        return tls_write(connection, state, body^)
     var count = connection.socket.send_two(state.out.span(), body.as_bytes())
     if likely(count == len(state.out) + len(body)):
         state.out.clear()
@@ -108,7 +108,9 @@ def _park(
     if count < 0 and count != -EAGAIN and count != -EINTR:
         state.out.clear()
         return False
-    connection.tail = OwnedPointer(Tail(body^, state.out.span(), max(count, 0)))
+    connection.tail = OwnedPointer(
+        PendingWrite(body^, state.out.span(), max(count, 0))
+    )
     state.out.clear()
     return True
 
@@ -140,7 +142,7 @@ def start_stream(
     Returns:
         False if the connection is broken.
     """
-    var tail = Tail()
+    var tail = PendingWrite()
     tail.octets.append(state.out.span())
     state.out.clear()
     tail.is_chunked = is_chunked
@@ -152,16 +154,16 @@ def start_stream(
     tail.route = record.route
     if record.has_id():
         tail.request_id = String(record.id())
-    stream[].begin(state.mailbox.waker_for(connection.token))
+    stream[].begin(state.wake_queue.waker_for(connection.token))
     connection.tail = OwnedPointer(tail^)
     # A file is there at once, so it goes with its head.
     if stream[].region().length > 0:
         if not _fill(connection, state):
             return False
-    return send_tail(connection, state)
+    return write_pending(connection, state)
 
 
-def send_tail(
+def write_pending(
     mut connection: Connection, mut state: WorkerState, made_count: Int = 0
 ) -> Bool:
     """Sends what was parked, and what a stream makes, as far as it goes.
@@ -202,7 +204,9 @@ def send_tail(
     return True
 
 
-def await_tail(mut connection: Connection, mut state: WorkerState) -> Fate:
+def await_pending(
+    mut connection: Connection, mut state: WorkerState
+) -> NextAction:
     """Sets phase and deadline of a connection with a tail.
 
     A client that hangs up while its stream has nothing ends the stream; a
@@ -217,19 +221,19 @@ def await_tail(mut connection: Connection, mut state: WorkerState) -> Fate:
     """
     if connection.phase == PHASE_HANDSHAKE:
         # A part of it; its deadline holds.
-        return Fate.WAITS
+        return NextAction.WAIT
     ref tail = connection.tail.value()[]
     if tail.waits_for_source and is_taken(connection):
         if connection.has_unread and tail.stream.value()[].listens():
-            return Fate.GIVES_WAY
+            return NextAction.YIELD
         if connection.peer_has_ended:
-            return Fate.CLOSES
+            return NextAction.CLOSE
         connection.phase = PHASE_SOURCE
         connection.deadline_ms = state.now_ms + max(
             1, tail.stream.value()[].patience_ms()
         )
-        return Fate.WAITS
-    var fate = Fate.GIVES_WAY if tail.gives_way else Fate.WAITS
+        return NextAction.WAIT
+    var action = NextAction.YIELD if tail.gives_way else NextAction.WAIT
     var begins = connection.begins_phase(PHASE_WRITE)
     if begins:
         tail.pace.begin(connection.socket.undelivered_len())
@@ -237,7 +241,7 @@ def await_tail(mut connection: Connection, mut state: WorkerState) -> Fate:
         PHASE_WRITE, state.now_ms, state.config.write_timeout_ms
     )
     _watch_for_stall(connection, state, begins)
-    return fate
+    return action
 
 
 def _watch_for_stall(
@@ -331,21 +335,21 @@ def has_to_write(connection: Connection) -> Bool:
     )
 
 
-def on_wake(mut connection: Connection) -> Fate:
+def on_wake(mut connection: Connection) -> NextAction:
     """Looks at a connection whose source has rung.
 
     Args:
         connection: Whose it is.
 
     Returns:
-        CLOSES if the source gives the client up, GIVES_WAY otherwise.
+        CLOSE if the source gives the client up, YIELD otherwise.
     """
     ask_again(connection)
     if connection.tail:
         ref tail = connection.tail.value()[]
         if tail.stream and tail.stream.value()[].has_given_up():
-            return Fate.CLOSES
-    return Fate.GIVES_WAY
+            return NextAction.CLOSE
+    return NextAction.YIELD
 
 
 def ask_again(mut connection: Connection):
@@ -358,7 +362,7 @@ def ask_again(mut connection: Connection):
         connection.tail.value()[].waits_for_source = False
 
 
-def hear(
+def feed_upgraded(
     mut connection: Connection, mut state: WorkerState, mut input: Buffer
 ) -> Bool:
     """Hands octets from the client to a conversation, and sends its answer.
@@ -392,7 +396,9 @@ def hear(
     tail.waits_for_source = supply == Supply.LATER
     if supply == Supply.END:
         tail.stream = None
-    return _send_piece(connection, state) and send_tail(connection, state, 1)
+    return _send_piece(connection, state) and write_pending(
+        connection, state, 1
+    )
 
 
 def is_taken(connection: Connection) -> Bool:
@@ -426,7 +432,7 @@ def _send_what_is_here(
 ) -> Bool:
     """Sends until all is sent or the client takes no more; False if broken."""
     if connection.tls:
-        return send_sealed_tail(connection, state)
+        return tls_write_pending(connection, state)
     while True:
         ref tail = connection.tail.value()[]
         if tail.is_empty():
@@ -522,7 +528,7 @@ stays where it is.
 
 
 @no_inline
-def flush_sealed(
+def tls_write(
     mut connection: Connection, mut state: WorkerState, var body: Body
 ) -> Bool:
     """Encrypts and sends the worker's output and content behind it.
@@ -538,7 +544,7 @@ def flush_sealed(
     var sent_len = 0
     var count = _send(
         connection,
-        state.sealed_out,
+        state.tls_output,
         state.out.span(),
         body.as_bytes(),
         sent_len,
@@ -549,12 +555,14 @@ def flush_sealed(
     if count < len(state.out) + len(body) or (
         len(connection.tls.value()[].unsent) > 0
     ):
-        connection.tail = OwnedPointer(Tail(body^, state.out.span(), count))
+        connection.tail = OwnedPointer(
+            PendingWrite(body^, state.out.span(), count)
+        )
     state.out.clear()
     return True
 
 
-def send_sealed_tail(
+def tls_write_pending(
     mut connection: Connection, mut state: WorkerState
 ) -> Bool:
     """Sends what was parked, as far as the client takes it.
@@ -581,7 +589,7 @@ def send_sealed_tail(
         var sent_len = 0
         var count = _send(
             connection,
-            state.sealed_out,
+            state.tls_output,
             box[].octets.span(),
             box[].content(),
             sent_len,

@@ -3,7 +3,7 @@
 from flare.http.message.body_reader import BodyError
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.body import StreamWaker, WakeTarget
-from flare.http.server.config import ServerConfig, ServerTerms
+from flare.http.server.config import ServerConfig, ServerContext
 from flare.http.server.connection.body_pipe import (
     BodyCharge,
     BodyOutlet,
@@ -229,7 +229,7 @@ def test_bound_is_kept_and_what_ends_makes_room() raises:
     var config = ServerConfig(
         max_body_size=10_000, max_buffered_bodies_size=10_000
     )
-    var state = WorkerState(ServerTerms(config^))
+    var state = WorkerState(ServerContext(config^))
     var first = Optional[BodyCharge](None)
     var second = Optional[BodyCharge](None)
     assert_true(state.charge(first, 10_000))

@@ -1,7 +1,7 @@
 """What a client was not ready to take, and the time it earns by taking it."""
 
 from flare.http.message.body import Body
-from flare.http.server.connection.connection import Tail, WritePace
+from flare.http.server.connection.connection import PendingWrite, WritePace
 from std.testing import assert_equal, assert_true
 
 
@@ -21,22 +21,22 @@ def test_a_tail_keeps_what_was_not_taken() raises:
         _Row(8, "", ""),
     ]
     for row in materialize[rows]():
-        var tail = Tail(Body("body"), "head".as_bytes(), row.taken)
+        var tail = PendingWrite(Body("body"), "head".as_bytes(), row.taken)
         _check(tail, row)
         # The same, taken from a whole tail.
-        tail = Tail(Body("body"), "head".as_bytes(), 0)
+        tail = PendingWrite(Body("body"), "head".as_bytes(), 0)
         tail.drop(row.taken)
         _check(tail, row)
 
 
-def _check(tail: Tail, row: _Row) raises:
+def _check(tail: PendingWrite, row: _Row) raises:
     assert_equal(StringSpan(from_utf8=tail.octets.span()), row.octets)
     assert_equal(StringSpan(from_utf8=tail.content()), row.content)
     assert_equal(tail.is_empty(), row.taken == 8)
 
 
 def test_an_empty_tail() raises:
-    assert_true(Tail().is_empty())
+    assert_true(PendingWrite().is_empty())
 
 
 def test_what_is_taken_is_what_the_peer_acknowledged() raises:
