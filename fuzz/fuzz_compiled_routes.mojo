@@ -1,10 +1,8 @@
 """Fuzzes paths: routes known at build time match as those of a tree do."""
 
 from flare.http.message.method import Method
-from flare.http.routing.compiled_tree import find_compiled
-from flare.http.routing.pattern import parse_pattern
-from flare.http.routing.route_tree import RouteMatch, RouteTree
-from flare.http.routing.route_ways import Way
+from flare.http.routing.comptime_router import Way, find_compiled
+from flare.http.routing.route_tree import RouteMatch, RouteTree, parse_pattern
 from fuzz.engine import Target, fuzz_main
 
 comptime PATTERNS = StaticString(

@@ -5,10 +5,8 @@ from flare.bytes.buffer import Buffer
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.poll import POLL_READ, PollEntry, poll_descriptors
-from flare.tls.client_context import TlsClientContext
-from flare.tls.config import TlsConfig
-from flare.tls.server_config import TlsServerConfig
-from flare.tls.server_context import TlsServerContext
+from flare.tls.config import TlsConfig, TlsServerConfig
+from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.session import TlsSession
 from fuzz.engine import Target, fuzz_main, octets_from_hex
 from tests.support.certificates import certificate

@@ -1,6 +1,6 @@
 """Fuzzes the files of control groups: no text makes a count out of range."""
 
-from flare.runtime.cpu_quota import (
+from flare.runtime.worker_count import (
     group_path,
     parse_cpu_max,
     quota_of,

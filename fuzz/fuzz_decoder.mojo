@@ -2,8 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.compress.decoder import Decoder
-from flare.compress.error import CompressError
-from flare.compress.format import Format
+from flare.compress.error import CompressError, Format
 from fuzz.engine import Target, cut_points, fuzz_main, octets_from_hex
 
 comptime LIMIT = 5_000

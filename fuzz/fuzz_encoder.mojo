@@ -3,7 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.compress.decoder import decompress
 from flare.compress.encoder import Encoder
-from flare.compress.format import Format
+from flare.compress.error import Format
 from fuzz.engine import Target, cut_points, fuzz_main
 
 

@@ -1,6 +1,6 @@
 """Fuzzes paths of files: none leads out of its folder."""
 
-from flare.http.message.file_path import FILE_NAME_LEN_MAX, FilePath
+from flare.http.static.file_path import FILE_NAME_LEN_MAX, FilePath
 from flare.url.percent import percent_decode
 from fuzz.engine import Target, fuzz_main
 

@@ -3,7 +3,7 @@
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.jitter import Jitter
-from flare.runtime.listener_share import ListenerShare
+from flare.runtime.prefork.listener_share import ListenerShare
 from flare.runtime.prefork.config import RestartBudget, RestartPolicy
 from fuzz.engine import Target, fuzz_main
 

@@ -1,7 +1,7 @@
 """Fuzzes starting, failing and stopping of threads: all end, none is lost."""
 
 from flare.runtime.scheduler import Scheduler
-from flare.runtime.waker import Waker
+from flare.runtime.event import Waker
 from flare.sys.thread import Task
 from fuzz.engine import Target, fuzz_main
 

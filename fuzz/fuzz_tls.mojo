@@ -2,11 +2,9 @@
 however the octets are cut."""
 
 from flare.bytes.buffer import Buffer
-from flare.tls.client_context import TlsClientContext
-from flare.tls.config import TlsConfig
+from flare.tls.config import TlsConfig, TlsServerConfig
+from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.error import TlsError
-from flare.tls.server_config import TlsServerConfig
-from flare.tls.server_context import TlsServerContext
 from flare.tls.session import TlsSession
 from fuzz.engine import Target, cut_points, fuzz_main, octets_from_hex
 from tests.support.certificates import certificate

@@ -4,14 +4,12 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.cors import Cors
-from flare.http.middleware.measured import Measured
-from flare.http.middleware.metrics import Metrics
+from flare.http.middleware.metrics import Measured, Metrics
 from flare.http.middleware.request_id import RequestId
 from flare.http.middleware.timing import Timing
-from flare.http.routing.app import App
+from flare.http.routing.app import App, State
 from flare.http.routing.handler import Handler
 from flare.http.routing.router import Router
-from flare.http.routing.state import State
 from flare.sys.clock import thread_cpu_ns
 from std.benchmark import keep
 

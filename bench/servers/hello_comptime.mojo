@@ -4,16 +4,8 @@ Usage: hello_comptime PORT
 """
 
 from bench.servers.hello_routes import address, hello, object, upload, user
-from flare.http import (
-    HttpServer,
-    Method,
-    Request,
-    Response,
-    ServerConfig,
-    ok,
-)
-from flare.http.routing.comptime_route import ComptimeRoute
-from flare.http.routing.comptime_router import ComptimeRouter
+from flare.http import HttpServer, Method, Request, Response, ServerConfig, ok
+from flare.http.routing.comptime_router import ComptimeRoute, ComptimeRouter
 from std.sys import argv
 
 

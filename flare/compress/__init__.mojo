@@ -9,4 +9,4 @@ from flare.compress.content_coding import (
 from flare.compress.decoder import Decoder, OUTPUT_LEN_MAX, decompress
 from flare.compress.encoder import Encoder, LEVEL_DEFAULT, compress
 from flare.compress.error import CompressError, CompressErrorKind
-from flare.compress.format import Format
+from flare.compress.error import Format

@@ -3,8 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.compress.decoder import Decoder
 from flare.compress.encoder import Encoder
-from flare.compress.error import CompressError
-from flare.compress.format import Format
+from flare.compress.error import CompressError, Format
 
 
 @fieldwise_init

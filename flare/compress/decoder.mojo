@@ -1,15 +1,14 @@
 """Decompression, piece by piece."""
 
 from flare.bytes.buffer import Buffer
-from flare.compress.error import CompressError, CompressErrorKind
-from flare.compress.format import Format
+from flare.compress.error import CompressError, CompressErrorKind, Format
 from flare.sys.brotli import BrotliDecoder
 from flare.sys.zlib import (
-    GZIP_WRAPPED,
-    RAW_DEFLATE,
     CodecStatus,
     CodecStep,
+    GZIP_WRAPPED,
     InflateStream,
+    RAW_DEFLATE,
 )
 
 comptime OUTPUT_LEN_MAX = 64 * 1024 * 1024

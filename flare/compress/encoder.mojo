@@ -2,19 +2,20 @@
 
 from flare.bytes.buffer import Buffer
 from flare.compress.decoder import PIECE_LEN
-from flare.compress.error import CompressError, CompressErrorKind
-from flare.compress.format import Format
-from flare.sys.brotli import BrotliEncoder
-from flare.sys.brotli import FINISH as BROTLI_FINISH
-from flare.sys.brotli import FLUSH as BROTLI_FLUSH
-from flare.sys.brotli import PROCESS as BROTLI_PROCESS
+from flare.compress.error import CompressError, CompressErrorKind, Format
+from flare.sys.brotli import (
+    BrotliEncoder,
+    FINISH as BROTLI_FINISH,
+    FLUSH as BROTLI_FLUSH,
+    PROCESS as BROTLI_PROCESS,
+)
 from flare.sys.zlib import (
-    FINISH,
-    NO_FLUSH,
-    SYNC_FLUSH,
     CodecStatus,
     CodecStep,
     DeflateStream,
+    FINISH,
+    NO_FLUSH,
+    SYNC_FLUSH,
 )
 
 comptime LEVEL_DEFAULT = -1

@@ -6,14 +6,13 @@ unless the stream is restarted between messages.
 """
 
 from flare.bytes.buffer import Buffer
-from flare.compress.error import CompressError, CompressErrorKind
-from flare.compress.format import Format
+from flare.compress.error import CompressError, CompressErrorKind, Format
 from flare.sys.zlib import (
-    NO_FLUSH,
-    SYNC_FLUSH,
     CodecStatus,
     DeflateStream,
     InflateStream,
+    NO_FLUSH,
+    SYNC_FLUSH,
 )
 
 comptime WINDOW_BITS_MIN = 9

@@ -117,20 +117,20 @@ from flare.url.url import Url
 from flare.http.message.request import Version
 from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
 from flare.http.routing.router import Router
-from flare.http.routing.streamed import Streamed
+from flare.http.routing.any_handler import Streamed
 from flare.http.server.config import ServerConfig
 from flare.http.static.file_server import FileServer
 from flare.http.static.file_server import FileServerConfig
-from flare.http.extract.form_upload import FormUpload
+from flare.http.extract.upload import FormUpload
 from flare.http.extract.multipart import Multipart
-from flare.http.extract.multipart_reader import MultipartReader
-from flare.http.extract.upload_error import UploadError
-from flare.http.extract.uploaded_part import UploadedPart
+from flare.http.extract.upload import MultipartReader
+from flare.http.extract.upload import UploadError
+from flare.http.extract.upload import UploadedPart
 from flare.http.server.config import ListenerMode
 from flare.http.server.server import ReloadHandle, ShutdownHandle, StatsHandle
 from flare.http.server.server import HttpServer
 
-from flare.http.extract.checked import Checked
+from flare.http.extract.text_value import Checked
 from flare.http.extract.content import Form, Json
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.parameter import (
@@ -152,14 +152,14 @@ from flare.http.extract.parameter import (
     QueryStr,
 )
 from flare.http.extract.text_value import FromText, FromTexts, TextError
-from flare.http.message.metric_source import MetricSource
+from flare.http.middleware.metrics import MetricSource
 from flare.http.middleware.access_log import AccessLog
-from flare.http.middleware.basic_guard import (
+from flare.http.middleware.authentication import (
     BasicGuard,
     KnownUsers,
     PasswordCheck,
 )
-from flare.http.middleware.bearer_guard import (
+from flare.http.middleware.authentication import (
     BearerGuard,
     KnownToken,
     TokenCheck,
@@ -174,40 +174,40 @@ from flare.http.middleware.error_handler import (
     problem_json,
 )
 from flare.http.middleware.health import Health, Readiness
-from flare.http.middleware.log_line import LogFormat
-from flare.http.middleware.log_sink import (
+from flare.http.middleware.access_log import LogFormat
+from flare.http.middleware.access_log import (
     LogSink,
     StandardError,
     StandardOutput,
 )
-from flare.http.middleware.measured import (
+from flare.http.middleware.metrics import (
     Measured,
     MetricPair,
     MetricsEndpoint,
 )
 from flare.http.middleware.metrics import Metrics
-from flare.http.middleware.principal import principal
+from flare.http.middleware.authentication import principal
 from flare.http.middleware.rate_limit import RateLimit, by_peer
-from flare.http.middleware.recover import ErrorHook, Recover
-from flare.http.middleware.ready_switch import ReadySwitch
+from flare.http.middleware.error_handler import ErrorHook, Recover
+from flare.http.middleware.health import ReadySwitch
 from flare.http.middleware.request_id import RequestId
 from flare.http.middleware.security_headers import (
     SecurityHeaders,
     SecurityPolicy,
 )
 from flare.http.middleware.sessions import CurrentSession, Sessions
-from flare.http.middleware.timeout import Timeout
+from flare.http.middleware.timing import Timeout
 from flare.http.middleware.timing import Timing
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
 from flare.http.openapi.api_docs import add_api_docs
 from flare.http.openapi.document import ApiInfo, openapi_document
 from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.app import App, StateFunction, StateHandler
-from flare.http.routing.comptime_route import ComptimeRoute
+from flare.http.routing.comptime_router import ComptimeRoute
 from flare.http.routing.comptime_router import ComptimeRouter
 from flare.http.routing.handler import Middleware, RequestPolicy, is_head_only
 from flare.http.routing.handler import refuses_by_head
-from flare.http.routing.input import Input, InputError
+from flare.http.routing.operation import Input, InputError
 from flare.http.routing.operation import Operation
-from flare.http.routing.request_id import request_id
-from flare.http.routing.state import State, StateGuard
+from flare.http.routing.failure import request_id
+from flare.http.routing.app import State, StateGuard

@@ -1,4 +1,4 @@
-"""The error of JSON: bad text, a value that is not there, a misused writer."""
+"""Kinds of JSON values, limits of the parser, and what may be wrong with a text."""
 
 from flare.bytes.ascii import write_hex_octet
 
@@ -151,3 +151,77 @@ def _octet_name(octet: UInt8) -> String:
     var name = String("octet 0x")
     write_hex_octet(octet, name)
     return name^
+
+
+@fieldwise_init
+struct JsonKind(Equatable, TrivialRegisterPassable, Writable):
+    """Which of the values of RFC 8259 section 3 a value is.
+
+    The RFC's number is two kinds here: what fits 64 bits stays exact.
+    """
+
+    var code: UInt8
+    """A small number, distinct for each kind."""
+
+    comptime NULL = JsonKind(0)
+    """The literal `null`."""
+    comptime BOOL = JsonKind(1)
+    """The literals `true` and `false`."""
+    comptime INT = JsonKind(2)
+    """A number without fraction and exponent that fits a signed 64 bits."""
+    comptime FLOAT = JsonKind(3)
+    """Any other number, as the nearest 64-bit float."""
+    comptime STRING = JsonKind(4)
+    """A string."""
+    comptime ARRAY = JsonKind(5)
+    """An array."""
+    comptime OBJECT = JsonKind(6)
+    """An object."""
+
+    def name(self) -> StaticString:
+        """Names the kind with its article, for messages.
+
+        Returns:
+            Such as "an array".
+        """
+        if self == Self.NULL:
+            return "null"
+        if self == Self.BOOL:
+            return "a boolean"
+        if self == Self.INT:
+            return "an integer"
+        if self == Self.FLOAT:
+            return "a float"
+        if self == Self.STRING:
+            return "a string"
+        if self == Self.ARRAY:
+            return "an array"
+        return "an object"
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the name.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.name())
+
+
+@fieldwise_init
+struct JsonLimits(Copyable, Movable):
+    """What a text may ask of the parser."""
+
+    var depth_max: Int
+    """Most arrays and objects inside each other.
+
+    The parser does not recurse, so this guards the code that walks the value.
+    """
+    var length_max: Int
+    """Most octets of text.
+
+    A value takes at most 9 bytes of memory for each octet of its text, and up
+    to three times as much while it is parsed.
+    """
+
+    comptime DEFAULT = JsonLimits(depth_max=128, length_max=64 * 1024 * 1024)
+    """More than any sensible interface needs, less than what hurts."""

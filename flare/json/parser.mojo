@@ -1,15 +1,13 @@
-"""The parser of RFC 8259 texts: one pass, no recursion, no look-ahead."""
+"""The parser of JSON texts (RFC 8259), its numbers, and the document it makes."""
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.scan import BytePtr
 from flare.bytes.utf8 import decode_utf8, is_valid_utf8
 from flare.bytes.word import load32, word32
-from flare.json.document import JsonDocument, JsonNode
-from flare.json.error import JsonError, JsonErrorKind
-from flare.json.kind import JsonKind
-from flare.json.limits import JsonLimits
-from flare.json.number import scan_number
+from flare.json.error import JsonError, JsonErrorKind, JsonKind, JsonLimits
 from flare.json.string import scan_plain, unescape
+from std.builtin.globals import global_constant
+from std.memory import bitcast
 from std.sys.intrinsics import likely
 
 comptime _QUOTE = UInt8(34)
@@ -289,3 +287,280 @@ def _first_invalid(text: Span[UInt8, _]) -> Int:
             return offset
         offset += code_point.octet_count
     return offset
+
+
+struct JsonNode(TrivialRegisterPassable):
+    """One value, or one name of an object's member, in 16 bytes."""
+
+    var header: UInt64
+    """The kind in the low 8 bits, the count above."""
+    var payload: UInt64
+    """By kind: the boolean, the number's bits, a string's offset in the
+    buffer, the index of an array's or object's first child."""
+
+    @always_inline
+    def __init__(out self, kind: JsonKind, count: Int, payload: UInt64):
+        """Makes a node.
+
+        Args:
+            kind: The value's kind.
+            count: A string's length in bytes, an array's elements, an object's
+                members; else 0.
+            payload: See the field.
+        """
+        self.header = UInt64(count) << 8 | UInt64(kind.code)
+        self.payload = payload
+
+    @always_inline
+    def kind(self) -> JsonKind:
+        """Reads the kind.
+
+        Returns:
+            It.
+        """
+        return JsonKind(UInt8(self.header & 0xFF))
+
+    @always_inline
+    def count(self) -> Int:
+        """Reads the count.
+
+        Returns:
+            A string's length in bytes, an array's elements, an object's
+            members; else 0.
+        """
+        return Int(self.header >> 8)
+
+
+struct JsonDocument(Movable):
+    """A parsed text."""
+
+    var octets: Buffer
+    """The text, with its strings unescaped in place."""
+    var nodes: List[JsonNode]
+    """All values; the last is the root. Never empty."""
+
+    def __init__(out self, var octets: Buffer, var nodes: List[JsonNode]):
+        """Takes what a parser made.
+
+        Args:
+            octets: The text with strings unescaped.
+            nodes: At least one node; children before their parents.
+        """
+        self.octets = octets^
+        self.nodes = nodes^
+
+    @always_inline
+    def root(self) -> Int:
+        """Finds the outermost value.
+
+        Returns:
+            Its index in `nodes`.
+        """
+        return len(self.nodes) - 1
+
+    def path(self, index: Int) -> String:
+        """Tells how to reach a value from the root.
+
+        Args:
+            index: The value's node.
+
+        Returns:
+            Such as `$["a"][0]`.
+        """
+        var steps = String()
+        var target = index
+        # A parent lies behind its children, so one pass finds all ancestors.
+        for parent in range(index + 1, len(self.nodes)):
+            var node = self.nodes[parent]
+            var offset = target - Int(node.payload)
+            var count = node.count()
+            var is_object = node.kind() == JsonKind.OBJECT
+            if not is_object and node.kind() != JsonKind.ARRAY:
+                continue
+            if offset < 0 or offset >= (2 * count if is_object else count):
+                continue
+            if is_object:
+                steps = String('["', self._name(target - 1), '"]', steps)
+            else:
+                steps = String("[", offset, "]", steps)
+            target = parent
+        return "$" + steps
+
+    def _name(self, index: Int) -> String:
+        # Control characters and quotes would make the message ambiguous.
+        comptime NAME_LEN_MAX = 64
+        var node = self.nodes[index]
+        var start = Int(node.payload)
+        var octets = self.octets.span()[start : start + node.count()]
+        var name = String()
+        for octet in octets[: min(len(octets), NAME_LEN_MAX)]:
+            if octet >= 32 and octet < 127 and octet != 34:
+                name += chr(Int(octet))
+            else:
+                name += "?"
+        return name^
+
+
+comptime EXACT_MANTISSA_MAX = UInt64(1) << 53
+"""Largest integer up to which every integer is a 64-bit float."""
+
+comptime EXACT_POWER_MAX = 22
+"""Largest power of ten that is a 64-bit float without rounding."""
+
+comptime _EXPONENT_MAX = 99_999
+comptime _DIGIT_COUNT_MAX = 19
+comptime _INT_MAX = UInt64(0x7FFFFFFFFFFFFFFF)
+
+
+def _powers_of_ten() -> Array[Float64, EXACT_POWER_MAX + 1]:
+    var powers = Array[Float64, EXACT_POWER_MAX + 1](fill=1.0)
+    for index in range(1, EXACT_POWER_MAX + 1):
+        powers[index] = powers[index - 1] * 10.0
+    return powers^
+
+
+comptime _POWERS = _powers_of_ten()
+
+
+@fieldwise_init
+struct NumberScan(TrivialRegisterPassable):
+    """A number read from a text, or where it breaks a rule."""
+
+    var end: Int
+    """Offset behind the number, or of the octet that breaks the grammar."""
+    var kind: JsonKind
+    """INT or FLOAT; NULL if there is no number."""
+    var bits: UInt64
+    """The value's bits, of a signed 64-bit integer or a float."""
+    var is_out_of_range: Bool
+    """True if the grammar is kept and the value is beyond the range."""
+
+    @staticmethod
+    @always_inline
+    def broken(offset: Int) -> Self:
+        """Reports an octet where a digit should be.
+
+        Args:
+            offset: Where it is.
+
+        Returns:
+            A scan without a number.
+        """
+        return Self(offset, JsonKind.NULL, 0, False)
+
+
+@always_inline
+def scan_number(base: BytePtr, start: Int) -> NumberScan:
+    """Reads the number at the start of a text.
+
+    Source: RFC 8259 section 6.
+
+    Args:
+        base: Start of the memory; an octet that belongs to no number must
+            follow the text.
+        start: Offset of the first octet, a digit or a minus sign.
+
+    Returns:
+        The number; octets behind it are left unread.
+    """
+    # SAFETY: every loop stops at an octet that is no digit, which the caller
+    # promises.
+    var is_negative = base[unsafe_offset=start] == 0x2D
+    var first = start + Int(is_negative)
+    var digit = base[unsafe_offset=first] - 48
+    if digit > 9:
+        return NumberScan.broken(first)
+    var mantissa = UInt64(digit)
+    var at = first + 1
+    if digit != 0:
+        while True:
+            digit = base[unsafe_offset=at] - 48
+            if digit > 9:
+                break
+            mantissa = mantissa * 10 + UInt64(digit)
+            at += 1
+    var octet = base[unsafe_offset=at]
+    if octet == 0x2E or octet | 0x20 == 0x65:
+        return _scan_float(base, start, at, mantissa)
+    var digit_count = at - first
+    if digit_count > _DIGIT_COUNT_MAX or mantissa > _INT_MAX:
+        if not (
+            is_negative
+            and digit_count == _DIGIT_COUNT_MAX
+            and mantissa == _INT_MAX + 1
+        ):
+            return _convert(base, start, at)
+    if is_negative:
+        mantissa = ~mantissa + 1
+    return NumberScan(at, JsonKind.INT, mantissa, False)
+
+
+@no_inline
+def _scan_float(
+    base: BytePtr, start: Int, point: Int, whole: UInt64
+) -> NumberScan:
+    """Reads on from the octet behind the integer part, a point or an `e`."""
+    # SAFETY: as in `scan_number`.
+    var is_negative = base[unsafe_offset=start] == 0x2D
+    var mantissa = whole
+    var digit_count = point - start - Int(is_negative)
+    var at = point
+    var exponent = 0
+    if base[unsafe_offset=at] == 0x2E:
+        at += 1
+        var fraction = at
+        while True:
+            var digit = base[unsafe_offset=at] - 48
+            if digit > 9:
+                break
+            mantissa = mantissa * 10 + UInt64(digit)
+            at += 1
+        if at == fraction:
+            return NumberScan.broken(at)
+        exponent = fraction - at
+        digit_count += at - fraction
+    if base[unsafe_offset=at] | 0x20 == 0x65:
+        at += 1
+        var sign = base[unsafe_offset=at]
+        at += Int(sign == 0x2B or sign == 0x2D)
+        var digits = at
+        var power = 0
+        while True:
+            var digit = base[unsafe_offset=at] - 48
+            if digit > 9:
+                break
+            power = min(power * 10 + Int(digit), _EXPONENT_MAX)
+            at += 1
+        if at == digits:
+            return NumberScan.broken(at)
+        exponent += -power if sign == 0x2D else power
+    if digit_count > _DIGIT_COUNT_MAX or mantissa > EXACT_MANTISSA_MAX:
+        return _convert(base, start, at)
+    if exponent < -EXACT_POWER_MAX or exponent > EXACT_POWER_MAX:
+        return _convert(base, start, at)
+    # Both operands are exact, so the result is rounded once, as it must be.
+    var value = Float64(mantissa)
+    if exponent < 0:
+        value /= global_constant[_POWERS]()[-exponent]
+    else:
+        value *= global_constant[_POWERS]()[exponent]
+    if is_negative:
+        value = -value
+    return NumberScan(at, JsonKind.FLOAT, bitcast[DType.uint64](value), False)
+
+
+@no_inline
+def _convert(base: BytePtr, start: Int, end: Int) -> NumberScan:
+    """Converts a number whose grammar is known to be right."""
+    # SAFETY: the octets from `start` to `end` were read before.
+    var digits = Span[UInt8, MutUntrackedOrigin](
+        unsafe_ptr=base.unsafe_offset(start), length=end - start
+    )
+    var value: Float64
+    try:
+        value = atof(StringSpan(unsafe_from_utf8=digits))
+    except:
+        return NumberScan(end, JsonKind.FLOAT, 0, True)
+    var bits = bitcast[DType.uint64](value)
+    var is_infinite = bits & _INT_MAX == 0x7FF0000000000000
+    return NumberScan(end, JsonKind.FLOAT, bits, is_infinite)

@@ -1,11 +1,398 @@
-"""A parsed JSON text as one value."""
+"""JSON values: views into a document, and values that own theirs."""
 
-from flare.json.document import JsonDocument
-from flare.json.error import JsonError
-from flare.json.kind import JsonKind
-from flare.json.limits import JsonLimits
-from flare.json.parser import JsonParser
-from flare.json.view import JsonElements, JsonMembers, JsonView
+from flare.json.error import JsonError, JsonErrorKind, JsonKind, JsonLimits
+from flare.json.parser import JsonDocument, JsonNode, JsonParser
+from std.memory import bitcast, unsafe_memcmp
+
+
+struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
+    """One value, borrowed from the document that holds it.
+
+    Copying it copies 16 bytes. It cannot outlive the document.
+
+    Parameters:
+        origin: The document's.
+    """
+
+    # SAFETY: the origin keeps the document alive, and its nodes never change.
+    var _document: Pointer[JsonDocument, Self.origin]
+    var _index: Int
+
+    @always_inline
+    def __init__(
+        out self, document: Pointer[JsonDocument, Self.origin], index: Int
+    ):
+        """Looks at a node.
+
+        Args:
+            document: What holds it.
+            index: Which node; less than the document has.
+        """
+        self._document = document
+        self._index = index
+
+    @always_inline
+    def node(self) -> JsonNode:
+        """Reads the value's node, for code that walks a document.
+
+        Returns:
+            The node.
+        """
+        return self._document[].nodes.unsafe_get(self._index)
+
+    def path(self) -> String:
+        """Tells how to reach the value from the root.
+
+        Returns:
+            Such as `$["a"][0]`.
+        """
+        return self._document[].path(self._index)
+
+    @always_inline
+    def at(self, index: Int) -> Self:
+        """Looks at another node, for code that walks a document.
+
+        Args:
+            index: A node of the same document, such as a child by `node`.
+
+        Returns:
+            A view of it.
+        """
+        return Self(self._document, index)
+
+    @always_inline
+    def kind(self) -> JsonKind:
+        """Tells what the value is.
+
+        Returns:
+            Its kind.
+        """
+        return self.node().kind()
+
+    @always_inline
+    def is_null(self) -> Bool:
+        """Tells whether the value is `null`.
+
+        Returns:
+            True for `null`.
+        """
+        return self.kind() == JsonKind.NULL
+
+    def bool_value(self) raises JsonError -> Bool:
+        """Reads a boolean.
+
+        Returns:
+            It.
+
+        Raises:
+            JsonError: If the value is no boolean.
+        """
+        return self._node_of(JsonKind.BOOL).payload != 0
+
+    def int_value(self) raises JsonError -> Int:
+        """Reads an integer.
+
+        Returns:
+            It, exactly as written.
+
+        Raises:
+            JsonError: If the value is no integer, or was written with a
+                fraction or an exponent, or does not fit 64 bits.
+        """
+        return Int(bitcast[DType.int64](self._node_of(JsonKind.INT).payload))
+
+    def float_value(self) raises JsonError -> Float64:
+        """Reads a number.
+
+        Returns:
+            The nearest 64-bit float; an integer above 2^53 is rounded.
+
+        Raises:
+            JsonError: If the value is no number.
+        """
+        if self.kind() == JsonKind.INT:
+            return Float64(bitcast[DType.int64](self.node().payload))
+        return bitcast[DType.float64](self._node_of(JsonKind.FLOAT).payload)
+
+    def string_value(self) raises JsonError -> String:
+        """Copies a string.
+
+        Returns:
+            It, unescaped.
+
+        Raises:
+            JsonError: If the value is no string.
+        """
+        return String(self.string_span())
+
+    def string_span(self) raises JsonError -> StringSpan[Self.origin]:
+        """Lends a string without copying it.
+
+        Returns:
+            It, unescaped; good for as long as the document.
+
+        Raises:
+            JsonError: If the value is no string.
+        """
+        _ = self._node_of(JsonKind.STRING)
+        return self.text()
+
+    @always_inline
+    def text(self) -> StringSpan[Self.origin]:
+        """Lends a string or a name, for code that walks a document.
+
+        Returns:
+            It, unescaped; of no meaning for nodes of another kind.
+        """
+        # SAFETY: the parser made the node from octets of the document's own
+        # buffer, which are valid UTF-8 and live as long as `origin`.
+        var node = self.node()
+        var octets = Span[UInt8, Self.origin](
+            unsafe_ptr=self._document[]
+            .octets.base()
+            .unsafe_offset(Int(node.payload))
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[Self.origin](),
+            length=node.count(),
+        )
+        return StringSpan(unsafe_from_utf8=octets)
+
+    def __len__(self) -> Int:
+        """Counts an array's elements or an object's members.
+
+        Returns:
+            The count, with a repeated name counted each time; 0 for any other
+            kind.
+        """
+        if self.kind() == JsonKind.STRING:
+            return 0
+        return self.node().count()
+
+    def __getitem__(self, index: Int) raises JsonError -> Self:
+        """Finds an element of an array, in constant time.
+
+        Args:
+            index: From 0.
+
+        Returns:
+            The element.
+
+        Raises:
+            JsonError: If the value is no array or has no such element.
+        """
+        var node = self._node_of(JsonKind.ARRAY)
+        if index < 0 or index >= node.count():
+            raise JsonError.at_value(
+                JsonErrorKind.NO_ELEMENT,
+                self._document[].path(self._index),
+                String("an element ", index),
+                String("an array of ", node.count()),
+            )
+        return self.at(Int(node.payload) + index)
+
+    def __getitem__(self, name: StringSpan) raises JsonError -> Self:
+        """Finds a member of an object, by looking at one after the other.
+
+        Args:
+            name: The member's name; the last wins if it is repeated.
+
+        Returns:
+            The member's value.
+
+        Raises:
+            JsonError: If the value is no object or has no such member.
+        """
+        _ = self._node_of(JsonKind.OBJECT)
+        var found = self._find(name)
+        if found < 0:
+            raise JsonError.at_value(
+                JsonErrorKind.NO_MEMBER,
+                self._document[].path(self._index),
+                String('a member "', name, '"'),
+                String("an object of ", self.node().count(), " without it"),
+            )
+        return self.at(found)
+
+    def get(self, name: StringSpan) raises JsonError -> Optional[Self]:
+        """Finds a member of an object that may be absent.
+
+        Args:
+            name: The member's name; the last wins if it is repeated.
+
+        Returns:
+            The member's value, or None.
+
+        Raises:
+            JsonError: If the value is no object.
+        """
+        _ = self._node_of(JsonKind.OBJECT)
+        var found = self._find(name)
+        if found < 0:
+            return None
+        return self.at(found)
+
+    def contains(self, name: StringSpan) -> Bool:
+        """Tells whether an object has a member.
+
+        Args:
+            name: The member's name.
+
+        Returns:
+            True if the value is an object and has it.
+        """
+        return self.kind() == JsonKind.OBJECT and self._find(name) >= 0
+
+    def _find(self, name: StringSpan) -> Int:
+        """Finds the node of a member's value; -1 if there is none."""
+        # SAFETY: the nodes of names hold offsets into the document's buffer;
+        # the lengths are equal before octets are compared.
+        var node = self.node()
+        var wanted = JsonNode(JsonKind.STRING, name.byte_length(), 0).header
+        var base = self._document[].octets.base()
+        var first = Int(node.payload)
+        for member in range(node.count() - 1, -1, -1):
+            var index = first + 2 * member
+            var candidate = self._document[].nodes.unsafe_get(index)
+            if candidate.header == wanted and (
+                unsafe_memcmp(
+                    base.unsafe_offset(Int(candidate.payload)),
+                    name.unsafe_ptr(),
+                    name.byte_length(),
+                )
+                == 0
+            ):
+                return index + 1
+        return -1
+
+    def elements(self) raises JsonError -> JsonElements[Self.origin]:
+        """Iterates over an array.
+
+        Returns:
+            An iterator over the elements, in order.
+
+        Raises:
+            JsonError: If the value is no array.
+        """
+        var node = self._node_of(JsonKind.ARRAY)
+        var first = Int(node.payload)
+        return {self.at(first), first + node.count()}
+
+    def members(self) raises JsonError -> JsonMembers[Self.origin]:
+        """Iterates over an object.
+
+        Returns:
+            An iterator over the members, in the order of the text; a repeated
+            name comes each time.
+
+        Raises:
+            JsonError: If the value is no object.
+        """
+        var node = self._node_of(JsonKind.OBJECT)
+        var first = Int(node.payload)
+        return {self.at(first), first + 2 * node.count()}
+
+    @always_inline
+    def _node_of(self, kind: JsonKind) raises JsonError -> JsonNode:
+        var node = self.node()
+        if node.kind() != kind:
+            raise JsonError.at_value(
+                JsonErrorKind.WRONG_KIND,
+                self._document[].path(self._index),
+                String(kind.name()),
+                String(node.kind().name()),
+            )
+        return node
+
+
+@fieldwise_init
+struct JsonElements[origin: ImmOrigin](Copyable, Iterator):
+    """Iterates over the elements of an array.
+
+    Parameters:
+        origin: The document's.
+    """
+
+    comptime Element = JsonView[Self.origin]
+    """What comes each time."""
+
+    var _next: JsonView[Self.origin]
+    var _end: Int
+
+    def __iter__(self) -> Self:
+        """Starts over from here.
+
+        Returns:
+            A copy.
+        """
+        return self.copy()
+
+    def __next__(mut self) raises StopIteration -> Self.Element:
+        """Steps on.
+
+        Returns:
+            The next element.
+
+        Raises:
+            StopIteration: Behind the last one.
+        """
+        if self._next._index >= self._end:
+            raise StopIteration()
+        var element = self._next
+        self._next._index += 1
+        return element
+
+
+@fieldwise_init
+struct JsonMember[origin: ImmOrigin](TrivialRegisterPassable):
+    """A name and its value.
+
+    Parameters:
+        origin: The document's.
+    """
+
+    var name: StringSpan[Self.origin]
+    """The name, unescaped."""
+    var value: JsonView[Self.origin]
+    """The value."""
+
+
+@fieldwise_init
+struct JsonMembers[origin: ImmOrigin](Copyable, Iterator):
+    """Iterates over the members of an object.
+
+    Parameters:
+        origin: The document's.
+    """
+
+    comptime Element = JsonMember[Self.origin]
+    """What comes each time."""
+
+    var _next: JsonView[Self.origin]
+    var _end: Int
+
+    def __iter__(self) -> Self:
+        """Starts over from here.
+
+        Returns:
+            A copy.
+        """
+        return self.copy()
+
+    def __next__(mut self) raises StopIteration -> Self.Element:
+        """Steps on.
+
+        Returns:
+            The next member.
+
+        Raises:
+            StopIteration: Behind the last one.
+        """
+        if self._next._index >= self._end:
+            raise StopIteration()
+        var name = self._next.text()
+        var value = self._next.at(self._next._index + 1)
+        self._next._index += 2
+        return {name, value}
 
 
 def parse(

@@ -1,4 +1,8 @@
-"""What a selector is asked for, and what it answers."""
+"""Events of descriptors, what a selector is, and the waker."""
+
+from flare.sys.errno import OsError
+from flare.sys.pipe import Pipe
+from std.memory import ArcPointer
 
 
 struct Interest(Equatable, ImplicitlyCopyable):
@@ -78,3 +82,135 @@ struct Event(ImplicitlyCopyable):
     """A write will not wait; it may answer an error."""
     var is_closed: Bool
     """The peer has ended its direction, or the descriptor has an error."""
+
+
+trait SelectorContract(Deinitable, Movable):
+    """Watches descriptors and hands back the token of each that is ready.
+
+    A descriptor is registered once. One wait may answer a token twice, and
+    closing a descriptor ends its events from the next wait on: a token that
+    has a generation in it tells a late event from one of a successor.
+    """
+
+    def __init__(out self, capacity: Int) raises OsError:
+        """Makes a selector.
+
+        Args:
+            capacity: Most events of one wait.
+
+        Raises:
+            OsError: If the kernel refuses.
+        """
+        ...
+
+    def register(
+        mut self, number: Int32, token: UInt64, interest: Interest
+    ) raises OsError:
+        """Starts watching a descriptor.
+
+        Args:
+            number: The descriptor; stays its owner's.
+            token: Handed back with its events.
+            interest: What to watch for.
+
+        Raises:
+            OsError: If the kernel refuses.
+        """
+        ...
+
+    def modify(
+        mut self, number: Int32, token: UInt64, interest: Interest
+    ) raises OsError:
+        """Changes what a descriptor is watched for.
+
+        Args:
+            number: The descriptor.
+            token: Handed back with its events from now on.
+            interest: What to watch for.
+
+        Raises:
+            OsError: If the kernel refuses.
+        """
+        ...
+
+    def deregister(mut self, number: Int32) raises OsError:
+        """Stops watching a descriptor; closing it does so too.
+
+        Args:
+            number: The descriptor.
+
+        Raises:
+            OsError: If it is not watched.
+        """
+        ...
+
+    def wait(mut self, timeout_ms: Int) raises OsError -> Int:
+        """Waits for events.
+
+        Args:
+            timeout_ms: Longest wait; 0 does not wait, -1 has no end.
+
+        Returns:
+            How many there are; a signal in between gives 0.
+
+        Raises:
+            OsError: If the kernel refuses.
+        """
+        ...
+
+    def event(self, index: Int) -> Event:
+        """Reads one event of the last wait.
+
+        Args:
+            index: At least 0 and less than what `wait` answered.
+
+        Returns:
+            The event.
+        """
+        ...
+
+
+struct Waker(Copyable, Movable):
+    """A bell that a selector listens to. Copies ring the same bell.
+
+    `wake` may be called from any thread and from a signal handler.
+    """
+
+    var _pipe: ArcPointer[Pipe]
+
+    def __init__(out self) raises OsError:
+        """Makes a bell.
+
+        Raises:
+            OsError: If the process has no more descriptors.
+        """
+        self._pipe = ArcPointer(Pipe())
+
+    def fd(self) -> Int32:
+        """Lends the descriptor to register for reading.
+
+        Returns:
+            A descriptor, good while a copy of this waker lives.
+        """
+        return self._pipe[].reading_fd()
+
+    @deprecated("use fd")
+    def number(self) -> Int32:
+        """Lends the descriptor under its name until 0.2.
+
+        Returns:
+            What `fd` returns.
+        """
+        return self.fd()
+
+    def wake(self):
+        """Makes the descriptor readable until `drain` is called."""
+        self._pipe[].ring()
+
+    def drain(self) -> Int:
+        """Silences the bell.
+
+        Returns:
+            How often it was rung, if less than the pipe holds.
+        """
+        return self._pipe[].drain()

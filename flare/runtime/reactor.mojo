@@ -5,10 +5,9 @@
 The reactor owns no descriptor but its own; whoever registers one closes it.
 """
 
-from flare.runtime.event import Event, Interest
+from flare.runtime.event import Event, Interest, Waker
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import DEADLINE_MAX_MS, TimerId, TimerWheel
-from flare.runtime.waker import Waker
 from flare.sys.clock import monotonic_ms, monotonic_ns
 from flare.sys.errno import EINVAL, OsError
 

@@ -6,7 +6,7 @@ A worker that fails stops all others, and `wait` raises its reason: a server
 with half of its workers is worse than one that says why it ended.
 """
 
-from flare.runtime.waker import Waker
+from flare.runtime.event import Waker
 from flare.sys.affinity import restrict_thread
 from flare.sys.errno import OsError
 from flare.sys.monitor import Monitor

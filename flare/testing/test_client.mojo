@@ -8,7 +8,7 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response, internal_error
 from flare.url.url import Url
 from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.bad_input import bad_input_of
+from flare.http.routing.failure import bad_input_of
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT
 from flare.testing.whole_body import whole_body
 from flare.net.socket_addr import SocketAddr

@@ -1,8 +1,13 @@
-"""What a TLS client trusts, shows and offers."""
+"""Settings of TLS clients and servers: versions, identities, trusted authorities."""
 
-from flare.tls.identity import TlsIdentity
-from flare.tls.pem_source import PemSource
-from flare.tls.version import TlsVersion
+from flare.sys.openssl.context import (
+    TLS_1_2_NUMBER,
+    TLS_1_3_NUMBER,
+    VERIFY_NONE,
+    VERIFY_PEER,
+    VERIFY_REQUIRED,
+)
+from flare.tls.error import BadTlsConfig, TlsError
 
 
 struct TlsConfig(Copyable, Movable):
@@ -63,3 +68,266 @@ struct TlsConfig(Copyable, Movable):
         self.alpn = alpn^
         self.minimum_version = minimum_version
         self.insecure_skip_verification = insecure_skip_verification
+
+
+comptime HANDSHAKE_TIMEOUT_MS = 10_000
+"""How long a client may take for its handshake, in milliseconds.
+
+Two round trips and a signature take far less, even from the other side of the
+world.
+"""
+
+
+struct ClientVerification(Equatable, ImplicitlyCopyable):
+    """Whether clients must show a certificate."""
+
+    var mode: Int
+    """A `VERIFY_` constant of `flare.sys`."""
+
+    comptime NONE = ClientVerification(VERIFY_NONE)
+    """They are not asked for one."""
+    comptime OPTIONAL = ClientVerification(VERIFY_PEER)
+    """They are asked; one that they show must be good."""
+    comptime REQUIRED = ClientVerification(VERIFY_REQUIRED)
+    """Without a good one there is no connection."""
+
+    def __init__(out self, mode: Int):
+        """Makes a choice; programs use the constants.
+
+        Args:
+            mode: A `VERIFY_` constant of `flare.sys`.
+        """
+        self.mode = mode
+
+
+struct TlsServerConfig(Copyable, Movable):
+    """Settings of a server: TLS 1.2 and 1.3, with forward secrecy and AEAD.
+
+    Example: `TlsServerConfig("chain.pem", "key.pem", alpn=["http/1.1"])`.
+    """
+
+    var identities: List[TlsIdentity]
+    """Certificates, at least one. A client gets the one whose names cover the
+    name that it asks for: exactly, or else with a wildcard, or else the first.
+    """
+    var alpn: List[String]
+    """Application protocols, best first. A client that offers only others is
+    refused (RFC 7301); one that offers none is served."""
+    var client_verification: ClientVerification
+    """Whether clients must show a certificate. Default `NONE`."""
+    var client_authorities: PemSource
+    """The authorities of the clients' certificates."""
+    var client_revocations: PemSource
+    """Revocation lists, of each issuer in the clients' chains."""
+    var session_tickets: Bool
+    """True to let clients resume. Default True. The keys are made anew by
+    each context and each reload."""
+    var handshake_timeout_ms: Int
+    """From accepting a connection to the end of the handshake. Default 10 s."""
+    var minimum_version: TlsVersion
+    """The oldest version that is spoken. Default 1.2."""
+
+    def __init__(
+        out self,
+        var identity: TlsIdentity,
+        *,
+        var alpn: List[String] = [],
+        client_verification: ClientVerification = ClientVerification.NONE,
+        client_ca_file: String = "",
+        client_ca_pem: String = "",
+        client_crl_file: String = "",
+        session_tickets: Bool = True,
+        handshake_timeout_ms: Int = HANDSHAKE_TIMEOUT_MS,
+        minimum_version: TlsVersion = TlsVersion.TLS_1_2,
+    ):
+        """Makes a configuration; what is not named has its default.
+
+        Args:
+            identity: The first certificate.
+            alpn: Application protocols, best first.
+            client_verification: Whether clients must show a certificate.
+            client_ca_file: The authorities of the clients' certificates, a
+                file in PEM form.
+            client_ca_pem: The same as text; wins over `client_ca_file`.
+            client_crl_file: Revocation lists in PEM form.
+            session_tickets: True to let clients resume.
+            handshake_timeout_ms: How long a handshake may take.
+            minimum_version: The oldest version that is spoken.
+        """
+        self.identities = [identity^]
+        self.alpn = alpn^
+        self.client_verification = client_verification
+        self.client_authorities = PemSource(file=client_ca_file)
+        if client_ca_pem.byte_length() > 0:
+            self.client_authorities = PemSource(text=client_ca_pem)
+        self.client_revocations = PemSource(file=client_crl_file)
+        self.session_tickets = session_tickets
+        self.handshake_timeout_ms = handshake_timeout_ms
+        self.minimum_version = minimum_version
+
+    def __init__(
+        out self,
+        certificate_file: String,
+        key_file: String,
+        *,
+        var alpn: List[String] = [],
+    ):
+        """Makes a configuration with one certificate; set what else differs.
+
+        Args:
+            certificate_file: The chain in PEM form.
+            key_file: Its key in PEM form.
+            alpn: Application protocols, best first.
+        """
+        self = Self(TlsIdentity(certificate_file, key_file), alpn=alpn^)
+
+    def add(mut self, var identity: TlsIdentity):
+        """Adds a certificate for other names.
+
+        Args:
+            identity: The certificate with its key.
+        """
+        self.identities.append(identity^)
+
+
+struct TlsIdentity(Copyable, Movable):
+    """What one side shows of itself: a certificate chain and its key."""
+
+    var certificate: PemSource
+    """The certificate, then those of its issuers up to the root's."""
+    var key: PemSource
+    """The private key, without a passphrase."""
+
+    def __init__(out self):
+        """Makes an identity of nothing."""
+        self.certificate = PemSource()
+        self.key = PemSource()
+
+    def __init__(out self, certificate_file: String, key_file: String):
+        """Names the files.
+
+        Args:
+            certificate_file: The chain in PEM form.
+            key_file: The key in PEM form.
+        """
+        self.certificate = PemSource(file=certificate_file)
+        self.key = PemSource(file=key_file)
+
+    @staticmethod
+    def from_pem(certificate: String, key: String) -> Self:
+        """Takes the texts.
+
+        Args:
+            certificate: The chain in PEM form.
+            key: The key in PEM form.
+
+        Returns:
+            The identity.
+        """
+        var identity = Self()
+        identity.certificate = PemSource(text=certificate)
+        identity.key = PemSource(text=key)
+        return identity^
+
+    def is_given(self) -> Bool:
+        """Tells whether there is a certificate or a key.
+
+        Returns:
+            False for an identity of nothing.
+        """
+        return self.certificate.is_given() or self.key.is_given()
+
+
+struct PemSource(Copyable, Movable):
+    """Text in PEM form, or the path of a file that holds it.
+
+    A file is read when a context is made, and again when it is reloaded.
+    """
+
+    var _text: String
+    var _is_path: Bool
+
+    def __init__(out self):
+        """Makes a source of nothing."""
+        self._text = String()
+        self._is_path = False
+
+    def __init__(out self, *, file: String):
+        """Names a file.
+
+        Args:
+            file: Its path; an empty one stands for nothing.
+        """
+        self._text = file
+        self._is_path = file.byte_length() > 0
+
+    def __init__(out self, *, text: String):
+        """Takes a text.
+
+        Args:
+            text: The text in PEM form; an empty one stands for nothing.
+        """
+        self._text = text
+        self._is_path = False
+
+    def is_given(self) -> Bool:
+        """Tells whether there is a file or a text.
+
+        Returns:
+            False for a source of nothing.
+        """
+        return self._text.byte_length() > 0
+
+    def name(self) -> String:
+        """Names the source for errors.
+
+        Returns:
+            The path, or that it is a text.
+        """
+        return self._text if self._is_path else String("the text in PEM form")
+
+    def read(self) raises TlsError -> List[UInt8]:
+        """Reads the text.
+
+        Returns:
+            Its octets.
+
+        Raises:
+            TlsError: If the file cannot be read.
+        """
+        if not self._is_path:
+            return List(self._text.as_bytes())
+        try:
+            with open(self._text, "r") as file:
+                return file.read_bytes()
+        except error:
+            raise TlsError(
+                materialize[BadTlsConfig](),
+                String(),
+                String(
+                    self._text,
+                    " cannot be read (",
+                    error,
+                    "); check the path and who may read it",
+                ),
+            )
+
+
+struct TlsVersion(Equatable, ImplicitlyCopyable):
+    """A version of TLS; there is none before 1.2 (RFC 8996)."""
+
+    var number: Int
+    """Its number on the wire."""
+
+    comptime TLS_1_2 = TlsVersion(TLS_1_2_NUMBER)
+    """RFC 5246."""
+    comptime TLS_1_3 = TlsVersion(TLS_1_3_NUMBER)
+    """RFC 8446."""
+
+    def __init__(out self, number: Int):
+        """Makes a version; programs use the constants.
+
+        Args:
+            number: Its number on the wire.
+        """
+        self.number = max(number, TLS_1_2_NUMBER)

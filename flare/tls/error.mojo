@@ -1,7 +1,18 @@
-"""Errors of TLS, told apart by kind."""
+"""What may go wrong with TLS and certificates, and why."""
 
+from flare.bytes.ascii import write_escaped
 from flare.net.error import NetworkError
+from flare.net.ip import IpAddr
 from flare.sys.dynamic_library import LibraryError
+from flare.sys.openssl.certificate import CertificateFacts
+from flare.sys.openssl.library import OpenSslError, SSL_LIBRARY
+from flare.sys.openssl.session import (
+    SslSession,
+    asks_for_certificate,
+    verified_chain,
+    verify_code,
+    verify_text,
+)
 
 
 struct TlsErrorKind(Equatable, ImplicitlyCopyable, Writable):
@@ -237,3 +248,284 @@ struct TlsError(Copyable, Movable, Writable):
         writer.write(": ", self.found)
         if self.kind.advice.byte_length() > 0:
             writer.write("; ", self.kind.advice)
+
+
+# `X509_V_ERR_` numbers (openssl/x509_vfy.h).
+comptime _UNABLE_TO_GET_CRL = 3
+comptime _NOT_YET_VALID = 9
+comptime _EXPIRED = 10
+comptime _CRL_NOT_YET_VALID = 11
+comptime _CRL_EXPIRED = 12
+comptime _SELF_SIGNED_LEAF = 18
+comptime _SELF_SIGNED_ROOT = 19
+comptime _NO_ISSUER = [2, 20, 21, 27]
+comptime _REVOKED = 23
+comptime _CRL_ISSUER_MISSING = 33
+comptime _WRONG_NAME = 62
+comptime _WRONG_ADDRESS = 64
+
+# `SSL_R_` numbers (openssl/sslerr.h); an alert of the peer is 1000 and the
+# alert's own number (RFC 8446 section 6.2).
+comptime _HTTPS_PROXY_REQUEST = 155
+comptime _HTTP_REQUEST = 156
+comptime _WRONG_VERSION_NUMBER = 267
+comptime _UNEXPECTED_EOF = 294
+# CERTIFICATE_VERIFY_FAILED, CA_KEY_TOO_SMALL, CA_MD_TOO_WEAK,
+# EE_KEY_TOO_SMALL.
+comptime _CERTIFICATE = [134, 397, 398, 399]
+comptime _NO_CLIENT_CERTIFICATE = [199, 1116]
+# VERSION_TOO_HIGH, NO_PROTOCOLS_AVAILABLE, UNKNOWN_PROTOCOL,
+# UNSUPPORTED_PROTOCOL, UNSUPPORTED_SSL_VERSION, INAPPROPRIATE_FALLBACK,
+# VERSION_TOO_LOW; protocol_version, inappropriate_fallback.
+comptime _VERSION = [166, 191, 252, 258, 259, 373, 396, 1070, 1086]
+# NO_SHARED_CIPHER, NO_CIPHERS_AVAILABLE, UNKNOWN_CIPHER_RETURNED,
+# WRONG_CIPHER_RETURNED, NO_SUITABLE_KEY_SHARE, NO_SUITABLE_SIGNATURE_ALGORITHM,
+# NO_SUITABLE_GROUPS, NO_SHARED_GROUPS, NO_SHARED_SIGNATURE_ALGORITHMS,
+# WRONG_SIGNATURE_TYPE, DH_KEY_TOO_SMALL; handshake_failure,
+# insufficient_security.
+comptime _CIPHER = [
+    193,
+    181,
+    248,
+    261,
+    101,
+    118,
+    295,
+    410,
+    376,
+    370,
+    394,
+    1040,
+    1071,
+]
+comptime _PROTOCOL = [235, 1120]
+# bad_certificate to unknown_ca, access_denied.
+comptime _REFUSED_CERTIFICATE = [1041, 1042, 1043, 1044, 1045, 1046, 1048, 1049]
+
+
+def kind_of_certificate(verify_code: Int) -> TlsErrorKind:
+    """Tells what is wrong with a certificate.
+
+    Whether an unknown issuer is one that the peer should have sent does not
+    show in the number.
+
+    Args:
+        verify_code: An `X509_V_ERR_` number other than 0.
+
+    Returns:
+        The kind.
+    """
+    if verify_code == _EXPIRED:
+        return materialize[CertificateExpired]()
+    if verify_code == _NOT_YET_VALID:
+        return materialize[CertificateNotYetValid]()
+    if verify_code == _WRONG_NAME or verify_code == _WRONG_ADDRESS:
+        return materialize[WrongHost]()
+    if verify_code == _SELF_SIGNED_LEAF:
+        return materialize[SelfSigned]()
+    if (
+        verify_code == _SELF_SIGNED_ROOT
+        or verify_code in materialize[_NO_ISSUER]()
+    ):
+        return materialize[UnknownIssuer]()
+    if verify_code == _REVOKED:
+        return materialize[CertificateRevoked]()
+    if (
+        verify_code == _UNABLE_TO_GET_CRL
+        or verify_code == _CRL_NOT_YET_VALID
+        or verify_code == _CRL_EXPIRED
+        or verify_code == _CRL_ISSUER_MISSING
+    ):
+        return materialize[RevocationUnknown]()
+    return materialize[CertificateRejected]()
+
+
+def kind_of_failure(error: OpenSslError) -> TlsErrorKind:
+    """Tells what is wrong with a session.
+
+    Args:
+        error: What OpenSSL says.
+
+    Returns:
+        The kind; for a certificate that did not verify,
+        `kind_of_certificate` knows more.
+    """
+    if error.library != SSL_LIBRARY:
+        return materialize[ProtocolViolation]()
+    var reason = error.reason
+    if reason == _HTTP_REQUEST or reason == _HTTPS_PROXY_REQUEST:
+        return materialize[PlainHttpRequest]()
+    if reason == _WRONG_VERSION_NUMBER:
+        return materialize[NotTls]()
+    if reason == _UNEXPECTED_EOF:
+        return materialize[ClosedEarly]()
+    if reason in materialize[_CERTIFICATE]():
+        return materialize[CertificateRejected]()
+    if reason in materialize[_NO_CLIENT_CERTIFICATE]():
+        return materialize[ClientCertificateRequired]()
+    if reason in materialize[_VERSION]():
+        return materialize[ProtocolVersionRefused]()
+    if reason in materialize[_CIPHER]():
+        return materialize[NoSharedCipher]()
+    if reason in materialize[_PROTOCOL]():
+        return materialize[AlpnRefused]()
+    if reason in materialize[_REFUSED_CERTIFICATE]():
+        return materialize[CertificateRefused]()
+    return materialize[ProtocolViolation]()
+
+
+comptime _NAMES_MAX = 8
+
+
+def session_error(
+    mut session: SslSession, peer: String, shows_identity: Bool
+) -> TlsError:
+    """Tells why OpenSSL has given a session up.
+
+    Args:
+        session: A session with a step that has just failed.
+        peer: What errors call the other side.
+        shows_identity: True if this side has a certificate, or is a server.
+
+    Returns:
+        The error.
+    """
+    var error = session.take_error("session")
+    var kind = kind_of_failure(error)
+    var code = verify_code(session)
+    if kind == CertificateRejected and code != 0:
+        return certificate_error(
+            code, verify_text(session), verified_chain(session), peer
+        )
+    # TLS 1.2 has no alert of its own for a missing certificate.
+    if (
+        kind == NoSharedCipher
+        and not shows_identity
+        and asks_for_certificate(session)
+    ):
+        kind = materialize[ClientCertificateRequired]()
+    return TlsError(kind, peer, error.text)
+
+
+def certificate_error(
+    verify_code: Int,
+    verify_text: String,
+    chain: List[CertificateFacts],
+    peer: String,
+) -> TlsError:
+    """Explains why a certificate was not accepted.
+
+    Args:
+        verify_code: OpenSSL's number.
+        verify_text: OpenSSL's words.
+        chain: The peer's certificate and those that lead to an authority.
+        peer: Whose it is, for the message.
+
+    Returns:
+        The error.
+    """
+    var kind = kind_of_certificate(verify_code)
+    if len(chain) == 0:
+        return TlsError(kind, peer, verify_text)
+    ref leaf = chain[0]
+    if kind == UnknownIssuer and len(chain) == 1 and leaf.has_issuer_access:
+        # A certificate of a public authority, whose issuer is one that
+        # servers have to send; the authority itself is likely to be trusted.
+        kind = materialize[IncompleteChain]()
+    var found = String()
+    if kind == CertificateExpired:
+        ref expired = chain[_first_to_expire(chain)]
+        found.write("the certificate of ")
+        _write_text(expired.subject, found)
+        found.write(" expired at ", expired.not_after)
+    elif kind == CertificateNotYetValid:
+        ref early = chain[_last_to_start(chain)]
+        found.write("the certificate of ")
+        _write_text(early.subject, found)
+        found.write(" is not valid before ", early.not_before)
+    elif kind == WrongHost:
+        found.write("the certificate is for ")
+        _write_names(leaf, found)
+    else:
+        _write_chain(kind, verify_text, chain, found)
+    return TlsError(kind, peer, found^)
+
+
+def _write_chain(
+    kind: TlsErrorKind,
+    verify_text: String,
+    chain: List[CertificateFacts],
+    mut found: String,
+):
+    """Writes what is wrong with where a certificate leads to."""
+    ref leaf = chain[0]
+    if kind == SelfSigned:
+        found.write("the certificate is signed by itself, ")
+        _write_text(leaf.subject, found)
+    elif kind == IncompleteChain:
+        found.write("no certificate was sent of the issuer ")
+        _write_text(leaf.issuer, found)
+    elif kind == UnknownIssuer:
+        found.write("the certificate leads to the authority ")
+        _write_text(chain[len(chain) - 1].issuer, found)
+        found.write(", which is not trusted here")
+    else:
+        found.write("the certificate of ")
+        _write_text(leaf.subject, found)
+        found.write(" does not verify: ", verify_text)
+
+
+def _first_to_expire(chain: List[CertificateFacts]) -> Int:
+    var first = 0
+    for index in range(1, len(chain)):
+        if chain[index].not_after < chain[first].not_after:
+            first = index
+    return first
+
+
+def _last_to_start(chain: List[CertificateFacts]) -> Int:
+    var last = 0
+    for index in range(1, len(chain)):
+        if chain[index].not_before > chain[last].not_before:
+            last = index
+    return last
+
+
+def _write_text(text: String, mut writer: String):
+    """Writes a subject; the peer may have chosen any octets."""
+    writer.write("'")
+    write_escaped(text.as_bytes(), writer)
+    writer.write("'")
+
+
+def _write_names(facts: CertificateFacts, mut writer: String):
+    """Writes the hosts that a certificate is for."""
+    var count = len(facts.names) + len(facts.addresses)
+    if count == 0:
+        writer.write("no host at all (it has no subjectAltName)")
+        return
+    var written = 0
+    for name in facts.names:
+        if written == _NAMES_MAX:
+            break
+        writer.write(", " if written > 0 else "")
+        write_escaped(name.as_bytes(), writer)
+        written += 1
+    for octets in facts.addresses:
+        if written == _NAMES_MAX:
+            break
+        writer.write(", " if written > 0 else "", _ip_text(Span(octets)))
+        written += 1
+    if count > written:
+        writer.write(" and ", count - written, " more")
+
+
+def _ip_text(octets: Span[UInt8, _]) -> String:
+    if len(octets) == 4:
+        return String(IpAddr.v4(octets[0], octets[1], octets[2], octets[3]))
+    if len(octets) != 16:
+        return "an unreadable address"
+    var copied = Array[UInt8, 16](fill=0)
+    for index in range(16):
+        copied[index] = octets[index]
+    return String(IpAddr.from_v6_octets(copied))

@@ -29,8 +29,8 @@ from flare.tls.error import (
     PlainHttpRequest,
     RenegotiationRefused,
     TlsError,
+    session_error,
 )
-from flare.tls.explaining import session_error
 from std.memory import ArcPointer
 
 

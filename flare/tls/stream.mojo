@@ -5,10 +5,9 @@ from flare.net.blocking_socket import READ_TIMEOUT_MS, WRITE_TIMEOUT_MS
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import Deadline
 from flare.tcp.stream import CONNECT_TIMEOUT_MS, TcpStream
-from flare.tls.client_context import TlsClientContext
 from flare.tls.config import TlsConfig
+from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.error import TlsError
-from flare.tls.server_context import TlsServerContext
 from flare.tls.session import TlsSession
 from flare.tls.transport import TlsTransport, connect_tcp
 

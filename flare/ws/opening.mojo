@@ -25,7 +25,7 @@ from flare.sys.errno import EAGAIN, OsError
 from flare.sys.poll import POLL_READ, POLL_WRITE, wait_for
 from flare.sys.random import fill_random
 from flare.tcp.stream import TcpStream
-from flare.tls.client_context import TlsClientContext
+from flare.tls.context import TlsClientContext
 from flare.tls.session import TlsSession
 from flare.url.url import Url
 from flare.ws.config import WsClientConfig

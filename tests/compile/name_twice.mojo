@@ -5,7 +5,7 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.comptime_route import ComptimeRoute
+from flare.http.routing.comptime_router import ComptimeRoute
 from flare.http.routing.comptime_router import ComptimeRouter
 
 

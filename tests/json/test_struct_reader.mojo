@@ -3,8 +3,7 @@
 from flare.json.error import JsonError, JsonErrorKind
 from flare.json.struct_reader import JsonReadable, read_json
 from flare.json.struct_writer import JsonWritable, json_text
-from flare.json.value import parse
-from flare.json.view import JsonView
+from flare.json.value import JsonView, parse
 from flare.json.writer import JsonWriter
 from flare.sys.random import KeyedHasher
 from std.testing import assert_equal, assert_true

@@ -1,9 +1,7 @@
 """Tests reading a parsed value, on its own and inside expressions."""
 
-from flare.json.error import JsonError, JsonErrorKind
-from flare.json.kind import JsonKind
-from flare.json.value import JsonValue, parse
-from flare.json.view import JsonView
+from flare.json.error import JsonError, JsonErrorKind, JsonKind
+from flare.json.value import JsonValue, JsonView, parse
 from std.testing import assert_equal, assert_false, assert_true
 
 comptime TEXT = (

@@ -2,9 +2,8 @@
 
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.runtime.event import Event, Interest
+from flare.runtime.event import Event, Interest, Waker
 from flare.runtime.reactor import EVENT_COUNT_MAX, RESERVED_TOKEN, Reactor
-from flare.runtime.waker import Waker
 from flare.sys.clock import monotonic_ns
 from flare.sys.errno import EINVAL
 from flare.sys.signal import SIGUSR1, SignalBell, process_id, send_signal

@@ -6,7 +6,7 @@ from flare.http.server.config import ServerConfig
 from flare.http.server.server import HttpServer
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.scheduler import Scheduler
-from flare.runtime.waker import Waker
+from flare.runtime.event import Waker
 from flare.sys.clock import Deadline
 from flare.sys.poll import POLL_READ, wait_for
 from flare.sys.process import resident_len

@@ -4,19 +4,21 @@ from flare.http.h1.request_parser import RequestParser
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.routing.handler import FnHandler
-from flare.http.server.config import ServerConfig
+from flare.http.server.config import ServerConfig, ServerContext
 from flare.http.server.connection.connection import Connection
-from flare.http.server.connection.phase import PHASE_HANDSHAKE, PHASE_LINGER
+from flare.http.server.connection.lifetime import begin_shutdown, discard_input
+from flare.http.server.connection.phase import (
+    NextAction,
+    PHASE_HANDSHAKE,
+    PHASE_LINGER,
+)
 from flare.http.server.connection.read import on_readable, on_writable
-from flare.http.server.connection.lifetime import discard_input, begin_shutdown
-from flare.http.server.connection.phase import NextAction
-from flare.http.server.config import ServerContext
 from flare.http.server.connection.tls import TlsLink
 from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.socket_option import SocketOption
-from flare.tls.server_context import TlsServerContext
+from flare.tls.context import TlsServerContext
 from std.memory import OwnedPointer
 
 comptime _TURN_COUNT_MAX = 10_000

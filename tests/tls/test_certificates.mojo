@@ -1,13 +1,15 @@
 """Tests of what clients and servers make of certificates, in memory."""
 
-from flare.tls.client_context import TlsClientContext
-from flare.tls.config import TlsConfig
-from flare.tls.identity import TlsIdentity
-from flare.tls.server_config import ClientVerification, TlsServerConfig
-from flare.tls.server_context import TlsServerContext
-from std.testing import assert_equal, assert_true
+from flare.tls.config import (
+    ClientVerification,
+    TlsConfig,
+    TlsIdentity,
+    TlsServerConfig,
+)
+from flare.tls.context import TlsClientContext, TlsServerContext
 from tests.support.certificates import certificate
 from tests.support.tls_pair import TlsPair
+from std.testing import assert_equal, assert_true
 
 
 @fieldwise_init

@@ -1,18 +1,20 @@
 """Tests of settings that do not work, and of those that do."""
 
 from flare.sys.dynamic_library import LibraryError
-from flare.tls.client_context import TlsClientContext
-from flare.tls.config import TlsConfig
+from flare.tls.config import (
+    ClientVerification,
+    TlsConfig,
+    TlsIdentity,
+    TlsServerConfig,
+    TlsVersion,
+)
+from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.error import BadTlsConfig, LibraryMissing, TlsError
-from flare.tls.identity import TlsIdentity
-from flare.tls.server_config import ClientVerification, TlsServerConfig
-from flare.tls.server_context import TlsServerContext
-from flare.tls.version import TlsVersion
+from tests.support.certificates import certificate
+from tests.support.tls_pair import TlsPair
 from std.os import makedirs
 from std.subprocess import run
 from std.testing import assert_equal, assert_false, assert_true
-from tests.support.certificates import certificate
-from tests.support.tls_pair import TlsPair
 
 
 def _client_error(config: TlsConfig) -> String:

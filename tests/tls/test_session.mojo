@@ -1,16 +1,13 @@
 """Tests of TLS sessions in memory."""
 
 from flare.bytes.buffer import Buffer
-from flare.tls.client_context import TlsClientContext
-from flare.tls.config import TlsConfig
+from flare.tls.config import TlsConfig, TlsIdentity, TlsServerConfig
+from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.error import TlsError
-from flare.tls.identity import TlsIdentity
-from flare.tls.server_config import TlsServerConfig
-from flare.tls.server_context import TlsServerContext
 from flare.tls.session import TlsSession
-from std.testing import assert_equal, assert_false, assert_true
 from tests.support.certificates import certificate
 from tests.support.tls_pair import TlsPair, drip, kind_name, receive
+from std.testing import assert_equal, assert_false, assert_true
 
 
 def _client(var alpn: List[String] = []) raises -> TlsClientContext:

@@ -6,14 +6,12 @@ from flare.net.socket_addr import SocketAddr
 from flare.sys.thread import Task, Thread
 from flare.tcp.listener import TcpListener
 from flare.tcp.stream import TcpStream
-from flare.tls.client_context import TlsClientContext
-from flare.tls.config import TlsConfig
+from flare.tls.config import TlsConfig, TlsServerConfig
+from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.error import TlsError
-from flare.tls.server_config import TlsServerConfig
-from flare.tls.server_context import TlsServerContext
 from flare.tls.stream import TlsStream
-from std.testing import assert_equal, assert_false, assert_true
 from tests.support.certificates import certificate
+from std.testing import assert_equal, assert_false, assert_true
 
 comptime WAIT_MS = 10_000
 

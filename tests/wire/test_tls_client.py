@@ -103,7 +103,7 @@ def test_revoked(tls_client, s_server, certs):
         ),
         # Without encryption, without authentication, without forward secrecy,
         # without AEAD. (Export suites are not in OpenSSL any more: see
-        # tests/tls/test_failure.mojo.)
+        # tests/tls/test_error.mojo.)
         (
             ["-tls1_2", "-cipher", "eNULL:@SECLEVEL=0"], "good_chain",
             "NoSharedCipher: ",

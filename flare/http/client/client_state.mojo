@@ -13,7 +13,7 @@ from flare.http.client.prepared_request import Call
 from flare.http.client.response import ClientResponse
 from flare.http.cookie.jar import CookieJar
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
-from flare.tls.client_context import TlsClientContext
+from flare.tls.context import TlsClientContext
 from flare.tls.session import TlsSession
 
 

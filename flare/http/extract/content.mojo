@@ -1,16 +1,13 @@
 """Inputs from the content of a request."""
 
 from flare.bytes.ascii import write_escaped
-from flare.http.extract.checked import Checked
-from flare.http.extract.text_value import read_texts
+from flare.http.extract.text_value import Checked, read_texts
 from flare.http.message.form import FormData
 from flare.http.message.media_type import MediaType
 from flare.http.message.request import Request
-from flare.http.routing.input import Input, InputError
-from flare.http.routing.operation import Operation
+from flare.http.routing.operation import Input, InputError, Operation
 from flare.json.error import JsonError
-from flare.json.fieldwise import FieldSource, make_fieldwise
-from flare.json.struct_reader import read_json
+from flare.json.struct_reader import FieldSource, make_fieldwise, read_json
 from flare.json.value import JsonValue, parse
 from std.reflection import reflect
 

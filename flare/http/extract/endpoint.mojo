@@ -3,9 +3,8 @@
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler, RequestPolicy
-from flare.http.routing.input import Input, InputError
-from flare.http.routing.operation import Operation
-from flare.json.fieldwise import FieldSource, make_fieldwise
+from flare.http.routing.operation import Input, InputError, Operation
+from flare.json.struct_reader import FieldSource, make_fieldwise
 from std.reflection import reflect
 
 

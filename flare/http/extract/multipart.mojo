@@ -1,15 +1,17 @@
 """Forms with files as inputs of endpoints."""
 
 from flare.http.extract.content import essence_of, wrong_type
-from flare.http.extract.form_upload import FormUpload, PART_MEMORY_LEN_MAX
 from flare.http.extract.text_value import TextError, read_texts
-from flare.http.extract.upload_error import UploadError
-from flare.http.extract.uploaded_part import UploadedPart
+from flare.http.extract.upload import (
+    FormUpload,
+    PART_MEMORY_LEN_MAX,
+    UploadError,
+    UploadedPart,
+)
 from flare.http.message.request import Request
 from flare.http.multipart.parser import MultipartError, MultipartLimits
-from flare.http.routing.input import Input, InputError
-from flare.http.routing.operation import Operation
-from flare.json.fieldwise import FieldSource, make_fieldwise
+from flare.http.routing.operation import Input, InputError, Operation
+from flare.json.struct_reader import FieldSource, make_fieldwise
 from std.reflection import reflect
 
 comptime _MULTIPART = StaticString("multipart/form-data")

@@ -1,13 +1,13 @@
 """Inputs from the head of a request."""
 
-from flare.http.extract.text_value import (
-    may_be_absent,
-    read_text,
-    read_texts,
-)
+from flare.http.extract.text_value import may_be_absent, read_text, read_texts
 from flare.http.message.request import Request
-from flare.http.routing.input import Input, InputError
-from flare.http.routing.operation import Operation, ParameterDescription
+from flare.http.routing.operation import (
+    Input,
+    InputError,
+    Operation,
+    ParameterDescription,
+)
 from flare.json.error import JsonError
 from flare.json.schema import write_parameter_schema
 from flare.json.writer import JsonWriter

@@ -1,5 +1,6 @@
-"""Values of parameters, which are text."""
+"""Values read from text: fields of any type, and checks of one's own."""
 
+from flare.http.routing.operation import InputError
 from flare.json.error import JsonError
 from flare.json.value import parse
 from std.reflection import reflect
@@ -231,3 +232,26 @@ def _read_list[
     for ref text in texts:
         values.append(read_text[T](text))
     return values^
+
+
+trait Checked(Deinitable, Movable):
+    """Is asked, once it was read as `Json` or `Form`, whether it is good.
+
+        @fieldwise_init
+        struct NewTask(Checked):
+            var title: String
+
+            def check(self) raises InputError:
+                if self.title == "":
+                    raise InputError.of_content("title", "must not be empty")
+
+    An endpoint that is called has content that has passed.
+    """
+
+    def check(self) raises InputError:
+        """Checks the fields, alone and together.
+
+        Raises:
+            InputError: What is wrong, for the client to read.
+        """
+        ...

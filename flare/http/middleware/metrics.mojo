@@ -1,12 +1,15 @@
-"""Counting requests for Prometheus."""
+"""Figures of requests, counted for all workers and shown as Prometheus text."""
 
 from flare.http.message.method import Method
-from flare.http.message.metric_source import MetricSource
-from flare.http.middleware.in_flight import InFlight
-from flare.http.middleware.shared_series import SharedNames, find_or_claim
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+from flare.http.routing.failure import failure_status
+from flare.http.routing.handler import Handler, Middleware
 from flare.sys.affinity import current_cpu
+from flare.sys.clock import monotonic_ns
 from flare.sys.errno import OsError
-from flare.sys.memory_map import SharedCounters
+from flare.sys.memory_map import ProcessWord, SharedCounters
+from flare.sys.signal import process_exists, process_id
 from std.memory import ArcPointer
 
 comptime _SHARD_COUNT = 16
@@ -263,3 +266,405 @@ def _write_seconds(time_us: Int, mut writer: Some[Writer]):
     writer.write(time_us // 1_000_000, ".")
     var fraction = String(time_us % 1_000_000)
     writer.write("0" * (6 - fraction.byte_length()), fraction)
+
+
+struct Measured[H: Handler](Middleware):
+    """Counts the requests to the inner handler, by route, method, status and
+    time, and those that the server refuses.
+
+        var metrics = Metrics()
+        router.get("/metrics", MetricsEndpoint(metrics))
+        server.serve(Measured(router^, metrics), num_workers=4)
+
+    Parameters:
+        H: The inner handler's type.
+    """
+
+    comptime Inner = Self.H
+    """The inner handler's type."""
+    var handler: Self.H
+    """What answers."""
+    var metrics: Metrics
+    """Where it is counted."""
+
+    def __init__(out self, var handler: Self.H, metrics: Metrics):
+        """Wraps a handler.
+
+        Args:
+            handler: What answers.
+            metrics: Where it is counted.
+        """
+        self.handler = handler^
+        self.metrics = metrics
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the inner handler answer, and counts it; an error counts as 500.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the inner handler raises.
+        """
+        var place = self.metrics.begin()
+        var began_ns = monotonic_ns()
+        try:
+            var response = self.handler.serve(req)
+            self.metrics.end(
+                place,
+                req.method,
+                response.status.code,
+                (monotonic_ns() - began_ns) // 1_000,
+                req.route_params()[].record.route,
+            )
+            return response^
+        except error:
+            self.metrics.end(
+                place,
+                req.method,
+                failure_status(req, error),
+                (monotonic_ns() - began_ns) // 1_000,
+                req.route_params()[].record.route,
+            )
+            raise error^
+
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        """Counts a request that the server answers in place of the handler.
+
+        Args:
+            req: What is known of the request.
+            response: The answer.
+
+        Returns:
+            The response as the inner handler leaves it.
+
+        Raises:
+            Error: What the inner handler raises.
+        """
+        response = self.handler.refuse(req, response^)
+        self.metrics.count_refused(req.method, response.status.code)
+        return response^
+
+
+@fieldwise_init
+struct MetricPair[A: MetricSource, B: MetricSource](MetricSource):
+    """The figures of two sources, one behind the other.
+
+    Parameters:
+        A: The first one's type.
+        B: The second one's type.
+    """
+
+    var first: Self.A
+    """The first."""
+    var second: Self.B
+    """The second."""
+
+    def write_metrics(self, mut text: String):
+        """Writes the figures of both.
+
+        Args:
+            text: Where to.
+        """
+        self.first.write_metrics(text)
+        self.second.write_metrics(text)
+
+
+@fieldwise_init
+struct MetricsEndpoint[M: MetricSource](Handler):
+    """Tells figures to Prometheus.
+
+        router.get("/metrics", MetricsEndpoint(metrics))
+        router.get(
+            "/all", MetricsEndpoint(MetricPair(metrics, server.stats_handle()))
+        )
+
+    Parameters:
+        M: The type of what has figures.
+    """
+
+    var source: Self.M
+    """What has figures."""
+
+    def serve(self, req: Request) raises -> Response:
+        """Writes the figures.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The text.
+
+        Raises:
+            Error: Never.
+        """
+        var text = String(capacity_bytes=4_096)
+        self.source.write_metrics(text)
+        return Response(
+            200,
+            text^,
+            content_type="text/plain; version=0.0.4; charset=utf-8",
+        )
+
+
+comptime NAME_COUNT_MAX = 256
+"""Most names; what comes beyond shares the last one."""
+
+comptime NAME_LEN_MAX = 248
+"""Longest name in bytes; the rest is cut."""
+
+comptime _WORD_LEN = 8
+comptime _NAME_WORDS = 1 + NAME_LEN_MAX // _WORD_LEN
+
+
+def find_or_claim(
+    counters: SharedCounters, first: Int, count: Int, key: Int
+) -> Int:
+    """Finds the entry of a key among those of a table, or takes a free one.
+
+    Args:
+        counters: Where the table lies; a key of 0 is a free entry.
+        first: The counter that holds the first entry's key.
+        count: How many entries there are.
+        key: Not 0.
+
+    Returns:
+        The entry's index; the last one if all are taken by others.
+    """
+    var start = Int((UInt64(key) * 0x9E3779B97F4A7C15) >> 32)
+    for step in range(count):
+        var index = (start + step) % count
+        var found = counters.load(first + index)
+        if found == key:
+            return index
+        if found == 0 and (
+            counters.replace(first + index, 0, key)
+            or counters.load(first + index) == key
+        ):
+            return index
+    return count - 1
+
+
+struct SharedNames(Movable):
+    """Names with small numbers, the same in all processes of a server."""
+
+    # First the keys of all names, then their texts: a length that is 0 until
+    # the text is there, and the octets, eight a word.
+    var _words: SharedCounters
+
+    def __init__(out self) raises OsError:
+        """Makes a table without names.
+
+        Raises:
+            OsError: If the kernel has no memory.
+        """
+        self._words = SharedCounters(NAME_COUNT_MAX * (1 + _NAME_WORDS))
+
+    def number(self, name: StringSpan) -> Int:
+        """Gives the number of a name, the same for all who ask.
+
+        Args:
+            name: The name.
+
+        Returns:
+            At least 0 and less than `NAME_COUNT_MAX`.
+        """
+        var octets = name.as_bytes()
+        var key = _fingerprint(octets)
+        var number = find_or_claim(self._words, 0, NAME_COUNT_MAX, key)
+        if self._words.load(_text(number)) == 0:
+            self._write(number, octets)
+        return number
+
+    def name(self, number: Int) -> String:
+        """Reads a name.
+
+        Args:
+            number: At least 0 and less than `NAME_COUNT_MAX`.
+
+        Returns:
+            The name; empty if it is none, or is being written.
+        """
+        var first = _text(number)
+        var length = self._words.load(first)
+        # Written in order: what is replaced by itself is seen behind the text.
+        if length <= 0 or not self._words.replace(first, length, length):
+            return String()
+        var octets = List[UInt8](capacity=length)
+        for index in range(min(length, NAME_LEN_MAX)):
+            var word = self._words.load(first + 1 + index // _WORD_LEN)
+            octets.append(UInt8((word >> (8 * (index % _WORD_LEN))) & 255))
+        return String(from_utf8_lossy=octets)
+
+    def _write(self, number: Int, octets: Span[UInt8, _]):
+        """Writes a text; others may be writing the same one."""
+        var length = min(len(octets), NAME_LEN_MAX)
+        for word in range((length + _WORD_LEN - 1) // _WORD_LEN):
+            var value = UInt64(0)
+            for index in range(_WORD_LEN):
+                var place = word * _WORD_LEN + index
+                if place < length:
+                    value |= UInt64(octets[place]) << UInt64(8 * index)
+            self._words.store(_text(number) + 1 + word, Int(value))
+        _ = self._words.replace(_text(number), 0, length)
+
+
+def _text(number: Int) -> Int:
+    return NAME_COUNT_MAX + number * _NAME_WORDS
+
+
+def _fingerprint(octets: Span[UInt8, _]) -> Int:
+    """FNV-1a of 64 bits; never 0."""
+    var hash = UInt64(0xCBF29CE484222325)
+    for octet in octets:
+        hash = (hash ^ UInt64(octet)) * 0x100000001B3
+    return Int(hash | 1)
+
+
+comptime _PROCESS_COUNT = 1_024
+# Of rows: twice the most workers, and those of an upgrade beside them.
+
+comptime _LINE_LEN = 8
+# Counters of one cache line.
+comptime _IN_FLIGHT_ROW_LEN = _SHARD_COUNT * _LINE_LEN
+comptime _FREED = -1
+# Stands in place of a process that has ended.
+
+
+struct InFlight(Movable):
+    """Requests in handlers, by process and CPU, in memory that all share.
+
+    A process that is killed has no time to count its requests out. So each
+    has a row, found by its number, and rows of processes that are no more are
+    not read.
+    """
+
+    # First the owner of each row, a process number, then the rows.
+    var _counters: SharedCounters
+    # This process's own row, and 1.
+    var _own: ProcessWord
+
+    def __init__(out self) raises OsError:
+        """Counts from nothing.
+
+        Raises:
+            OsError: If the kernel has no memory.
+        """
+        self._counters = SharedCounters(
+            _PROCESS_COUNT * (1 + _IN_FLIGHT_ROW_LEN)
+        )
+        self._own = ProcessWord()
+
+    def begin(self) -> Int:
+        """Counts a request in.
+
+        Returns:
+            Where it was counted, for `end`.
+        """
+        var place = _in_flight_row(self._own_row())
+        place += (current_cpu() % _SHARD_COUNT) * _LINE_LEN
+        self._counters.add(place, 1)
+        return place
+
+    def end(self, place: Int):
+        """Counts a request out, in the process where it was counted in.
+
+        Args:
+            place: What `begin` told.
+        """
+        self._counters.add(place, -1)
+
+    def total(self) -> Int:
+        """Sums over all processes that live.
+
+        Returns:
+            How many requests are in handlers.
+        """
+        var sum = 0
+        for row in range(_PROCESS_COUNT):
+            var owner = self._counters.load(row)
+            if owner > 0 and process_exists(owner):
+                sum += self._sum(row)
+        return sum
+
+    def _sum(self, row: Int) -> Int:
+        var sum = 0
+        for shard in range(_SHARD_COUNT):
+            sum += self._counters.load(_in_flight_row(row) + shard * _LINE_LEN)
+        return sum
+
+    @always_inline
+    def _own_row(self) -> Int:
+        var known = self._own.load()
+        if known > 0:
+            return known - 1
+        var row = self._find(process_id())
+        self._own.store(row + 1)
+        return row
+
+    def _find(self, owner: Int) -> Int:
+        """Gives the row of a process; its own number leads there at once,
+        unless another process took that row before."""
+        for step in range(_PROCESS_COUNT):
+            var row = (owner + step) % _PROCESS_COUNT
+            var found = self._counters.load(row)
+            if found == owner:
+                return row
+            if found == 0:
+                break
+        return self._claim(owner)
+
+    @no_inline
+    def _claim(self, owner: Int) -> Int:
+        """Takes a row for a process that has none."""
+        self._free_dead()
+        for step in range(_PROCESS_COUNT):
+            var row = (owner + step) % _PROCESS_COUNT
+            var found = self._counters.load(row)
+            if found <= 0 and self._counters.replace(row, found, owner):
+                return row
+            # Another thread of this process was quicker.
+            if self._counters.load(row) == owner:
+                return row
+        # More processes than rows: this one shares that of another.
+        return owner % _PROCESS_COUNT
+
+    def _free_dead(self):
+        """Empties the rows of processes that are no more, before their numbers
+        are given to others."""
+        for row in range(_PROCESS_COUNT):
+            var owner = self._counters.load(row)
+            if owner <= 0 or process_exists(owner):
+                continue
+            var left = Array[Int, _SHARD_COUNT](fill=0)
+            for shard in range(_SHARD_COUNT):
+                left[shard] = self._counters.load(
+                    _in_flight_row(row) + shard * _LINE_LEN
+                )
+            # One of several processes that see the same does it.
+            if not self._counters.replace(row, owner, _FREED):
+                continue
+            for shard in range(_SHARD_COUNT):
+                self._counters.add(
+                    _in_flight_row(row) + shard * _LINE_LEN, -left[shard]
+                )
+
+
+@always_inline
+def _in_flight_row(index: Int) -> Int:
+    return _PROCESS_COUNT + index * _IN_FLIGHT_ROW_LEN
+
+
+trait MetricSource(Deinitable, Movable):
+    """Has figures, such as counts of requests or open connections."""
+
+    def write_metrics(self, mut text: String):
+        """Writes them in the text format of Prometheus, version 0.0.4.
+
+        Args:
+            text: Where to; whole lines are appended.
+        """
+        ...

@@ -1,17 +1,17 @@
-"""Holding clients to a rate of requests."""
+"""Limits on how many requests come from one key, by token buckets."""
 
 from flare.http.message.request import Request
-from flare.http.message.response import TEXT_PLAIN, Response
-from flare.http.middleware.token_buckets import BucketVerdict, TokenBuckets
+from flare.http.message.response import Response, TEXT_PLAIN
 from flare.http.routing.handler import (
     Handler,
     Middleware,
     RequestPolicy,
     refuses_by_head,
 )
-from flare.http.routing.state import State
+from flare.http.routing.app import State
 from flare.net.ip_network import IpNetwork
 from flare.sys.clock import monotonic_ns
+from flare.sys.random import KeyedHasher
 
 comptime RateKey = def[o: ImmOrigin](Request[o]) thin -> String
 """Tells whose request it is: `def key(req: Request) -> String`."""
@@ -129,3 +129,150 @@ struct RateLimit[H: Handler](Middleware):
     def _take(self, key: String) -> BucketVerdict:
         var buckets = self._buckets.lock()
         return buckets[].take(key, monotonic_ns())
+
+
+comptime _NS = 1_000_000_000
+# As many steps again fit into a word for the time that it is now.
+comptime _SPAN_MAX = 1 << 61
+
+
+@fieldwise_init
+struct BucketVerdict(TrivialRegisterPassable):
+    """What a bucket says to one more request."""
+
+    var is_allowed: Bool
+    """Whether there was a token."""
+    var remaining: Int
+    """How many more would be allowed now."""
+    var wait_ns: Int
+    """If not allowed, when there will be a token."""
+
+
+struct TokenBuckets(Movable, Sized):
+    """Buckets that hold up to `burst` tokens, and gain `rate` each second.
+
+    A bucket is one number: the moment when it will be full (the generic cell
+    rate algorithm), so one that is full takes no memory. Keys are kept in two
+    halves; when the newer is full, the older goes. Somebody who makes up keys
+    can so make the buckets forget others, but not fill the memory, nor choose
+    keys that collide.
+    """
+
+    # Times are kept in steps, see `_step_ns`.
+    var _step_ns: Int
+    var _interval: Int
+    var _span: Int
+    var _half_count_max: Int
+    var _newer: Dict[String, Int, KeyedHasher]
+    var _older: Dict[String, Int, KeyedHasher]
+    var _turned: Int
+
+    def __init__(
+        out self, rate: Float64, burst: Int, key_count_max: Int = 65_536
+    ) raises:
+        """Makes buckets, all of them full.
+
+        Args:
+            rate: Tokens gained each second, above 0 and at most 1,000,000.
+            burst: Most tokens of a bucket, 1 to 1,000,000.
+            key_count_max: Most keys that are kept, at least 2.
+
+        Raises:
+            Error: If a number is out of its range.
+        """
+        if not (rate > 0.000_001 and rate <= 1_000_000):
+            raise Error(
+                "rate limit: 'rate' is ", rate, "; allowed is 0.000001 to 1e6"
+            )
+        if burst < 1 or burst > 1_000_000:
+            raise Error(
+                "rate limit: 'burst' is ", burst, "; allowed is 1 to 1000000"
+            )
+        if key_count_max < 2:
+            raise Error(
+                "rate limit: 'key_count_max' is ",
+                key_count_max,
+                "; allowed is 2 or more",
+            )
+        var interval_ns = max(1, Int(Float64(_NS) / rate))
+        self._step_ns = _step_for(interval_ns, burst)
+        self._interval = interval_ns // self._step_ns
+        self._span = self._interval * burst
+        self._half_count_max = key_count_max // 2
+        self._newer = {}
+        self._older = {}
+        self._turned = 0
+
+    def __len__(self) -> Int:
+        """Counts the keys that are kept.
+
+        Returns:
+            At most the bound given to the initializer.
+        """
+        return len(self._newer) + len(self._older)
+
+    def take(mut self, key: String, now_ns: Int) -> BucketVerdict:
+        """Takes a token, if there is one.
+
+        Args:
+            key: Whose bucket.
+            now_ns: The time, on a clock that never goes back.
+
+        Returns:
+            The verdict.
+        """
+        var now = now_ns // self._step_ns
+        self._turn(now)
+        var after = self._full(key, now) + self._interval
+        if after - now > self._span:
+            var wait = after - now - self._span
+            return BucketVerdict(False, 0, wait * self._step_ns)
+        self._newer[key] = after
+        var remaining = (self._span - (after - now)) // self._interval
+        return BucketVerdict(True, remaining, 0)
+
+    def has_token(self, key: String, now_ns: Int) -> Bool:
+        """Tells whether `take` would find a token, and takes none.
+
+        Args:
+            key: Whose bucket.
+            now_ns: The time, on the same clock.
+
+        Returns:
+            True if so.
+        """
+        var now = now_ns // self._step_ns
+        return self._full(key, now) + self._interval - now <= self._span
+
+    def _full(self, key: String, now: Int) -> Int:
+        """Tells when a bucket will be full."""
+        var known = self._newer.get(key)
+        if not known:
+            known = self._older.get(key)
+        return max(now, known.value()) if known else now
+
+    def _turn(mut self, now: Int):
+        """Drops the older half when all its buckets are full again, or when the
+        newer one has no more room."""
+        var is_old = now - self._turned > self._span
+        if is_old or len(self._newer) >= self._half_count_max:
+            self._older = Dict[String, Int, KeyedHasher]()
+            swap(self._older, self._newer)
+            self._turned = now
+
+
+def _step_for(interval_ns: Int, burst: Int) -> Int:
+    """Finds the step of time in which a bucket's life can be counted.
+
+    A bucket of a million tokens that gains one in eleven days is full again
+    after 31,000 years, which are too many nanoseconds for a word.
+
+    Args:
+        interval_ns: Nanoseconds between two tokens, 1 to 10^15.
+        burst: Most tokens of a bucket.
+
+    Returns:
+        The step in nanoseconds: 1, or so many that interval times burst takes
+        at most 2^61 of them, and an interval still a million at least.
+    """
+    return 1 + interval_ns // (_SPAN_MAX // burst)

@@ -6,8 +6,7 @@ from flare.http.message.header_map import add_vary
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler, Middleware
-from flare.http.routing.input import Input, InputError
-from flare.http.routing.operation import Operation
+from flare.http.routing.operation import Input, InputError, Operation
 from flare.http.session.session import (
     CSRF_RANDOM_LEN,
     Session,

@@ -6,7 +6,7 @@ from flare.http.routing.operation import (
     Operation,
     ParameterDescription,
 )
-from flare.http.routing.pattern import SEGMENT_STATIC, parse_pattern
+from flare.http.routing.route_tree import SEGMENT_STATIC, parse_pattern
 from flare.json.error import JsonError
 from flare.json.value import parse
 from flare.json.writer import JsonWriter

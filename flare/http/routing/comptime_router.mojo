@@ -1,23 +1,33 @@
-"""A router whose routes are checked and compiled when a program is built."""
+"""Routes known when the program is built, and the branches compiled for them."""
 
-from flare.bytes.lend import lend_text
+from flare.bytes.lend import lend, lend_text
+from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, bad_request, internal_error
-from flare.http.routing.allow import answer_without_route
-from flare.http.routing.capturing import capture_named
-from flare.http.routing.compiled_tree import find_compiled
-from flare.http.routing.comptime_route import ComptimeRoute
 from flare.http.routing.handler import (
     DEFAULT_BODY_LIMIT,
     Handler,
+    HandlerFunction,
     RequestPolicy,
+    can_be_fixed,
 )
 from flare.http.routing.operation import Operation
-from flare.http.routing.pattern import param_names, parse_pattern
-from flare.http.routing.route import operation_of
-from flare.http.routing.route_tree import RouteMatch, RouteTree
-from flare.http.routing.route_ways import Way
+from flare.http.routing.route_tree import (
+    ANY_METHOD,
+    RouteMatch,
+    RouteTree,
+    SEGMENT_PARAM,
+    SEGMENT_REST,
+    SEGMENT_STATIC,
+    Segment,
+    capture_named,
+    param_names,
+    parse_pattern,
+)
+from flare.http.routing.router import answer_without_route, operation_of
+from flare.url.percent import PERCENT, PercentError, percent_decode
 from std.collections.string.string_span import get_static_string
+from std.memory import unsafe_memcmp
 
 
 struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
@@ -175,3 +185,480 @@ def _names(pattern: String) -> List[String]:
         return param_names(pattern)
     except:
         return List[String]()
+
+
+comptime PolicyFunction = def[o: ImmOrigin](Request[o]) thin -> RequestPolicy
+"""What `Handler.policy_for` is as a plain function."""
+
+comptime ClaimFunction = def() thin -> Bool
+"""What `Handler.may_stream` is as a plain function."""
+
+comptime DescribeFunction = def(var Operation) thin -> Operation
+"""What `Handler.describe` is as a plain function."""
+
+
+struct ComptimeRoute(Copyable, Movable):
+    """What a `ComptimeRouter` is told of one route.
+
+        comptime ROUTES: List[ComptimeRoute] = [
+            ComptimeRoute(Method.GET, "/", home),
+            ComptimeRoute(Method.GET, "/users/:id", user),
+            ComptimeRoute.of[StateHandler(count)](Method.GET, "/count"),
+        ]
+
+    It is made of a plain function, or with `of` of another handler.
+    """
+
+    comptime ANY = Method(number=ANY_METHOD)
+    """Stands for every method that has no route of its own, as `Router.all`
+    does."""
+
+    var method: Method
+    """The method, or `ANY`."""
+    var pattern: String
+    """The pattern, as for `Router`."""
+    var max_body_size: Int
+    """Most content in bytes, or `DEFAULT_BODY_LIMIT`."""
+    var may_block: Bool
+    """False if the handler never takes long."""
+    var answer: HandlerFunction
+    """What answers."""
+    var policy: PolicyFunction
+    """How the handler wants requests to be treated."""
+    var may_stream: ClaimFunction
+    """Whether the handler may read content while it arrives."""
+    var describe: DescribeFunction
+    """What the handler says of itself."""
+
+    def __init__(
+        out self,
+        method: Method,
+        var pattern: String,
+        function: HandlerFunction,
+        *,
+        max_body_size: Int = DEFAULT_BODY_LIMIT,
+        may_block: Bool = True,
+    ):
+        """Makes a route to a plain function.
+
+        Args:
+            method: A registered method, or `ANY`.
+            pattern: The pattern.
+            function: `def f(req: Request) raises -> Response`.
+            max_body_size: Most content in bytes, in place of the server's
+                limit.
+            may_block: False if the function never takes long; see
+                `RequestPolicy.blocks`.
+        """
+        self.method = method
+        self.pattern = pattern^
+        self.max_body_size = max_body_size
+        self.may_block = may_block
+        self.answer = function
+        self.policy = _default_policy
+        self.may_stream = _never
+        self.describe = _as_it_is
+
+    @staticmethod
+    def of[
+        H: Handler, //, HANDLER: H
+    ](
+        method: Method,
+        var pattern: String,
+        *,
+        max_body_size: Int = DEFAULT_BODY_LIMIT,
+        may_block: Bool = True,
+    ) -> Self:
+        """Makes a route to a handler that can be made when the program is built.
+
+        It is made anew for each request, which costs nothing if its fields are
+        numbers and functions. One that changes, or owns much, belongs into a
+        `Router`.
+
+        Parameters:
+            H: The handler's type: `Copyable`, or a `Middleware` around such.
+            HANDLER: What answers.
+
+        Args:
+            method: A registered method, or `ANY`.
+            pattern: The pattern.
+            max_body_size: As for a function.
+            may_block: As for a function.
+
+        Returns:
+            The route.
+        """
+        comptime assert can_be_fixed[H](), "HANDLER must be Copyable"
+        var route = Self(
+            method,
+            pattern^,
+            _comptime_route_answer[H, HANDLER, ...],
+            max_body_size=max_body_size,
+            may_block=may_block,
+        )
+        route.policy = _policy[H, HANDLER, ...]
+        route.may_stream = _may_stream[H, HANDLER]
+        route.describe = _describe[H, HANDLER]
+        return route^
+
+
+def _default_policy(req: Request) -> RequestPolicy:
+    return RequestPolicy()
+
+
+def _never() -> Bool:
+    return False
+
+
+def _as_it_is(var operation: Operation) -> Operation:
+    return operation^
+
+
+def _comptime_route_answer[
+    H: Handler, HANDLER: H, o: ImmOrigin
+](req: Request[o]) raises -> Response:
+    return materialize[HANDLER]().serve(req)
+
+
+def _policy[
+    H: Handler, HANDLER: H, o: ImmOrigin
+](req: Request[o]) -> RequestPolicy:
+    return materialize[HANDLER]().policy_for(req)
+
+
+def _may_stream[H: Handler, HANDLER: H]() -> Bool:
+    return materialize[HANDLER]().may_stream()
+
+
+def _describe[H: Handler, HANDLER: H](var operation: Operation) -> Operation:
+    materialize[HANDLER]().describe(operation)
+    return operation^
+
+
+comptime _SLASH: UInt8 = 47
+comptime _Octets = Span[UInt8, ImmUntrackedOrigin]
+
+
+@fieldwise_init
+struct _Sought(ImplicitlyCopyable):
+    """What a route is sought for."""
+
+    var method: Method
+    var path: _Octets
+
+
+def find_compiled[
+    WAYS: List[Way]
+](
+    method: Method, path: Span[UInt8, _], mut found: RouteMatch
+) raises PercentError:
+    """Finds the route of a path, as `RouteTree.find` does.
+
+    Parameters:
+        WAYS: The routes, from their first segment on.
+
+    Args:
+        method: The request's method.
+        path: The path as sent.
+        found: A new match, filled; `route` is -1 if there is none.
+
+    Raises:
+        PercentError: If a segment is malformed.
+    """
+    if len(path) == 0 or path[0] != _SLASH:
+        return
+    # SAFETY: nothing of the path is kept beyond this call.
+    var octets = lend[ImmUntrackedOrigin](path.unsafe_ptr(), len(path))
+    _ = _go_on[WAYS](_Sought(method, octets), 0, found)
+    if found.route < 0 and method == Method.HEAD:
+        var allowed = found.allowed
+        _ = _go_on[WAYS](_Sought(Method.GET, octets), 0, found)
+        found.allowed |= allowed
+
+
+def _go_on[
+    WAYS: List[Way]
+](
+    sought: _Sought, slash: Int, mut found: RouteMatch
+) raises PercentError -> Bool:
+    """Matches the path from a slash on; at its end, chooses by the method."""
+    comptime TEXTS = of_kind(WAYS, SEGMENT_STATIC)
+    comptime PARAMS = of_kind(WAYS, SEGMENT_PARAM)
+    comptime RESTS = of_kind(WAYS, SEGMENT_REST)
+    var path = sought.path
+    if slash == len(path):
+        return _choose[ended(WAYS)](sought.method, found)
+    var start = slash + 1
+    var end = start
+    var is_encoded = False
+    while end < len(path) and path[end] != _SLASH:
+        is_encoded = is_encoded or path[end] == PERCENT
+        end += 1
+    if is_encoded:
+        # Also where no text could match: what is malformed is refused.
+        var text = percent_decode(path[start:end])
+        # SAFETY: the text lives until nothing uses its octets any more.
+        var octets = lend[ImmUntrackedOrigin](
+            text.unsafe_ptr(), text.byte_length()
+        )
+        var is_found = _by_length[TEXTS](octets, sought, end, found)
+        _ = text^
+        if is_found:
+            return True
+    elif _by_length[TEXTS](path[start:end], sought, end, found):
+        return True
+    var capture_count = found.capture_count
+    comptime if len(PARAMS) > 0:
+        if end > start:
+            found.push(start, end, is_encoded)
+            if _go_on[behind(PARAMS)](sought, end, found):
+                return True
+            found.capture_count = capture_count
+    comptime if len(RESTS) > 0:
+        found.push(start, len(path), PERCENT in path[start:])
+        if _choose[behind(RESTS)](sought.method, found):
+            return True
+        found.capture_count = capture_count
+    return False
+
+
+def _by_length[
+    WAYS: List[Way]
+](
+    segment: _Octets, sought: _Sought, end: Int, mut found: RouteMatch
+) raises PercentError -> Bool:
+    """Goes on where the text that is next may be the segment."""
+    comptime LENGTHS = text_lengths(WAYS)
+    var length = len(segment)
+    comptime for index in range(len(LENGTHS)):
+        comptime LENGTH = LENGTHS[index]
+        if length == LENGTH:
+            comptime PART = of_text_length(WAYS, LENGTH)
+            return _by_octet[PART](segment, sought, end, found)
+    return False
+
+
+def _by_octet[
+    WAYS: List[Way]
+](
+    segment: _Octets, sought: _Sought, end: Int, mut found: RouteMatch
+) raises PercentError -> Bool:
+    """Does so among texts that are as long as the segment."""
+    comptime OFFSET = telling_offset(WAYS)
+    comptime if OFFSET < 0:
+        comptime TEXT = WAYS[0].text()
+        comptime NEXT = behind(WAYS)
+        comptime SPAN = get_static_string[TEXT]()
+        return _is_text(segment, SPAN) and _go_on[NEXT](sought, end, found)
+    else:
+        comptime OCTETS = octets_at(WAYS, OFFSET)
+        # SAFETY: the segment is as long as the texts.
+        var octet = segment.unsafe_get(OFFSET)
+        comptime for index in range(len(OCTETS)):
+            comptime OCTET = OCTETS[index]
+            if octet == OCTET:
+                comptime PART = with_octet(WAYS, OFFSET, OCTET)
+                return _by_octet[PART](segment, sought, end, found)
+        return False
+
+
+@always_inline
+def _is_text(segment: _Octets, text: StaticString) -> Bool:
+    """Compares a segment with a text of the same length."""
+    # SAFETY: both have the length that is compared.
+    return (
+        unsafe_memcmp(
+            segment.unsafe_ptr(), text.unsafe_ptr(), text.byte_length()
+        )
+        == 0
+    )
+
+
+def _choose[WAYS: List[Way]](method: Method, mut found: RouteMatch) -> Bool:
+    """Takes the route of a method, and notes which methods there are."""
+    comptime ANY = _route_of_any(WAYS)
+    comptime ALLOWED = _methods(WAYS)
+    comptime for index in range(len(WAYS)):
+        comptime METHOD = WAYS[index].method
+        comptime ROUTE = WAYS[index].route
+        if method.number == METHOD:
+            found.route = ROUTE
+            return True
+    comptime if ANY >= 0:
+        found.route = ANY
+        return True
+    found.allowed |= ALLOWED
+    return False
+
+
+def _route_of_any(ways: List[Way]) -> Int:
+    for way in ways:
+        if way.method == ANY_METHOD:
+            return way.route
+    return -1
+
+
+def _methods(ways: List[Way]) -> UInt64:
+    """Gives a bit for each method that has a route of its own."""
+    var methods = UInt64(0)
+    for way in ways:
+        if way.method != ANY_METHOD:
+            methods |= UInt64(1) << UInt64(way.method)
+    return methods
+
+
+@fieldwise_init
+struct Way(Copyable, Movable):
+    """What is left of a route behind the first segments of a path."""
+
+    var segments: List[Segment]
+    """The segments that are left."""
+    var method: UInt8
+    """A method's number, or `ANY_METHOD`."""
+    var route: Int
+    """The route's number."""
+
+    def text(self) -> String:
+        """Gives the next segment's text.
+
+        Returns:
+            The text; there must be a segment.
+        """
+        return self.segments[0].text
+
+
+def ended(ways: List[Way]) -> List[Way]:
+    """Selects those that end here.
+
+    Args:
+        ways: The ways.
+
+    Returns:
+        Those without a segment left.
+    """
+    return [way.copy() for way in ways if len(way.segments) == 0]
+
+
+def of_kind(ways: List[Way], kind: UInt8) -> List[Way]:
+    """Selects those whose next segment is of a kind.
+
+    Args:
+        ways: The ways.
+        kind: One of the `SEGMENT_` constants.
+
+    Returns:
+        They; those that end here are not among them.
+    """
+    var selected = List[Way]()
+    for way in ways:
+        if len(way.segments) > 0 and way.segments[0].kind == kind:
+            selected.append(way.copy())
+    return selected^
+
+
+def behind(ways: List[Way]) -> List[Way]:
+    """Goes one segment on.
+
+    Args:
+        ways: The ways; none ends here.
+
+    Returns:
+        They, without their next segment.
+    """
+    var shorter = List[Way]()
+    for way in ways:
+        var segments = List[Segment]()
+        for index in range(1, len(way.segments)):
+            segments.append(way.segments[index].copy())
+        shorter.append(Way(segments^, way.method, way.route))
+    return shorter^
+
+
+def text_lengths(ways: List[Way]) -> List[Int]:
+    """Lists how long their next segments are, each length once.
+
+    Args:
+        ways: The ways; a text is next on each.
+
+    Returns:
+        Lengths in bytes.
+    """
+    var lengths = List[Int]()
+    for way in ways:
+        var length = way.segments[0].text.byte_length()
+        if length not in lengths:
+            lengths.append(length)
+    return lengths^
+
+
+def of_text_length(ways: List[Way], length: Int) -> List[Way]:
+    """Selects those whose next segment is so long.
+
+    Args:
+        ways: The ways; a text is next on each.
+        length: In bytes.
+
+    Returns:
+        They.
+    """
+    var selected = List[Way]()
+    for way in ways:
+        if way.segments[0].text.byte_length() == length:
+            selected.append(way.copy())
+    return selected^
+
+
+def telling_offset(ways: List[Way]) -> Int:
+    """Finds where their next segments differ most.
+
+    Args:
+        ways: At least one; a text of the same length is next on each.
+
+    Returns:
+        The offset in bytes at which the texts have the most different octets;
+        -1 if all are the same text.
+    """
+    var best = -1
+    var best_count = 1
+    for offset in range(ways[0].segments[0].text.byte_length()):
+        var count = len(octets_at(ways, offset))
+        if count > best_count:
+            best = offset
+            best_count = count
+    return best
+
+
+def octets_at(ways: List[Way], offset: Int) -> List[UInt8]:
+    """Lists the octets of their next segments at an offset, each once.
+
+    Args:
+        ways: The ways; a longer text is next on each.
+        offset: In bytes.
+
+    Returns:
+        The octets.
+    """
+    var octets = List[UInt8]()
+    for way in ways:
+        var octet = way.segments[0].text.as_bytes()[offset]
+        if octet not in octets:
+            octets.append(octet)
+    return octets^
+
+
+def with_octet(ways: List[Way], offset: Int, octet: UInt8) -> List[Way]:
+    """Selects those whose next segment has an octet at an offset.
+
+    Args:
+        ways: The ways; a longer text is next on each.
+        offset: In bytes.
+        octet: The octet.
+
+    Returns:
+        They.
+    """
+    var selected = List[Way]()
+    for way in ways:
+        if way.segments[0].text.as_bytes()[offset] == octet:
+            selected.append(way.copy())
+    return selected^

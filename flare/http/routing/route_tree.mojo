@@ -1,16 +1,11 @@
-"""A tree of patterns, a segment a level."""
+"""Route patterns, and the tree that finds the route of a path."""
 
+from flare.bytes.lend import lend_text
 from flare.http.message.method import Method
-from flare.http.routing.pattern import (
-    RouteError,
-    SEGMENT_PARAM,
-    SEGMENT_STATIC,
-    conflict_error,
-    parse_pattern,
-)
-from flare.http.routing.segment_table import SegmentTable
-from flare.http.message.request import PATH_PARAM_COUNT_MAX
+from flare.http.message.request import PATH_PARAM_COUNT_MAX, Request
 from flare.url.percent import PERCENT, PercentError, percent_decode
+from std.collections.string.string_span import get_static_string
+from std.memory import unsafe_memcmp
 
 comptime ANY_METHOD: UInt8 = 255
 """Stands for all methods of a route."""
@@ -242,3 +237,357 @@ struct RouteTree(Movable):
             found.route = any_route
             return True
         return False
+
+
+struct _Child(Copyable, Movable):
+    var parent: Int
+    var text: String
+    var node: Int
+
+    def __init__(out self, parent: Int, var text: String, node: Int):
+        self.parent = parent
+        self.text = text^
+        self.node = node
+
+
+struct SegmentTable(Movable):
+    """Finds the node that a segment leads to from another node."""
+
+    var _children: List[_Child]
+    # Indices into `_children`, -1 where there is none; a power of two of them.
+    var _places: List[Int]
+
+    def __init__(out self):
+        """Makes an empty table."""
+        self._children = []
+        self._places = List[Int](length=16, fill=-1)
+
+    def add(mut self, parent: Int, var text: String, node: Int):
+        """Adds a child; there must be none for this segment yet.
+
+        Args:
+            parent: The node it hangs on.
+            text: The segment, decoded.
+            node: The node it leads to.
+        """
+        self._children.append(_Child(parent, text^, node))
+        if len(self._children) * 2 > len(self._places):
+            var count = len(self._places) * 2
+            self._places = List[Int](length=count, fill=-1)
+            for index in range(len(self._children)):
+                self._place(index)
+        else:
+            self._place(len(self._children) - 1)
+
+    def _place(mut self, index: Int):
+        ref child = self._children[index]
+        var mask = len(self._places) - 1
+        var place = _hash(child.parent, child.text.as_bytes()) & mask
+        while self._places[place] >= 0:
+            place = (place + 1) & mask
+        self._places[place] = index
+
+    def find(self, parent: Int, segment: Span[UInt8, _]) -> Int:
+        """Finds a child.
+
+        Args:
+            parent: The node it hangs on.
+            segment: The segment, decoded.
+
+        Returns:
+            The node it leads to, or -1.
+        """
+        var mask = len(self._places) - 1
+        var place = _hash(parent, segment) & mask
+        while True:
+            var index = self._places[place]
+            if index < 0:
+                return -1
+            ref child = self._children[index]
+            if child.parent == parent and _equals(
+                child.text.as_bytes(), segment
+            ):
+                return child.node
+            place = (place + 1) & mask
+
+
+def _hash(parent: Int, segment: Span[UInt8, _]) -> Int:
+    """Mixes a segment; only registered text is in the table, so nobody can
+    choose what collides."""
+    var hash = UInt64(parent) * 0x9E3779B97F4A7C15 + UInt64(len(segment))
+    for octet in segment:
+        hash = (hash ^ UInt64(octet)) * 0x100000001B3
+    return Int((hash ^ (hash >> 29)) & 0x7FFFFFFF)
+
+
+def _equals(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
+    # SAFETY: both spans have the length that is compared.
+    if len(left) != len(right):
+        return False
+    return unsafe_memcmp(left.unsafe_ptr(), right.unsafe_ptr(), len(left)) == 0
+
+
+@fieldwise_init
+struct RouteError(Copyable, Movable, Writable):
+    """A route cannot be registered."""
+
+    var reason: String
+    """Which pattern, and what is wrong with it."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the reason.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write("route: ", self.reason)
+
+
+comptime SEGMENT_STATIC: UInt8 = 0
+"""Matches one segment with the same text."""
+comptime SEGMENT_PARAM: UInt8 = 1
+"""Matches any one segment that is not empty: `:name`."""
+comptime SEGMENT_REST: UInt8 = 2
+"""Matches what is left, slashes included: `*name`."""
+
+
+@fieldwise_init
+struct Segment(Copyable, Movable):
+    """One part of a pattern between slashes."""
+
+    var kind: UInt8
+    """One of the `SEGMENT_` constants."""
+    var text: String
+    """The text to match, or the parameter's name."""
+
+
+def parse_pattern(pattern: StringSpan) raises RouteError -> List[Segment]:
+    """Reads a pattern.
+
+    Args:
+        pattern: Begins with `/`; text is compared with decoded paths, so it
+            is written without percent-encoding.
+
+    Returns:
+        Its segments; a slash at the end gives an empty one.
+
+    Raises:
+        RouteError: If the pattern is malformed or has more than
+            `PATH_PARAM_COUNT_MAX` parameters; it says how.
+    """
+    var octets = pattern.as_bytes()
+    if len(octets) == 0 or octets[0] != 47:
+        raise _error(pattern, "a pattern begins with '/'")
+    for octet in octets:
+        if octet < 32 or octet == 127 or octet == 35 or octet == 63:
+            raise _error(
+                pattern, "a pattern holds no '?', '#' or control octet"
+            )
+        if octet == 37:
+            raise _error(
+                pattern, "a pattern is not percent-encoded: write the text"
+            )
+    var segments = List[Segment]()
+    for part in pattern[byte=1:].split("/"):
+        if len(segments) > 0:
+            ref last = segments[len(segments) - 1]
+            if last.kind == SEGMENT_REST:
+                raise _error(pattern, "nothing may follow '*name'")
+        segments.append(_parse_segment(pattern, part, segments))
+    if _param_count(segments) > PATH_PARAM_COUNT_MAX:
+        raise _error(
+            pattern,
+            String("at most ", PATH_PARAM_COUNT_MAX, " parameters are allowed"),
+        )
+    return segments^
+
+
+def param_names(pattern: StringSpan) raises RouteError -> List[String]:
+    """Lists the names of a pattern's parameters.
+
+    Args:
+        pattern: As for `parse_pattern`.
+
+    Returns:
+        The names, in order.
+
+    Raises:
+        RouteError: As `parse_pattern` does.
+    """
+    var names = List[String]()
+    for segment in parse_pattern(pattern):
+        if segment.kind != SEGMENT_STATIC:
+            names.append(segment.text)
+    return names^
+
+
+def _param_count(segments: List[Segment]) -> Int:
+    var count = 0
+    for segment in segments:
+        count += Int(segment.kind != SEGMENT_STATIC)
+    return count
+
+
+def _parse_segment(
+    pattern: StringSpan, part: StringSpan, before: List[Segment]
+) raises RouteError -> Segment:
+    var octets = part.as_bytes()
+    if len(octets) == 0:
+        return Segment(SEGMENT_STATIC, String())
+    var kind: UInt8
+    if octets[0] == 58:
+        kind = SEGMENT_PARAM
+    elif octets[0] == 42:
+        kind = SEGMENT_REST
+    else:
+        for octet in octets:
+            if octet == 58 or octet == 42:
+                raise _error(
+                    pattern,
+                    "':' and '*' stand at the start of a segment only",
+                )
+        return Segment(SEGMENT_STATIC, String(part))
+    var name = String(part[byte=1:])
+    if not _is_name(name):
+        raise _error(
+            pattern, "a name is letters, digits and '_', no digit first"
+        )
+    for segment in before:
+        if segment.kind != SEGMENT_STATIC and segment.text == name:
+            raise _error(pattern, "a name stands once in a pattern")
+    return Segment(kind, name^)
+
+
+def _is_name(name: StringSpan) -> Bool:
+    var octets = name.as_bytes()
+    if len(octets) == 0 or (octets[0] >= 48 and octets[0] <= 57):
+        return False
+    for octet in octets:
+        var folded = octet | 0x20
+        var is_letter = folded >= 97 and folded <= 122
+        var is_digit = octet >= 48 and octet <= 57
+        if not is_letter and not is_digit and octet != 95:
+            return False
+    return True
+
+
+def _error(pattern: StringSpan, reason: StringSpan) -> RouteError:
+    return RouteError(String("'", pattern, "': ", reason))
+
+
+def conflict_error(pattern: StringSpan, standing: StringSpan) -> RouteError:
+    """Makes the error for a route that conflicts with another.
+
+    Args:
+        pattern: Its pattern.
+        standing: The other's, which stands already.
+
+    Returns:
+        The error, naming both.
+    """
+    return RouteError(
+        String(
+            "'",
+            pattern,
+            "' matches the same paths as '",
+            standing,
+            "', which is registered for the same method",
+        )
+    )
+
+
+def check_prefix(prefix: StringSpan) raises RouteError:
+    """Checks a prefix that routes are mounted below.
+
+    Args:
+        prefix: Begins with `/` and does not end with it.
+
+    Raises:
+        RouteError: If it is malformed.
+    """
+    if prefix.byte_length() < 2 or prefix.endswith("/"):
+        raise RouteError(String("mount '", prefix, "': write it as '/prefix'"))
+
+
+def mounted_pattern(prefix: StringSpan, pattern: StringSpan) -> String:
+    """Puts a pattern below a prefix.
+
+    Args:
+        prefix: The prefix.
+        pattern: The pattern; `/` answers the prefix itself.
+
+    Returns:
+        The whole pattern.
+    """
+    if pattern == "/":
+        return String(prefix)
+    return String(prefix, pattern)
+
+
+def capture(
+    req: Request, found: RouteMatch, names: List[String]
+) raises PercentError -> Bool:
+    """Stores the values of a route's parameters with the request.
+
+    Args:
+        req: The request.
+        found: Its route.
+        names: The names of the route's parameters.
+
+    Returns:
+        False if nested routers have captured too many.
+
+    Raises:
+        PercentError: If a value is not percent-encoded as it should.
+    """
+    for index in range(found.capture_count):
+        # SAFETY: names live in the router, which outlives the handler's call.
+        var name = lend_text[ImmUntrackedOrigin](
+            names[index].unsafe_ptr(), names[index].byte_length()
+        )
+        if not _capture_one(req, found.captures[index], name):
+            return False
+    return True
+
+
+def capture_named[
+    NAMES: List[String]
+](req: Request, found: RouteMatch) raises PercentError -> Bool:
+    """Stores the values of parameters whose names are known at build time.
+
+    Parameters:
+        NAMES: As many as the route has parameters.
+
+    Args:
+        req: The request.
+        found: Its route.
+
+    Returns:
+        False if nested routers have captured too many.
+
+    Raises:
+        PercentError: If a value is not percent-encoded as it should.
+    """
+    comptime for index in range(len(NAMES)):
+        # SAFETY: the name is a part of the program.
+        comptime NAME = get_static_string[NAMES[index]]()
+        var name = lend_text[ImmUntrackedOrigin](
+            NAME.unsafe_ptr(), NAME.byte_length()
+        )
+        if not _capture_one(req, found.captures[index], name):
+            return False
+    return True
+
+
+@always_inline
+def _capture_one(
+    req: Request, part: Capture, name: StringSpan[ImmUntrackedOrigin]
+) raises PercentError -> Bool:
+    # SAFETY: values live in the request, which outlives the handler's call.
+    ref params = req.route_params()[]
+    var value = req.path.as_bytes()[part.start : part.end]
+    if part.is_encoded:
+        return params.add_decoded(name, percent_decode(value))
+    return params.add(
+        name, lend_text[ImmUntrackedOrigin](value.unsafe_ptr(), len(value))
+    )

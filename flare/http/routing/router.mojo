@@ -1,24 +1,33 @@
-"""The router: a handler that chooses among handlers by method and path."""
+"""The router: routes registered when the program runs."""
 
+from flare.bytes.lend import lend_text
 from flare.http.message.method import Method
+from flare.http.message.method_registry import METHOD_COUNT, method_name
 from flare.http.message.request import Request
 from flare.http.message.response import (
     Response,
+    TEXT_PLAIN,
     bad_request,
     internal_error,
+    not_found,
 )
-from flare.http.routing.allow import answer_without_route
 from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.capturing import capture
 from flare.http.routing.handler import (
     DEFAULT_BODY_LIMIT,
     Handler,
     RequestPolicy,
 )
 from flare.http.routing.operation import Operation
-from flare.http.routing.pattern import RouteError
-from flare.http.routing.route_table import RouteTable
-from flare.http.routing.route_tree import ANY_METHOD, RouteMatch
+from flare.http.routing.route_tree import (
+    ANY_METHOD,
+    RouteError,
+    RouteMatch,
+    RouteTree,
+    capture,
+    check_prefix,
+    mounted_pattern,
+    param_names,
+)
 from flare.http.routing.ws_route import WsRoute
 from flare.http.websocket.handler import WsConfig, WsHandler
 from std.memory import OwnedPointer
@@ -360,3 +369,260 @@ struct Router(Handler):
             True if one does, or the fallback.
         """
         return self._table[].may_stream()
+
+
+def with_allow(var response: Response, allowed: UInt64) raises -> Response:
+    """Names the allowed methods in a response (RFC 9110 section 10.2.1).
+
+    Args:
+        response: The response.
+        allowed: A bit for each method that has a route, by number.
+
+    Returns:
+        The response, with HEAD where there is GET, and with OPTIONS.
+
+    Raises:
+        HeaderError: Never, since method names are tokens.
+    """
+    var get = UInt64(1) << UInt64(Method.GET.number)
+    var methods = allowed | (UInt64(1) << UInt64(Method.OPTIONS.number))
+    if (allowed & get) != 0:
+        methods |= UInt64(1) << UInt64(Method.HEAD.number)
+    var names = String()
+    for number in range(1, METHOD_COUNT + 1):
+        if (methods >> UInt64(number)) & 1 == 1:
+            if names.byte_length() > 0:
+                names += ", "
+            names += method_name(number)
+    response.headers.set("Allow", names)
+    return response^
+
+
+def _everywhere() -> UInt64:
+    """Gives what routes may be for, anywhere on this server.
+
+    There are no tunnels (RFC 9110 section 9.3.6), and a TRACE that is answered
+    would show a page what its browser hides from it (section 9.3.8).
+    """
+    var refused = UInt64(1) << UInt64(Method.CONNECT.number)
+    refused |= UInt64(1) << UInt64(Method.TRACE.number)
+    return UInt64.MAX & ~refused
+
+
+def answer_without_route(req: Request, allowed: UInt64) raises -> Response:
+    """Answers a request for which no route is registered.
+
+    Args:
+        req: The request.
+        allowed: A bit for each method that has a route for the path.
+
+    Returns:
+        404, 405, 501 or an answer to OPTIONS (RFC 9110 section 9.3.7).
+
+    Raises:
+        HeaderError: Never, since method names are tokens.
+    """
+    if req.method == Method.OPTIONS and req.path == "*":
+        return with_allow(Response(204), _everywhere())
+    if allowed == 0:
+        return not_found(req.path)
+    if req.method == Method.OPTIONS:
+        return with_allow(Response(204), allowed)
+    if req.method == Method.OTHER:
+        return _told(501, "the server does not know the method\n")
+    return with_allow(
+        _told(405, "the path does not take the method\n"), allowed
+    )
+
+
+def _told(status: Int, var reason: String) -> Response:
+    return Response(status, reason^, content_type=TEXT_PLAIN)
+
+
+struct Route(Movable):
+    """What a router keeps of one registration."""
+
+    var method: UInt8
+    """The method's number, or `ANY_METHOD`."""
+    var pattern: String
+    """The pattern as registered."""
+    var names: List[String]
+    """The names of its parameters, in order."""
+    var handler: AnyHandler
+    """What answers."""
+    var max_body_size: Int
+    """Most content in bytes, or `DEFAULT_BODY_LIMIT`."""
+    var may_block: Bool
+    """False if the handler never takes long."""
+
+    def __init__(
+        out self,
+        method: UInt8,
+        pattern: StringSpan,
+        var names: List[String],
+        var handler: AnyHandler,
+        max_body_size: Int,
+        may_block: Bool,
+    ):
+        """Makes a route.
+
+        Args:
+            method: The method's number, or `ANY_METHOD`.
+            pattern: The pattern.
+            names: The names of its parameters, in order.
+            handler: What answers.
+            max_body_size: Most content in bytes, or `DEFAULT_BODY_LIMIT`.
+            may_block: False if the handler never takes long.
+        """
+        self.method = method
+        self.pattern = String(pattern)
+        self.names = names^
+        self.handler = handler^
+        self.max_body_size = max_body_size
+        self.may_block = may_block
+
+    @always_inline
+    def lend_pattern(self) -> StringSpan[ImmUntrackedOrigin]:
+        """Lends the pattern to the records of requests.
+
+        Returns:
+            The pattern, good while the router lives.
+        """
+        # SAFETY: the router outlives all requests that it answers.
+        return lend_text[ImmUntrackedOrigin](
+            self.pattern.unsafe_ptr(), self.pattern.byte_length()
+        )
+
+    def operation(self) -> Operation:
+        """Tells what the route takes.
+
+        Returns:
+            Method and pattern, with what the handler says of itself.
+        """
+        var operation = operation_of(self.method, self.pattern)
+        self.handler.describe(operation)
+        return operation^
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Tells how a request of this route is to be treated.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            What the registration says, or else the handler.
+        """
+        var policy = self.handler.policy_for(req)
+        if self.max_body_size != DEFAULT_BODY_LIMIT:
+            policy.max_body_size = self.max_body_size
+        policy.blocks = policy.blocks and self.may_block
+        return policy
+
+    def take_handler(deinit self) -> AnyHandler:
+        """Takes the handler out.
+
+        Returns:
+            What answers.
+        """
+        return self.handler^
+
+
+def operation_of(method: UInt8, pattern: String) -> Operation:
+    """Makes the operation of a route, of whose handler nothing is known yet.
+
+    Args:
+        method: The method's number, or `ANY_METHOD`.
+        pattern: The pattern.
+
+    Returns:
+        The operation.
+    """
+    if method == ANY_METHOD:
+        return Operation("*", pattern)
+    return Operation(String(method_name(Int(method))), pattern)
+
+
+struct RouteTable(Movable):
+    """Routes in the order of registration, and the tree that finds them."""
+
+    var tree: RouteTree
+    """Finds a route's index."""
+    var routes: List[Route]
+    """The routes."""
+    var fallback: Optional[AnyHandler]
+    """What answers paths without a route, if anything does."""
+
+    def __init__(out self):
+        """Makes an empty table."""
+        self.tree = RouteTree()
+        self.routes = []
+        self.fallback = None
+
+    def add(
+        mut self,
+        method: UInt8,
+        pattern: StringSpan,
+        var handler: AnyHandler,
+        max_body_size: Int,
+        may_block: Bool,
+    ) raises RouteError:
+        """Adds a route.
+
+        Args:
+            method: The method's number, or `ANY_METHOD`.
+            pattern: The pattern.
+            handler: What answers.
+            max_body_size: Most content in bytes, or `DEFAULT_BODY_LIMIT`.
+            may_block: False if the handler never takes long.
+
+        Raises:
+            RouteError: If the method is not registered, the pattern is
+                malformed, or another one matches the same paths.
+        """
+        # The tree counts routes as this list does.
+        _ = self.tree.add(method, pattern)
+        var names = param_names(pattern)
+        self.routes.append(
+            Route(method, pattern, names^, handler^, max_body_size, may_block)
+        )
+
+    def mount(mut self, prefix: StringSpan, mut other: Self) raises RouteError:
+        """Takes over another table's routes, not its fallback, below a prefix.
+
+        Args:
+            prefix: Begins with `/` and does not end with it.
+            other: The other table, without routes afterwards.
+
+        Raises:
+            RouteError: If the prefix is malformed, or a route conflicts.
+        """
+        check_prefix(prefix)
+        while len(other.routes) > 0:
+            var route = other.routes.pop(0)
+            var pattern = mounted_pattern(prefix, route.pattern)
+            var method = route.method
+            var limit = route.max_body_size
+            var blocks = route.may_block
+            self.add(method, pattern, route^.take_handler(), limit, blocks)
+
+    def may_stream(self) -> Bool:
+        """Tells whether a route reads content while it arrives.
+
+        Returns:
+            True if one does, or the fallback.
+        """
+        for index in range(len(self.routes)):
+            if self.routes[index].handler.may_stream():
+                return True
+        return self.fallback.__bool__() and self.fallback.value().may_stream()
+
+    def operations(self) -> List[Operation]:
+        """Tells what the routes take.
+
+        Returns:
+            One operation a route, in the order of registration.
+        """
+        var operations = List[Operation]()
+        for index in range(len(self.routes)):
+            operations.append(self.routes[index].operation())
+        return operations^

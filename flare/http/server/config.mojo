@@ -1,13 +1,13 @@
 """Limits and times of a server, and in what context its clients are served."""
 
 from flare.http.h1.field_section import HeadLimits
-from flare.http.middleware.ready_switch import ReadySwitch
+from flare.http.middleware.health import ReadySwitch
 from flare.net.ip_network import IpNetwork
 from flare.sys.descriptor import duplicate_from
 from flare.sys.log import log_line
 from flare.sys.resource_limit import descriptor_limit, raise_descriptor_limit
-from flare.tls.server_config import TlsServerConfig
-from flare.tls.server_context import TlsServerContext
+from flare.tls.config import TlsServerConfig
+from flare.tls.context import TlsServerContext
 
 
 struct ListenerMode(Equatable, ImplicitlyCopyable):

@@ -26,7 +26,7 @@ from flare.http.server.connection.body_pipe import (
 )
 from flare.http.server.connection.dispatch import call_handler, refusal
 from flare.net.socket_addr import SocketAddr
-from flare.runtime.waker import Waker
+from flare.runtime.event import Waker
 from flare.sys.affinity import restrict_thread, usable_cpus
 from flare.sys.clock import monotonic_ns
 from flare.sys.crash import set_crash_note

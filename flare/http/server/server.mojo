@@ -1,9 +1,14 @@
 """The HTTP server, and the handles that reach it while it serves."""
 
-from flare.http.message.metric_source import MetricSource
-from flare.http.middleware.ready_switch import ReadySwitch
-from flare.http.routing.fixed_handler import FixedHandler, can_be_fixed
-from flare.http.routing.handler import FnHandler, Handler, HandlerFunction
+from flare.http.middleware.health import ReadySwitch
+from flare.http.middleware.metrics import MetricSource
+from flare.http.routing.handler import (
+    FixedHandler,
+    FnHandler,
+    Handler,
+    HandlerFunction,
+    can_be_fixed,
+)
 from flare.http.server.config import (
     ServerConfig,
     ServerContext,
@@ -25,16 +30,16 @@ from flare.http.server.workers import (
 )
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.runtime.prefork.prefork import Prefork
+from flare.runtime.event import Waker
 from flare.runtime.prefork.config import PreforkConfig
+from flare.runtime.prefork.prefork import Prefork
 from flare.runtime.prefork.program import NoHooks, PreforkHooks
 from flare.runtime.stats_board import StatsBoard, WorkerStats
-from flare.runtime.waker import Waker
 from flare.runtime.worker_count import WORKER_COUNT_MAX, default_worker_count
 from flare.sys.signal import ignore_sigpipe
 from flare.sys.socket_file import SocketFile
-from flare.tls.server_config import TlsServerConfig
-from flare.tls.server_context import TlsServerContext
+from flare.tls.config import TlsServerConfig
+from flare.tls.context import TlsServerContext
 from flare.unix.unix_addr import UnixAddr
 from std.memory import ArcPointer
 

@@ -1,6 +1,6 @@
 """Requests to stop a server, from other threads and from signals."""
 
-from flare.runtime.waker import Waker
+from flare.runtime.event import Waker
 from flare.sys.errno import OsError
 from flare.sys.signal import SIGINT, SIGTERM, SignalBell
 

@@ -7,7 +7,7 @@ from flare.http.h1.serialiser import DateLine
 from flare.http.message.body import Erased, StreamWaker, WakeTarget
 from flare.http.message.request import PathParams, Request
 from flare.http.message.response import Response
-from flare.http.middleware.ready_switch import ReadySwitch
+from flare.http.middleware.health import ReadySwitch
 from flare.http.routing.handler import Handler
 from flare.http.server.config import (
     DescriptorBudget,
@@ -24,13 +24,13 @@ from flare.runtime.stats_board import (
     STAT_REQUESTS,
     StatsBoard,
 )
-from flare.runtime.waker import Waker
+from flare.runtime.event import Waker
 from flare.sys.clock import monotonic_ns
 from flare.sys.crash import report_crashes, set_crash_note
 from flare.sys.errno import OsError
 from flare.sys.log import log_line, tell_lost_lines
 from flare.sys.monitor import Monitor
-from flare.tls.server_context import TlsServerContext
+from flare.tls.context import TlsServerContext
 from std.atomic import Atomic
 from std.memory import ArcPointer, OwnedPointer
 

@@ -9,13 +9,12 @@ from flare.http.server.shutdown import ShutdownSignal
 from flare.http.server.worker import Worker
 from flare.http.server.worker_state import StatsRow
 from flare.net.raw_socket import RawSocket
-from flare.runtime.event import Interest
-from flare.runtime.listener_share import ListenerShare
+from flare.runtime.event import Interest, Waker
+from flare.runtime.prefork.listener_share import ListenerShare
 from flare.runtime.prefork.program import ChildProcess, PreforkProgram
 from flare.runtime.reactor import Reactor
 from flare.runtime.scheduler import Scheduler
 from flare.runtime.stats_board import StatsBoard
-from flare.runtime.waker import Waker
 from flare.runtime.worker_count import WORKER_COUNT_MAX
 from flare.sys.affinity import usable_cpus
 from flare.sys.signal import SIGTERM

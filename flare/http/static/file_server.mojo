@@ -20,13 +20,12 @@ from flare.http.conditional.range import (
 )
 from flare.http.message.body import Body
 from flare.http.message.content_coding import AcceptEncoding
-from flare.http.message.file_path import FilePath
-from flare.http.message.file_type import file_type
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, not_found, redirect
 from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.static.file_folder import FileFolder, FoundFile
+from flare.http.static.file_path import FilePath, file_type
 from flare.http.static.file_source import FileSource
 from flare.sys.errno import OsError
 from flare.sys.file import File, FileStatus

@@ -2,7 +2,7 @@
 
 from flare.net.raw_socket import RawSocket
 from flare.runtime.jitter import Jitter
-from flare.runtime.listener_share import ListenerShare
+from flare.runtime.prefork.listener_share import ListenerShare
 from flare.runtime.prefork.config import PreforkConfig, RestartBudget
 from flare.runtime.prefork.orders import NEWS_READY, OrderSender
 from flare.runtime.prefork.program import PreforkHooks, PreforkProgram

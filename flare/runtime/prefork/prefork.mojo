@@ -11,7 +11,7 @@ from flare.runtime.prefork.config import PreforkConfig
 from flare.runtime.prefork.program import NoHooks, PreforkHooks, PreforkProgram
 from flare.runtime.prefork.supervisor import Supervisor
 from flare.runtime.stats_board import StatsBoard, WorkerStats
-from flare.runtime.waker import Waker
+from flare.runtime.event import Waker
 from flare.sys.signal import process_id
 from std.memory import ArcPointer
 

@@ -13,7 +13,7 @@ from flare.runtime.prefork.upgrade import (
 )
 from flare.runtime.service_manager import ServiceManager
 from flare.runtime.stats_board import StatsBoard
-from flare.runtime.waker import Waker
+from flare.runtime.event import Waker
 from flare.sys.clock import monotonic_ms
 from flare.sys.log import log_line
 from flare.sys.poll import POLL_READ, PollEntry, poll_descriptors

@@ -7,14 +7,12 @@ from flare.sys.descriptor import make_blocking
 from flare.sys.socket_option import SocketOption
 from flare.sys.thread import Task, Thread
 from flare.tcp.listener import TcpListener
-from flare.tls.client_context import TlsClientContext
-from flare.tls.config import TlsConfig
-from flare.tls.server_config import TlsServerConfig
-from flare.tls.server_context import TlsServerContext
+from flare.tls.config import TlsConfig, TlsServerConfig
+from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.session import TlsSession
-from std.testing import assert_equal, assert_true
 from tests.support.certificates import certificate
 from tests.support.tls_pair import TlsPair
+from std.testing import assert_equal, assert_true
 
 comptime WAIT_MS = 10_000
 comptime BUFFER_LEN = 4_096

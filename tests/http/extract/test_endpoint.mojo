@@ -22,9 +22,8 @@ from flare.http.extract.text_value import FromText, TextError, parse_int
 from flare.http.message.body import Body
 from flare.http.message.cookie import Cookie
 from flare.http.message.response import Response, ok, ok_json
-from flare.http.routing.app import App
+from flare.http.routing.app import App, State
 from flare.http.routing.router import Router
-from flare.http.routing.state import State
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_raises, assert_true

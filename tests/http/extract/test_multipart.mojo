@@ -3,19 +3,21 @@
 from flare.http.client.request import ClientRequest, RequestBody
 from flare.http.client.response import ClientResponse
 from flare.http.extract.endpoint import Endpoint, Extracted
-from flare.http.extract.form_upload import FormUpload
 from flare.http.extract.multipart import Multipart
-from flare.http.extract.multipart_reader import MultipartReader
-from flare.http.extract.upload_error import UploadError
-from flare.http.extract.uploaded_part import UploadedPart
+from flare.http.extract.upload import (
+    FormUpload,
+    MultipartReader,
+    UploadError,
+    UploadedPart,
+)
 from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError, BodyFeed, LentFeed
+from flare.http.message.extensions import ExtensionScope
 from flare.http.message.header_map import HeaderMap
-from flare.http.multipart.parser import MultipartLimits
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
-from flare.http.message.extensions import ExtensionScope
 from flare.http.message.response import Response, ok
+from flare.http.multipart.parser import MultipartLimits
 from flare.http.routing.router import Router
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_false, assert_true

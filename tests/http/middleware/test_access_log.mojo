@@ -4,18 +4,18 @@ from flare.http.client.request import ClientRequest
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.middleware.access_log import AccessLog
-from flare.http.middleware.log_line import (
+from flare.http.middleware.access_log import (
+    AccessLog,
     LogEntry,
     LogFormat,
+    LogSink,
     json_line,
     text_line,
 )
-from flare.http.middleware.log_sink import LogSink
 from flare.http.middleware.request_id import RequestId
+from flare.http.routing.app import State
 from flare.http.routing.handler import FnHandler
 from flare.http.routing.router import Router
-from flare.http.routing.state import State
 from flare.json.value import parse
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient

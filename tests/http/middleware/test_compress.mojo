@@ -2,7 +2,7 @@
 
 from flare.compress.content_coding import ContentCoding, can_encode
 from flare.compress.decoder import decompress
-from flare.compress.format import Format
+from flare.compress.error import Format
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import ClientResponse
 from flare.http.message.body import Body

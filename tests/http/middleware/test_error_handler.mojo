@@ -3,27 +3,23 @@
 from flare.http.client.request import ClientRequest
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
-from flare.http.message.response import (
-    Response,
-    TEXT_PLAIN,
-    bad_request,
-    ok,
-)
-from flare.http.middleware.access_log import AccessLog
+from flare.http.message.response import Response, TEXT_PLAIN, bad_request, ok
+from flare.http.middleware.access_log import AccessLog, LogSink
 from flare.http.middleware.cors import Cors
 from flare.http.middleware.error_handler import (
     ErrorHandler,
     Problem,
+    Recover,
     problem_json,
 )
-from flare.http.middleware.log_sink import LogSink
-from flare.http.middleware.measured import Measured
-from flare.http.middleware.metrics import Metrics
+from flare.http.middleware.metrics import Measured, Metrics
 from flare.http.middleware.request_id import RequestId
 from flare.http.middleware.security_headers import SecurityHeaders
 from flare.http.routing.any_handler import AnyHandler
+from flare.http.routing.app import State
+from flare.http.routing.failure import request_id
+from flare.http.routing.handler import FnHandler
 from flare.http.routing.router import Router
-from flare.http.routing.state import State
 from flare.json.value import parse
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_raises, assert_true
@@ -191,3 +187,39 @@ def test_a_format_that_raises_is_the_servers_business() raises:
     var request = OwnedRequest("GET", "/")
     with assert_raises(contains="no shape"):
         _ = handler.refuse(request.view(), _refusal(431))
+
+
+def _recover_fail(req: Request) raises -> Response:
+    raise Error("the database is at 10.0.0.5")
+
+
+def _fine(req: Request) raises -> Response:
+    return ok("fine")
+
+
+def _sorry(req: Request, error: Error) -> Response:
+    return Response(503, String("sorry ", request_id(req), " ", error))
+
+
+def test_default_says_nothing() raises:
+    var client = TestClient(Recover(FnHandler(_recover_fail)))
+    var response = client.get("/")
+    assert_equal(response.status.code, 500)
+    assert_equal(response.text(), "internal server error")
+
+
+def test_hook_chooses_the_response() raises:
+    var client = TestClient(
+        RequestId(Recover(FnHandler(_recover_fail), _sorry))
+    )
+    var response = client.get("/")
+    assert_equal(response.status.code, 503)
+    var id = String(response.headers["x-request-id"])
+    assert_equal(
+        response.text(), String("sorry ", id, " the database is at 10.0.0.5")
+    )
+
+
+def test_no_error_no_hook() raises:
+    var client = TestClient(Recover(FnHandler(_fine), _sorry))
+    assert_equal(client.get("/").text(), "fine")

@@ -2,19 +2,20 @@
 
 from flare.http.client.auth import BasicAuth, BearerAuth
 from flare.http.client.request import ClientRequest
+from flare.http.message.authorization import BasicCredentials
+from flare.http.message.extensions import ExtensionScope
+from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.middleware.basic_guard import BasicGuard, KnownUsers
-from flare.http.middleware.bearer_guard import (
+from flare.http.middleware.authentication import (
+    BasicGuard,
     BearerGuard,
     KnownToken,
+    KnownUsers,
+    PasswordCheck,
     TokenCheck,
+    principal,
 )
-from flare.http.middleware.principal import principal
-from flare.http.message.owned_request import OwnedRequest
-from flare.http.message.extensions import ExtensionScope
-from flare.http.middleware.basic_guard import PasswordCheck
-from flare.http.message.authorization import BasicCredentials
 from flare.http.middleware.rate_limit import RateLimit
 from flare.http.routing.handler import FnHandler, Handler, HeadOnly
 from flare.http.routing.router import Router

@@ -1,16 +1,16 @@
 """Metrics: counts, times, in flight; summed over threads and processes."""
 
 from flare.http.message.method import Method
-from flare.http.message.metric_source import MetricSource
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.middleware.measured import (
+from flare.http.middleware.metrics import (
     Measured,
     MetricPair,
+    MetricSource,
+    Metrics,
     MetricsEndpoint,
+    NAME_COUNT_MAX,
 )
-from flare.http.middleware.metrics import Metrics
-from flare.http.middleware.shared_series import NAME_COUNT_MAX
 from flare.http.routing.router import Router
 from flare.sys.process import end_process, fork_process, reap
 from flare.sys.thread import Task, Thread

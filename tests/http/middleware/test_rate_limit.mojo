@@ -3,12 +3,8 @@
 from flare.http.client.request import ClientRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.middleware.rate_limit import RateLimit
-from flare.http.middleware.token_buckets import TokenBuckets
-from flare.http.middleware.trusted_proxies import (
-    ForwardedField,
-    TrustedProxies,
-)
+from flare.http.middleware.rate_limit import RateLimit, TokenBuckets
+from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
 from flare.http.routing.handler import FnHandler
 from flare.net.ip_network import IpNetwork
 from flare.net.socket_addr import SocketAddr

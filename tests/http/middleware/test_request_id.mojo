@@ -5,7 +5,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.request_id import RequestId
 from flare.http.routing.handler import FnHandler, Handler, Middleware
-from flare.http.routing.request_id import request_id
+from flare.http.routing.failure import request_id
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_true
 

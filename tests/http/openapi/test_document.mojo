@@ -5,7 +5,7 @@ from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.parameter import OptQueryInt, PathInt, QueryParam
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.middleware.basic_guard import BasicGuard, KnownUsers
+from flare.http.middleware.authentication import BasicGuard, KnownUsers
 from flare.http.openapi.api_docs import add_api_docs
 from flare.http.openapi.document import ApiInfo, openapi_document, template
 from flare.http.openapi.page import openapi_page

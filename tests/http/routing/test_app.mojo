@@ -3,7 +3,7 @@
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.routing.app import App
+from flare.http.routing.app import App, State
 from flare.http.routing.handler import (
     DEFAULT_BODY_LIMIT,
     FnHandler,
@@ -11,7 +11,6 @@ from flare.http.routing.handler import (
     Middleware,
 )
 from flare.http.routing.router import Router
-from flare.http.routing.state import State
 from flare.sys.thread import Task, Thread
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_raises, assert_true

@@ -6,14 +6,17 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.timing import Timing
-from flare.http.routing.app import App, StateHandler
-from flare.http.routing.comptime_route import ComptimeRoute
-from flare.http.routing.comptime_router import ComptimeRouter
-from flare.http.routing.fixed_handler import FixedHandler, can_be_fixed
-from flare.http.routing.handler import FnHandler, Handler, RequestPolicy
+from flare.http.routing.app import App, State, StateHandler
+from flare.http.routing.comptime_router import ComptimeRoute, ComptimeRouter
+from flare.http.routing.handler import (
+    FixedHandler,
+    FnHandler,
+    Handler,
+    RequestPolicy,
+    can_be_fixed,
+)
 from flare.http.routing.operation import Operation
 from flare.http.routing.router import Router
-from flare.http.routing.state import State
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_true
 

@@ -5,7 +5,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
 from flare.http.routing.router import Router
-from flare.http.routing.streamed import Streamed
+from flare.http.routing.any_handler import Streamed
 from std.testing import assert_equal, assert_false, assert_true
 
 

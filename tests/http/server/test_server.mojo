@@ -3,14 +3,12 @@
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.routing.comptime_route import ComptimeRoute
-from flare.http.routing.comptime_router import ComptimeRouter
+from flare.http.routing.any_handler import Streamed
+from flare.http.routing.comptime_router import ComptimeRoute, ComptimeRouter
 from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.router import Router
-from flare.http.routing.streamed import Streamed
 from flare.http.server.config import ServerConfig
-from flare.http.server.server import ShutdownHandle
-from flare.http.server.server import HttpServer
+from flare.http.server.server import HttpServer, ShutdownHandle
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.thread import Task, Thread

@@ -1,13 +1,12 @@
 """What an HTTPS server refuses to begin with, and reloading."""
 
-from flare.http.server.config import ServerConfig
+from flare.http.server.config import ServerConfig, ServerContext
 from flare.http.server.server import HttpServer
-from flare.http.server.config import ServerContext
 from flare.net.socket_addr import SocketAddr
-from flare.tls.server_config import TlsServerConfig
-from std.testing import assert_equal, assert_raises
+from flare.tls.config import TlsServerConfig
 from tests.support.certificates import certificate
 from tests.support.temporary_folder import TemporaryFolder
+from std.testing import assert_equal, assert_raises
 
 
 def _good() raises -> TlsServerConfig:

@@ -12,12 +12,10 @@ text.
 
 from flare.net.socket_addr import SocketAddr
 from flare.tcp.stream import TcpStream
-from flare.tls.client_context import TlsClientContext
-from flare.tls.config import TlsConfig
+from flare.tls.config import TlsConfig, TlsIdentity, TlsVersion
+from flare.tls.context import TlsClientContext
 from flare.tls.error import TlsError
-from flare.tls.identity import TlsIdentity
 from flare.tls.stream import TlsStream
-from flare.tls.version import TlsVersion
 from std.sys import argv
 
 

@@ -11,12 +11,15 @@ of the error.
 from flare.net.socket_addr import SocketAddr
 from flare.tcp.listener import TcpListener
 from flare.tcp.stream import TcpStream
+from flare.tls.config import (
+    ClientVerification,
+    TlsIdentity,
+    TlsServerConfig,
+    TlsVersion,
+)
+from flare.tls.context import TlsServerContext
 from flare.tls.error import TlsError
-from flare.tls.identity import TlsIdentity
-from flare.tls.server_config import ClientVerification, TlsServerConfig
-from flare.tls.server_context import TlsServerContext
 from flare.tls.stream import TlsStream
-from flare.tls.version import TlsVersion
 from std.sys import argv
 
 

@@ -23,21 +23,19 @@ from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
 from flare.http.message.request import Request, RequestLine, Version
 from flare.http.message.response import Response, internal_error
-from flare.http.routing.bad_input import bad_input_of
-from flare.http.routing.failure_line import log_failure
+from flare.http.routing.failure import bad_input_of, log_failure, request_id
 from flare.http.routing.handler import (
     DEFAULT_BODY_LIMIT,
     DEFAULT_TIMEOUT_MS,
     Handler,
     HeadOnly,
 )
-from flare.http.routing.request_id import request_id
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.write import (
     COPIED_BODY_LEN_MAX,
-    flush_with_body,
     feed_upgraded,
+    flush_with_body,
     start_stream,
 )
 from flare.http.server.worker_state import WorkerState

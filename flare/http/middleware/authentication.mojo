@@ -1,0 +1,445 @@
+"""Basic and Bearer credentials required of requests (RFC 7617, RFC 6750)."""
+
+from flare.bytes.hmac import equals_in_constant_time
+from flare.http.message.authorization import (
+    BasicCredentials,
+    has_scheme,
+    parse_basic,
+    parse_bearer,
+)
+from flare.http.message.extensions import ExtensionScope
+from flare.http.message.header_map import check_field
+from flare.http.message.request import Request
+from flare.http.message.response import Response, bad_request, unauthorized
+from flare.http.routing.handler import (
+    Handler,
+    Middleware,
+    RequestPolicy,
+    refuses_by_head,
+)
+from flare.http.routing.operation import Operation
+
+
+trait PasswordCheck(Deinitable, Movable):
+    """Knows the passwords of users; asked by several threads at once."""
+
+    comptime IS_QUICK: Bool = False
+    """True if `allows` takes next to no time. It is then also called on the
+    worker's own thread before the content of a request is taken, so that a
+    stranger's is not; if not, only requests without credentials are refused so
+    early."""
+
+    def allows(self, credentials: BasicCredentials) raises -> Bool:
+        """Tells whether a user may enter.
+
+        Args:
+            credentials: What the client sent.
+
+        Returns:
+            True if so. Take the same time for unknown users.
+
+        Raises:
+            Error: If it cannot be found out; the server answers 500.
+        """
+        ...
+
+
+struct KnownUsers(PasswordCheck):
+    """A fixed list of users with their passwords, for few and internal ones.
+
+    Passwords lie in memory as they are. For people's own passwords write a
+    `PasswordCheck` over a slow hash.
+    """
+
+    comptime IS_QUICK = True
+    """The list is in memory."""
+    var _users: List[BasicCredentials]
+
+    def __init__(out self):
+        """Makes a list without users, which lets nobody in."""
+        self._users = []
+
+    def __init__(out self, var user: String, var password: String):
+        """Makes a list of one user.
+
+        Args:
+            user: The user's name.
+            password: The user's password.
+        """
+        self._users = [BasicCredentials(user^, password^)]
+
+    def add(mut self, var user: String, var password: String):
+        """Adds a user.
+
+        Args:
+            user: The user's name.
+            password: The user's password.
+        """
+        self._users.append(BasicCredentials(user^, password^))
+
+    def allows(self, credentials: BasicCredentials) raises -> Bool:
+        """Looks the user up; all users are looked at, always.
+
+        Args:
+            credentials: What the client sent.
+
+        Returns:
+            True if name and password are those of a user.
+
+        Raises:
+            Error: Never.
+        """
+        var is_known = False
+        for ref known in self._users:
+            var same_user = equals_in_constant_time(
+                known.user.as_bytes(), credentials.user.as_bytes()
+            )
+            var same_password = equals_in_constant_time(
+                known.password.as_bytes(), credentials.password.as_bytes()
+            )
+            is_known = is_known or (same_user and same_password)
+        return is_known
+
+
+struct BasicGuard[H: Handler, C: PasswordCheck](Middleware):
+    """Answers 401 to requests without the credentials of a user (RFC 7617).
+
+        router.get("/admin", BasicGuard(Admin(), KnownUsers("ann", "secret")))
+
+    The password travels as good as open: serve such a route by TLS alone.
+    Inner handlers find the user by `principal(req)`.
+
+    Parameters:
+        H: The inner handler's type.
+        C: The type of what knows the users.
+    """
+
+    comptime Inner = Self.H
+    """The inner handler's type."""
+    var handler: Self.H
+    """What answers those who may enter."""
+    var check: Self.C
+    """Knows who may."""
+    var _challenge: String
+
+    def __init__(
+        out self,
+        var handler: Self.H,
+        var check: Self.C,
+        realm: StringSpan = "restricted",
+    ) raises:
+        """Wraps a handler.
+
+        Args:
+            handler: What answers those who may enter.
+            check: Knows who may.
+            realm: What is guarded; browsers show it.
+
+        Raises:
+            Error: If the realm cannot stand between quotes in a field.
+        """
+        self.handler = handler^
+        self.check = check^
+        self._challenge = challenge("Basic", realm) + ', charset="UTF-8"'
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the inner handler answer those who may enter.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response, or 401.
+
+        Raises:
+            Error: What the inner handler or the check raises.
+        """
+        var sent = _credentials(req)
+        if sent and self.check.allows(sent.value()):
+            if not refuses_by_head(req, self.handler):
+                var note = Principal(sent.value().user)
+                var scope = ExtensionScope(req.extensions(), note)
+                var response = self.handler.serve(req)
+                scope^.end()
+                return response^
+        var refusal = unauthorized()
+        refusal.headers.set("WWW-Authenticate", self._challenge)
+        return refusal^
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Tells that the content of who may not enter is not needed.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            What the inner handler says, or that the head is enough.
+        """
+        var sent = _credentials(req)
+        if not sent or self._is_wrong(sent.value()):
+            return RequestPolicy.by_head()
+        var policy = self.handler.policy_for(req)
+        comptime if not Self.C.IS_QUICK:
+            # The check takes its time also where the inner handler takes none.
+            policy.blocks = True
+            policy.needs_content = True
+        return policy
+
+    def _is_wrong(self, sent: BasicCredentials) -> Bool:
+        """Tells whether credentials are known not to be good."""
+        comptime if Self.C.IS_QUICK:
+            try:
+                return not self.check.allows(sent)
+            except:
+                # `serve` meets it again, and says so.
+                return False
+        else:
+            return False
+
+    def describe(self, mut operation: Operation):
+        """Says what the inner handler takes, and that it is guarded.
+
+        Args:
+            operation: What is known of the route.
+        """
+        self.handler.describe(operation)
+        operation.guards.append("basic")
+
+
+def _credentials(req: Request) -> Optional[BasicCredentials]:
+    var index = req.headers.find("authorization")
+    if index < 0:
+        return None
+    return parse_basic(req.headers.value_bytes(index))
+
+
+def challenge(scheme: StringSpan, realm: StringSpan) raises -> String:
+    """Writes the start of a WWW-Authenticate field (RFC 9110 section 11.6.1).
+
+    Args:
+        scheme: The scheme.
+        realm: What is guarded.
+
+    Returns:
+        Such as `Basic realm="restricted"`.
+
+    Raises:
+        Error: If the realm cannot stand between quotes in a field.
+    """
+    check_field("WWW-Authenticate", realm)
+    if '"' in realm or "\\" in realm:
+        raise Error(
+            "realm '", realm, "': write it without quotes and backslashes"
+        )
+    return String(scheme, ' realm="', realm, '"')
+
+
+trait TokenCheck(Deinitable, Movable):
+    """Knows tokens; asked by several threads at once."""
+
+    comptime IS_QUICK: Bool = False
+    """True if `holder` takes next to no time; as `PasswordCheck.IS_QUICK`."""
+
+    def holder(self, token: StringSpan) raises -> Optional[String]:
+        """Tells whose token it is.
+
+        Args:
+            token: What the client sent: visible ASCII.
+
+        Returns:
+            A name for `principal(req)`; nothing if the token is not good.
+
+        Raises:
+            Error: If it cannot be found out; the server answers 500.
+        """
+        ...
+
+
+@fieldwise_init
+struct KnownToken(TokenCheck):
+    """One token that does not change."""
+
+    comptime IS_QUICK = True
+    """It is in memory."""
+    var token: String
+    """The token."""
+    var name: String
+    """Whose it is."""
+
+    def holder(self, token: StringSpan) raises -> Optional[String]:
+        """Compares tokens in constant time.
+
+        Args:
+            token: What the client sent.
+
+        Returns:
+            The name, if the token is the known one.
+
+        Raises:
+            Error: Never.
+        """
+        if equals_in_constant_time(self.token.as_bytes(), token.as_bytes()):
+            return self.name
+        return None
+
+
+struct BearerGuard[H: Handler, C: TokenCheck](Middleware):
+    """Answers 401 to requests without a good token (RFC 6750).
+
+        App(state=..., handler=BearerGuard(router^, KnownToken("t0k", "ci")))
+
+    Inner handlers find the token's holder by `principal(req)`.
+
+    Parameters:
+        H: The inner handler's type.
+        C: The type of what knows tokens.
+    """
+
+    comptime Inner = Self.H
+    """The inner handler's type."""
+    var handler: Self.H
+    """What answers those who may enter."""
+    var check: Self.C
+    """Knows who may."""
+    var _challenge: String
+
+    def __init__(
+        out self,
+        var handler: Self.H,
+        var check: Self.C,
+        realm: StringSpan = "restricted",
+    ) raises:
+        """Wraps a handler.
+
+        Args:
+            handler: What answers those who may enter.
+            check: Knows who may.
+            realm: What is guarded.
+
+        Raises:
+            Error: If the realm cannot stand between quotes in a field.
+        """
+        self.handler = handler^
+        self.check = check^
+        self._challenge = challenge("Bearer", realm)
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the inner handler answer those who may enter.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response; 401 without a token or with one that is not good, 400
+            with a malformed one (RFC 6750 section 3.1).
+
+        Raises:
+            Error: What the inner handler or the check raises.
+        """
+        var index = req.headers.find("authorization")
+        if index < 0 or not has_scheme(
+            req.headers.value_bytes(index), "bearer"
+        ):
+            return self._refuse(unauthorized(), "")
+        var token = parse_bearer(req.headers.value_bytes(index))
+        if not token:
+            return self._refuse(
+                bad_request("malformed bearer token"), "invalid_request"
+            )
+        var holder = self.check.holder(token.value())
+        if not holder or refuses_by_head(req, self.handler):
+            return self._refuse(unauthorized(), "invalid_token")
+        var note = Principal(holder.value())
+        var scope = ExtensionScope(req.extensions(), note)
+        var response = self.handler.serve(req)
+        scope^.end()
+        return response^
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Tells that the content of who may not enter is not needed.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            What the inner handler says, or that the head is enough.
+        """
+        var index = req.headers.find("authorization")
+        if index < 0:
+            return RequestPolicy.by_head()
+        var token = parse_bearer(req.headers.value_bytes(index))
+        if not token or self._is_wrong(token.value()):
+            return RequestPolicy.by_head()
+        var policy = self.handler.policy_for(req)
+        comptime if not Self.C.IS_QUICK:
+            # The check takes its time also where the inner handler takes none.
+            policy.blocks = True
+            policy.needs_content = True
+        return policy
+
+    def _is_wrong(self, token: StringSpan) -> Bool:
+        """Tells whether a token is known not to be good."""
+        comptime if Self.C.IS_QUICK:
+            try:
+                return not self.check.holder(token)
+            except:
+                # `serve` meets it again, and says so.
+                return False
+        else:
+            return False
+
+    def describe(self, mut operation: Operation):
+        """Says what the inner handler takes, and that it is guarded.
+
+        Args:
+            operation: What is known of the route.
+        """
+        self.handler.describe(operation)
+        operation.guards.append("bearer")
+
+    @no_inline
+    def _refuse(
+        self, var refusal: Response, code: StringSpan
+    ) raises -> Response:
+        var value = String(self._challenge)
+        if code.byte_length() > 0:
+            value.write(', error="', code, '"')
+        refusal.headers.set("WWW-Authenticate", value)
+        return refusal^
+
+
+struct Principal(Copyable, Movable):
+    """Who sends a request; lent by a guard to its inner handlers."""
+
+    var name: String
+    """The user's name, or whatever a guard tells of them."""
+
+    def __init__(out self, var name: String):
+        """Makes a principal.
+
+        Args:
+            name: The user's name.
+        """
+        self.name = name^
+
+
+def principal(req: Request) raises -> String:
+    """Tells who sends a request.
+
+    Args:
+        req: The request that is being handled.
+
+    Returns:
+        The name that the innermost guard around the handler has found.
+
+    Raises:
+        Error: If there is no guard around the handler.
+    """
+    # SAFETY: the guard that lends its note is in the midst of a call.
+    var found = req.extension[Principal]()
+    if not found:
+        raise Error(
+            "no guard around this handler knows who sends the request; wrap it",
+            " in a BasicGuard or a BearerGuard",
+        )
+    return found.value()[].name

@@ -1,0 +1,118 @@
+"""What is answered and logged when a handler raises, and the id that ties both."""
+
+from flare.bytes.ascii import write_escaped, write_hex_octet
+from flare.http.message.request import Request
+from flare.http.routing.operation import InputError
+from flare.sys.clock import monotonic_ns, realtime_ns
+from flare.sys.log import log_line
+from flare.sys.random import fill_random
+
+
+def bad_input_of(req: Request, error: Error) -> Optional[InputError]:
+    """Tells whether a handler raises what its request has refused to it.
+
+    An error of Mojo carries a text and nothing else, and a client may have
+    chosen parts of a text. So a text alone never makes an error the client's
+    fault: the request remembers that it refused, and what it said. A handler
+    that catches that error and raises another of its own is answered for with
+    500 as ever.
+
+    Args:
+        req: The request.
+        error: What its handler has raised.
+
+    Returns:
+        What to answer, as for an input of an endpoint; nothing if the error is
+        the handler's.
+    """
+    # SAFETY: the storage outlives the request, and is copied from here.
+    ref noted = req.route_params()[].bad_input
+    if not noted or noted.value().detail != String(error):
+        return None
+    ref bad_input = noted.value()
+    return InputError(400, bad_input.place, String(), bad_input.detail)
+
+
+def failure_status(req: Request, error: Error) -> Int:
+    """Tells with which status a server answers for a handler that raises.
+
+    Args:
+        req: The request.
+        error: What its handler has raised.
+
+    Returns:
+        400 if the request has refused input of the client, else 500.
+    """
+    return 400 if bad_input_of(req, error) else 500
+
+
+def failure_line(req: Request, error: Error) -> String:
+    """Writes what a handler raised, with the request line and the id.
+
+    Octets of the request are escaped, so that no request can forge a line.
+
+    Args:
+        req: The request.
+        error: What was raised.
+
+    Returns:
+        One line without its end.
+    """
+    var line = String("handler failed: ")
+    write_escaped(String(error).as_bytes(), line)
+    line.write(" [")
+    write_escaped(req.method_name.as_bytes(), line)
+    line.write(" ")
+    write_escaped(req.url.as_bytes(), line)
+    line.write(" ", req.version, ", from ", req.peer)
+    line.write(", id ", request_id(req), "]")
+    return line^
+
+
+def log_failure(req: Request, error: Error):
+    """Logs what a handler raised, unless `ServerConfig.logs_errors` is off.
+
+    Args:
+        req: The request.
+        error: What was raised.
+    """
+    if req.route_params()[].record.logs_errors:
+        log_line(failure_line(req, error))
+
+
+comptime _OWN_LEN = 16
+# In octets; twice as many hex digits.
+
+
+def request_id(req: Request) -> String:
+    """Names a request, the same way for whoever asks.
+
+    The first to ask makes the id, and it stays with the request: a `RequestId`
+    middleware, the access log, what is logged of a failure, a 500. Nothing is
+    made for a request that nobody asks about.
+
+    Args:
+        req: The request that is being handled.
+
+    Returns:
+        The id: 32 hex digits, or what a `RequestId` took over from the client.
+    """
+    ref record = req.route_params()[].record
+    if not record.has_id():
+        record.set_id(_new_id().as_bytes())
+    return String(record.id())
+
+
+def _new_id() -> String:
+    var octets = Array[UInt8, _OWN_LEN](fill=0)
+    try:
+        fill_random(octets)
+    except error:
+        # Without random numbers, two clocks are the best there is.
+        var time = UInt64(realtime_ns()) ^ (UInt64(monotonic_ns()) << 20)
+        for index in range(_OWN_LEN):
+            octets[index] = UInt8((time >> UInt64(index % 8 * 8)) & 255)
+    var id = String(capacity_bytes=2 * _OWN_LEN)
+    for octet in octets:
+        write_hex_octet(octet, id)
+    return id^

@@ -1,0 +1,265 @@
+"""Paths of files that may be served, and their media types."""
+
+from flare.bytes.ascii import equals_ignore_case
+from flare.url.percent import PERCENT, hex_pair_value
+from std.builtin.globals import global_constant
+
+comptime FILE_NAME_LEN_MAX = 255
+"""Longest name of a file in bytes, as all common file systems have it."""
+
+comptime _SLASH: UInt8 = 47
+comptime _DOT: UInt8 = 46
+
+
+struct FilePath(Copyable, Movable):
+    """A path below some folder, which it cannot leave."""
+
+    var path: String
+    """Names parted by single slashes, decoded, without one at either end;
+    empty for the folder itself."""
+    var is_folder: Bool
+    """True if the request's path ended with a slash."""
+
+    def __init__(out self, var path: String, is_folder: Bool):
+        """Makes a path of checked names.
+
+        Args:
+            path: The names.
+            is_folder: Whether a slash stood behind them.
+        """
+        self.path = path^
+        self.is_folder = is_folder
+
+    @staticmethod
+    def parse(
+        encoded: Span[UInt8, _], *, serves_hidden: Bool = False
+    ) -> Optional[Self]:
+        """Reads the path of a request target.
+
+        A path is taken only if no reader could see another file in it: names
+        are decoded once, and refused if they are empty, `.` or `..`, longer
+        than `FILE_NAME_LEN_MAX`, no UTF-8, or have a slash, a backslash or a
+        control octet in them, as they stand or encoded (RFC 3986 section
+        3.3).
+
+        Args:
+            encoded: The path, percent-encoded, with its slash in front.
+            serves_hidden: False to refuse names that begin with a dot, which
+                are of no business to strangers, but for `.well-known`
+                (RFC 8615).
+
+        Returns:
+            The path, or nothing: answer 404.
+        """
+        if len(encoded) == 0 or encoded[0] != _SLASH:
+            return None
+        var decoded = List[UInt8](capacity=len(encoded))
+        var index = 1
+        var name_start = 0
+        while index < len(encoded):
+            var octet = encoded[index]
+            index += 1
+            if octet == _SLASH:
+                # The last name may be empty, the ones before may not.
+                if not _is_name(decoded[name_start:], serves_hidden):
+                    return None
+                decoded.append(_SLASH)
+                name_start = len(decoded)
+                continue
+            if octet == PERCENT:
+                var value = hex_pair_value(encoded, index - 1)
+                if value < 0:
+                    return None
+                octet = UInt8(value)
+                index += 2
+            if octet < 32 or octet == 127 or octet == _SLASH or octet == 92:
+                return None
+            decoded.append(octet)
+        var is_folder = name_start == len(decoded)
+        if is_folder:
+            if len(decoded) > 0:
+                _ = decoded.pop()
+        elif not _is_name(decoded[name_start:], serves_hidden):
+            return None
+        try:
+            return Self(String(from_utf8=decoded), is_folder)
+        except:
+            return None
+
+
+def _is_name(name: Span[UInt8, _], serves_hidden: Bool) -> Bool:
+    if len(name) == 0 or len(name) > FILE_NAME_LEN_MAX:
+        return False
+    if name[0] != _DOT:
+        return True
+    if len(name) == 1 or (len(name) == 2 and name[1] == _DOT):
+        return False
+    return serves_hidden or name == ".well-known".as_bytes()
+
+
+comptime UNKNOWN_FILE_TYPE = StaticString("application/octet-stream")
+"""Media type of a file of no known kind, which browsers save, not show."""
+
+# An extension and its media type in turn, from the IANA registry; text is said
+# to be UTF-8, which nearly all of it is.
+comptime _TYPES: Array[StaticString, 134] = [
+    "html",
+    "text/html; charset=utf-8",
+    "htm",
+    "text/html; charset=utf-8",
+    "css",
+    "text/css; charset=utf-8",
+    "js",
+    "text/javascript; charset=utf-8",
+    "mjs",
+    "text/javascript; charset=utf-8",
+    "json",
+    "application/json",
+    "map",
+    "application/json",
+    "txt",
+    "text/plain; charset=utf-8",
+    "log",
+    "text/plain; charset=utf-8",
+    "md",
+    "text/markdown; charset=utf-8",
+    "csv",
+    "text/csv; charset=utf-8",
+    "xml",
+    "application/xml",
+    "svg",
+    "image/svg+xml",
+    "png",
+    "image/png",
+    "jpg",
+    "image/jpeg",
+    "jpeg",
+    "image/jpeg",
+    "gif",
+    "image/gif",
+    "webp",
+    "image/webp",
+    "avif",
+    "image/avif",
+    "ico",
+    "image/x-icon",
+    "bmp",
+    "image/bmp",
+    "tif",
+    "image/tiff",
+    "tiff",
+    "image/tiff",
+    "woff",
+    "font/woff",
+    "woff2",
+    "font/woff2",
+    "ttf",
+    "font/ttf",
+    "otf",
+    "font/otf",
+    "mp3",
+    "audio/mpeg",
+    "ogg",
+    "audio/ogg",
+    "oga",
+    "audio/ogg",
+    "opus",
+    "audio/ogg",
+    "wav",
+    "audio/wav",
+    "flac",
+    "audio/flac",
+    "m4a",
+    "audio/mp4",
+    "weba",
+    "audio/webm",
+    "mp4",
+    "video/mp4",
+    "m4v",
+    "video/mp4",
+    "webm",
+    "video/webm",
+    "ogv",
+    "video/ogg",
+    "mov",
+    "video/quicktime",
+    "pdf",
+    "application/pdf",
+    "wasm",
+    "application/wasm",
+    "webmanifest",
+    "application/manifest+json",
+    "jsonld",
+    "application/ld+json",
+    "rss",
+    "application/rss+xml",
+    "atom",
+    "application/atom+xml",
+    "zip",
+    "application/zip",
+    "gz",
+    "application/gzip",
+    "tar",
+    "application/x-tar",
+    "bz2",
+    "application/x-bzip2",
+    "xz",
+    "application/x-xz",
+    "zst",
+    "application/zstd",
+    "7z",
+    "application/x-7z-compressed",
+    "epub",
+    "application/epub+zip",
+    "rtf",
+    "application/rtf",
+    "vtt",
+    "text/vtt; charset=utf-8",
+    "ics",
+    "text/calendar; charset=utf-8",
+    "yaml",
+    "application/yaml",
+    "yml",
+    "application/yaml",
+    "toml",
+    "application/toml",
+    "xhtml",
+    "application/xhtml+xml",
+    "doc",
+    "application/msword",
+    "docx",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "xlsx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "pptx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "odt",
+    "application/vnd.oasis.opendocument.text",
+    "ods",
+    "application/vnd.oasis.opendocument.spreadsheet",
+]
+
+
+def file_type(name: StringSpan) -> StaticString:
+    """Looks up the media type of a file.
+
+    Args:
+        name: Its name or path.
+
+    Returns:
+        The media type by the extension, in any case; `UNKNOWN_FILE_TYPE` if
+        that says nothing.
+    """
+    var octets = name.as_bytes()
+    var start = len(octets)
+    while start > 0 and octets[start - 1] != 46:
+        if octets[start - 1] == 47:
+            return UNKNOWN_FILE_TYPE
+        start -= 1
+    if start == 0:
+        return UNKNOWN_FILE_TYPE
+    ref types = global_constant[_TYPES]()
+    for index in range(0, len(types), 2):
+        if equals_ignore_case(octets[start:], types[index].as_bytes()):
+            return types[index + 1]
+    return UNKNOWN_FILE_TYPE

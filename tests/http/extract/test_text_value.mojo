@@ -1,0 +1,83 @@
+"""Content with rules of its own."""
+
+from flare.http.client.request import RequestBody
+from flare.http.extract.text_value import Checked
+from flare.http.extract.content import Form, Json
+from flare.http.extract.endpoint import Endpoint, Extracted
+from flare.http.message.body import Body
+from flare.http.message.response import Response, ok
+from flare.http.routing.operation import InputError
+from flare.http.routing.router import Router
+from flare.testing.test_client import TestClient
+from std.testing import assert_equal
+
+
+@fieldwise_init
+struct _Range(Checked):
+    var least: Int
+    var most: Int
+
+    def check(self) raises InputError:
+        if self.least > self.most:
+            raise InputError.of_content("most", "must not be below 'least'")
+
+
+@fieldwise_init
+struct _JsonSpan(Endpoint):
+    var range: Json[_Range]
+
+    def serve(self) raises -> Response:
+        return ok(String(self.range.value.most - self.range.value.least))
+
+
+@fieldwise_init
+struct _FormSpan(Endpoint):
+    var range: Form[_Range]
+
+    def serve(self) raises -> Response:
+        return ok(String(self.range.value.most - self.range.value.least))
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var json: String
+    var form: String
+    var status: Int
+    var name: String
+    var detail: String
+
+
+def test_content_is_checked() raises:
+    var router = Router()
+    router.post("/json", Extracted[_JsonSpan]())
+    router.post("/form", Extracted[_FormSpan]())
+    var client = TestClient(router^)
+    var rows: List[_Row] = [
+        _Row('{"least":1,"most":3}', "least=1&most=3", 200, "", ""),
+        _Row(
+            '{"least":3,"most":1}',
+            "least=3&most=1",
+            422,
+            "most",
+            "must not be below 'least'",
+        ),
+        # What cannot be read is not checked.
+        _Row('{"least":[],"most":1}', "least=&most=1", 422, "least", ""),
+    ]
+    for row in rows:
+        var form = RequestBody(
+            Body(row.form), "application/x-www-form-urlencoded"
+        )
+        for response in [
+            client.post("/json", row.json),
+            client.post("/form", form^),
+        ]:
+            assert_equal(response.status.code, row.status, row.json)
+            if row.status == 200:
+                assert_equal(response.text(), "2")
+                continue
+            var problem = response.json()
+            assert_equal(problem["in"].string_value(), "body")
+            assert_equal(problem["name"].string_value(), row.name)
+            if row.detail != "":
+                assert_equal(problem["detail"].string_value(), row.detail)

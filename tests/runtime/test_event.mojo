@@ -1,0 +1,36 @@
+"""Tests of the waker."""
+
+from flare.runtime.event import Interest, Waker
+from flare.runtime.selector import Selector
+from flare.sys.thread import Task, Thread
+from std.testing import assert_equal
+
+
+@fieldwise_init
+struct _Waking(Task):
+    var waker: Waker
+
+    def run(mut self) raises:
+        self.waker.wake()
+
+
+def test_waker_ends_a_wait_from_another_thread() raises:
+    var selector = Selector(4)
+    var waker = Waker()
+    selector.register(waker.fd(), 1, Interest.READ)
+    for _ in range(50):
+        var thread = Thread(_Waking(waker.copy()))
+        assert_equal(selector.wait(-1), 1)
+        assert_equal(waker.drain(), 1)
+        thread^.join()
+    assert_equal(selector.wait(0), 0)
+
+
+def test_waker_copies_ring_one_bell() raises:
+    var first = Waker()
+    var second = first.copy()
+    first.wake()
+    second.wake()
+    assert_equal(first.fd(), second.fd())
+    assert_equal(second.drain(), 2)
+    assert_equal(first.drain(), 0)
