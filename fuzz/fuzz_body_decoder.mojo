@@ -8,7 +8,7 @@ from tests.support.body_log import StreamingSide
 
 
 @fieldwise_init
-struct IntakeTarget(Target):
+struct BodyTarget(Target):
     """Streamed and whole content agree."""
 
     def seeds(self) -> List[String]:
@@ -49,4 +49,4 @@ struct IntakeTarget(Target):
 
 def main() raises:
     """Runs the target."""
-    fuzz_main("content_intake", IntakeTarget())
+    fuzz_main("body_decoder", BodyTarget())

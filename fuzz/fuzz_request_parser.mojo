@@ -7,7 +7,7 @@ from tests.support.request_log import drain_into
 
 
 @fieldwise_init
-struct ExchangeTarget(Target):
+struct RequestTarget(Target):
     """Split invariance of heads, bodies, chunks and pipelines."""
 
     def seeds(self) -> List[String]:
@@ -70,4 +70,4 @@ struct ExchangeTarget(Target):
 
 def main() raises:
     """Runs the target."""
-    fuzz_main("exchange", ExchangeTarget())
+    fuzz_main("request_parser", RequestTarget())

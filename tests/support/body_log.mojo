@@ -1,7 +1,7 @@
 """What comes out of a connection whose contents are all taken while they
 arrive, in the form of `request_log`."""
 
-from flare.http.h1.body_decoder import BodyDecoder, BodyProgress
+from flare.http.h1.body_decoder import DetachedBody, BodyProgress
 from flare.http.h1.request_parser import RequestParser, Progress
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.error import RemoteProtocolError
@@ -16,7 +16,7 @@ struct StreamingSide(Movable):
     var longest_input_len: Int
     """Most octets that waited for more, in bytes."""
     var _exchange: RequestParser
-    var _intake: Optional[BodyDecoder]
+    var _intake: Optional[DetachedBody]
     var _content: List[UInt8]
     var _limit: Int
     var _is_broken: Bool
@@ -60,7 +60,7 @@ struct StreamingSide(Movable):
             return self._take(limits)
         var progress = self._exchange.advance(limits)
         if progress == Progress.HEAD_READY:
-            self._exchange.max_body_size = self._limit
+            self._exchange.body.max_body_size = self._limit
             progress = self._exchange.advance(limits)
         if progress == Progress.READY:
             describe(self._exchange, self.log)
@@ -68,7 +68,7 @@ struct StreamingSide(Movable):
             return True
         if not self._exchange.is_in_body():
             return False
-        self._intake = self._exchange.detach_content()
+        self._intake = self._exchange.detach_body()
         return True
 
     def _take(mut self, limits: HeadLimits) raises RemoteProtocolError -> Bool:

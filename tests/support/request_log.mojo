@@ -18,7 +18,7 @@ def drain_into(mut exchange: RequestParser, mut log: String, limit: Int = 100):
         try:
             var progress = exchange.advance(HeadLimits(8192, 8192, 100))
             if progress == Progress.HEAD_READY:
-                exchange.max_body_size = limit
+                exchange.body.max_body_size = limit
                 continue
             if progress == Progress.NEEDS_OCTETS:
                 return

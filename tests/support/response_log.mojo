@@ -55,7 +55,7 @@ struct ResponseLog(Movable):
             self.exchange.begin(
                 self.method, self._is_switching, self._is_strict
             )
-            self.exchange.max_body_size = self.limit
+            self.exchange.body.max_body_size = self.limit
             self.exchange.end_request()
         except error:
             self.text.write("<", error.rule.number, " @", error.offset, ">")

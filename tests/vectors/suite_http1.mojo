@@ -36,7 +36,7 @@ def _run_requests(octets: Span[UInt8, _]) -> String:
         try:
             var progress = exchange.advance(HeadLimits(8192, 8192, 100))
             if progress == Progress.HEAD_READY:
-                exchange.max_body_size = _BODY_LEN_MAX
+                exchange.body.max_body_size = _BODY_LEN_MAX
                 continue
             if progress == Progress.NEEDS_OCTETS:
                 break
@@ -74,7 +74,7 @@ def _run_response(
     mut exchange: ResponseParser, octets: Span[UInt8, _], is_head: Bool
 ) raises -> String:
     exchange.begin("GET", expects_switching=True)
-    exchange.max_body_size = _BODY_LEN_MAX
+    exchange.body.max_body_size = _BODY_LEN_MAX
     exchange.input.append(octets)
     while True:
         var progress = exchange.advance(HeadLimits(8192, 8192, 100))

@@ -180,7 +180,7 @@ struct Attempt(Movable):
         Returns:
             Bytes, as transferred.
         """
-        return self.content_len + self.exchange.content_len
+        return self.content_len + self.exchange.body.taken_len
 
     def is_asking(self) -> Bool:
         """Tells whether the server was asked if it wants the content.
@@ -471,7 +471,9 @@ struct Patience(ImplicitlyCopyable):
         var error = total_error(self.total, attempt.phase())
         if attempt.has_head:
             error.reason.write(
-                "; ", attempt.exchange.content_len, " bytes of content had come"
+                "; ",
+                attempt.exchange.body.taken_len,
+                " bytes of content had come",
             )
         if self._is_by_progress:
             error.reason.write(

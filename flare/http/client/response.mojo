@@ -348,10 +348,10 @@ struct ResponseBuilder(Movable):
             ClientError: If the content is coded and a library is missing.
         """
         self.use = use
-        exchange.max_body_size = config.max_response_size
+        exchange.body.max_body_size = config.max_response_size
         var decoded_max = config.max_decoded_size
         if use == ContentUse.PASS_ON:
-            exchange.max_body_size = config.max_download_size
+            exchange.body.max_body_size = config.max_download_size
             decoded_max = config.max_download_size
         if use == ContentUse.DISCARD or not exchange.has_content():
             return
@@ -429,7 +429,7 @@ struct ResponseBuilder(Movable):
         """
         return (
             self.use != ContentUse.DISCARD
-            or exchange.content_len <= DISCARD_LEN_MAX
+            or exchange.body.taken_len <= DISCARD_LEN_MAX
         )
 
     def take_end(mut self, exchange: ResponseParser) raises ClientError:

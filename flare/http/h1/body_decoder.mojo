@@ -1,22 +1,24 @@
-"""Content of one request, handed on in pieces while it arrives.
+"""The content of a message, freed of its framing where it lies.
 
-    var intake = exchange.detach_content()
-    # 1. call advance() until it answers NEEDS_OCTETS or END
-    # 2. CONTENT: take what `content` lends, go to 1
-    # 3. NEEDS_OCTETS: put octets into intake.input, go to 1
-    # 4. END: read `trailers`; what `leftover` lends belongs to the next request
+There are two ways to have it. Whole: `decode` lets it pile up at the start of
+the body's octets. In pieces:
+
+    # 1. call advance(input) until it answers NEEDS_OCTETS or END
+    # 2. CONTENT: take what content(input) lends, go to 1
+    # 3. NEEDS_OCTETS: put octets into input, go to 1
+    # 4. END: read trailers(input); leftover(input) belongs to the next message
 """
 
 from flare.bytes.buffer import Buffer
-from flare.bytes.lend import lend
+from flare.bytes.scan import BytePtr
 from flare.http.h1.chunked import ChunkedDecoder
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import HeadLimits
-from flare.http.h1.framing import IS_CHUNKED, Framing
+from flare.http.h1.framing import ContentEnd
 from flare.http.message.fields import FieldLine, Fields
 
 
-struct BodyProgress(Equatable, ImplicitlyCopyable):
+struct BodyProgress(Equatable, TrivialRegisterPassable):
     """What `BodyDecoder.advance` found."""
 
     var number: UInt8
@@ -29,191 +31,300 @@ struct BodyProgress(Equatable, ImplicitlyCopyable):
     comptime END = BodyProgress(2)
     """The content is complete, and so are its trailers."""
 
+    @always_inline
     def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
         self.number = number
-
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases.
-
-        Args:
-            other: A case.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.number == other.number
 
 
 struct BodyDecoder(Movable):
-    """Takes the framing off one request's content, as fast as it is taken.
+    """Decodes one body, sized, chunked, or ended by the connection's close.
 
-    Memory stays within what one read brings and a trailer section. The octet
-    behind the content is where the next request starts, however the octets
-    are cut.
+    Taken in pieces, memory stays within what one read brings and a trailer
+    section. The octet behind the body is where the next message starts,
+    however the octets are cut.
 
     Source: RFC 9112 section 6.
     """
 
-    var input: Buffer
-    """Octets that were received and not yet handed on."""
+    var max_body_size: Int
+    """Most octets of content."""
     var content_len: Int
-    """How much content was handed on, in bytes."""
-    var _framing: Framing
-    var _max_body_size: Int
-    var _chunked: ChunkedDecoder
-    var _piece_len: Int
-    # Octets that go at the next call.
-    var _drop_len: Int
+    """Decoded octets that stand from the start of the body's octets."""
+    var taken_len: Int
+    """How much content `advance` has told of, the last piece included."""
+    var chunked: ChunkedDecoder
+    """Decodes the body if it is chunked."""
+    var _end: ContentEnd
+    var _length: Int
     var _is_complete: Bool
+    # What `advance` told of, and what goes at its next call.
+    var _piece_len: Int
+    var _drop_len: Int
+    # Chunked octets that went with earlier pieces.
+    var _coded_offset: Int
 
-    def __init__(
-        out self,
-        framing: Framing,
-        max_body_size: Int,
-        mut chunked: ChunkedDecoder,
-        octets: Span[UInt8, _],
-    ):
-        """Goes on with content of which a part has arrived.
-
-        Args:
-            framing: How the content is framed; it has some.
-            max_body_size: Most octets of content.
-            chunked: How far it is decoded, if it is chunked; a new one
-                afterwards.
-            octets: What has arrived behind the head, decoded so far.
-        """
-        self.input = Buffer(len(octets))
-        self.input.append(octets)
+    def __init__(out self):
+        """Makes a decoder without a body."""
+        self.max_body_size = 0
         self.content_len = 0
-        self._framing = framing
-        self._max_body_size = max_body_size
-        self._chunked = ChunkedDecoder()
-        swap(self._chunked, chunked)
+        self.taken_len = 0
+        self.chunked = ChunkedDecoder()
+        self._end = ContentEnd.NONE
+        self._length = 0
+        self._is_complete = False
         self._piece_len = 0
         self._drop_len = 0
-        self._is_complete = False
+        self._coded_offset = 0
 
-    def is_complete(self) -> Bool:
-        """Tells whether `advance` has found the end.
-
-        Returns:
-            True from then on.
-        """
-        return self._is_complete
-
-    def advance(
-        mut self, limits: HeadLimits
-    ) raises RemoteProtocolError -> BodyProgress:
-        """Looks for the next piece.
+    def begin(mut self, end: ContentEnd, length: Int):
+        """Forgets the last body; what `advance` has not dropped yet stays.
 
         Args:
+            end: Where the next one ends.
+            length: How long it is, if it is sized.
+        """
+        self._end = end
+        self._length = length
+        self._is_complete = False
+        self.content_len = 0
+        self.taken_len = 0
+        if end == ContentEnd.CHUNKED:
+            self.chunked.begin()
+            self._coded_offset = 0
+
+    @always_inline
+    def is_complete(self) -> Bool:
+        """Tells whether `advance` has told of the end."""
+        return self._is_complete
+
+    @always_inline
+    def is_chunked(self) -> Bool:
+        """Tells whether the body is in the chunked coding."""
+        return self._end == ContentEnd.CHUNKED
+
+    def decode(
+        mut self,
+        base: BytePtr,
+        length: Int,
+        limits: HeadLimits,
+        is_closed: Bool = False,
+    ) raises RemoteProtocolError -> Bool:
+        """Decodes what has arrived; the content piles up where the body starts.
+
+        Args:
+            base: Start of the body, the same octets at each call but for what
+                `close_gap` moved; the octet at `length` is 0 and `SCAN_SLACK`
+                readable bytes follow.
+            length: How many octets are there.
             limits: Bounds of the trailers.
+            is_closed: True if no octet will follow.
+
+        Returns:
+            True if the body is complete.
+
+        Raises:
+            RemoteProtocolError: If the body breaks a rule; `content_len` then
+                counts what stands before the offence.
+        """
+        if self._end == ContentEnd.SIZED:
+            if self._length > self.max_body_size:
+                raise RemoteProtocolError(materialize[Rule.BODY_LEN](), 0)
+            var missing_len = self._length - self.taken_len
+            self.content_len = min(length, missing_len)
+            return self.content_len == missing_len
+        if self._end == ContentEnd.CHUNKED:
+            return self._decode_chunked(base, length, limits)
+        if self._end == ContentEnd.CLOSE:
+            var room = self.max_body_size - self.taken_len
+            self.content_len = min(length, room)
+            if length > room:
+                raise RemoteProtocolError(materialize[Rule.BODY_LEN](), 0)
+            return is_closed
+        return True
+
+    def _decode_chunked(
+        mut self, base: BytePtr, length: Int, limits: HeadLimits
+    ) raises RemoteProtocolError -> Bool:
+        var room = self.max_body_size - self.taken_len
+        try:
+            var is_complete = self.chunked.decode(base, length, room, limits)
+            self.content_len = self.chunked.content_len
+            return is_complete
+        except error:
+            self.content_len = self.chunked.content_len
+            # Pieces that were dropped count for the place of an offence, so
+            # that nothing depends on how the octets are cut.
+            if not self.chunked.is_in_trailers():
+                error.offset += self._coded_offset
+            raise error^
+
+    def close_gap(mut self, base: BytePtr, length: Int) -> Int:
+        """Moves what is not decoded down to the content.
+
+        Args:
+            base: Start of the body, as in `decode`.
+            length: How many octets are there.
+
+        Returns:
+            How many octets fewer are there now.
+        """
+        if self._end != ContentEnd.CHUNKED:
+            return 0
+        return self.chunked.close_gap(base, length)
+
+    @always_inline
+    def consumed_len(self) -> Int:
+        """Counts the octets of the body that were read, less those dropped."""
+        if self._end == ContentEnd.CHUNKED:
+            return self.chunked.consumed_len
+        return self.content_len
+
+    def advance(
+        mut self, mut input: Buffer, limits: HeadLimits, is_closed: Bool = False
+    ) raises RemoteProtocolError -> BodyProgress:
+        """Looks for the next piece, and drops the last one.
+
+        Args:
+            input: Begins with what is not dropped of the body; always the same.
+            limits: Bounds of the trailers.
+            is_closed: True if no octet will follow.
 
         Returns:
             What was found; content is handed out before an error behind it.
 
         Raises:
-            RemoteProtocolError: If the content breaks a rule; the connection
+            RemoteProtocolError: If the body breaks a rule; the connection
                 cannot be used any further.
         """
         if self._is_complete:
             return BodyProgress.END
-        self.input.consume(self._drop_len)
-        self._drop_len = 0
-        self._piece_len = 0
-        if self._framing.has(IS_CHUNKED):
-            return self._advance_chunked(limits)
-        var missing_len = self._framing.content_length - self.content_len
-        if missing_len == 0:
-            self._is_complete = True
-            return BodyProgress.END
-        var count = min(len(self.input), missing_len)
-        return self._give(count, count)
-
-    def _advance_chunked(
-        mut self, limits: HeadLimits
-    ) raises RemoteProtocolError -> BodyProgress:
-        self.input.seal()
-        if self._decode(limits) and self._chunked.content_len == 0:
-            self._drop_len = self._chunked.consumed_len
-            self._is_complete = True
-            return BodyProgress.END
-        var count = self._chunked.content_len
-        return self._give(count, self._chunked.release())
-
-    def _decode(
-        mut self, limits: HeadLimits
-    ) raises RemoteProtocolError -> Bool:
+        self.drop(input)
+        input.seal()
+        var is_whole = False
         try:
-            return self._chunked.decode(
-                self.input.base(),
-                len(self.input),
-                self._max_body_size - self.content_len,
-                limits,
-            )
+            is_whole = self.decode(input.base(), len(input), limits, is_closed)
         except error:
             # The next call meets it again.
-            if self._chunked.content_len > 0:
-                return False
-            raise error^
-
-    def _give(mut self, count: Int, drop_len: Int) -> BodyProgress:
+            if self.content_len == 0:
+                raise error^
+        var count = self.content_len
+        if count == 0 and is_whole:
+            self._drop_len = self.consumed_len()
+            self._is_complete = True
+            return BodyProgress.END
         self._piece_len = count
-        self._drop_len = drop_len
-        self.content_len += count
+        self._drop_len = self._release()
+        self.taken_len += count
         if count > 0:
             return BodyProgress.CONTENT
         # What lies before a chunk must not add up.
-        self.input.consume(drop_len)
-        self._drop_len = 0
+        self.drop(input)
         return BodyProgress.NEEDS_OCTETS
 
-    def content(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
-        """Lends the piece that `advance` told of, until the next call.
+    def _release(mut self) -> Int:
+        """Forgets the content decoded so far; gives how many octets go."""
+        var count = self.content_len
+        if self._end == ContentEnd.CHUNKED:
+            count = self.chunked.release()
+            self._coded_offset += count
+        self.content_len = 0
+        return count
+
+    def drop(mut self, mut input: Buffer):
+        """Drops what `advance` told of last.
+
+        Args:
+            input: The input.
+        """
+        input.consume(self._drop_len)
+        self._drop_len = 0
+        self._piece_len = 0
+
+    def forget(mut self):
+        """Forgets a body whose input is no more."""
+        self.begin(ContentEnd.NONE, 0)
+        self._drop_len = 0
+        self._piece_len = 0
+
+    @always_inline
+    def content[
+        o: Origin
+    ](self, ref[o] input: Buffer) -> Span[UInt8, ImmOrigin(o)]:
+        """Lends the piece that `advance` told of, until its next call."""
+        return input.span()[: self._piece_len]
+
+    def trailers[o: ImmOrigin](self, body: Span[UInt8, o]) -> Fields[o]:
+        """Lends the trailer fields of a body that is complete.
+
+        Args:
+            body: The octets from the start of the body, or of what is not
+                dropped of it.
 
         Returns:
-            The octets; empty unless it told of some.
+            Names and values; none before the end or without chunks.
         """
-        # SAFETY: the piece lies within the input, which is the span's origin.
-        return lend[ImmOrigin(origin_of(self))](
-            self.input.base(), self._piece_len
+        if (
+            self._end != ContentEnd.CHUNKED
+            or not self.chunked.is_complete()
+            or self._piece_len > 0
+        ):
+            return Fields(body[0:0], Span[FieldLine, o](), True)
+        return self.chunked.trailers.fields(
+            body[self.chunked.trailers_offset : self.chunked.consumed_len]
         )
 
-    def trailers(ref self) -> Fields[ImmOrigin(origin_of(self))]:
-        """Lends the trailer fields of chunked content that is complete.
+    def trailers_end(self) -> Int:
+        """Where the octets behind the body start, once `advance` told of END.
 
         Returns:
-            Names and values; none before `END` or without chunks.
+            An offset in the input; 0 without chunks.
         """
-        # SAFETY: the section was parsed within the input.
-        comptime o = ImmOrigin(origin_of(self))
-        if not self._is_complete or not self._framing.has(IS_CHUNKED):
-            return Fields(
-                lend[o](self.input.base(), 0), Span[FieldLine, o](), True
-            )
-        var start = self._chunked.trailers_offset
-        return self._chunked.trailers.fields(
-            lend[o](
-                self.input.base().unsafe_offset(start), self._drop_len - start
-            )
-        )
+        return self._drop_len if self._is_complete else 0
 
-    def leftover(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
-        """Lends what stands behind complete content.
+
+struct DetachedBody(Movable):
+    """A body that was taken out of its request, to be taken in pieces."""
+
+    var input: Buffer
+    """Octets that were received and not yet handed on."""
+    var decoder: BodyDecoder
+    """Takes the framing off."""
+
+    def __init__(out self, var decoder: BodyDecoder, octets: Span[UInt8, _]):
+        """Goes on with a body of which a part has arrived.
+
+        Args:
+            decoder: How far it is decoded.
+            octets: What has arrived of it.
+        """
+        self.input = Buffer(len(octets))
+        self.input.append(octets)
+        self.decoder = decoder^
+
+    def advance(
+        mut self, limits: HeadLimits
+    ) raises RemoteProtocolError -> BodyProgress:
+        """Looks for the next piece, as `BodyDecoder.advance` does."""
+        return self.decoder.advance(self.input, limits)
+
+    def content(ref self) -> Span[UInt8, ImmOrigin(origin_of(self.input))]:
+        """Lends the piece that `advance` told of, until its next call."""
+        return self.decoder.content(self.input)
+
+    def trailers(ref self) -> Fields[ImmOrigin(origin_of(self.input))]:
+        """Lends the trailer fields; none before END or without chunks."""
+        return self.decoder.trailers(self.input.span())
+
+    def leftover(ref self) -> Span[UInt8, ImmOrigin(origin_of(self.input))]:
+        """Lends what stands behind the body: octets of the next request.
 
         Returns:
-            Octets of the next request; none before `END`.
+            None before END.
         """
-        # SAFETY: the part lies within the input, which is the span's origin.
-        comptime o = ImmOrigin(origin_of(self))
-        if not self._is_complete:
-            return lend[o](self.input.base(), 0)
-        return lend[o](
-            self.input.base().unsafe_offset(self._drop_len),
-            len(self.input) - self._drop_len,
-        )
+        if not self.decoder.is_complete():
+            return self.input.span()[0:0]
+        return self.input.span()[self.decoder.trailers_end() :]
+
+    def is_complete(self) -> Bool:
+        """Tells whether `advance` has found the end."""
+        return self.decoder.is_complete()

@@ -165,6 +165,10 @@ struct ChunkedDecoder(Movable):
         self.trailers_offset = 0
         return count
 
+    def is_complete(self) -> Bool:
+        """Tells whether the body and its trailers were read."""
+        return self._state == _DONE
+
     def is_in_trailers(self) -> Bool:
         """Tells whether all content was decoded.
 

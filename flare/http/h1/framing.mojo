@@ -62,6 +62,37 @@ comptime NOTED_IN_REQUEST = NOTED_IN_RESPONSE | (1 << 4) | (1 << 6)
 """The same with Host and Expect."""
 
 
+comptime SWITCHING_PROTOCOLS = 101
+"""The status behind which another protocol begins (RFC 9110 section 15.2.2)."""
+
+
+struct ContentEnd(Equatable, TrivialRegisterPassable):
+    """Where the content of a response ends."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime NONE = ContentEnd(0)
+    """With the head: there is no content."""
+    comptime SIZED = ContentEnd(1)
+    """After as many octets as Content-Length says."""
+    comptime CHUNKED = ContentEnd(2)
+    """With the last chunk and its trailers."""
+    comptime CLOSE = ContentEnd(3)
+    """With the connection."""
+    comptime OTHER_PROTOCOL = ContentEnd(4)
+    """With the head, and what follows is not HTTP: a tunnel, or 101."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: The case.
+        """
+        self.number = number
+
+
 struct Framing(TrivialRegisterPassable):
     """Framing facts of one message head."""
 

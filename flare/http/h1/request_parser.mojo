@@ -1,9 +1,9 @@
 """One request on its way in: the pure core of a server connection.
 
-    var exchange = RequestParser(buffer_len)
-    # 1. put octets into exchange.input
+    var parser = RequestParser(buffer_len)
+    # 1. put octets into parser.input
     # 2. call advance() until it answers something other than HEAD_READY
-    # 3. READY: lend exchange.request(...) to a handler, then finish()
+    # 3. READY: lend parser.request(...) to a handler, then finish()
     # 4. NEEDS_OCTETS: go to 1
 
     advance():  HEAD --complete, no content--------------------> READY
@@ -16,11 +16,10 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.lend import lend
-from flare.http.h1.body_decoder import BodyDecoder
-from flare.http.h1.chunked import ChunkedDecoder
-from flare.http.h1.error import RemoteProtocolError, Rule
+from flare.http.h1.body_decoder import BodyDecoder, DetachedBody
+from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.field_section import HeadLimits
-from flare.http.h1.framing import IS_CHUNKED, SAYS_CLOSE
+from flare.http.h1.framing import ContentEnd, IS_CHUNKED, SAYS_CLOSE
 from flare.http.h1.request_head import RequestHead
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.request import (
@@ -36,7 +35,7 @@ from flare.net.socket_addr import SocketAddr
 from std.sys.intrinsics import likely, unlikely
 
 
-struct Progress(Equatable, ImplicitlyCopyable):
+struct Progress(Equatable, TrivialRegisterPassable):
     """What `RequestParser.advance` found."""
 
     var number: UInt8
@@ -45,7 +44,7 @@ struct Progress(Equatable, ImplicitlyCopyable):
     comptime NEEDS_OCTETS = Progress(0)
     """The request is not complete."""
     comptime HEAD_READY = Progress(1)
-    """The head is complete, content follows: set `max_body_size`, go on."""
+    """The head is complete, content follows: set `body.max_body_size`, go on."""
     comptime READY = Progress(2)
     """The request is complete."""
     comptime SKIPPED = Progress(3)
@@ -53,24 +52,7 @@ struct Progress(Equatable, ImplicitlyCopyable):
 
     @always_inline
     def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
         self.number = number
-
-    @always_inline
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases.
-
-        Args:
-            other: A case.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.number == other.number
 
 
 comptime _IN_HEAD = UInt8(0)
@@ -87,26 +69,24 @@ struct RequestParser(Movable):
     """
     var head: RequestHead
     """The parsed head of the first request."""
-    var max_body_size: Int
-    """Most octets of content for the first request."""
+    var body: BodyDecoder
+    """The first request's content."""
     var is_streamed: Bool
     """True if the first request's content is to be taken while it arrives; the
     caller sets it after HEAD_READY."""
-    var _chunked: ChunkedDecoder
     var _state: UInt8
     var _skip_len: Int
 
     def __init__(out self, capacity: Int):
-        """Makes an exchange without octets.
+        """Makes a parser without octets.
 
         Args:
             capacity: Bytes of input that fit without growing.
         """
         self.input = Buffer(capacity)
         self.head = RequestHead()
-        self.max_body_size = 0
+        self.body = BodyDecoder()
         self.is_streamed = False
-        self._chunked = ChunkedDecoder()
         self._state = _IN_HEAD
         self._skip_len = 0
 
@@ -155,7 +135,13 @@ struct RequestParser(Movable):
                 return Progress.READY
             self._state = _IN_BODY
             self.is_streamed = False
-            self._chunked.begin()
+            ref framing = self.head.framing
+            self.body.begin(
+                ContentEnd.CHUNKED if framing.has(
+                    IS_CHUNKED
+                ) else ContentEnd.SIZED,
+                framing.content_length,
+            )
             return Progress.HEAD_READY
         return self._advance_body(limits)
 
@@ -168,27 +154,20 @@ struct RequestParser(Movable):
         if self._state == _SKIPPING:
             return self._advance_skip()
         var head_len = self.head.head_len
-        if self.head.framing.has(IS_CHUNKED):
-            self.input.seal()
-            if not self._chunked.decode(
-                self.input.base().unsafe_offset(head_len),
-                len(self.input) - head_len,
-                self.max_body_size,
-                limits,
-            ):
-                var gap = self._chunked.close_gap(
-                    self.input.base().unsafe_offset(head_len),
-                    len(self.input) - head_len,
-                )
-                self.input.truncate(len(self.input) - gap)
-                return Progress.NEEDS_OCTETS
-        else:
-            if self.head.framing.content_length > self.max_body_size:
-                raise RemoteProtocolError(
-                    materialize[Rule.BODY_LEN](), head_len
-                )
-            if self.missing_len() > 0:
-                return Progress.NEEDS_OCTETS
+        self.input.seal()
+        var base = self.input.base().unsafe_offset(head_len)
+        var length = len(self.input) - head_len
+        var is_complete: Bool
+        try:
+            is_complete = self.body.decode(base, length, limits)
+        except error:
+            if not self.body.is_chunked():
+                error.offset += head_len
+            raise error^
+        if not is_complete:
+            var gap = self.body.close_gap(base, length)
+            self.input.truncate(len(self.input) - gap)
+            return Progress.NEEDS_OCTETS
         self._state = _COMPLETE
         return Progress.READY
 
@@ -229,14 +208,10 @@ struct RequestParser(Movable):
         Returns:
             How much that is, in bytes; -1 if nobody knows, for a chunked body.
         """
-        ref framing = self.head.framing
         var rest_len = -1
-        if not framing.has(IS_CHUNKED):
+        if not self.head.framing.has(IS_CHUNKED):
             rest_len = self.missing_len()
-        self.input.truncate(self.head.head_len)
-        framing.content_length = 0
-        framing.flags &= ~IS_CHUNKED
-        self._state = _COMPLETE
+        self._drop_content()
         return rest_len
 
     def skip(mut self, count: Int):
@@ -256,7 +231,7 @@ struct RequestParser(Movable):
         """
         return self._state == _SKIPPING
 
-    def detach_content(mut self) -> BodyDecoder:
+    def detach_body(mut self) -> DetachedBody:
         """Takes out the content that is arriving.
 
         What stays is the request without content, complete; `finish` drops its
@@ -265,18 +240,20 @@ struct RequestParser(Movable):
         Returns:
             What takes the rest of the content.
         """
-        ref framing = self.head.framing
-        var intake = BodyDecoder(
-            framing,
-            self.max_body_size,
-            self._chunked,
-            self.input.span()[self.head.head_len :],
+        var decoder = BodyDecoder()
+        swap(decoder, self.body)
+        var detached = DetachedBody(
+            decoder^, self.input.span()[self.head.head_len :]
         )
+        self._drop_content()
+        return detached^
+
+    def _drop_content(mut self):
+        ref framing = self.head.framing
         self.input.truncate(self.head.head_len)
         framing.content_length = 0
         framing.flags &= ~IS_CHUNKED
         self._state = _COMPLETE
-        return intake^
 
     def end_connection(mut self):
         """Lets the connection end with the first request, as if it said so."""
@@ -292,7 +269,7 @@ struct RequestParser(Movable):
     @always_inline
     def _request_len(self) -> Int:
         if unlikely(self.head.framing.has(IS_CHUNKED)):
-            return self.head.head_len + self._chunked.consumed_len
+            return self.head.head_len + self.body.consumed_len()
         return self.head.head_len + self.head.framing.content_length
 
     def forget_what_was_not_read(mut self):
@@ -302,19 +279,18 @@ struct RequestParser(Movable):
             self.head.forget_request_line()
 
     def take_over(mut self, mut other: Self):
-        """Takes the unfinished request of another exchange.
+        """Takes the unfinished request of another parser.
 
         Parsing goes on here where it stopped there; nothing is parsed twice.
 
         Args:
-            other: The exchange that is emptied.
+            other: The parser that is emptied.
         """
         self.input.clear()
         self.input.append(other.input.span())
         other.input.clear()
         swap(self.head, other.head)
-        swap(self._chunked, other._chunked)
-        self.max_body_size = other.max_body_size
+        swap(self.body, other.body)
         self.is_streamed = other.is_streamed
         self._skip_len = other._skip_len
         self._state = other._state
@@ -339,7 +315,7 @@ struct RequestParser(Movable):
         """Lends the first request.
 
         Parameters:
-            o: The lifetime to lend for; ends before the exchange changes.
+            o: The lifetime to lend for; ends before the parser changes.
 
         Args:
             peer: Where the request came from.
@@ -351,7 +327,7 @@ struct RequestParser(Movable):
             The request; without content if the body is not complete.
         """
         # SAFETY: all offsets come from the parser and lie within the input;
-        # the caller ends the loan before it changes the exchange.
+        # the caller ends the loan before it changes the parser.
         var octets = lend[o](self.input.base(), len(self.input))
         ref head = self.head
         var method_start = head.method_offset
@@ -374,17 +350,14 @@ struct RequestParser(Movable):
         var content_len = 0
         var trailers = Fields(octets[0:0], Span[FieldLine, o](), True)
         if self._state == _COMPLETE and head.framing.has_content():
+            content_len = self.body.content_len
             if head.framing.has(IS_CHUNKED):
-                content_len = self._chunked.content_len
-                trailers = self._chunked.trailers.fields(
+                trailers = self.body.trailers(
                     octets.unsafe_subspan(
-                        offset=head.head_len + self._chunked.trailers_offset,
-                        length=self._chunked.consumed_len
-                        - self._chunked.trailers_offset,
+                        offset=head.head_len,
+                        length=self.body.consumed_len(),
                     )
                 )
-            else:
-                content_len = head.framing.content_length
         return Request(
             line,
             head.section.fields(octets),

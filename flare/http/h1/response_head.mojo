@@ -5,12 +5,14 @@ from flare.bytes.word import load16, load64, word64
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import CRLF, FieldSection, HeadLimits
 from flare.http.h1.framing import (
+    ContentEnd,
     Framing,
     HAS_LENGTH,
     IS_CHUNKED,
     IS_IRREGULAR,
     NOTED_IN_RESPONSE,
     READS_IRREGULAR,
+    SWITCHING_PROTOCOLS,
 )
 from flare.http.h1.request_head import (
     VERSION_LEN,
@@ -183,48 +185,6 @@ def _check_line_stop(
     if octet == 13 or octet == 10:
         raise RemoteProtocolError(materialize[Rule.LINE_END](), stop)
     raise RemoteProtocolError(materialize[Rule.CONTROL](), stop)
-
-
-comptime SWITCHING_PROTOCOLS = 101
-"""The status behind which another protocol begins (RFC 9110 section 15.2.2)."""
-
-
-struct ContentEnd(Equatable, TrivialRegisterPassable):
-    """Where the content of a response ends."""
-
-    var number: UInt8
-    """The case."""
-
-    comptime NONE = ContentEnd(0)
-    """With the head: there is no content."""
-    comptime SIZED = ContentEnd(1)
-    """After as many octets as Content-Length says."""
-    comptime CHUNKED = ContentEnd(2)
-    """With the last chunk and its trailers."""
-    comptime CLOSE = ContentEnd(3)
-    """With the connection."""
-    comptime OTHER_PROTOCOL = ContentEnd(4)
-    """With the head, and what follows is not HTTP: a tunnel, or 101."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
-        self.number = number
-
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases.
-
-        Args:
-            other: A case.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.number == other.number
 
 
 def content_end(

@@ -1,8 +1,8 @@
 """The responses of one connection: the pure core of a client connection.
 
-    var exchange = ResponseParser(buffer_len)
-    exchange.begin(Method.GET)           # a request goes out
-    # 1. put octets into exchange.input; if the server has closed, close_input()
+    var parser = ResponseParser(buffer_len)
+    parser.begin(Method.GET)             # a request goes out
+    # 1. put octets into parser.input; if the server has closed, close_input()
     # 2. call advance() until it answers NEEDS_OCTETS (go to 1) or END
     # 3. END: if is_reusable(), go on with begin()
 
@@ -18,21 +18,20 @@ call, which drops it from the input: a body of any length needs a small buffer.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.lend import lend
-from flare.http.h1.chunked import ChunkedDecoder
+from flare.http.h1.body_decoder import BodyDecoder, BodyProgress
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import HeadLimits
-from flare.http.h1.framing import IS_IRREGULAR
-from flare.http.h1.response_head import (
+from flare.http.h1.framing import (
     ContentEnd,
-    ResponseHead,
+    IS_IRREGULAR,
     SWITCHING_PROTOCOLS,
-    content_end,
 )
+from flare.http.h1.response_head import ResponseHead, content_end
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
 
 
-struct ResponseProgress(Equatable, ImplicitlyCopyable):
+struct ResponseProgress(Equatable, TrivialRegisterPassable):
     """What `ResponseParser.advance` found."""
 
     var number: UInt8
@@ -43,7 +42,7 @@ struct ResponseProgress(Equatable, ImplicitlyCopyable):
     comptime INTERIM = ResponseProgress(1)
     """The head of a 1xx response is complete; the final one follows."""
     comptime HEAD_READY = ResponseProgress(2)
-    """The final head is complete: set `max_body_size`, go on."""
+    """The final head is complete: set `body.max_body_size`, go on."""
     comptime CONTENT = ResponseProgress(3)
     """A piece of content is in `content()`."""
     comptime END = ResponseProgress(4)
@@ -51,24 +50,7 @@ struct ResponseProgress(Equatable, ImplicitlyCopyable):
 
     @always_inline
     def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
         self.number = number
-
-    @always_inline
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases.
-
-        Args:
-            other: A case.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.number == other.number
 
 
 comptime INTERIM_COUNT_MAX = 16
@@ -92,11 +74,8 @@ struct ResponseParser(Movable):
     """What was received and not yet dropped."""
     var head: ResponseHead
     """The last complete head; its offsets are good until the next `advance`."""
-    var max_body_size: Int
-    """Most octets of content, as transferred."""
-    var content_len: Int
-    """How many octets of content `advance` has told of, this piece included."""
-    var _chunked: ChunkedDecoder
+    var body: BodyDecoder
+    """The content; its `taken_len` is what `advance` has told of."""
     var _method: Method
     var _end: ContentEnd
     var _state: UInt8
@@ -105,21 +84,18 @@ struct ResponseParser(Movable):
     var _is_closed: Bool
     var _is_request_sent: Bool
     var _interim_count: Int
-    var _piece_len: Int
+    # A head that `advance` told of, and that goes at its next call.
     var _drop_len: Int
-    var _coded_offset: Int
 
     def __init__(out self, capacity: Int):
-        """Makes an exchange without octets.
+        """Makes a parser without octets.
 
         Args:
             capacity: Bytes of input that fit without growing.
         """
         self.input = Buffer(capacity)
         self.head = ResponseHead()
-        self.max_body_size = 0
-        self.content_len = 0
-        self._chunked = ChunkedDecoder()
+        self.body = BodyDecoder()
         self._method = Method.GET
         self._end = ContentEnd.NONE
         self._state = _IDLE
@@ -128,9 +104,7 @@ struct ResponseParser(Movable):
         self._is_closed = False
         self._is_request_sent = False
         self._interim_count = 0
-        self._piece_len = 0
         self._drop_len = 0
-        self._coded_offset = 0
 
     def begin(
         mut self,
@@ -159,18 +133,18 @@ struct ResponseParser(Movable):
         self._expects_switching = expects_switching
         self._is_irregular = False
         self.head.is_strict = is_strict
-        self._chunked.reads_padding = not is_strict
+        self.body.chunked.reads_padding = not is_strict
         self._is_request_sent = False
         self._interim_count = 0
-        self.content_len = 0
+        self.body.begin(ContentEnd.NONE, 0)
         self.head.begin()
         self._state = _HEAD
 
     def reset(mut self):
         """Drops everything and keeps the memory, for another connection."""
         self.input.clear()
+        self.body.forget()
         self._drop_len = 0
-        self._piece_len = 0
         self._is_closed = False
         self._state = _IDLE
 
@@ -222,21 +196,22 @@ struct ResponseParser(Movable):
             return self._advance_head(limits)
         if self._state != _BODY:
             return ResponseProgress.END
-        self._drop()
-        if self._end == ContentEnd.SIZED:
-            return self._advance_sized()
-        if self._end == ContentEnd.CHUNKED:
-            return self._advance_chunked(limits)
-        if self._end == ContentEnd.CLOSE:
-            return self._advance_until_close()
+        self._drop_head()
+        var found = self.body.advance(self.input, limits, self._is_closed)
+        if found == BodyProgress.CONTENT:
+            return ResponseProgress.CONTENT
+        if found == BodyProgress.NEEDS_OCTETS:
+            return self._wait(materialize[Rule.TRUNCATED_CONTENT]())
         self._state = _END
         return ResponseProgress.END
 
+    def _drop_head(mut self):
+        self.input.consume(self._drop_len)
+        self._drop_len = 0
+
     def _drop(mut self):
-        if self._drop_len > 0:
-            self.input.consume(self._drop_len)
-            self._drop_len = 0
-        self._piece_len = 0
+        self._drop_head()
+        self.body.drop(self.input)
 
     def _advance_head(
         mut self, limits: HeadLimits
@@ -257,81 +232,9 @@ struct ResponseParser(Movable):
             self.head.begin()
             return ResponseProgress.INTERIM
         self._end = content_end(self._method, self.head)
-        self._chunked.begin()
-        self._coded_offset = 0
+        self.body.begin(self._end, self.head.framing.content_length)
         self._state = _BODY
         return ResponseProgress.HEAD_READY
-
-    def _advance_sized(mut self) raises RemoteProtocolError -> ResponseProgress:
-        var length = self.head.framing.content_length
-        if length > self.max_body_size:
-            raise RemoteProtocolError(materialize[Rule.BODY_LEN](), 0)
-        if self.content_len == length:
-            self._state = _END
-            return ResponseProgress.END
-        return self._give(min(len(self.input), length - self.content_len))
-
-    def _advance_until_close(
-        mut self,
-    ) raises RemoteProtocolError -> ResponseProgress:
-        if self._is_closed and len(self.input) == 0:
-            self._state = _END
-            return ResponseProgress.END
-        var room = self.max_body_size - self.content_len
-        if room <= 0 and len(self.input) > 0:
-            raise RemoteProtocolError(materialize[Rule.BODY_LEN](), 0)
-        return self._give(min(len(self.input), room))
-
-    def _advance_chunked(
-        mut self, limits: HeadLimits
-    ) raises RemoteProtocolError -> ResponseProgress:
-        self.input.seal()
-        var is_complete = self._decode(limits)
-        var count = self._chunked.content_len
-        if count == 0 and is_complete:
-            self._drop_len = self._chunked.consumed_len
-            self._state = _END
-            return ResponseProgress.END
-        self._drop_len = self._chunked.release()
-        self._coded_offset += self._drop_len
-        if count == 0:
-            self._drop()
-        return self._give(count, self._drop_len)
-
-    def _decode(
-        mut self, limits: HeadLimits
-    ) raises RemoteProtocolError -> Bool:
-        try:
-            return self._chunked.decode(
-                self.input.base(),
-                len(self.input),
-                self.max_body_size - self.content_len,
-                limits,
-            )
-        except error:
-            # What stands before the offence is handed out first; the next call
-            # meets it again. Pieces that were dropped count for its place. So
-            # nothing depends on how the octets are cut.
-            if self._chunked.content_len > 0:
-                return False
-            if not self._chunked.is_in_trailers():
-                error.offset += self._coded_offset
-            raise error^
-
-    def _give(
-        mut self, count: Int
-    ) raises RemoteProtocolError -> ResponseProgress:
-        return self._give(count, count)
-
-    def _give(
-        mut self, count: Int, drop_len: Int
-    ) raises RemoteProtocolError -> ResponseProgress:
-        if count == 0:
-            return self._wait(materialize[Rule.TRUNCATED_CONTENT]())
-        self._piece_len = count
-        self._drop_len = drop_len
-        self.content_len += count
-        return ResponseProgress.CONTENT
 
     def _wait(
         self, truncated: Rule
@@ -358,7 +261,7 @@ struct ResponseParser(Movable):
             and self._is_request_sent
             and not self._is_closed
             and not self._is_irregular
-            and not self._chunked.is_irregular
+            and not self.body.chunked.is_irregular
             and self._end != ContentEnd.CLOSE
             and self._end != ContentEnd.OTHER_PROTOCOL
             and self.head.framing.keeps_alive(self.head.minor_version)
@@ -371,7 +274,7 @@ struct ResponseParser(Movable):
         Returns:
             Bytes of `input` that belong to no response; they are its last.
         """
-        return len(self.input) - self._trailers_end()
+        return len(self.input) - self.body.trailers_end()
 
     def has_content(self) -> Bool:
         """Tells whether content may follow the head that is complete.
@@ -393,16 +296,13 @@ struct ResponseParser(Movable):
         return self._end == ContentEnd.OTHER_PROTOCOL and self._state >= _BODY
 
     @always_inline
-    def content(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
+    def content(ref self) -> Span[UInt8, ImmOrigin(origin_of(self.input))]:
         """Lends the piece of content that `advance` told of.
 
         Returns:
             The octets; empty unless it told of some.
         """
-        # SAFETY: the piece lies within the input, which is the span's origin.
-        return lend[ImmOrigin(origin_of(self))](
-            self.input.base(), self._piece_len
-        )
+        return self.body.content(self.input)
 
     def fields(ref self) -> Fields[ImmOrigin(origin_of(self))]:
         """Lends the header fields, from the head's completion to the next
@@ -429,28 +329,10 @@ struct ResponseParser(Movable):
             self.head.reason_len,
         )
 
-    def trailers(ref self) -> Fields[ImmOrigin(origin_of(self))]:
+    def trailers(ref self) -> Fields[ImmOrigin(origin_of(self.input))]:
         """Lends the trailer fields of a chunked body that has ended.
 
         Returns:
             Names and values; none before `END` or without chunks.
         """
-        # SAFETY: the section was parsed within the input.
-        comptime o = ImmOrigin(origin_of(self))
-        if self._trailers_end() == 0:
-            return Fields(
-                lend[o](self.input.base(), 0), Span[FieldLine, o](), True
-            )
-        var start = self._chunked.trailers_offset
-        return self._chunked.trailers.fields(
-            lend[o](
-                self.input.base().unsafe_offset(start),
-                self._trailers_end() - start,
-            )
-        )
-
-    def _trailers_end(self) -> Int:
-        """Where the coded body ends in the input; 0 without chunks."""
-        if self._state == _END and self._end == ContentEnd.CHUNKED:
-            return self._chunked.consumed_len
-        return 0
+        return self.body.trailers(self.input.span())

@@ -4,7 +4,10 @@ from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.octet_class import TCHAR
 from flare.http.h1.error import LocalProtocolError
-from flare.http.h1.framing import CONTENT_LENGTH_DIGITS_MAX
+from flare.http.h1.framing import (
+    CONTENT_LENGTH_DIGITS_MAX,
+    SWITCHING_PROTOCOLS,
+)
 from flare.http.message.date import append_imf_fixdate
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.fields import ListElements
@@ -18,10 +21,6 @@ comptime CONTINUE_RESPONSE = StaticString("HTTP/1.1 100 Continue\r\n\r\n")
 
 comptime RESET_CONTENT = 205
 """A status whose content has a length, and that is 0 (RFC 9110 section 15.3.6)."""
-
-
-comptime SWITCHING_PROTOCOLS = 101
-"""A status behind which another protocol goes on (RFC 9110 section 15.2.2)."""
 
 
 struct DateLine(Movable):

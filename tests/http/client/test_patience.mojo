@@ -55,7 +55,7 @@ def test_errors_say_what_was_slow() raises:
     var patience = Patience(1_000, 1_000, 0)
     var attempt = Attempt()
     attempt.has_head = True
-    attempt.exchange.content_len = 12
+    attempt.exchange.body.taken_len = 12
     var error = patience.overdue_error(attempt)
     var text = String(error)
     assert_true(error.phase == Phase.TOTAL and error.kind == Timeout, text)

@@ -137,7 +137,7 @@ def _left(text: StringSpan) raises -> RequestParser:
     var exchange = RequestParser(16)
     exchange.input.append(text.as_bytes())
     assert_true(exchange.advance(materialize[_LIMITS]()) == Progress.HEAD_READY)
-    exchange.max_body_size = 100
+    exchange.body.max_body_size = 100
     assert_true(
         exchange.advance(materialize[_LIMITS]()) == Progress.NEEDS_OCTETS
     )

@@ -310,5 +310,5 @@ def test_large_content_needs_a_small_buffer() raises:
         log.text = String()
     assert_true(log.exchange.input.capacity() < 20_000)
     log.feed("0\r\n\r\n".as_bytes())
-    assert_equal(log.exchange.content_len, 0)
+    assert_equal(log.exchange.body.taken_len, 0)
     assert_equal(log.text, "|]\n")

@@ -3,7 +3,7 @@ octets come from.
 """
 
 from flare.bytes.buffer import Buffer
-from flare.http.h1.body_decoder import BodyDecoder
+from flare.http.h1.body_decoder import DetachedBody
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.body import Body, BodyStream, FileRegion
 from flare.http.message.body_reader import BodyError
@@ -253,7 +253,7 @@ struct PendingWrite(Movable):
 struct StreamedContent(Movable):
     """Content that a handler on another thread reads while it arrives."""
 
-    var intake: BodyDecoder
+    var intake: DetachedBody
     """Takes off the framing."""
     var pipe: BodyPipe
     """Where the content goes."""
@@ -268,7 +268,7 @@ struct StreamedContent(Movable):
 
     def __init__(
         out self,
-        var intake: BodyDecoder,
+        var intake: DetachedBody,
         pipe: BodyPipe,
         owes_continue: Bool,
         handler_timeout_ms: Int,

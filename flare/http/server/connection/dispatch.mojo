@@ -8,10 +8,10 @@ they are framed, and that the connection ends, is not its business.
 
 from flare.bytes.lend import lend_text
 from flare.http.h1.error import RemoteProtocolError
+from flare.http.h1.framing import SWITCHING_PROTOCOLS
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import (
     ResponseFraming,
-    SWITCHING_PROTOCOLS,
     asks_for_close,
     ends_with_close,
     is_chunked,

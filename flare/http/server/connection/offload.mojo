@@ -88,7 +88,7 @@ def _refuse[
     if not is_late:
         var refusal = busy(box[], connection, state)
         return finish_request(connection, box^, refusal^, state, handler)
-    _ = box[].detach_content()
+    _ = box[].detach_body()
     box[].end_connection()
     var refusal = busy(box[], connection, state)
     var action = finish_request(connection, box^, refusal^, state, handler)

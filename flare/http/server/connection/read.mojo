@@ -327,10 +327,10 @@ def _begin_content[
     """Decides how content is taken whose request's head is there."""
     ask_policy(exchange, connection, state, handler)
     ref policy = connection.request[].policy
-    exchange.max_body_size = policy.max_body_size
+    exchange.body.max_body_size = policy.max_body_size
     if not policy.streams:
         # More could never be had.
-        exchange.max_body_size = min(
+        exchange.body.max_body_size = min(
             policy.max_body_size, state.config.max_buffered_bodies_size
         )
     var progress = exchange.advance(state.limits)

@@ -10,7 +10,7 @@ client's own window closes. Time counts for the side that is waited for:
                     the window is full, and from the end of the content on
 """
 
-from flare.http.h1.body_decoder import BodyDecoder, BodyProgress
+from flare.http.h1.body_decoder import DetachedBody, BodyProgress
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.framing import EXPECTS_CONTINUE
 from flare.http.h1.field_section import HeadLimits
@@ -79,9 +79,7 @@ def start_content(
     """
     var owes = owes_continue(exchange)
     connection.content = OwnedPointer(
-        StreamedContent(
-            exchange.detach_content(), pipe, owes, handler_timeout_ms
-        )
+        StreamedContent(exchange.detach_body(), pipe, owes, handler_timeout_ms)
     )
 
 
@@ -218,7 +216,9 @@ def _share_time(
     connection.begin_phase(PHASE_BODY, state.now_ms, 0)
     var timeout_ms = config.body_timeout_ms
     if config.min_body_rate > 0:
-        timeout_ms += content.intake.content_len * 1_000 // config.min_body_rate
+        timeout_ms += (
+            content.intake.decoder.taken_len * 1_000 // config.min_body_rate
+        )
     connection.deadline_ms = connection.phase_start_ms + max(
         timeout_ms - content.client_ms, 0
     )
@@ -253,13 +253,13 @@ def end_content(
 
 def _drain(
     mut connection: Connection,
-    mut intake: BodyDecoder,
+    mut intake: DetachedBody,
     mut state: WorkerState,
 ) -> Bool:
     """Drops content up to its end; False if that has not arrived."""
-    var length_max = intake.content_len + DRAINED_LEN_MAX
+    var length_max = intake.decoder.taken_len + DRAINED_LEN_MAX
     var may_have_more = True
-    while intake.content_len < length_max and not connection.tail:
+    while intake.decoder.taken_len < length_max and not connection.tail:
         try:
             while intake.advance(state.limits) == BodyProgress.CONTENT:
                 pass
