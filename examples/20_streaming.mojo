@@ -8,7 +8,7 @@
 #   a million lines have 11888896 bytes
 
 from flare.http import BodySource, Buffer, HttpServer, Request, Response
-from flare.http import Supply, ok_stream
+from flare.http import Poll, ok_stream
 from flare.net import SocketAddr
 from std.os import Process
 
@@ -21,13 +21,13 @@ struct Lines(BodySource):
         self.next = 1
         self.last = count
 
-    def fill(mut self, mut out: Buffer) raises -> Supply:
+    def fill(mut self, mut out: Buffer) raises -> Poll:
         while len(out) < 16_384:
             if self.next > self.last:
-                return Supply.END
+                return Poll.DONE
             out.write_string(String("line ", self.next, "\n"))
             self.next += 1
-        return Supply.MORE
+        return Poll.READY
 
 
 def lines(req: Request) raises -> Response:

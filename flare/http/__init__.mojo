@@ -44,7 +44,13 @@ from flare.http.h1.field_section import HeadLimits
 
 from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError, BodyReader
-from flare.http.message.body import BodySource, Conversation, Supply
+from flare.http.message.body import (
+    BodySource,
+    Conversation,
+    Poll,
+    Supply,
+    UpgradedProtocol,
+)
 from flare.http.message.body import StreamWaker
 from flare.http.sse.server_sent_event import ServerSentEvent
 from flare.http.sse.event_hub import EventHub

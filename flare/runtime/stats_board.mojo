@@ -54,7 +54,7 @@ struct WorkerStats(ImplicitlyCopyable, Writable):
         writer.write(self.restarts, " restarts")
 
 
-struct StatsBoard(Movable):
+struct SharedStats(Movable):
     """Two rows of counters for each worker, each on cache lines of its own.
 
     A worker writes its own row; anybody may read all rows. Rows outlive
@@ -162,3 +162,8 @@ struct StatsBoard(Movable):
             sum.open_connections += row.open_connections
             sum.restarts += row.restarts
         return sum
+
+
+@deprecated("`StatsBoard` is `SharedStats`; the old name goes in 0.2")
+comptime StatsBoard = SharedStats
+"""The old name of `SharedStats`."""

@@ -1,7 +1,7 @@
 """Content from a source, read at once."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.body import Body, StreamWaker, Supply, WakeTarget
+from flare.http.message.body import Body, StreamWaker, Poll, WakeTarget
 from flare.sys.errno import OsError
 from flare.sys.monitor import Monitor
 from std.memory import ArcPointer
@@ -65,9 +65,9 @@ def whole_body(body: Body) raises -> Body:
     var content = Buffer()
     while len(content) <= WHOLE_LEN_MAX:
         var supply = stream[].fill(content)
-        if supply == Supply.END:
+        if supply == Poll.DONE:
             return Body(List[UInt8](content.span()))
-        if supply == Supply.LATER:
+        if supply == Poll.PENDING:
             if stream[].is_endless():
                 return Body(List[UInt8](content.span()))
             if not _wait(bell):

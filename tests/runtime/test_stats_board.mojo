@@ -7,7 +7,7 @@ from flare.runtime.stats_board import (
     STAT_PROCESS,
     STAT_REQUESTS,
     STAT_RESTARTS,
-    StatsBoard,
+    SharedStats,
 )
 from flare.runtime.worker_count import WORKER_COUNT_MAX
 from flare.sys.process import end_process, fork_process, reap
@@ -16,7 +16,7 @@ from std.testing import assert_equal
 
 
 def test_board_sums_over_workers_and_their_rows() raises:
-    var board = StatsBoard()
+    var board = SharedStats()
     assert_equal(board.total().requests, 0)
     for worker in range(WORKER_COUNT_MAX):
         board.set(worker, STAT_REQUESTS, worker)
@@ -33,7 +33,7 @@ def test_board_sums_over_workers_and_their_rows() raises:
 
 
 def test_board_keeps_the_sums_of_former_processes() raises:
-    var board = StatsBoard()
+    var board = SharedStats()
     for count in range(1, 4):
         board.set(2, STAT_REQUESTS, 10 * count)
         board.set(2, STAT_CONNECTIONS, count)
@@ -49,7 +49,7 @@ def test_board_keeps_the_sums_of_former_processes() raises:
 
 
 def test_board_is_one_for_parent_and_child() raises:
-    var board = StatsBoard()
+    var board = SharedStats()
     var pause = SignalPause()
     var child = fork_process()
     if child == 0:

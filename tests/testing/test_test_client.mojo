@@ -3,7 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.http.client.auth import BasicAuth
 from flare.http.client.request import ClientRequest
-from flare.http.message.body import Body, BodySource, StreamWaker, Supply
+from flare.http.message.body import Body, BodySource, StreamWaker, Poll
 from flare.http.message.cookie import Cookie
 from flare.http.message.form import FormData
 from flare.http.message.request import Request
@@ -144,13 +144,13 @@ struct _Pieces(BodySource):
     def begin(mut self, var waker: StreamWaker):
         self.waker = waker^
 
-    def fill(mut self, mut out: Buffer) raises -> Supply:
+    def fill(mut self, mut out: Buffer) raises -> Poll:
         self.count += 1
         out.append("piece ".as_bytes())
         if self.count == 2:
             _ = Thread(_Waking(self.waker.value().copy()))
-            return Supply.LATER
-        return Supply.END if self.count == 3 else Supply.MORE
+            return Poll.PENDING
+        return Poll.DONE if self.count == 3 else Poll.READY
 
 
 @fieldwise_init
@@ -167,12 +167,12 @@ struct _Endless(BodySource):
 
     var count: Int
 
-    def fill(mut self, mut out: Buffer) raises -> Supply:
+    def fill(mut self, mut out: Buffer) raises -> Poll:
         self.count += 1
         if self.count > 1:
-            return Supply.LATER
+            return Poll.PENDING
         out.append("first ".as_bytes())
-        return Supply.MORE
+        return Poll.READY
 
     def is_endless(self) -> Bool:
         return True

@@ -78,7 +78,7 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         self._stream = ArcPointer(BodyStream(source^, length))
 
     @staticmethod
-    def conversing[C: Conversation](var conversation: C) -> Self:
+    def conversing[C: UpgradedProtocol](var conversation: C) -> Self:
         """Takes a conversation, for a response with status 101.
 
         Parameters:
@@ -162,18 +162,30 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         writer.write(String(from_utf8_lossy=self.as_bytes()))
 
 
-struct Supply(Equatable, ImplicitlyCopyable):
+struct Poll(Equatable, ImplicitlyCopyable):
     """What a source of content has to say after a piece."""
 
     var number: UInt8
     """The case."""
 
-    comptime MORE = Supply(0)
+    comptime READY = Poll(0)
     """There is more, and it can be had at once."""
-    comptime LATER = Supply(1)
+    comptime PENDING = Poll(1)
     """There may be more; the source's waker will be rung."""
-    comptime END = Supply(2)
+    comptime DONE = Poll(2)
     """This was all."""
+
+    @deprecated("`MORE` is `READY`; the old name goes in 0.2")
+    comptime MORE = Self.READY
+    """The old name of `READY`."""
+
+    @deprecated("`LATER` is `PENDING`; the old name goes in 0.2")
+    comptime LATER = Self.PENDING
+    """The old name of `PENDING`."""
+
+    @deprecated("`END` is `DONE`; the old name goes in 0.2")
+    comptime END = Self.DONE
+    """The old name of `DONE`."""
 
     @always_inline
     def __init__(out self, number: UInt8):
@@ -197,11 +209,16 @@ struct Supply(Equatable, ImplicitlyCopyable):
         return self.number == other.number
 
 
+@deprecated("`Supply` is `Poll`; the old name goes in 0.2")
+comptime Supply = Poll
+"""The old name of `Poll`."""
+
+
 trait BodySource(Deinitable, Movable):
     """Makes content piece by piece, as fast as the client takes it.
 
     The worker calls it on its own thread, so it must not block: a source that
-    has to wait answers `Supply.LATER` and rings its waker, from whatever
+    has to wait answers `Poll.PENDING` and rings its waker, from whatever
     thread, when it has something. It is destroyed as soon as all is sent or the
     client has hung up.
     """
@@ -214,11 +231,11 @@ trait BodySource(Deinitable, Movable):
         """
         _ = waker^
 
-    def fill(mut self, mut out: Buffer) raises -> Supply:
+    def fill(mut self, mut out: Buffer) raises -> Poll:
         """Appends the next piece of content; about 16 KiB are a good size.
 
         Called when the client has taken what came before. Octets that are
-        appended beside `LATER` or `END` are sent as well.
+        appended beside `PENDING` or `DONE` are sent as well.
 
         Args:
             out: Where to append.
@@ -262,7 +279,7 @@ trait BodySource(Deinitable, Movable):
         """
         return False
 
-    def end_early(mut self, mut out: Buffer) -> Supply:
+    def end_early(mut self, mut out: Buffer) -> Poll:
         """Ends an endless stream because the server stops.
 
         Called in place of `fill` while the server drains.
@@ -274,10 +291,10 @@ trait BodySource(Deinitable, Movable):
             END, or LATER to wait for the other side, up to
             `ServerConfig.shutdown_timeout_ms`.
         """
-        return Supply.END
+        return Poll.DONE
 
     def patience_ms(self) -> Int:
-        """Tells how long a source that answered `LATER` may be left alone.
+        """Tells how long a source that answered `PENDING` may be left alone.
 
         Returns:
             Milliseconds after which it is asked even if nobody rings its
@@ -297,7 +314,7 @@ trait BodySource(Deinitable, Movable):
         return False
 
 
-trait Conversation(BodySource):
+trait UpgradedProtocol(BodySource):
     """A protocol that goes on where HTTP ends (RFC 9110 section 7.8).
 
     A handler answers 101 (Switching Protocols) with one as the body. From then
@@ -305,7 +322,7 @@ trait Conversation(BodySource):
     when it ends, the connection does.
     """
 
-    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Supply:
+    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Takes octets from the client.
 
         Called while nothing waits to be sent, and not behind MORE, so a client
@@ -347,24 +364,29 @@ trait Conversation(BodySource):
         return Int.MAX
 
 
+@deprecated("`Conversation` is `UpgradedProtocol`; the old name goes in 0.2")
+comptime Conversation = UpgradedProtocol
+"""The old name of `UpgradedProtocol`."""
+
+
 def _receive[
-    T: Conversation
-](source: Erased, mut input: Buffer, mut out: Buffer) raises -> Supply:
+    T: UpgradedProtocol
+](source: Erased, mut input: Buffer, mut out: Buffer) raises -> Poll:
     # SAFETY: as for `_wake`.
     return source.unsafe_bitcast[T]()[].receive(input, out)
 
 
-def _take_failure[T: Conversation](source: Erased) -> String:
+def _take_failure[T: UpgradedProtocol](source: Erased) -> String:
     # SAFETY: as for `_wake`.
     return source.unsafe_bitcast[T]()[].take_failure()
 
 
-def _stall_timeout_ms[T: Conversation](source: Erased) -> Int:
+def _stall_timeout_ms[T: UpgradedProtocol](source: Erased) -> Int:
     # SAFETY: as for `_wake`.
     return source.unsafe_bitcast[T]()[].stall_timeout_ms()
 
 
-def _end_early[T: BodySource](source: Erased, mut out: Buffer) -> Supply:
+def _end_early[T: BodySource](source: Erased, mut out: Buffer) -> Poll:
     # SAFETY: as for `_wake`.
     return source.unsafe_bitcast[T]()[].end_early(out)
 
@@ -374,7 +396,7 @@ def _begin[T: BodySource](source: Erased, var waker: StreamWaker):
     source.unsafe_bitcast[T]()[].begin(waker^)
 
 
-def _fill[T: BodySource](source: Erased, mut out: Buffer) raises -> Supply:
+def _fill[T: BodySource](source: Erased, mut out: Buffer) raises -> Poll:
     # SAFETY: as above.
     return source.unsafe_bitcast[T]()[].fill(out)
 
@@ -411,13 +433,13 @@ struct BodyStream(Movable):
     """Content in bytes, if that is known before."""
     var _source: Erased
     var _begin: def(Erased, var StreamWaker) thin -> None
-    var _fill: def(Erased, mut Buffer) raises thin -> Supply
+    var _fill: def(Erased, mut Buffer) raises thin -> Poll
     var _region: def(Erased) thin -> FileRegion
     var _advance: def(Erased, Int) thin -> None
     var _is_endless: def(Erased) thin -> Bool
-    var _end_early: def(Erased, mut Buffer) thin -> Supply
+    var _end_early: def(Erased, mut Buffer) thin -> Poll
     var _receive: Optional[
-        def(Erased, mut Buffer, mut Buffer) raises thin -> Supply
+        def(Erased, mut Buffer, mut Buffer) raises thin -> Poll
     ]
     var _take_failure: Optional[def(Erased) thin -> String]
     var _stall_timeout_ms: Optional[def(Erased) thin -> Int]
@@ -451,7 +473,7 @@ struct BodyStream(Movable):
         self._drop = destroy[T]
 
     @staticmethod
-    def conversing[T: Conversation](var conversation: T) -> Self:
+    def conversing[T: UpgradedProtocol](var conversation: T) -> Self:
         """Takes a conversation.
 
         Parameters:
@@ -481,7 +503,7 @@ struct BodyStream(Movable):
         """
         self._begin(self._source, waker^)
 
-    def fill(mut self, mut out: Buffer) raises -> Supply:
+    def fill(mut self, mut out: Buffer) raises -> Poll:
         """Appends the next piece.
 
         Args:
@@ -543,7 +565,7 @@ struct BodyStream(Movable):
         """
         return self._receive.__bool__()
 
-    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Supply:
+    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Hands octets from the client to a conversation.
 
         Args:
@@ -576,7 +598,7 @@ struct BodyStream(Movable):
             return Int.MAX
         return self._stall_timeout_ms.value()(self._source)
 
-    def end_early(mut self, mut out: Buffer) -> Supply:
+    def end_early(mut self, mut out: Buffer) -> Poll:
         """Ends an endless stream.
 
         Args:
@@ -669,7 +691,7 @@ struct _AnyTarget(Movable):
 
 
 struct StreamWaker(Copyable, Movable):
-    """Rings when a source that answered `Supply.LATER` has something.
+    """Rings when a source that answered `Poll.PENDING` has something.
 
     `wake` may be called from any thread, any number of times, and after the
     connection has ended. Copies ring for the same connection.

@@ -34,7 +34,7 @@ from flare.runtime.event import Waker
 from flare.runtime.prefork.config import PreforkConfig
 from flare.runtime.prefork.prefork import Prefork
 from flare.runtime.prefork.program import NoHooks, PreforkHooks
-from flare.runtime.stats_board import StatsBoard, WorkerStats
+from flare.runtime.stats_board import SharedStats, WorkerStats
 from flare.runtime.worker_count import WORKER_COUNT_MAX, default_worker_count
 from flare.sys.signal import ignore_sigpipe
 from flare.sys.socket_file import SocketFile
@@ -82,7 +82,7 @@ struct ReloadHandle(Copyable, Movable):
 struct StatsHandle(Copyable, MetricSource):
     """Reads a server's figures, from any thread and any worker process."""
 
-    var _board: ArcPointer[StatsBoard]
+    var _board: ArcPointer[SharedStats]
 
     def total(self) -> WorkerStats:
         """Sums over all workers.
@@ -138,7 +138,7 @@ struct HttpServer(Movable):
     var _file: SocketFile
     var _terms: ServerContext
     var _waker: Waker
-    var _board: ArcPointer[StatsBoard]
+    var _board: ArcPointer[SharedStats]
 
     def __init__(
         out self, var listeners: List[RawSocket], var config: ServerConfig
@@ -157,7 +157,7 @@ struct HttpServer(Movable):
         self._listeners = listeners^
         self._file = SocketFile()
         self._waker = Waker()
-        self._board = ArcPointer(StatsBoard())
+        self._board = ArcPointer(SharedStats())
 
     @staticmethod
     def bind(

@@ -22,7 +22,7 @@ from flare.runtime.stats_board import (
     STAT_CONNECTIONS,
     STAT_OPEN,
     STAT_REQUESTS,
-    StatsBoard,
+    SharedStats,
 )
 from flare.runtime.event import Waker
 from flare.sys.clock import monotonic_ns
@@ -177,10 +177,10 @@ struct StatsRow(Movable):
 
     var connection_count: Int
     """Connections accepted."""
-    var _board: ArcPointer[StatsBoard]
+    var _board: ArcPointer[SharedStats]
     var _row: Int
 
-    def __init__(out self, var board: ArcPointer[StatsBoard], row: Int):
+    def __init__(out self, var board: ArcPointer[SharedStats], row: Int):
         """Starts at nothing.
 
         Args:

@@ -14,7 +14,7 @@ from flare.runtime.prefork.listener_share import ListenerShare
 from flare.runtime.prefork.program import ChildProcess, PreforkProgram
 from flare.runtime.reactor import Reactor
 from flare.runtime.scheduler import Scheduler
-from flare.runtime.stats_board import StatsBoard
+from flare.runtime.stats_board import SharedStats
 from flare.runtime.worker_count import WORKER_COUNT_MAX
 from flare.sys.affinity import usable_cpus
 from flare.sys.signal import SIGTERM
@@ -100,7 +100,7 @@ def run_workers[
     var sockets: List[RawSocket],
     context: ServerContext,
     var stop: ShutdownSignal,
-    board: ArcPointer[StatsBoard],
+    board: ArcPointer[SharedStats],
     plan: ThreadPlan,
 ) raises:
     """Answers requests until the server is stopped: on the calling thread, or
@@ -196,7 +196,7 @@ struct ServerProgram[H: Handler](PreforkProgram):
     """Answers requests."""
     var context: ServerContext
     """Limits and times, and TLS if it is spoken."""
-    var board: ArcPointer[StatsBoard]
+    var board: ArcPointer[SharedStats]
     """The figures of all processes."""
 
     def work(mut self, mut child: ChildProcess) raises:

@@ -1,7 +1,7 @@
 """Events for many clients at once, whichever worker serves them."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.body import Body, BodySource, StreamWaker, Supply
+from flare.http.message.body import Body, BodySource, StreamWaker, Poll
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.sse.server_sent_event import (
@@ -177,7 +177,7 @@ def _take(
     shared: ArcPointer[_Shared],
     subscriber: ArcPointer[_Subscriber],
     mut out: Buffer,
-) raises -> Supply:
+) raises -> Poll:
     shared[].monitor.lock()
     var is_cut = subscriber[].is_cut
     var is_closed = shared[].is_closed
@@ -187,8 +187,8 @@ def _take(
     if is_cut:
         raise Error("a client did not take its events in time")
     if not is_empty:
-        return Supply.MORE
-    return Supply.END if is_closed else Supply.LATER
+        return Poll.READY
+    return Poll.DONE if is_closed else Poll.PENDING
 
 
 def _close(shared: ArcPointer[_Shared]):
@@ -223,7 +223,7 @@ struct _EventStream(BodySource):
     def begin(mut self, var waker: StreamWaker):
         _set_waker(self._shared, self._subscriber, waker^)
 
-    def fill(mut self, mut out: Buffer) raises -> Supply:
+    def fill(mut self, mut out: Buffer) raises -> Poll:
         var supply = _take(self._shared, self._subscriber, out)
         var now_ms = coarse_monotonic_ms()
         # The clock is coarse; a heartbeat may be a little early.
@@ -237,13 +237,13 @@ struct _EventStream(BodySource):
     def is_endless(self) -> Bool:
         return True
 
-    def end_early(mut self, mut out: Buffer) -> Supply:
+    def end_early(mut self, mut out: Buffer) -> Poll:
         # What was published before the server stops is still sent.
         try:
             var supply = _take(self._shared, self._subscriber, out)
-            return supply if supply == Supply.MORE else Supply.END
+            return supply if supply == Poll.READY else Poll.DONE
         except:
-            return Supply.END
+            return Poll.DONE
 
     def patience_ms(self) -> Int:
         return self._shared[].heartbeat_ms

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.conditional.range import ByteRange, ByterangesLayout
-from flare.http.message.body import BodySource, FileRegion, Supply
+from flare.http.message.body import BodySource, FileRegion, Poll
 from flare.sys.file import File
 from std.memory import ArcPointer
 
@@ -92,21 +92,21 @@ struct FileSource(BodySource, Movable):
                 and self._texts[self._index].byte_length() == 0
             )
 
-    def fill(mut self, mut out: Buffer) raises -> Supply:
+    def fill(mut self, mut out: Buffer) raises -> Poll:
         """Appends the next piece.
 
         Args:
             out: Where to.
 
         Returns:
-            `MORE` or `END`.
+            `READY` or `DONE`.
 
         Raises:
             Error: If the file cannot be read, or has become shorter.
         """
         self.advance(0)
         if self._index == len(self._ranges):
-            return Supply.END
+            return Poll.DONE
         if not self._text_sent:
             out.append(self._texts[self._index].as_bytes())
             self._text_sent = True
@@ -126,5 +126,5 @@ struct FileSource(BodySource, Movable):
             out.commit(count)
             self.advance(count)
         if self._index == len(self._ranges):
-            return Supply.END
-        return Supply.MORE
+            return Poll.DONE
+        return Poll.READY

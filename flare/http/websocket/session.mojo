@@ -1,7 +1,7 @@
 """One WebSocket connection of a server: the core, fed by the worker's loop."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.body import Conversation, StreamWaker, Supply
+from flare.http.message.body import UpgradedProtocol, StreamWaker, Poll
 from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.outbox import (
     WsOutbox,
@@ -30,7 +30,7 @@ comptime _TURN_EVENT_COUNT_MAX = 256
 comptime _NEVER_MS = Int.MAX
 
 
-struct WsSession[H: WsHandler](Conversation):
+struct WsSession[H: WsHandler](UpgradedProtocol):
     """What goes on behind the 101 of a WebSocket route.
 
     A client's messages are answered in turns, which end when enough was made,
@@ -95,7 +95,7 @@ struct WsSession[H: WsHandler](Conversation):
         self._box[].waker = waker^
         self._box[].monitor.unlock()
 
-    def fill(mut self, mut out: Buffer) raises -> Supply:
+    def fill(mut self, mut out: Buffer) raises -> Poll:
         """Goes on with a batch of messages; else writes what waits, pings a
         silent client, and looks at the time.
 
@@ -111,13 +111,13 @@ struct WsSession[H: WsHandler](Conversation):
         """
         var now_ms = coarse_monotonic_ms()
         if now_ms >= self._close_end_ms:
-            return Supply.END
+            return Poll.DONE
         if self._unheard:
             return self._go_on(out, now_ms)
         var pings = False
         if self._pinged_ms != _NEVER_MS:
             if now_ms - self._pinged_ms >= self._config[].pong_timeout_ms:
-                return Supply.END
+                return Poll.DONE
         elif now_ms - self._heard_ms >= self._config[].ping_interval_ms:
             pings = True
         self._box[].monitor.lock()
@@ -128,7 +128,7 @@ struct WsSession[H: WsHandler](Conversation):
         self._box[].monitor.unlock()
         return supply
 
-    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Supply:
+    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Lets the handler answer what has come, or the beginning of it.
 
         Args:
@@ -164,7 +164,7 @@ struct WsSession[H: WsHandler](Conversation):
         swap(failure, self._failure)
         return failure^
 
-    def end_early(mut self, mut out: Buffer) -> Supply:
+    def end_early(mut self, mut out: Buffer) -> Poll:
         """Tells the client that the server goes away, behind answers to all
         that it has said so far, and waits for its answer.
 
@@ -179,17 +179,17 @@ struct WsSession[H: WsHandler](Conversation):
             try:
                 var supply = self._go_on(out, now_ms)
                 # There is still the close frame to be sent.
-                return Supply.END if supply == Supply.END else Supply.MORE
+                return Poll.DONE if supply == Poll.DONE else Poll.READY
             except:
                 # It is too far behind to hear of anything.
-                return Supply.END
+                return Poll.DONE
         self._close(CloseCode.GOING_AWAY, "the server stops".as_bytes())
         self._box[].monitor.lock()
         self._box[].take(out)
         var supply = self._supply()
         self._box[].monitor.unlock()
         if now_ms >= self._close_end_ms:
-            return Supply.END
+            return Poll.DONE
         return supply
 
     def is_endless(self) -> Bool:
@@ -236,7 +236,7 @@ struct WsSession[H: WsHandler](Conversation):
             return _NEVER_MS
         return self._config[].stall_timeout_ms
 
-    def _go_on(mut self, mut out: Buffer, now_ms: Int) raises -> Supply:
+    def _go_on(mut self, mut out: Buffer, now_ms: Int) raises -> Poll:
         """Answers what had to wait, or the beginning of it."""
         # Its client is there: it has taken all answers so far.
         self._heard_ms = now_ms
@@ -253,7 +253,7 @@ struct WsSession[H: WsHandler](Conversation):
         mut out: Buffer,
         now_ms: Int,
         mut is_paused: Bool,
-    ) raises -> Supply:
+    ) raises -> Poll:
         """Answers messages until the turn ends; raises if the client is too far
         behind."""
         self._box[].monitor.lock()
@@ -267,12 +267,12 @@ struct WsSession[H: WsHandler](Conversation):
         else:
             self._box[].core.answer(MaskingKey.none())
         self._box[].take_back(out, is_paused)
-        var supply = Supply.END if failed else self._supply()
+        var supply = Poll.DONE if failed else self._supply()
         var is_cut = self._box[].is_cut
         self._box[].monitor.unlock()
         if is_cut:
             raise Error("a WebSocket client is too far behind")
-        return Supply.MORE if is_paused else supply
+        return Poll.READY if is_paused else supply
 
     def _hear(
         mut self, mut input: Buffer, start_ms: Int, mut is_paused: Bool
@@ -341,17 +341,17 @@ struct WsSession[H: WsHandler](Conversation):
             # It is being closed already, or cut off.
             pass
 
-    def _supply(mut self) -> Supply:
+    def _supply(mut self) -> Poll:
         """Tells what follows, with the lock held."""
         var state = self._box[].core.state
         if not state.may_send():
             if not state.may_receive():
-                return Supply.END
+                return Poll.DONE
             if self._close_end_ms == _NEVER_MS:
                 self._close_end_ms = (
                     coarse_monotonic_ms() + self._config[].close_timeout_ms
                 )
-        return Supply.MORE if self._box[].wants_word() else Supply.LATER
+        return Poll.READY if self._box[].wants_word() else Poll.PENDING
 
 
 @always_inline

@@ -18,7 +18,7 @@ from flare.runtime.stats_board import (
     STAT_PROCESS,
     STAT_REQUESTS,
     STAT_RESTARTS,
-    StatsBoard,
+    SharedStats,
 )
 from flare.runtime.worker_count import WORKER_COUNT_MAX
 from flare.sys.clock import monotonic_ns
@@ -53,7 +53,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
     var failure: String
     """Why all are to end, if not by request."""
     var _config: PreforkConfig
-    var _board: ArcPointer[StatsBoard]
+    var _board: ArcPointer[SharedStats]
     var _to_replace: List[Int]
     var _budget: RestartBudget
     var _jitter: Jitter
@@ -62,7 +62,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
         out self,
         config: PreforkConfig,
         var listeners: List[RawSocket],
-        board: ArcPointer[StatsBoard],
+        board: ArcPointer[SharedStats],
         var program: Self.P,
         var hooks: Self.K,
     ) raises:

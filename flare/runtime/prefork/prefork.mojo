@@ -10,7 +10,7 @@ from flare.net.raw_socket import RawSocket
 from flare.runtime.prefork.config import PreforkConfig
 from flare.runtime.prefork.program import NoHooks, PreforkHooks, PreforkProgram
 from flare.runtime.prefork.supervisor import Supervisor
-from flare.runtime.stats_board import StatsBoard, WorkerStats
+from flare.runtime.stats_board import SharedStats, WorkerStats
 from flare.runtime.event import Waker
 from flare.sys.signal import process_id
 from std.memory import ArcPointer
@@ -30,7 +30,7 @@ struct Prefork(Movable):
 
     var _config: PreforkConfig
     var _listeners: List[RawSocket]
-    var _board: ArcPointer[StatsBoard]
+    var _board: ArcPointer[SharedStats]
     var _waker: Waker
     var _master_id: Int
 
@@ -38,7 +38,7 @@ struct Prefork(Movable):
         out self,
         var config: PreforkConfig,
         var listeners: List[RawSocket],
-        board: ArcPointer[StatsBoard],
+        board: ArcPointer[SharedStats],
         waker: Waker,
     ) raises:
         """Makes a supervisor that does not run yet.
@@ -69,7 +69,7 @@ struct Prefork(Movable):
             Error: If the configuration makes no sense.
         """
         self = Self(
-            config^, List[RawSocket](), ArcPointer(StatsBoard()), Waker()
+            config^, List[RawSocket](), ArcPointer(SharedStats()), Waker()
         )
 
     def is_child(self) -> Bool:

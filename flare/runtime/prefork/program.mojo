@@ -89,7 +89,7 @@ struct ChildProcess(Movable):
     var worker: Int
     """Which worker, counted from 0."""
     var row: Int
-    """Its row on the `StatsBoard`."""
+    """Its row on the `SharedStats`."""
     var shares_listeners: Bool
     """True if other workers accept from its sockets, too."""
     var _listeners: List[RawSocket]

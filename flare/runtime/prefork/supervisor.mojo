@@ -12,7 +12,7 @@ from flare.runtime.prefork.upgrade import (
     tell_old_program,
 )
 from flare.runtime.service_manager import ServiceManager
-from flare.runtime.stats_board import StatsBoard
+from flare.runtime.stats_board import SharedStats
 from flare.runtime.event import Waker
 from flare.sys.clock import monotonic_ms
 from flare.sys.log import log_line
@@ -61,7 +61,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         out self,
         config: PreforkConfig,
         var listeners: List[RawSocket],
-        board: ArcPointer[StatsBoard],
+        board: ArcPointer[SharedStats],
         var waker: Waker,
         var program: Self.P,
         var hooks: Self.K,

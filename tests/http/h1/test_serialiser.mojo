@@ -15,7 +15,7 @@ from flare.http.h1.serialiser import (
     write_request_head,
     write_response_head,
 )
-from flare.http.message.body import BodySource, Supply
+from flare.http.message.body import BodySource, Poll
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response, ok, ok_stream
 from std.testing import assert_equal, assert_false, assert_true
@@ -160,8 +160,8 @@ def test_own_date_replaces_ours() raises:
 struct Nothing(BodySource):
     var unused: Int
 
-    def fill(mut self, mut out: Buffer) raises -> Supply:
-        return Supply.END
+    def fill(mut self, mut out: Buffer) raises -> Poll:
+        return Poll.DONE
 
 
 def _stream_head(response: Response, minor_version: UInt8) raises -> String:

@@ -1,7 +1,7 @@
 """Who gets which events, and what waits for whom."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.body import BodyStream, Supply
+from flare.http.message.body import BodyStream, Poll
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.sse.event_hub import EventHub
 from flare.http.sse.server_sent_event import ServerSentEvent
@@ -28,7 +28,7 @@ struct Listener(Movable):
             var out = Buffer()
             var supply = self.stream[].fill(out)
             text.write(StringSpan(unsafe_from_utf8=out.span()))
-            if supply != Supply.MORE:
+            if supply != Poll.READY:
                 break
         return text.replace("data: ", "").replace("\n\n", ".")
 
@@ -112,7 +112,7 @@ def test_many_small_events_come_whole_and_in_order() raises:
             hub.publish(ServerSentEvent(text))
             wanted.write(text, ".")
         var out = Buffer()
-        assert_true(listener.stream[].fill(out) == Supply.MORE)
+        assert_true(listener.stream[].fill(out) == Poll.READY)
         got.write(StringSpan(unsafe_from_utf8=out.span()))
     got = got.replace("data: ", "").replace("\n\n", ".")
     got += listener.heard()

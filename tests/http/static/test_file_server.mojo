@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.compress.content_coding import ContentCoding
-from flare.http.message.body import Supply
+from flare.http.message.body import Poll
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
 from flare.http.static.file_server import FileServer, FileServerConfig, file_tag
@@ -42,7 +42,7 @@ def _content(response: Response) raises -> String:
         return response.body.text()
     var stream = response.body.stream()
     var out = Buffer()
-    while stream[].fill(out) != Supply.END:
+    while stream[].fill(out) != Poll.DONE:
         pass
     assert_equal(len(out), stream[].length.value())
     return String(from_utf8=out.span())

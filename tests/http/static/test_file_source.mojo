@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.conditional.range import ByteRange, ByterangesLayout
-from flare.http.message.body import BodyStream, Supply
+from flare.http.message.body import BodyStream, Poll
 from flare.http.static.file_source import FileSource
 from flare.sys.file import File
 from tests.support.temporary_folder import TemporaryFolder
@@ -27,7 +27,7 @@ def _send(mut stream: BodyStream, step: Int) raises -> String:
         if region.length > 0:
             out.append(file[region.offset : region.offset + region.length])
             stream.advance(region.length)
-        elif stream.fill(out) == Supply.END:
+        elif stream.fill(out) == Poll.DONE:
             return String(from_utf8=out.span())
 
 
@@ -53,7 +53,7 @@ def test_several_ranges() raises:
         )
         var read = Buffer()
         var source = FileSource(_open(folder), layout)
-        while source.fill(read) != Supply.END:
+        while source.fill(read) != Poll.DONE:
             pass
         var whole = String(from_utf8=read.span())
         assert_equal(whole.byte_length(), layout.content_length())
@@ -69,7 +69,7 @@ def test_a_region_that_cannot_be_sent_is_read() raises:
         var source = FileSource(_open(folder), ByteRange(0, 10))
         source.advance(4)
         var out = Buffer()
-        assert_true(source.fill(out) == Supply.END)
+        assert_true(source.fill(out) == Poll.DONE)
         assert_equal(String(from_utf8=out.span()), "456789")
 
 

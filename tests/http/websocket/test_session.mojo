@@ -2,7 +2,7 @@
 
 from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
-from flare.http.message.body import Supply
+from flare.http.message.body import Poll
 from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.outbox import WsOutbox
 from flare.http.websocket.sender import WsSender
@@ -76,12 +76,12 @@ struct Scene(Movable):
         var supply = self.session.receive(input, out)
         self.go_on(out, supply)
         var text = String(unsafe_from_utf8=out.span())
-        return text + "|" if supply == Supply.END else text^
+        return text + "|" if supply == Poll.DONE else text^
 
-    def go_on(mut self, mut out: Buffer, mut supply: Supply) raises:
+    def go_on(mut self, mut out: Buffer, mut supply: Poll) raises:
         """Asks for more until there is none."""
         for _ in range(10_000):
-            if supply != Supply.MORE:
+            if supply != Poll.READY:
                 return
             var piece = Buffer()
             supply = self.session.fill(piece)
@@ -104,10 +104,10 @@ struct Scene(Movable):
         return self.log[].copy()
 
 
-def shown(written: Buffer, supply: Supply) -> String:
+def shown(written: Buffer, supply: Poll) -> String:
     var text = String()
     write_escaped(written.span(), text)
-    return text + "|" if supply == Supply.END else text^
+    return text + "|" if supply == Poll.DONE else text^
 
 
 def said(opcode: Opcode, payload: StringSpan) -> List[UInt8]:
@@ -225,7 +225,7 @@ def test_a_batch_waits_until_its_answers_have_gone() raises:
     input.append(octets)
     var answer_len = 4 + 395 + 2 + 3
     var out = Buffer()
-    assert_true(scene.session.receive(input, out) == Supply.MORE)
+    assert_true(scene.session.receive(input, out) == Poll.READY)
     var total = 0
     var count = 0
     for _ in range(200):
@@ -234,7 +234,7 @@ def test_a_batch_waits_until_its_answers_have_gone() raises:
         count += 1
         # What is handed over counts as long as the worker has not come back.
         out.clear()
-        if scene.session.fill(out) != Supply.MORE:
+        if scene.session.fill(out) != Poll.READY:
             break
     assert_equal(total + len(out), 100 * answer_len + 4)
     assert_true(count > 30, String(count))
@@ -266,10 +266,10 @@ def test_a_turn_ends_after_some_messages() raises:
     var input = Buffer()
     input.append(_batch(2_000, ""))
     var out = Buffer()
-    assert_true(scene.session.receive(input, out) == Supply.MORE)
+    assert_true(scene.session.receive(input, out) == Poll.READY)
     var answer_len = 2 + 2 + 1
     assert_true(len(out) <= 300 * answer_len, String(len(out)))
-    var supply = Supply.MORE
+    var supply = Poll.READY
     scene.go_on(out, supply)
     assert_equal(len(out), 2_000 * answer_len)
 
@@ -283,7 +283,7 @@ def test_each_turn_hears_a_message_whatever_others_send() raises:
     input.append(_batch(3, "x"))
     var out = Buffer()
     sender.send_text(others)
-    assert_true(scene.session.receive(input, out) == Supply.MORE)
+    assert_true(scene.session.receive(input, out) == Poll.READY)
     for _ in range(2):
         sender.send_text(others)
         out.clear()
@@ -299,7 +299,7 @@ def test_a_client_that_is_behind_with_a_batch_is_cut_off_by_others() raises:
     var input = Buffer()
     input.append(_batch(3, String("x") * 70_000))
     var out = Buffer()
-    assert_true(scene.session.receive(input, out) == Supply.MORE)
+    assert_true(scene.session.receive(input, out) == Poll.READY)
     assert_true(len(out) > 70_000)
     assert_false(scene.session.has_given_up())
     with assert_raises(contains="at most 100000"):
@@ -329,12 +329,12 @@ def test_a_server_that_stops_answers_what_it_has_heard() raises:
     var input = Buffer()
     input.append(_batch(10, String("x") * 395))
     var out = Buffer()
-    assert_true(scene.session.receive(input, out) == Supply.MORE)
+    assert_true(scene.session.receive(input, out) == Poll.READY)
     for _ in range(20):
         var piece = Buffer()
         var supply = scene.session.end_early(piece)
         out.append(piece.span())
-        if supply != Supply.MORE:
+        if supply != Poll.READY:
             break
     assert_equal(len(out), 10 * (4 + 395 + 2 + 3) + 2 + 18)
     assert_equal(

@@ -9,7 +9,7 @@ from flare.bytes.buffer import Buffer
 from flare.http import (
     Body,
     BodySource,
-    Conversation,
+    UpgradedProtocol,
     EventHub,
     Handler,
     Request,
@@ -17,7 +17,7 @@ from flare.http import (
     ServerConfig,
     ServerSentEvent,
     StreamWaker,
-    Supply,
+    Poll,
     ok,
     ok_stream,
 )
@@ -73,23 +73,23 @@ struct Pieces(BodySource):
     def begin(mut self, var waker: StreamWaker):
         self.waker = waker^
 
-    def fill(mut self, mut out: Buffer) raises -> Supply:
+    def fill(mut self, mut out: Buffer) raises -> Poll:
         if self.waits and not self.has_waited:
             # Rung before the worker has seen that there is nothing.
             self.has_waited = True
             self.waker.value().wake()
             self.waker.value().wake()
-            return Supply.LATER
+            return Poll.PENDING
         self.has_waited = False
         if self.count == 0:
             if self.fails:
                 raise Error("no more\nflare: forged")
-            return Supply.END
+            return Poll.DONE
         _ = self.counts[].pieces.fetch_add(1)
         self.count -= 1
         for index in range(self.length):
             out.append_octet(UInt8(ord("a") + (self.count + index) % 26))
-        return Supply.MORE
+        return Poll.READY
 
 
 struct Silence(BodySource):
@@ -104,33 +104,33 @@ struct Silence(BodySource):
     def __deinit__(deinit self):
         _ = self.counts[].sources.fetch_add(-1)
 
-    def fill(mut self, mut out: Buffer) raises -> Supply:
-        return Supply.LATER
+    def fill(mut self, mut out: Buffer) raises -> Poll:
+        return Poll.PENDING
 
 
 @fieldwise_init
-struct Echo(Conversation):
+struct Echo(UpgradedProtocol):
     """Says what it hears; `!` ends it, `?` is an error."""
 
     var counts: ArcPointer[Counts]
 
-    def fill(mut self, mut out: Buffer) raises -> Supply:
-        return Supply.LATER
+    def fill(mut self, mut out: Buffer) raises -> Poll:
+        return Poll.PENDING
 
-    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Supply:
+    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         var first = input.span()[0]
         out.append(input.span())
         input.clear()
         if first == UInt8(ord("?")):
             raise Error("what?\nflare: forged")
-        return Supply.END if first == UInt8(ord("!")) else Supply.LATER
+        return Poll.DONE if first == UInt8(ord("!")) else Poll.PENDING
 
     def is_endless(self) -> Bool:
         return True
 
-    def end_early(mut self, mut out: Buffer) -> Supply:
+    def end_early(mut self, mut out: Buffer) -> Poll:
         out.write_string("bye")
-        return Supply.END
+        return Poll.DONE
 
 
 @fieldwise_init

@@ -8,7 +8,7 @@ a portion at a time.
 from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
 from flare.http.h1.chunked import LAST_CHUNK, append_chunk
-from flare.http.message.body import Body, BodyStream, Supply
+from flare.http.message.body import Body, BodyStream, Poll
 from flare.http.server.connection.connection import Connection, PendingWrite
 from flare.http.server.connection.phase import (
     NextAction,
@@ -379,7 +379,7 @@ def feed_upgraded(
         input.clear()
         return True
     ref tail = connection.tail.value()[]
-    var supply: Supply
+    var supply: Poll
     state.piece.clear()
     try:
         supply = tail.stream.value()[].receive(input, state.piece)
@@ -393,8 +393,8 @@ def feed_upgraded(
     if unlikely(failure.byte_length() > 0):
         _log(connection, state, failure)
     input.clear()
-    tail.waits_for_source = supply == Supply.LATER
-    if supply == Supply.END:
+    tail.waits_for_source = supply == Poll.PENDING
+    if supply == Poll.DONE:
         tail.stream = None
     return _send_piece(connection, state) and write_pending(
         connection, state, 1
@@ -487,7 +487,7 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
         )
         if tail.region.length > 0:
             return True
-    var supply: Supply
+    var supply: Poll
     state.piece.clear()
     if state.is_draining and stream[].is_endless():
         supply = stream[].end_early(state.piece)
@@ -501,20 +501,20 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
     if stream[].length:
         tail.missing_len -= len(state.piece)
         if tail.missing_len < 0 or (
-            tail.missing_len > 0 and supply == Supply.END
+            tail.missing_len > 0 and supply == Poll.DONE
         ):
             var length = stream[].length.value()
             var what = String("a stream of ", length, " octets made ")
             what.write(length - tail.missing_len)
             _log(connection, state, what)
             return False
-    tail.waits_for_source = supply == Supply.LATER
-    if supply == Supply.END:
+    tail.waits_for_source = supply == Poll.PENDING
+    if supply == Poll.DONE:
         tail.stream = None
     if not tail.is_chunked:
         return _send_piece(connection, state)
     append_chunk(tail.octets, state.piece.span())
-    if supply == Supply.END:
+    if supply == Poll.DONE:
         tail.octets.append_literal[LAST_CHUNK]()
     return True
 
