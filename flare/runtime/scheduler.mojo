@@ -143,7 +143,7 @@ struct Scheduler(Movable):
         _wake_all(self._outcome)
         self._outcome[].monitor.unlock()
 
-    def ended_number(self) -> Int32:
+    def ended_fd(self) -> Int32:
         """Lends a descriptor that becomes readable when a worker ends.
 
         Returns:

@@ -78,7 +78,7 @@ def _all_end(mut scheduler: Scheduler) raises -> Bool:
     """Waits until no worker runs, for ten seconds at most."""
     var deadline = Deadline(10_000)
     while scheduler.running_count() > 0:
-        if wait_for(scheduler.ended_number(), POLL_READ, deadline) != 1:
+        if wait_for(scheduler.ended_fd(), POLL_READ, deadline) != 1:
             return False
     return True
 

@@ -14,7 +14,7 @@ struct ShutdownSignal(Movable):
     they are one; the master ends its workers itself.
     """
 
-    var lifeline_number: Int32
+    var lifeline_fd: Int32
     """Becomes readable when the worker's master has ended; -1 without one."""
     var _waker: Waker
     var _signals: Optional[SignalBell]
@@ -26,7 +26,7 @@ struct ShutdownSignal(Movable):
         var waker: Waker,
         handles_signals: Bool,
         signals: List[Int] = [SIGTERM, SIGINT],
-        lifeline_number: Int32 = -1,
+        lifeline_fd: Int32 = -1,
         has_master: Bool = False,
     ) raises OsError:
         """Starts to listen for requests.
@@ -35,7 +35,7 @@ struct ShutdownSignal(Movable):
             waker: Rung by other threads, once a request.
             handles_signals: True to count signals too.
             signals: Which.
-            lifeline_number: A descriptor that becomes readable when the
+            lifeline_fd: A descriptor that becomes readable when the
                 worker's master has ended, or -1.
             has_master: True if all signals together are one request, since a
                 master ends this process.
@@ -44,14 +44,14 @@ struct ShutdownSignal(Movable):
             OsError: If handlers cannot be installed.
         """
         self._waker = waker^
-        self.lifeline_number = lifeline_number
+        self.lifeline_fd = lifeline_fd
         self._signals = None
         self._has_master = has_master
         self._is_signalled = False
         if handles_signals:
             self._signals = SignalBell(signals)
 
-    def waker_number(self) -> Int32:
+    def waker_fd(self) -> Int32:
         """Lends the descriptor of the waker.
 
         Returns:
@@ -59,7 +59,7 @@ struct ShutdownSignal(Movable):
         """
         return self._waker.fd()
 
-    def signal_number(self) -> Int32:
+    def signal_fd(self) -> Int32:
         """Lends the descriptor of the signals.
 
         Returns:

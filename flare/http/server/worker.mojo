@@ -147,15 +147,15 @@ struct Worker[H: Handler](Movable):
         if self._state.config.handler_threads > 0:
             self._pool.start(self._handler, self._state.config)
         self._selector.register(
-            self._stop.waker_number(), STOP_TOKEN, Interest.READ
+            self._stop.waker_fd(), STOP_TOKEN, Interest.READ
         )
-        if self._stop.signal_number() >= 0:
+        if self._stop.signal_fd() >= 0:
             self._selector.register(
-                self._stop.signal_number(), SIGNAL_TOKEN, Interest.READ
+                self._stop.signal_fd(), SIGNAL_TOKEN, Interest.READ
             )
-        if self._stop.lifeline_number >= 0:
+        if self._stop.lifeline_fd >= 0:
             self._selector.register(
-                self._stop.lifeline_number, LIFELINE_TOKEN, Interest.READ
+                self._stop.lifeline_fd, LIFELINE_TOKEN, Interest.READ
             )
         self._selector.register(
             self._state.wake_queue.fd(), WAKE_TOKEN, Interest.READ
@@ -498,7 +498,7 @@ struct Worker[H: Handler](Movable):
     def _on_orphaned(mut self):
         """Finishes what it can in the little time that is left."""
         try:
-            self._selector.deregister(self._stop.lifeline_number)
+            self._selector.deregister(self._stop.lifeline_fd)
             if self._master:
                 self._selector.deregister(self._master.value().fd())
         except error:

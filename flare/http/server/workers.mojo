@@ -174,10 +174,10 @@ def _cpus_for(index: Int, plan: ThreadPlan) raises -> List[Int]:
 def _watch(mut scheduler: Scheduler, mut stop: ShutdownSignal) raises:
     """Hands requests to stop on to the workers until all have ended."""
     var reactor = Reactor()
-    reactor.register(stop.waker_number(), 0, Interest.READ)
-    if stop.signal_number() >= 0:
-        reactor.register(stop.signal_number(), 0, Interest.READ)
-    reactor.register(scheduler.ended_number(), 0, Interest.READ)
+    reactor.register(stop.waker_fd(), 0, Interest.READ)
+    if stop.signal_fd() >= 0:
+        reactor.register(stop.signal_fd(), 0, Interest.READ)
+    reactor.register(scheduler.ended_fd(), 0, Interest.READ)
     while scheduler.running_count() > 0:
         _ = reactor.poll(-1)
         for _ in range(stop.take()):

@@ -116,7 +116,7 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
         """
         self._program.renew()
 
-    def status_number(self) -> Int32:
+    def status_fd(self) -> Int32:
         """Lends the descriptor that is readable when workers tell something.
 
         Returns:

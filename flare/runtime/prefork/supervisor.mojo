@@ -139,7 +139,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         var entries = Array[PollEntry, 4](
             fill=PollEntry(bell_number, POLL_READ, 0)
         )
-        entries[1].number = self._pool.nursery.status_number()
+        entries[1].number = self._pool.nursery.status_fd()
         entries[2].number = upgrade_number
         entries[3].number = self._waker.fd()
         var wait_ms = max(0, min(deadline - monotonic_ms(), _WAIT_MAX_MS))
