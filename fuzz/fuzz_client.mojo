@@ -2,7 +2,7 @@
 redirection end the same way however the octets are cut, and none of it hangs."""
 
 from flare.http.client.attempt import Attempt, Step
-from flare.http.client.prepared_request import Call, Upload
+from flare.http.client.prepared_request import PreparedRequest, Upload
 from flare.http.client.request import ClientRequest, parse_request_url
 from flare.http.client.config import ClientConfig
 from flare.http.client.pool import ClientConnection, Endpoint
@@ -118,7 +118,7 @@ def _exchange(
 ) raises ClientError -> String:
     """Runs one exchange; says how it has ended."""
     var url = parse_request_url(request.url)
-    var call = Call(request^, url^, Upload(), config)
+    var call = PreparedRequest(request^, url^, Upload(), config)
     var attempt = Attempt()
     begin_attempt(attempt, call, config)
     var builder = ResponseBuilder(call.url.copy(), 0)
@@ -155,7 +155,7 @@ def _exchange(
 def _go_on(
     mut attempt: Attempt,
     mut connection: ClientConnection,
-    call: Call,
+    call: PreparedRequest,
     mut builder: ResponseBuilder,
     config: ClientConfig,
 ) raises ClientError -> Bool:

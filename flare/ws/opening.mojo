@@ -2,32 +2,24 @@
 
 from flare.bytes.buffer import Buffer
 from flare.compress.content_coding import is_available
-from flare.http.client.connector import Tunnel
-from flare.http.client.error import BadUrl, ClientError, Phase
 from flare.http.client.pool import ClientConnection, Endpoint
-from flare.http.client.proxy import Proxy, credentials_of
+from flare.http.client.connector import ConnectContext, Connector
+from flare.http.client.error import BadUrl, ClientError, Phase
+from flare.http.client.proxy import credentials_of
 from flare.http.client.request import parse_request_url
 from flare.http.client.response import copy_fields
-from flare.http.client.transport import Transport
 from flare.http.h1.field_section import HeadLimits
-from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.h1.serialiser import (
     RequestFraming,
     RequestStart,
     write_request_head,
 )
+from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
-from flare.net.error import NetworkError
-from flare.net.raw_socket import RawSocket
-from flare.sys.clock import Deadline
-from flare.sys.errno import EAGAIN, OsError
-from flare.sys.poll import POLL_READ, POLL_WRITE, wait_for
-from flare.sys.random import fill_random
-from flare.tcp.stream import TcpStream
-from flare.tls.context import TlsClientContext
-from flare.tls.session import TlsSession
 from flare.url.url import Url
+from flare.sys.clock import Deadline
+from flare.sys.random import fill_random
 from flare.ws.config import WsClientConfig
 from flare.ws.core.handshake import ClientHandshake, KEY_LEN, WsAgreement
 from flare.ws.error import WsError, WsMisused
@@ -93,7 +85,7 @@ def open_websocket(
     Raises:
         WsError: If the host cannot be reached, or refuses.
     """
-    var wire = Wire(_connect(url, config, deadline))
+    var wire = Wire(_connect(url, config))
     var handshake = _handshake(config)
     var output = Buffer()
     _write_request(output, url, config, handshake)
@@ -137,7 +129,7 @@ def _bad_url(var reason: String) -> WsError:
 
 
 def _connect(
-    url: Url, config: WsClientConfig, deadline: Deadline
+    url: Url, config: WsClientConfig
 ) raises ClientError -> ClientConnection:
     """Opens the way to the server: TCP, a tunnel, TLS."""
     var host = url.hostname()
@@ -145,85 +137,15 @@ def _connect(
         host = host.removeprefix("[").removesuffix("]")
     var endpoint = Endpoint(String(host), url.port_number())
     endpoint.is_tls = url.protocol() == "wss:"
-    var session = Optional[TlsSession]()
-    if endpoint.is_tls:
-        # A bad name is refused before anything is sent.
-        session = _session(config, endpoint.host)
-    var proxy = config.proxy.choose(endpoint)
-    var host_name = proxy.value().host if proxy else endpoint.host
-    var port = proxy.value().port if proxy else endpoint.port
-    var socket = _open_socket(host_name, port, deadline)
-    var connection = ClientConnection(Transport(socket^), endpoint^)
-    if proxy:
-        # RFC 6455 section 4.1: a tunnel for ws as well as for wss.
-        _open_tunnel(connection, proxy.value(), deadline)
-    if session:
-        connection.transport.begin_tls(session.take())
-        _shake_hands(connection, deadline)
-    return connection^
-
-
-def _open_socket(
-    host: String, port: UInt16, deadline: Deadline
-) raises ClientError -> RawSocket:
-    try:
-        return TcpStream.connect(host, port, deadline.left_ms()).take_socket()
-    except error:
-        raise ClientError(materialize[Phase.CONNECT](), error)
-
-
-def _open_tunnel(
-    mut connection: ClientConnection, proxy: Proxy, deadline: Deadline
-) raises ClientError:
-    var tunnel = Tunnel(connection.endpoint, proxy)
-    while not tunnel.advance(connection, materialize[_HEAD_LIMITS]()):
-        var wanted = POLL_READ
-        if tunnel.attempt.wants_write():
-            wanted |= POLL_WRITE
-        _wait(connection, wanted, materialize[Phase.PROXY](), deadline)
-
-
-def _shake_hands(
-    mut connection: ClientConnection, deadline: Deadline
-) raises ClientError:
-    """Goes through the TLS handshake."""
-    while True:
-        var result = connection.transport.shake_hands()
-        if result == 0:
-            return
-        if result != -EAGAIN:
-            raise connection.transport.failure(
-                materialize[Phase.TLS](),
-                result,
-                "TLS handshake",
-                connection.endpoint.host,
-            )
-        var wanted = POLL_READ
-        if connection.transport.wants_write():
-            wanted = POLL_WRITE
-        _wait(connection, wanted, materialize[Phase.TLS](), deadline)
-
-
-def _wait(
-    connection: ClientConnection,
-    wanted: Int16,
-    phase: Phase,
-    deadline: Deadline,
-) raises ClientError:
-    var ready = wait_for(connection.transport.fd(), wanted, deadline)
-    if ready == 0:
-        raise ClientError.timeout(phase, deadline.timeout_ms)
-    if ready < 0:
-        raise ClientError(phase, NetworkError(OsError("poll", -ready)))
-
-
-def _session(
-    config: WsClientConfig, host: String
-) raises ClientError -> TlsSession:
-    try:
-        return TlsClientContext(config.tls).session(host)
-    except error:
-        raise ClientError(materialize[Phase.TLS](), error)
+    # RFC 6455 section 4.1: a tunnel for ws as well as for wss.
+    var connector = Connector(
+        endpoint,
+        config.proxy.choose(endpoint),
+        config.connect_timeout_ms,
+        tunnels_plain=True,
+    )
+    var context = ConnectContext(config.tls.copy(), materialize[_HEAD_LIMITS]())
+    return connector^.connect(context)
 
 
 def _handshake(config: WsClientConfig) raises WsError -> ClientHandshake:

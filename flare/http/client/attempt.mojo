@@ -359,7 +359,7 @@ struct Attempt(Movable):
         return error^
 
 
-struct Patience(ImplicitlyCopyable):
+struct TimeoutPolicy(ImplicitlyCopyable):
     """The times that a request has."""
 
     var read_timeout_ms: Int

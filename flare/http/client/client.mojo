@@ -1,15 +1,14 @@
 """The HTTP client, and single requests without one."""
 
 from flare.http.client.auth import Credentials
-from flare.http.client.client_state import ClientState
 from flare.http.client.config import ClientConfig
-from flare.http.client.driver import NoStream, run_call, run_parallel
+from flare.http.client.driver import NoStream, run_task, run_tasks
+from flare.http.client.task import ClientState
 from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.prepared_request import (
-    Call,
     UNKNOWN_LEN,
     Upload,
-    prepare_call,
+    prepare_request,
 )
 from flare.http.client.proxy import credentials_of
 from flare.http.client.request import (
@@ -17,11 +16,7 @@ from flare.http.client.request import (
     RequestBody,
     parse_request_url,
 )
-from flare.http.client.response import (
-    ClientResponse,
-    SendResult,
-    url_without_credentials,
-)
+from flare.http.client.response import ClientResponse, SendResult
 from flare.http.cookie.jar import CookieJar
 from flare.url.url import Url
 from flare.io.stream import Readable, Writable
@@ -309,7 +304,7 @@ struct HttpClient(Movable):
                 materialize[BadRequest](),
                 "send_all: max_parallel must be 1 or more",
             )
-        return run_parallel(
+        return run_tasks(
             self._state[], requests, self._base, self._auth, max_parallel
         )
 
@@ -383,20 +378,11 @@ struct HttpClient(Movable):
         mut source: R,
         mut sink: W,
     ) raises ClientError -> ClientResponse:
-        var call = self._call(request^, upload)
-        call.wants_stream = wants_stream
-        try:
-            return run_call(self._state[], call, source, sink)
-        except error:
-            error.url = url_without_credentials(call.url)
-            raise error^
-
-    def _call(
-        self, var request: ClientRequest, upload: Upload
-    ) raises ClientError -> Call:
-        return prepare_call(
+        var prepared = prepare_request(
             request^, upload, self._base, self._auth, self._state[].config
         )
+        prepared.wants_stream = wants_stream
+        return run_task(self._state[], prepared^, source, sink)
 
 
 def get(url: StringSpan) raises ClientError -> ClientResponse:

@@ -1,4 +1,5 @@
-"""Opening connections, without ever waiting.
+"""The way to a host, without ever waiting: names, the race of addresses, a
+proxy's tunnel, TLS.
 
     RESOLVING --> RACING --+--> READY
                      UNIX --+     ^
@@ -13,7 +14,6 @@ Who drives it (a blocking call, or a reactor with many) waits for the
 from flare.dns.resolving import Resolving
 from flare.http.client.attempt import Attempt, Step, shorter, total_error
 from flare.http.client.auth import challenge_schemes
-from flare.http.client.client_state import ClientState
 from flare.http.client.error import (
     BadRequest,
     ClientError,
@@ -22,7 +22,6 @@ from flare.http.client.error import (
     ProxyRefused,
 )
 from flare.http.client.pool import ClientConnection, Endpoint
-from flare.http.client.prepared_request import Call
 from flare.http.client.proxy import Proxy
 from flare.http.client.transport import Transport
 from flare.http.h1.field_section import HeadLimits
@@ -32,14 +31,15 @@ from flare.http.h1.serialiser import (
     write_request_head,
 )
 from flare.http.message.header_map import HeaderMap
-from flare.net.error import ConnectionTimeout, NetworkError
-from flare.net.raw_socket import RawSocket
+from flare.net.error import ConnectionTimeout
 from flare.net.socket_addr import SocketAddr
-from flare.sys.clock import Deadline
+from flare.sys.clock import NO_TIMEOUT_MS, Deadline
 from flare.sys.errno import EAGAIN
-from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
+from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry, poll_descriptors
 from flare.sys.socket_option import SocketOption
 from flare.tcp.connecting import AddressRace, STILL_RACING
+from flare.tls.context import TlsClientContext
+from flare.tls.config import TlsConfig
 from flare.tls.session import TlsSession
 from flare.unix.stream import UnixStream
 from flare.unix.unix_addr import UnixAddr
@@ -56,11 +56,60 @@ comptime _HANDSHAKE = UInt8(4)
 comptime _READY = UInt8(5)
 
 
-struct Opening(Movable):
+struct ConnectContext(Movable):
+    """What the connections of one client share."""
+
+    var tls_config: TlsConfig
+    """Whom to trust, and what to show and offer to servers."""
+    var head_limits: HeadLimits
+    """Bounds of the head with which a proxy answers."""
+    # Made for the first connection with TLS.
+    var _tls: Optional[TlsClientContext]
+
+    def __init__(out self, var tls_config: TlsConfig, head_limits: HeadLimits):
+        """Takes the settings; nothing is loaded yet."""
+        self.tls_config = tls_config^
+        self.head_limits = head_limits
+        self._tls = None
+
+    def session(mut self, endpoint: Endpoint) raises ClientError -> TlsSession:
+        """Begins a TLS session, resuming an earlier one if there is a ticket.
+
+        Args:
+            endpoint: With whom.
+
+        Returns:
+            The session, before its handshake.
+
+        Raises:
+            ClientError: If OpenSSL is missing or the configuration does not
+                work.
+        """
+        try:
+            if not self._tls:
+                self._tls = TlsClientContext(self.tls_config)
+            ref context = self._tls.value()
+            var session = context.session(endpoint.host)
+            var ticket = context.tickets.take(endpoint.name())
+            _ = session.resume(Span(ticket))
+            return session^
+        except error:
+            raise ClientError(materialize[Phase.TLS](), error)
+
+    def keep_ticket(self, connection: ClientConnection):
+        """Keeps what the next session with the same server begins with."""
+        if self._tls:
+            self._tls.value().tickets.put(
+                connection.endpoint.name(), connection.transport.ticket()
+            )
+
+
+struct Connector(Movable):
     """A connection that is being opened."""
 
     var _endpoint: Endpoint
     var _proxy: Optional[Proxy]
+    var _needs_tunnel: Bool
     var _total: Deadline
     var _deadline: Deadline
     var _stage: UInt8
@@ -70,31 +119,43 @@ struct Opening(Movable):
     var _tunnel: Optional[Tunnel]
     var _connection: Optional[ClientConnection]
 
-    def __init__(out self, call: Call, connect_timeout_ms: Int):
+    def __init__(
+        out self,
+        endpoint: Endpoint,
+        proxy: Optional[Proxy],
+        connect_timeout_ms: Int,
+        total: Deadline = Deadline(NO_TIMEOUT_MS),
+        *,
+        tunnels_plain: Bool = False,
+    ):
         """Makes ready to open a connection; the time starts.
 
         Args:
-            call: The request that needs it.
+            endpoint: Where it is to lead.
+            proxy: Through which proxy.
             connect_timeout_ms: The time for it.
+            total: When what it is for has to be over.
+            tunnels_plain: True to ask a proxy for a tunnel without TLS, too.
         """
-        self._endpoint = call.endpoint.copy()
-        self._proxy = call.proxy.copy()
-        self._total = call.patience.total
-        self._deadline = Deadline(
-            shorter(connect_timeout_ms, call.patience.total.left_ms())
-        )
-        self._stage = _UNIX if call.endpoint.is_unix else _RESOLVING
+        self._endpoint = endpoint.copy()
+        self._proxy = proxy.copy()
+        self._needs_tunnel = Bool(proxy) and (endpoint.is_tls or tunnels_plain)
+        self._total = total
+        self._deadline = Deadline(shorter(connect_timeout_ms, total.left_ms()))
+        self._stage = _UNIX if endpoint.is_unix else _RESOLVING
         self._resolving = None
         self._race = None
         self._session = None
         self._tunnel = None
         self._connection = None
 
-    def advance(mut self, mut state: ClientState) raises ClientError -> Bool:
+    def advance(
+        mut self, mut context: ConnectContext
+    ) raises ClientError -> Bool:
         """Goes on with what is there.
 
         Args:
-            state: The client.
+            context: What the connections of the client share.
 
         Returns:
             True if the connection is ready for `take`.
@@ -103,15 +164,17 @@ struct Opening(Movable):
             ClientError: If it cannot be opened in time.
         """
         try:
-            return self._advance(state)
+            return self._advance(context)
         except error:
             if self._total.left_ms() == 0:
                 raise total_error(self._total, error.phase)
             raise error^
 
-    def _advance(mut self, mut state: ClientState) raises ClientError -> Bool:
+    def _advance(
+        mut self, mut context: ConnectContext
+    ) raises ClientError -> Bool:
         while self._stage != _READY:
-            if self._advance_stage(state):
+            if self._advance_stage(context):
                 continue
             # A race has an error of its own for its end.
             if self._stage != _RACING and self._deadline.left_ms() == 0:
@@ -122,17 +185,17 @@ struct Opening(Movable):
         return True
 
     def _advance_stage(
-        mut self, mut state: ClientState
+        mut self, mut context: ConnectContext
     ) raises ClientError -> Bool:
         """Goes on within a stage; True if it has led to another one."""
         if self._stage == _RESOLVING:
             return self._resolve()
         if self._stage == _RACING:
-            return self._run_race(state)
+            return self._run_race(context)
         if self._stage == _UNIX:
-            return self._connect_unix(state)
+            return self._connect_unix(context)
         if self._stage == _TUNNEL:
-            return self._open_tunnel(state)
+            return self._open_tunnel(context)
         return self._shake_hands()
 
     def _phase(self) -> Phase:
@@ -169,7 +232,9 @@ struct Opening(Movable):
         self._stage = _RACING
         return True
 
-    def _run_race(mut self, mut state: ClientState) raises ClientError -> Bool:
+    def _run_race(
+        mut self, mut context: ConnectContext
+    ) raises ClientError -> Bool:
         try:
             var winner = self._race.value().advance()
             if winner == STILL_RACING:
@@ -184,11 +249,11 @@ struct Opening(Movable):
             )
         except error:
             raise ClientError(materialize[Phase.CONNECT](), error)
-        self._begin_session(state)
+        self._begin_session(context)
         return True
 
     def _connect_unix(
-        mut self, mut state: ClientState
+        mut self, mut context: ConnectContext
     ) raises ClientError -> Bool:
         try:
             var stream = UnixStream.connect(UnixAddr(self._endpoint.host), 0)
@@ -199,33 +264,36 @@ struct Opening(Movable):
             if error.kind == ConnectionTimeout:
                 return False
             raise ClientError(materialize[Phase.CONNECT](), error)
-        self._begin_session(state)
+        self._begin_session(context)
         return True
 
-    def _begin_session(mut self, mut state: ClientState) raises ClientError:
+    def _begin_session(
+        mut self, mut context: ConnectContext
+    ) raises ClientError:
         """Chooses what follows on a socket that is connected."""
-        self._stage = _READY
-        if not self._endpoint.is_tls:
-            return
-        # A bad name is refused before anything is sent.
-        self._session = state.session(self._endpoint)
-        if self._proxy:
+        if self._endpoint.is_tls:
+            # A bad name is refused before anything is sent.
+            self._session = context.session(self._endpoint)
+        if self._needs_tunnel:
             self._tunnel = Tunnel(self._endpoint, self._proxy.value())
             self._stage = _TUNNEL
         else:
             self._begin_handshake()
 
     def _open_tunnel(
-        mut self, mut state: ClientState
+        mut self, mut context: ConnectContext
     ) raises ClientError -> Bool:
         if not self._tunnel.value().advance(
-            self._connection.value(), state.config.head_limits
+            self._connection.value(), context.head_limits
         ):
             return False
         self._begin_handshake()
         return True
 
     def _begin_handshake(mut self):
+        if not self._session:
+            self._stage = _READY
+            return
         self._connection.value().transport.begin_tls(self._session.take())
         self._stage = _HANDSHAKE
 
@@ -287,6 +355,26 @@ struct Opening(Movable):
             The connection; `advance` must have answered True.
         """
         return self._connection.take()
+
+    def connect(
+        var self, mut context: ConnectContext
+    ) raises ClientError -> ClientConnection:
+        """Waits until the connection is open.
+
+        Args:
+            context: What the connections of the client share.
+
+        Returns:
+            The connection.
+
+        Raises:
+            ClientError: If it cannot be opened in time.
+        """
+        while not self.advance(context):
+            var entries = self.watches()
+            # Whatever comes of it, `advance` looks for itself.
+            _ = poll_descriptors(entries, self.wait_ms())
+        return self^.take()
 
 
 struct Tunnel(Movable):

@@ -1,7 +1,7 @@
 """A request on its way through redirections and repetitions."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.attempt import Attempt, Patience
+from flare.http.client.attempt import Attempt, TimeoutPolicy
 from flare.http.client.auth import Credentials
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import (
@@ -65,7 +65,7 @@ struct Upload(ImplicitlyCopyable):
         self.content_len = content_len
 
 
-struct Call(Movable):
+struct PreparedRequest(Movable):
     """What is to be sent next for one request of the caller."""
 
     var method: String
@@ -92,7 +92,7 @@ struct Call(Movable):
     """Of the protocol version to speak."""
     var cookie: String
     """The Cookie field's value for the next attempt; empty for none."""
-    var patience: Patience
+    var timeouts: TimeoutPolicy
     """The times that it has."""
     var wants_stream: Bool
     """True if the content of a successful response goes to a sink."""
@@ -134,7 +134,7 @@ struct Call(Movable):
         var total_ms = request.total_timeout_ms
         if total_ms == CLIENTS_OWN:
             total_ms = config.total_timeout_ms
-        self.patience = Patience(
+        self.timeouts = TimeoutPolicy(
             config.read_timeout_ms, config.write_timeout_ms, total_ms
         )
         self.cookie = String()
@@ -411,7 +411,7 @@ struct Call(Movable):
             config.retry_max_ms,
             _random_bits(),
         )
-        var left_ms = self.patience.total.left_ms()
+        var left_ms = self.timeouts.total.left_ms()
         return -1 if left_ms >= 0 and pause_ms >= left_ms else pause_ms
 
 
@@ -420,13 +420,13 @@ def _random_bits() -> UInt64:
     return (UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15) >> 32
 
 
-def prepare_call(
+def prepare_request(
     var request: ClientRequest,
     upload: Upload,
     base: Optional[Url],
     auth: Credentials,
     config: ClientConfig,
-) raises ClientError -> Call:
+) raises ClientError -> PreparedRequest:
     """Fills in what a request leaves to the client.
 
     Args:
@@ -455,7 +455,7 @@ def prepare_call(
     var credentials = request.auth.copy()
     if not credentials and (not base or base.value().has_same_origin(url)):
         credentials = auth.copy()
-    var call = Call(request^, url^, upload, config)
+    var call = PreparedRequest(request^, url^, upload, config)
     try:
         call.set_content_type()
         call.set_credentials(credentials)

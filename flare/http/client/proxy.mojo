@@ -6,7 +6,6 @@ from flare.http.client.error import BadUrl, ClientError, Phase
 from flare.http.client.pool import Endpoint
 from flare.url.percent import percent_decode
 from flare.url.url import Url
-from flare.url.parts import UrlParseError
 from flare.net.ip import IpAddr
 from flare.net.ip_network import IpNetwork
 from std.os import getenv

@@ -1,20 +1,25 @@
-"""One request of many, from its first attempt to its final response, without
-ever waiting.
+"""A request under way, from its first attempt to its final response, without
+ever waiting; and what a client keeps between requests.
 
-    begin --> OPENING --> EXCHANGING --final response--> over
-               |   ^       |  |  ^
-               v   |       |  +--+ redirection, on a connection of the pool
-              PAUSING <----+ failure that may be repeated
+    STARTING --> CONNECTING --> EXCHANGING --final response--> over
+       ^  |          |           |  |  ^
+       |  +----------|-----------|--|--+ a connection of the pool
+       |             v           |  |
+       +-- PAUSING <-+-----------+  | a failure that may be repeated
+       +----------------------------+ a redirection
 """
 
-from flare.http.client.attempt import Attempt, PIECE_LEN, Step
-from flare.http.client.client_state import ClientState
-from flare.http.client.config import ClientConfig
-from flare.http.client.connector import Opening
+from flare.http.client.attempt import PIECE_LEN, Attempt, Step
+from flare.http.client.config import ClientConfig, accept_codings
+from flare.http.client.connector import ConnectContext, Connector
 from flare.http.client.error import ClientError, Phase, SourceFailed
-from flare.http.client.pool import ClientConnection
-from flare.http.client.prepared_request import Call, UNKNOWN_LEN
-from flare.http.client.redirect import is_redirect
+from flare.http.client.pool import (
+    ClientConnection,
+    Endpoint,
+    Pool,
+    keep_alive_ms,
+)
+from flare.http.client.prepared_request import PreparedRequest, UNKNOWN_LEN
 from flare.http.client.response import (
     ClientResponse,
     ContentUse,
@@ -23,200 +28,288 @@ from flare.http.client.response import (
 )
 from flare.http.client.retry import is_stale, may_retry
 from flare.http.h1.chunked import LAST_CHUNK, append_chunk
-from flare.sys.clock import Deadline
+from flare.http.h1.response_parser import ResponseParser
+from flare.http.cookie.jar import CookieJar
+from flare.sys.clock import coarse_monotonic_ms, unix_seconds, Deadline
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
+from std.memory import OwnedPointer
 
 comptime TURN_COUNT_MAX = 16
 """Most steps of one request before others have their turn: a fast server must
 not keep them waiting."""
 
-comptime _PAUSING = UInt8(0)
-comptime _OPENING = UInt8(1)
-comptime _EXCHANGING = UInt8(2)
+comptime SPARE_COUNT_MAX = 4
+"""Most buffers kept for the next requests; each has about 64 KiB."""
+
+comptime _STARTING = UInt8(0)
+comptime _PAUSING = UInt8(1)
+comptime _CONNECTING = UInt8(2)
+comptime _EXCHANGING = UInt8(3)
 
 
-struct Flight(Movable):
-    """A request that is under way."""
+struct TaskEvent(Equatable, TrivialRegisterPassable):
+    """Why a driver goes on with a task."""
 
-    var index: Int
-    """Its place among the caller's requests."""
+    var number: UInt8
+    """The case."""
+
+    comptime NONE = TaskEvent(0)
+    """For no reason that is known, or to send what is there."""
+    comptime READABLE = TaskEvent(1)
+    """There may be something to receive."""
+    comptime TIMEOUT = TaskEvent(2)
+    """`wait_ms` are over, and nothing was ready."""
+
+    def __init__(out self, number: UInt8):
+        """Makes a case."""
+        self.number = number
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two cases."""
+        return self.number == other.number
+
+
+struct TaskProgress(Equatable, TrivialRegisterPassable):
+    """What a driver has to do before it goes on with a task."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime WAIT = TaskProgress(0)
+    """Wait for one of the `watches`, no longer than `wait_ms`."""
+    comptime WANTS_CONTENT = TaskProgress(1)
+    """Feed it with the next piece of content from the caller's source."""
+    comptime HAS_CONTENT = TaskProgress(2)
+    """Take the `content` that goes to the caller's sink."""
+    comptime DONE = TaskProgress(3)
+    """Take the response: `finish`."""
+
+    def __init__(out self, number: UInt8):
+        """Makes a case."""
+        self.number = number
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two cases."""
+        return self.number == other.number
+
+
+struct RequestTask(Movable):
+    """A request that is under way, whoever drives it."""
+
+    var request: PreparedRequest
+    """What is sent."""
     var attempt_number: Int
     """Counts the attempts, each of which may have another connection."""
-    var _call: Call
     var _builder: ResponseBuilder
-    var _attempt: Attempt
-    var _opening: Optional[Opening]
+    var _attempt: OwnedPointer[Attempt]
+    var _connector: Optional[Connector]
     var _connection: Optional[ClientConnection]
     var _stage: UInt8
     var _pause: Deadline
-    var _due: Deadline
+    # True while a piece of coded content has more for the sink.
+    var _has_piece: Bool
     var _gives_way: Bool
     var _may_reuse: Bool
     var _was_reused: Bool
 
-    def __init__(out self, index: Int, var call: Call):
-        """Makes ready to send a request; its total time starts.
-
-        Args:
-            index: Its place among the caller's requests.
-            call: The request.
-        """
-        self.index = index
+    def __init__(
+        out self, var request: PreparedRequest, mut state: ClientState
+    ):
+        """Makes ready to send a request."""
         self.attempt_number = 0
-        # It may have waited for others until now.
-        call.patience.restart()
-        self._builder = ResponseBuilder(call.url.copy(), 0)
-        self._call = call^
-        self._attempt = Attempt()
-        self._opening = None
+        self._builder = ResponseBuilder(request.url.copy(), 0)
+        self.request = request^
+        self._attempt = state.take_attempt()
+        self._connector = None
         self._connection = None
-        self._stage = _PAUSING
-        self._pause = Deadline(0)
-        self._due = Deadline(0)
+        self._stage = _STARTING
+        self._pause = Deadline(-1)
+        self._has_piece = False
         self._gives_way = False
         self._may_reuse = True
         self._was_reused = False
 
     def advance(
-        mut self, mut state: ClientState, is_ready: Bool
-    ) raises ClientError -> Bool:
+        mut self, mut state: ClientState, event: TaskEvent
+    ) raises ClientError -> TaskProgress:
         """Goes on with what is there.
 
         Args:
             state: The client.
-            is_ready: True if a watched descriptor is ready; False if the time
-                is over, or nothing is known.
+            event: Why it goes on.
 
         Returns:
-            True if the response is complete; else call again when one of the
-            `watches` is ready, or the flight `is_due`.
+            What to do next.
 
         Raises:
-            ClientError: If the request fails for good.
+            ClientError: If the request fails for good; it names the URL.
         """
-        var may_read = is_ready
+        var cause = event
         while True:
             try:
-                var is_over = self._advance(state, may_read)
-                self._due = Deadline(self._wait_ms())
-                return is_over
+                return self._advance(state, cause)
             except error:
-                self._opening = None
+                self._connector = None
                 self._connection = None
-                var is_again = self._plan_again(state, error)
-                if not is_again:
-                    error.url = url_without_credentials(self._call.url)
-                    raise error^
-            may_read = False
+                if not self._plan_again(state, error):
+                    raise self.named(error^)
+            cause = TaskEvent.NONE
+
+    def named(self, var error: ClientError) -> ClientError:
+        """Completes an error with the URL."""
+        error.url = url_without_credentials(self.request.url)
+        return error^
 
     def _advance(
-        mut self, mut state: ClientState, is_ready: Bool
-    ) raises ClientError -> Bool:
-        self._check_time(is_ready)
+        mut self, mut state: ClientState, event: TaskEvent
+    ) raises ClientError -> TaskProgress:
+        self._check_time(event)
         self._gives_way = False
-        var may_read = is_ready
+        var may_read = event == TaskEvent.READABLE
         while True:
             if self._stage == _PAUSING:
                 if self._pause.left_ms() > 0:
-                    return False
-                self._begin(state)
-            if self._stage == _OPENING:
-                if not self._opening.value().advance(state):
-                    return False
-                self._connection = self._opening.take().take()
+                    return TaskProgress.WAIT
+                self._stage = _STARTING
+            if self._stage == _STARTING:
+                self._start(state)
+            if self._stage == _CONNECTING:
+                if not self._connector.value().advance(state.context):
+                    return TaskProgress.WAIT
+                self._connection = self._connector.take().take()
                 self._stage = _EXCHANGING
-            if not self._exchange(state, may_read):
-                return False
+            var progress = self._exchange(state, may_read)
+            if progress != TaskProgress.DONE:
+                return progress
             may_read = False
             self._end_exchange(state)
-            if self._call.will_stop_expecting(
-                self._builder.response, self._attempt.content_len
-            ):
-                self._call.expects_continue = False
-            elif not self._call.will_follow(self._builder.response):
-                return True
-            else:
-                self._call.follow(self._builder.response, state.config)
-            self._builder = ResponseBuilder(
-                self._call.url.copy(), self._call.redirect_count
-            )
-            self._may_reuse = True
-            self._stage = _PAUSING
+            if not self._goes_on(state):
+                return TaskProgress.DONE
 
-    def _check_time(mut self, is_ready: Bool) raises ClientError:
+    def _check_time(mut self, event: TaskEvent) raises ClientError:
+        """Ends what may wait no longer."""
         if self._stage != _EXCHANGING:
             return
-        var is_late = self.is_due() and not is_ready and not self._gives_way
-        if is_late or self._call.patience.total.left_ms() == 0:
-            self._call.patience.check(self._attempt, self._connection.value())
+        var is_late = event == TaskEvent.TIMEOUT and not self._gives_way
+        if is_late or (
+            self._gives_way and self.request.timeouts.total.left_ms() == 0
+        ):
+            self.request.timeouts.check(
+                self._attempt[], self._connection.value()
+            )
 
-    def _begin(mut self, mut state: ClientState) raises ClientError:
+    def _start(mut self, mut state: ClientState) raises ClientError:
         """Begins an attempt, on an idle connection if there is one."""
         self.attempt_number += 1
-        state.add_cookies(self._call)
-        self._call.patience.begin_attempt()
-        begin_attempt(self._attempt, self._call, state.config)
+        state.add_cookies(self.request)
+        self.request.timeouts.begin_attempt()
+        begin_attempt(self._attempt[], self.request, state.config)
         self._connection = None
         if self._may_reuse:
-            self._connection = state.take_idle(self._call.endpoint)
+            self._connection = state.take_idle(self.request.endpoint)
         self._was_reused = Bool(self._connection)
         self._stage = _EXCHANGING
         if not self._was_reused:
-            self._opening = Opening(self._call, state.config.connect_timeout_ms)
-            self._stage = _OPENING
+            self._connector = Connector(
+                self.request.endpoint,
+                self.request.proxy,
+                state.config.connect_timeout_ms,
+                self.request.timeouts.total,
+            )
+            self._stage = _CONNECTING
 
     def _exchange(
         mut self, mut state: ClientState, may_read: Bool
-    ) raises ClientError -> Bool:
-        """Sends and receives; True if the exchange is over."""
+    ) raises ClientError -> TaskProgress:
+        """Sends and receives on the connection."""
         ref connection = self._connection.value()
+        ref attempt = self._attempt[]
         if may_read:
-            _ = self._attempt.receive(connection)
+            _ = attempt.receive(connection)
+        if self._has_piece:
+            self._has_piece = _decode_piece(self._builder, attempt.exchange)
+            if self._has_piece:
+                return TaskProgress.HAS_CONTENT
         for _ in range(TURN_COUNT_MAX):
-            var step = self._attempt.step(connection, state.config.head_limits)
-            if step != Step.WAIT:
-                if apply_step(
-                    step, self._attempt, self._call, self._builder, state.config
-                ):
-                    return True
-            elif connection.transport.has_buffered():
-                _ = self._attempt.receive(connection)
-            else:
-                return False
+            var step = attempt.step(connection, state.config.head_limits)
+            if step == Step.WAIT:
+                if not connection.transport.has_buffered():
+                    return TaskProgress.WAIT
+                _ = attempt.receive(connection)
+            elif step == Step.NEEDS_CONTENT and self.request.upload.is_streamed:
+                return TaskProgress.WANTS_CONTENT
+            elif apply_step(
+                step, attempt, self.request, self._builder, state.config
+            ):
+                return TaskProgress.DONE
+            elif step == Step.CONTENT and self._passes_on():
+                self._has_piece = _decode_piece(self._builder, attempt.exchange)
+                if self._has_piece:
+                    return TaskProgress.HAS_CONTENT
         self._gives_way = True
-        return False
+        return TaskProgress.WAIT
+
+    def _passes_on(self) -> Bool:
+        return self._builder.use == ContentUse.PASS_ON
+
+    def feed(mut self, octets: Span[UInt8, _]) raises ClientError:
+        """Takes the next piece of content from the caller's source.
+
+        Args:
+            octets: The piece; empty at the end of the source.
+
+        Raises:
+            ClientError: If the content is not as long as it was said to be.
+        """
+        append_content(self._attempt[], self.request, octets)
+
+    def content(mut self) -> ref[self._builder.content] List[UInt8]:
+        """Lends the content for the caller's sink, which empties it."""
+        return self._builder.content
+
+    def phase(self) -> Phase:
+        """Names what is going on, for errors."""
+        return self._attempt[].phase()
 
     def _end_exchange(mut self, mut state: ClientState):
         var connection = self._connection.take()
-        var is_reusable = self._attempt.exchange.is_reusable()
+        var is_reusable = self._attempt[].exchange.is_reusable()
         state.end_exchange(connection^, is_reusable, self._builder.response)
         state.keep_cookies(self._builder.response)
+
+    def _goes_on(mut self, mut state: ClientState) raises ClientError -> Bool:
+        """Prepares the next attempt behind a response that is not final."""
+        if self.request.will_stop_expecting(
+            self._builder.response, self._attempt[].content_len
+        ):
+            self.request.expects_continue = False
+        elif self.request.will_follow(self._builder.response):
+            self.request.follow(self._builder.response, state.config)
+        else:
+            return False
+        self._builder = ResponseBuilder(
+            self.request.url.copy(), self.request.redirect_count
+        )
+        self._may_reuse = True
+        self._stage = _STARTING
+        return True
 
     def _plan_again(
         mut self, mut state: ClientState, error: ClientError
     ) -> Bool:
         """Decides whether the request is sent once more."""
-        var failed = self._call.describe_failure(self._attempt)
-        self._stage = _PAUSING
-        self._pause = Deadline(0)
+        var failed = self.request.describe_failure(self._attempt[])
         if self._was_reused and is_stale(failed, error):
             self._was_reused = False
             self._may_reuse = False
+            self._stage = _STARTING
             return True
         if not may_retry(failed, error):
             return False
-        var pause_ms = self._call.plan_retry(state.config)
+        var pause_ms = self.request.plan_retry(state.config)
         self._pause = Deadline(max(pause_ms, 0))
+        self._stage = _PAUSING
         return pause_ms >= 0
-
-    def _wait_ms(self) -> Int:
-        if self._stage == _PAUSING:
-            return self._pause.left_ms()
-        if self._stage == _OPENING:
-            return self._opening.value().wait_ms()
-        if self._gives_way:
-            return 0
-        return self._call.patience.wait_ms(self._attempt)
 
     def wait_ms(self) -> Int:
         """Tells how long it may be left alone.
@@ -224,24 +317,30 @@ struct Flight(Movable):
         Returns:
             Milliseconds; negative for ever.
         """
-        return self._due.left_ms()
+        if self._stage == _STARTING or self._gives_way:
+            return 0
+        if self._stage == _PAUSING:
+            return self._pause.left_ms()
+        if self._stage == _CONNECTING:
+            return self._connector.value().wait_ms()
+        return self.request.timeouts.wait_ms(self._attempt[])
 
-    def is_due(self) -> Bool:
-        """Tells whether to call `advance` although no descriptor is ready.
-
-        Returns:
-            True if so.
-        """
-        return self._due.left_ms() == 0
+    def gives_way(self) -> Bool:
+        """Tells whether it could go on at once, but lets others have a turn."""
+        return self._gives_way
 
     def is_exchanging(self) -> Bool:
-        """Tells whether it has one connection, and keeps it until it is over.
+        """Tells whether it has one connection, the one of `watch`, and keeps
+        it until the attempt is over."""
+        return self._stage == _EXCHANGING and Bool(self._connection)
 
-        Returns:
-            True while the `watches` of one attempt differ in what is wanted
-            alone.
-        """
-        return self._stage == _EXCHANGING
+    def watch(self) -> PollEntry:
+        """Tells what to wait for while it `is_exchanging`."""
+        ref transport = self._connection.value().transport
+        var wanted = POLL_READ
+        if self._attempt[].wants_write() or transport.wants_write():
+            wanted |= POLL_WRITE
+        return PollEntry(transport.fd(), wanted, 0)
 
     def watches(self) -> List[PollEntry]:
         """Tells which descriptors to wait for.
@@ -249,51 +348,169 @@ struct Flight(Movable):
         Returns:
             The descriptors; good until the next `advance`.
         """
-        if self._stage == _OPENING:
-            return self._opening.value().watches()
-        if self._stage == _PAUSING or not self._connection:
-            return []
-        ref transport = self._connection.value().transport
-        var wanted = POLL_READ
-        if self._attempt.wants_write() or transport.wants_write():
-            wanted |= POLL_WRITE
-        return [PollEntry(transport.fd(), wanted, 0)]
+        if self._stage == _CONNECTING:
+            return self._connector.value().watches()
+        if self.is_exchanging():
+            return [self.watch()]
+        return []
 
-    def take_response(deinit self) -> ClientResponse:
-        """Gives the response.
-
-        Returns:
-            The response; `advance` must have answered True.
-        """
+    def finish(deinit self, mut state: ClientState) -> ClientResponse:
+        """Gives the response; `advance` must have answered DONE."""
+        state.give_attempt(self._attempt^)
         return self._builder^.take_response()
 
 
+struct ClientState(Movable):
+    """Configuration, idle connections and the buffers of the next exchange."""
+
+    var config: ClientConfig
+    """The configuration."""
+    var pool: Pool[ClientConnection]
+    """Idle connections."""
+    var context: ConnectContext
+    """What connections share."""
+    var jar: Optional[CookieJar]
+    """Cookies, if they are kept."""
+    # Buffers of requests that are over, for the next ones.
+    var _spare: List[OwnedPointer[Attempt]]
+
+    def __init__(out self, var config: ClientConfig):
+        """Starts without connections.
+
+        Args:
+            config: The configuration, whose `problem` is empty.
+        """
+        self.pool = Pool[ClientConnection](config.pool)
+        self.config = config^
+        accept_codings(self.config)
+        self.context = ConnectContext(
+            self.config.tls.copy(), self.config.head_limits
+        )
+        self.jar = None
+        self._spare = []
+
+    def take_attempt(mut self) -> OwnedPointer[Attempt]:
+        """Gives the buffers of a request that is over, or new ones."""
+        if len(self._spare) > 0:
+            return self._spare.pop()
+        return OwnedPointer(Attempt())
+
+    def give_attempt(mut self, var attempt: OwnedPointer[Attempt]):
+        """Keeps the buffers of a request that is over."""
+        if len(self._spare) < SPARE_COUNT_MAX:
+            self._spare.append(attempt^)
+
+    def take_idle(mut self, endpoint: Endpoint) -> Optional[ClientConnection]:
+        """Takes an idle connection that is good for a request.
+
+        Args:
+            endpoint: Where it has to lead.
+
+        Returns:
+            The connection, or nothing. Those on which something has arrived
+            are closed on the way.
+        """
+        while True:
+            var found = self.pool.take(endpoint, coarse_monotonic_ms())
+            if not found:
+                return None
+            var connection = found.take()
+            if connection.is_quiet():
+                return connection^
+
+    def end_exchange(
+        mut self,
+        var connection: ClientConnection,
+        is_reusable: Bool,
+        response: ClientResponse,
+    ):
+        """Keeps what the next request can use: the connection, or at least a
+        ticket for the next one.
+
+        Args:
+            connection: The connection, whose last exchange is over.
+            is_reusable: True if it may carry another request.
+            response: The response that it has carried.
+        """
+        connection.request_count += 1
+        if connection.endpoint.is_tls and connection.request_count == 1:
+            # By now a server of TLS 1.3 has sent its ticket.
+            self.context.keep_ticket(connection)
+        if not is_reusable or connection.transport.has_ended():
+            # It is closed at once (RFC 8446 section 6), not when it is wanted.
+            return
+        var endpoint = connection.endpoint.copy()
+        self.pool.put(
+            endpoint^,
+            connection^,
+            coarse_monotonic_ms(),
+            keep_alive_ms(response.headers),
+        )
+
+    def add_cookies(mut self, mut request: PreparedRequest):
+        """Gives a request the cookies that go to its URL.
+
+        Args:
+            request: The request.
+        """
+        if self.jar:
+            request.cookie = self.jar.value().header_for(
+                request.url, unix_seconds()
+            )
+
+    def keep_cookies(mut self, response: ClientResponse):
+        """Stores the cookies that a response sets.
+
+        Args:
+            response: The response.
+        """
+        if not self.jar:
+            return
+        var index = response.headers.find("set-cookie")
+        while index >= 0:
+            _ = self.jar.value().store(
+                response.url, response.headers.value(index), unix_seconds()
+            )
+            index = response.headers.find("set-cookie", index + 1)
+
+
+def _decode_piece(
+    mut builder: ResponseBuilder, exchange: ResponseParser
+) raises ClientError -> Bool:
+    """Makes content for the sink; False if the piece is used up."""
+    while len(builder.content) == 0:
+        if not builder.has_more(exchange):
+            return False
+        builder.take_more(exchange)
+    return True
+
+
 def begin_attempt(
-    mut attempt: Attempt, call: Call, config: ClientConfig
+    mut attempt: Attempt, request: PreparedRequest, config: ClientConfig
 ) raises ClientError:
     """Writes a request's head, and its content if that is small.
 
     Args:
         attempt: The attempt.
-        call: The request.
+        request: The request.
         config: The client's configuration.
 
     Raises:
         ClientError: If a part of the request must not be sent.
     """
-    var asks = call.expects_continue and call.has_content()
-    attempt.begin(call.method, asks, config.strict)
-    call.write_head(attempt.output, config)
-    if call.upload.is_streamed:
+    var asks = request.expects_continue and request.has_content()
+    attempt.begin(request.method, asks, config.strict)
+    request.write_head(attempt.output, config)
+    if request.upload.is_streamed:
         return
     if not asks:
-        _append_from_memory(attempt, call)
+        _append_from_memory(attempt, request)
 
 
 def apply_step(
     step: Step,
     mut attempt: Attempt,
-    call: Call,
+    request: PreparedRequest,
     mut builder: ResponseBuilder,
     config: ClientConfig,
 ) raises ClientError -> Bool:
@@ -302,7 +519,7 @@ def apply_step(
     Args:
         step: The step; `NEEDS_CONTENT` only for content in memory.
         attempt: The attempt.
-        call: The request.
+        request: The request.
         builder: Gets the response.
         config: The client's configuration.
 
@@ -313,10 +530,10 @@ def apply_step(
         ClientError: If the content cannot be decoded.
     """
     if step == Step.NEEDS_CONTENT:
-        _append_from_memory(attempt, call)
+        _append_from_memory(attempt, request)
     elif step == Step.HEAD:
         builder.take_head(attempt.exchange)
-        var use = _use(attempt, call, builder)
+        var use = _use(attempt, request, builder)
         builder.choose_use(attempt.exchange, use, config)
         if use == ContentUse.PASS_ON:
             attempt.size_setting = "max_download_size"
@@ -336,19 +553,21 @@ def apply_step(
     return False
 
 
-def _use(attempt: Attempt, call: Call, builder: ResponseBuilder) -> ContentUse:
+def _use(
+    attempt: Attempt, request: PreparedRequest, builder: ResponseBuilder
+) -> ContentUse:
     var status = builder.response.status
-    if call.will_follow(builder.response):
+    if request.will_follow(builder.response):
         return ContentUse.DISCARD
-    if call.will_stop_expecting(builder.response, attempt.content_len):
+    if request.will_stop_expecting(builder.response, attempt.content_len):
         return ContentUse.DISCARD
-    if call.wants_stream and status >= 200 and status < 300:
+    if request.wants_stream and status >= 200 and status < 300:
         return ContentUse.PASS_ON
     return ContentUse.KEEP
 
 
-def _append_from_memory(mut attempt: Attempt, call: Call):
-    ref content = call.body.content
+def _append_from_memory(mut attempt: Attempt, request: PreparedRequest):
+    ref content = request.body.content
     var start = attempt.content_len
     var end = min(start + PIECE_LEN, len(content))
     attempt.output.append(content.as_bytes()[start:end])
@@ -358,19 +577,19 @@ def _append_from_memory(mut attempt: Attempt, call: Call):
 
 
 def append_content(
-    mut attempt: Attempt, call: Call, octets: Span[UInt8, _]
+    mut attempt: Attempt, request: PreparedRequest, octets: Span[UInt8, _]
 ) raises ClientError:
     """Frames the next piece of streamed content.
 
     Args:
         attempt: The attempt.
-        call: The request.
+        request: The request.
         octets: The piece; empty at the end of the source.
 
     Raises:
         ClientError: If the content is not as long as it was said to be.
     """
-    var wanted = call.upload.content_len
+    var wanted = request.upload.content_len
     attempt.content_len += len(octets)
     if wanted == UNKNOWN_LEN:
         append_chunk(attempt.output, octets)

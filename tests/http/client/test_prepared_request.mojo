@@ -3,7 +3,11 @@
 from flare.bytes.buffer import Buffer
 from flare.http.client.attempt import Attempt
 from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
-from flare.http.client.prepared_request import Call, Upload, prepare_call
+from flare.http.client.prepared_request import (
+    PreparedRequest,
+    Upload,
+    prepare_request,
+)
 from flare.http.client.request import (
     ClientRequest,
     RequestBody,
@@ -36,12 +40,12 @@ def _config() -> ClientConfig:
 
 def _call(
     method: String, url: String, var body: RequestBody = RequestBody()
-) raises -> Call:
+) raises -> PreparedRequest:
     var request = ClientRequest(method, url, body^)
-    return Call(request^, Url.parse(url), Upload(), _config())
+    return PreparedRequest(request^, Url.parse(url), Upload(), _config())
 
 
-def _head(call: Call) raises -> String:
+def _head(call: PreparedRequest) raises -> String:
     var out = Buffer()
     call.write_head(out, _config())
     return String(StringSpan(unsafe_from_utf8=out.span()))
@@ -223,7 +227,7 @@ def test_connect_is_no_request() raises:
     for method in ["CONNECT", "connect"]:
         var is_refused = False
         try:
-            _ = prepare_call(
+            _ = prepare_request(
                 ClientRequest(String(method), "http://a/"),
                 Upload(),
                 None,
@@ -268,7 +272,9 @@ def _head_with(
         request.headers.set(name, value)
     if coding != "":
         request.headers.set("Accept-Encoding", coding)
-    var call = Call(request^, Url.parse("http://a/"), Upload(), config)
+    var call = PreparedRequest(
+        request^, Url.parse("http://a/"), Upload(), config
+    )
     var out = Buffer()
     call.write_head(out, config)
     return String(StringSpan(unsafe_from_utf8=out.span()))
@@ -280,7 +286,9 @@ def test_417_is_answered_without_expect() raises:
     response.status = 417
     var request = ClientRequest("POST", "http://a/", "{}")
     request.expects_continue = True
-    var call = Call(request.copy(), Url.parse("http://a/"), Upload(), _config())
+    var call = PreparedRequest(
+        request.copy(), Url.parse("http://a/"), Upload(), _config()
+    )
     assert_true(call.will_stop_expecting(response, 0))
     # Content in memory is there again, also if it was sent.
     assert_true(call.will_stop_expecting(response, 2))
@@ -289,12 +297,16 @@ def test_417_is_answered_without_expect() raises:
     response.status = 417
     call.expects_continue = False
     assert_false(call.will_stop_expecting(response, 0))
-    var streamed = Call(request^, Url.parse("http://a/"), Upload(5), _config())
+    var streamed = PreparedRequest(
+        request^, Url.parse("http://a/"), Upload(5), _config()
+    )
     assert_true(streamed.will_stop_expecting(response, 0))
     assert_false(streamed.will_stop_expecting(response, 1))
     var empty = ClientRequest("POST", "http://a/")
     empty.expects_continue = True
-    var nothing = Call(empty^, Url.parse("http://a/"), Upload(), _config())
+    var nothing = PreparedRequest(
+        empty^, Url.parse("http://a/"), Upload(), _config()
+    )
     assert_false(nothing.will_stop_expecting(response, 0))
 
 
@@ -302,7 +314,9 @@ def test_proxies_get_the_absolute_form() raises:
     var config = _config()
     config.proxy = Proxy("http://u:p@proxy:3128")
     var request = ClientRequest("GET", "http://a/b?c#d")
-    var call = Call(request^, Url.parse("http://x:y@a/b?c#d"), Upload(), config)
+    var call = PreparedRequest(
+        request^, Url.parse("http://x:y@a/b?c#d"), Upload(), config
+    )
     var out = Buffer()
     call.write_head(out, config)
     assert_equal(
@@ -380,7 +394,9 @@ def test_too_many_redirections() raises:
     var config = _config()
     config.max_redirects = 2
     var request = ClientRequest("GET", "http://a/")
-    var call = Call(request^, Url.parse("http://a/"), Upload(), config)
+    var call = PreparedRequest(
+        request^, Url.parse("http://a/"), Upload(), config
+    )
     var response = _redirect("/", 302)
     call.follow(response, config)
     call.follow(response, config)
@@ -395,7 +411,9 @@ def test_too_many_redirections() raises:
 
 def test_streamed_content_goes_out_once() raises:
     var request = ClientRequest("PUT", "http://a/")
-    var call = Call(request^, Url.parse("http://a/"), Upload(5), _config())
+    var call = PreparedRequest(
+        request^, Url.parse("http://a/"), Upload(5), _config()
+    )
     assert_true("Content-Length: 5\r\n" in _head(call))
     var attempt = Attempt()
     assert_true(call.describe_failure(attempt).may_repeat())

@@ -1,0 +1,68 @@
+"""How long a request may take: a total, or as long as it makes progress."""
+
+from flare.http.client.attempt import Attempt, TimeoutPolicy
+from flare.http.client.prepared_request import PreparedRequest, Upload
+from flare.http.client.request import ClientRequest
+from flare.http.client.config import (
+    ClientConfig,
+    PROGRESS_LEN_MIN,
+    PROGRESS_TIMEOUT_MS,
+    WHILE_PROGRESSING,
+)
+from flare.http.client.error import Phase
+from flare.url.url import Url
+from flare.net.error import Timeout
+from flare.sys.clock import NO_TIMEOUT_MS, Deadline
+from std.testing import assert_equal, assert_false, assert_true
+
+
+def test_by_default_progress_counts() raises:
+    var config = ClientConfig()
+    var request = ClientRequest("GET", "http://a/")
+    var call = PreparedRequest(
+        request^, Url.parse("http://a/"), Upload(), config
+    )
+    assert_equal(call.timeouts.total.timeout_ms, PROGRESS_TIMEOUT_MS)
+    # The time is over; what then?
+    call.timeouts.total = Deadline(0)
+    call.timeouts.total.timeout_ms = PROGRESS_TIMEOUT_MS
+    assert_false(call.timeouts.makes_progress(PROGRESS_LEN_MIN - 1))
+    assert_equal(call.timeouts.total.left_ms(), 0)
+    assert_true(call.timeouts.makes_progress(PROGRESS_LEN_MIN))
+    assert_true(call.timeouts.total.left_ms() > PROGRESS_TIMEOUT_MS // 2)
+    # From here on it has to be more.
+    assert_false(call.timeouts.makes_progress(2 * PROGRESS_LEN_MIN - 1))
+    assert_true(call.timeouts.makes_progress(2 * PROGRESS_LEN_MIN))
+    # The next attempt counts from 0.
+    call.timeouts.begin_attempt()
+    assert_true(call.timeouts.makes_progress(PROGRESS_LEN_MIN))
+
+
+def test_a_total_that_was_set_is_one() raises:
+    for total_ms in [0, 400, NO_TIMEOUT_MS]:
+        var policy = TimeoutPolicy(1_000, 1_000, total_ms)
+        assert_equal(policy.total.timeout_ms, total_ms)
+        assert_false(policy.makes_progress(1 << 30))
+    var config = ClientConfig()
+    config.total_timeout_ms = 700
+    var request = ClientRequest("GET", "http://a/")
+    var call = PreparedRequest(
+        request.copy(), Url.parse("http://a/"), Upload(), config
+    )
+    assert_equal(call.timeouts.total.timeout_ms, 700)
+    request.total_timeout_ms = WHILE_PROGRESSING
+    call = PreparedRequest(request^, Url.parse("http://a/"), Upload(), config)
+    assert_true(call.timeouts.makes_progress(PROGRESS_LEN_MIN))
+
+
+def test_errors_say_what_was_slow() raises:
+    var policy = TimeoutPolicy(1_000, 1_000, 0)
+    var attempt = Attempt()
+    attempt.has_head = True
+    attempt.exchange.body.taken_len = 12
+    var error = policy.overdue_error(attempt)
+    var text = String(error)
+    assert_true(error.phase == Phase.TOTAL and error.kind == Timeout, text)
+    assert_true("total_timeout_ms" in text, text)
+    assert_true("12 bytes of content had come" in text, text)
+    assert_false("nothing within" in text, text)
