@@ -1,227 +1,274 @@
 """The JSON Schema of a type."""
 
-from flare.json.error import JsonError
-from flare.json.writer import JsonWriter
+from flare.json.field_types import (
+    is_json_scalar,
+    is_plain_struct,
+    json_field_problem,
+)
+from flare.json.struct_reader import JsonMaybe, JsonReadable
+from flare.json.struct_writer import JsonWritable
 from std.reflection import reflect
 
-comptime _DEPTH_MAX = 8
-# A struct may hold a list of its own kind; its schema would have no end.
+comptime SCHEMA_PLACE = StaticString("#/components/schemas/")
+"""Where documents keep the schemas of structs (OpenAPI 3.1, Components)."""
+
+
+@fieldwise_init
+struct NamedSchema(Copyable, Movable):
+    """The schema of a struct."""
+
+    var id: String
+    """The struct with its module; what `$ref`s name."""
+    var name: String
+    """The struct alone."""
+    var schema: String
+    """Its JSON Schema, as text."""
+
+
+struct SchemaBook(Copyable, Movable):
+    """Schemas of structs, each once; it ends also for structs that hold lists
+    of their own kind."""
+
+    var schemas: List[NamedSchema]
+    """The schemas, in the order in which the structs were met."""
+
+    def __init__(out self):
+        """Starts empty."""
+        self.schemas = []
+
+    def begin(mut self, id: String, name: String) -> Bool:
+        """Makes room for a struct's schema.
+
+        Args:
+            id: The struct with its module.
+            name: The struct alone.
+
+        Returns:
+            False if it is there already.
+        """
+        for ref schema in self.schemas:
+            if schema.id == id:
+                return False
+        self.schemas.append(NamedSchema(id, name, "{}"))
+        return True
+
+    def finish(mut self, id: String, var schema: String):
+        """Keeps a struct's schema.
+
+        Args:
+            id: What `begin` was told.
+            schema: JSON text.
+        """
+        for ref known in self.schemas:
+            if known.id == id:
+                known.schema = schema^
+                return
 
 
 trait JsonDescribed:
     """Knows the schema of its values; `List`, `Dict` and `Optional` do."""
 
     @staticmethod
-    def write_schema_of(mut writer: JsonWriter, depth: Int) raises JsonError:
+    def schema(mut book: SchemaBook) -> String:
         """Writes the schema.
 
         Args:
-            writer: Where to.
-            depth: How many types this one stands in.
+            book: Gets the schemas of structs within.
 
-        Raises:
-            JsonError: Never.
+        Returns:
+            JSON text.
         """
         ...
 
 
-trait JsonOptional:
-    """May be absent."""
-
-    @staticmethod
-    def write_schema_of_value(
-        mut writer: JsonWriter, depth: Int
-    ) raises JsonError:
-        """Writes the schema of what may be absent.
-
-        Args:
-            writer: Where to.
-            depth: How many types this one stands in.
-
-        Raises:
-            JsonError: Never.
-        """
-        ...
-
-
-def write_schema[
-    T: AnyType
-](mut writer: JsonWriter, depth: Int = 0) raises JsonError:
+def schema_of[T: AnyType](mut book: SchemaBook) -> String:
     """Writes the schema of what `read_json` reads and `write_json` writes.
 
-    Source: JSON Schema 2020-12, which OpenAPI 3.1 uses.
+    Source: JSON Schema 2020-12, which OpenAPI 3.1 uses. Of a type that reads or
+    writes itself, and is not `JsonDescribed`, nothing is known: `{}`.
 
     Parameters:
         T: The type.
 
     Args:
-        writer: Where to.
-        depth: How many types this one stands in.
+        book: Gets the schemas of structs, which are named by `$ref`.
 
-    Raises:
-        JsonError: Never.
+    Returns:
+        JSON text.
     """
     comptime if conforms_to(T, JsonDescribed):
-        T.write_schema_of(writer, depth)
-    elif T == Bool:
-        _plain(writer, "boolean", "")
-    elif T == Int or T == Int64:
-        _plain(writer, "integer", "int64")
-    elif T == Int32:
-        _plain(writer, "integer", "int32")
-    elif T == Int16 or T == Int8 or T == UInt64 or T == UInt32:
-        _plain(writer, "integer", "")
-    elif T == UInt16 or T == UInt8:
-        _plain(writer, "integer", "")
-    elif T == Float64:
-        _plain(writer, "number", "double")
-    elif T == Float32:
-        _plain(writer, "number", "float")
-    elif T == String or T == StaticString:
-        _plain(writer, "string", "")
-    elif reflect[T].is_struct():
-        _object[T](writer, depth)
+        return T.schema(book)
+    elif is_json_scalar[T]() or T == StaticString:
+        return String(scalar_schema[T]())
+    elif conforms_to(T, JsonReadable) or conforms_to(T, JsonWritable):
+        return "{}"
     else:
-        comptime assert False, "JSON has no form for a field of this type"
+        return _struct_schema[T](book)
 
 
-def write_parameter_schema[T: AnyType](mut writer: JsonWriter) raises JsonError:
-    """Writes the schema of a parameter, which is left out rather than null.
-
-    Parameters:
-        T: The parameter's type.
-
-    Args:
-        writer: Where to.
-
-    Raises:
-        JsonError: Never.
-    """
-    comptime if conforms_to(T, JsonOptional):
-        T.write_schema_of_value(writer, 0)
-    else:
-        write_schema[T](writer)
-
-
-def is_optional[T: AnyType]() -> Bool:
-    """Tells whether values of a type may be absent.
+def scalar_schema[T: AnyType]() -> StaticString:
+    """Writes the schema of a boolean, a number or a text.
 
     Parameters:
         T: The type.
 
     Returns:
-        True for an `Optional`.
+        JSON text; that of a text for other types.
     """
-    return conforms_to(T, JsonOptional)
+    comptime if T == Bool:
+        return '{"type":"boolean"}'
+    elif T == Int or T == Int64:
+        return '{"type":"integer","format":"int64"}'
+    elif T == Int32:
+        return '{"type":"integer","format":"int32"}'
+    elif T == Int16:
+        return '{"type":"integer","minimum":-32768,"maximum":32767}'
+    elif T == Int8:
+        return '{"type":"integer","minimum":-128,"maximum":127}'
+    elif T == UInt64:
+        return '{"type":"integer","minimum":0}'
+    elif T == UInt32:
+        return '{"type":"integer","minimum":0,"maximum":4294967295}'
+    elif T == UInt16:
+        return '{"type":"integer","minimum":0,"maximum":65535}'
+    elif T == UInt8:
+        return '{"type":"integer","minimum":0,"maximum":255}'
+    elif T == Float64:
+        return '{"type":"number","format":"double"}'
+    elif T == Float32:
+        return '{"type":"number","format":"float"}'
+    else:
+        return '{"type":"string"}'
 
 
-def _plain(
-    mut writer: JsonWriter, name: StaticString, format: StaticString
-) raises JsonError:
-    writer.begin_object()
-    writer.key("type")
-    writer.value(name)
-    if format.byte_length() > 0:
-        writer.key("format")
-        writer.value(format)
-    writer.end_object()
-
-
-def _object[T: AnyType](mut writer: JsonWriter, depth: Int) raises JsonError:
-    writer.begin_object()
-    writer.key("type")
-    writer.value("object")
-    if depth < _DEPTH_MAX:
-        writer.key("properties")
-        writer.begin_object()
+def _struct_schema[T: AnyType](mut book: SchemaBook) -> String:
+    comptime assert is_plain_struct[T](), "JSON has no form for this type"
+    var id = schema_id(materialize[reflect[T].name()]())
+    if book.begin(id, String(materialize[reflect[T].base_name()]())):
+        var fields = _Fields()
         comptime for index in range(reflect[T].field_count()):
+            comptime F = reflect[T].field_types()[index]
+            comptime PROBLEM = json_field_problem[
+                T, index, _knows_form[F](), "JsonReadable"
+            ]()
+            comptime assert PROBLEM.byte_length() == 0, PROBLEM
             comptime NAME = reflect[T].field_names()[index]
-            writer.key(materialize[NAME]())
-            write_schema[reflect[T].field_types()[index]](writer, depth + 1)
-        writer.end_object()
-        writer.key("required")
-        writer.begin_array()
-        comptime for index in range(reflect[T].field_count()):
-            comptime NAME = reflect[T].field_names()[index]
-            if not is_optional[reflect[T].field_types()[index]]():
-                writer.value(materialize[NAME]())
-        writer.end_array()
-    writer.end_object()
+            fields.add(
+                materialize[NAME](),
+                schema_of[F](book),
+                conforms_to(F, JsonMaybe),
+            )
+        book.finish(id, fields.schema())
+    return String('{"$ref":"', SCHEMA_PLACE, id, '"}')
 
 
-__extension Optional(JsonDescribed, JsonOptional):
+def _knows_form[F: AnyType]() -> Bool:
+    return (
+        conforms_to(F, JsonDescribed)
+        or conforms_to(F, JsonReadable)
+        or conforms_to(F, JsonWritable)
+        or F == StaticString
+    )
+
+
+def schema_id(name: StringSpan) -> String:
+    """Makes a name of what may stand in the name of a component.
+
+    Source: OpenAPI 3.1, Components Object: `^[a-zA-Z0-9._-]+$`.
+
+    Args:
+        name: Any text.
+
+    Returns:
+        The name with `_` for all else, not at the end.
+    """
+    var octets = List[UInt8](capacity=name.byte_length())
+    for octet in name.as_bytes():
+        var is_letter = (octet | 32) >= 97 and (octet | 32) <= 122
+        var is_digit = octet >= 48 and octet <= 57
+        if is_letter or is_digit or octet == 45 or octet == 46 or octet == 95:
+            octets.append(octet)
+        elif len(octets) > 0 and octets[len(octets) - 1] != 95:
+            octets.append(95)
+    while len(octets) > 0 and octets[len(octets) - 1] == 95:
+        _ = octets.pop()
+    return String(from_utf8_lossy=octets)
+
+
+struct _Fields:
+    """The schema of an object, as it grows."""
+
+    var properties: String
+    var required: String
+
+    def __init__(out self):
+        self.properties = String()
+        self.required = String()
+
+    @no_inline
+    def add(mut self, name: StaticString, schema: String, is_optional: Bool):
+        if self.properties.byte_length() > 0:
+            self.properties.write(",")
+        self.properties.write('"', name, '":', schema)
+        if not is_optional:
+            if self.required.byte_length() > 0:
+                self.required.write(",")
+            self.required.write('"', name, '"')
+
+    @no_inline
+    def schema(self) -> String:
+        return String(
+            '{"type":"object","properties":{',
+            self.properties,
+            '},"required":[',
+            self.required,
+            "]}",
+        )
+
+
+__extension Optional(JsonDescribed):
     @staticmethod
-    def write_schema_of(mut writer: JsonWriter, depth: Int) raises JsonError:
+    def schema(mut book: SchemaBook) -> String:
         """Writes the schema of a value or `null`.
 
         Args:
-            writer: Where to.
-            depth: How many types this one stands in.
+            book: Gets the schemas of structs within.
 
-        Raises:
-            JsonError: Never.
+        Returns:
+            JSON text.
         """
-        writer.begin_object()
-        writer.key("anyOf")
-        writer.begin_array()
-        write_schema[Self.T](writer, depth + 1)
-        _plain(writer, "null", "")
-        writer.end_array()
-        writer.end_object()
-
-    @staticmethod
-    def write_schema_of_value(
-        mut writer: JsonWriter, depth: Int
-    ) raises JsonError:
-        """Writes the schema of a value.
-
-        Args:
-            writer: Where to.
-            depth: How many types this one stands in.
-
-        Raises:
-            JsonError: Never.
-        """
-        write_schema[Self.T](writer, depth)
+        return String(
+            '{"anyOf":[', schema_of[Self.T](book), ',{"type":"null"}]}'
+        )
 
 
 __extension List(JsonDescribed):
     @staticmethod
-    def write_schema_of(mut writer: JsonWriter, depth: Int) raises JsonError:
+    def schema(mut book: SchemaBook) -> String:
         """Writes the schema of an array.
 
         Args:
-            writer: Where to.
-            depth: How many types this one stands in.
+            book: Gets the schemas of structs within.
 
-        Raises:
-            JsonError: Never.
+        Returns:
+            JSON text.
         """
-        writer.begin_object()
-        writer.key("type")
-        writer.value("array")
-        if depth < _DEPTH_MAX:
-            writer.key("items")
-            write_schema[Self.T](writer, depth + 1)
-        writer.end_object()
+        return String('{"type":"array","items":', schema_of[Self.T](book), "}")
 
 
 __extension Dict(JsonDescribed):
     @staticmethod
-    def write_schema_of(mut writer: JsonWriter, depth: Int) raises JsonError:
+    def schema(mut book: SchemaBook) -> String:
         """Writes the schema of an object with names of any kind.
 
         Args:
-            writer: Where to.
-            depth: How many types this one stands in.
+            book: Gets the schemas of structs within.
 
-        Raises:
-            JsonError: Never.
+        Returns:
+            JSON text.
         """
-        writer.begin_object()
-        writer.key("type")
-        writer.value("object")
-        if depth < _DEPTH_MAX:
-            writer.key("additionalProperties")
-            write_schema[Self.V](writer, depth + 1)
-        writer.end_object()
+        return String(
+            '{"type":"object","additionalProperties":',
+            schema_of[Self.V](book),
+            "}",
+        )

@@ -2,6 +2,12 @@
 
 from flare.bytes.siphash import Keyed
 from flare.json.error import JsonError, JsonErrorKind, JsonKind
+from flare.json.errors import JsonErrors
+from flare.json.field_types import (
+    is_json_scalar,
+    is_plain_struct,
+    json_field_problem,
+)
 from flare.json.value import JsonView
 from std.hash import Hasher
 from std.math import sqrt
@@ -53,52 +59,152 @@ def read_json[T: Movable & Deinitable](view: JsonView) raises JsonError -> T:
         JsonError: If the JSON value does not fit; it names the place by its
             path, such as `$["items"][2]["price"]`.
     """
-    comptime if conforms_to(T, JsonReadable):
-        return T.from_json(view)
-    elif T == Bool:
-        return rebind_var[T](view.bool_value())
-    elif T == Int:
-        return rebind_var[T](view.int_value())
-    elif T == String:
-        return rebind_var[T](view.string_value())
-    elif T == Float64:
-        return rebind_var[T](view.float_value())
-    elif T == Float32:
-        return rebind_var[T](Float32(view.float_value()))
-    elif T == Int64:
-        return rebind_var[T](Int64(view.int_value()))
-    elif T == Int32:
-        return rebind_var[T](_narrow[DType.int32](view))
-    elif T == Int16:
-        return rebind_var[T](_narrow[DType.int16](view))
-    elif T == Int8:
-        return rebind_var[T](_narrow[DType.int8](view))
-    elif T == UInt64:
-        return rebind_var[T](_narrow[DType.uint64](view))
-    elif T == UInt32:
-        return rebind_var[T](_narrow[DType.uint32](view))
-    elif T == UInt16:
-        return rebind_var[T](_narrow[DType.uint16](view))
-    elif T == UInt8:
-        return rebind_var[T](_narrow[DType.uint8](view))
+    # SAFETY: the value is taken out only if it was made.
+    var errors = JsonErrors(1)
+    var place = unsafe_stack_allocation[1, T]()
+    if read_into[T](view, errors, erased(place)):
+        return place.unsafe_take_pointee()
+    raise errors.first()
+
+
+comptime _AnyView = JsonView[ImmUntrackedOrigin]
+
+
+def read_into[
+    T: Movable & Deinitable
+](view: JsonView, mut errors: JsonErrors, place: Erased) -> Bool:
+    """Makes a value of a JSON value as `read_json` does, and goes on where
+    something does not fit, to find what else does not.
+
+    Parameters:
+        T: The type.
+
+    Args:
+        view: The JSON value.
+        errors: Gets what does not fit.
+        place: Gets the value; memory for a T.
+
+    Returns:
+        False if something does not fit: nothing is at the place then.
+    """
+    # SAFETY: the document outlives the call, and no view outlives it.
+    return _read[T](
+        _AnyView(
+            view._document.unsafe_origin_cast[ImmUntrackedOrigin](), view._index
+        ),
+        errors,
+        place,
+    )
+
+
+def _read[
+    T: Movable & Deinitable
+](view: _AnyView, mut errors: JsonErrors, place: Erased) -> Bool:
+    # SAFETY: `place` is memory for a T, which is written if this returns True.
+    comptime if conforms_to(T, JsonCollected):
+        return T.read_collecting(view, errors, place)
+    elif conforms_to(T, JsonReadable):
+        try:
+            place.unsafe_bitcast[T]().unsafe_write(T.from_json(view))
+            return True
+        except error:
+            errors.add(error^)
+            return False
+    elif is_json_scalar[T]():
+        return _read_scalar[T](view, errors, place)
     else:
-        comptime assert reflect[
-            T
-        ].is_struct(), "JSON cannot be read into a field of this type"
+        comptime assert is_plain_struct[T](), "JSON has no form for this type"
+        comptime for index in range(reflect[T].field_count()):
+            comptime F = reflect[T].field_types()[index]
+            comptime PROBLEM = json_field_problem[
+                T, index, conforms_to(F, JsonReadable), "JsonReadable"
+            ]()
+            comptime assert PROBLEM.byte_length() == 0, PROBLEM
         # An array or a text is refused here, also for a struct without fields.
-        _ = view.members()
-        var source = _Members(view)
-        return make_fieldwise[T](source)
+        if not _is_of(view, JsonKind.OBJECT, errors):
+            return False
+        var source = _Members(view, Pointer(to=errors))
+        return make_fieldwise(source, place.unsafe_bitcast[T]())
 
 
-def _narrow[dtype: DType](view: JsonView) raises JsonError -> Scalar[dtype]:
+def json_problem[T: AnyType]() -> String:
+    """Says which field of a struct cannot be read from JSON; run by the
+    compiler. What stands in lists and dictionaries is not looked at.
+
+    Parameters:
+        T: The struct, or any other type.
+
+    Returns:
+        A sentence; empty if all can.
+    """
+    comptime if is_plain_struct[T]() and not conforms_to(T, JsonReadable):
+        comptime for index in range(reflect[T].field_count()):
+            comptime F = reflect[T].field_types()[index]
+            comptime PROBLEM = json_field_problem[
+                T, index, conforms_to(F, JsonReadable), "JsonReadable"
+            ]()
+            comptime if PROBLEM.byte_length() > 0:
+                return materialize[PROBLEM]()
+            comptime WITHIN = json_problem[F]()
+            comptime if WITHIN.byte_length() > 0:
+                return materialize[WITHIN]()
+    return String()
+
+
+def _read_scalar[
+    T: Movable & Deinitable
+](view: _AnyView, mut errors: JsonErrors, place: Erased) -> Bool:
+    # SAFETY: `place` is memory for a T, which is of the type in the branch.
+    try:
+        comptime if T == Bool:
+            place.unsafe_bitcast[Bool]().unsafe_write(view.bool_value())
+        elif T == String:
+            place.unsafe_bitcast[String]().unsafe_write(view.string_value())
+        elif T == Float64:
+            place.unsafe_bitcast[Float64]().unsafe_write(view.float_value())
+        elif T == Float32:
+            place.unsafe_bitcast[Float32]().unsafe_write(
+                Float32(view.float_value())
+            )
+        elif T == Int:
+            place.unsafe_bitcast[Int]().unsafe_write(view.int_value())
+        elif T == Int64:
+            place.unsafe_bitcast[Int64]().unsafe_write(Int64(view.int_value()))
+        elif T == Int32:
+            _narrow[DType.int32](view, place)
+        elif T == Int16:
+            _narrow[DType.int16](view, place)
+        elif T == Int8:
+            _narrow[DType.int8](view, place)
+        elif T == UInt64:
+            _narrow[DType.uint64](view, place)
+        elif T == UInt32:
+            _narrow[DType.uint32](view, place)
+        elif T == UInt16:
+            _narrow[DType.uint16](view, place)
+        else:
+            _narrow[DType.uint8](view, place)
+        return True
+    except error:
+        errors.add(error^)
+        return False
+
+
+def _narrow[dtype: DType](view: _AnyView, place: Erased) raises JsonError:
     """Reads an integer that fits a narrower type."""
-    var number = view.int_value()
     var least = 0
     var most = Int.MAX
     comptime if dtype != DType.uint64:
         least = Int(Scalar[dtype].MIN)
         most = Int(Scalar[dtype].MAX)
+    # SAFETY: `place` is memory for such a number.
+    place.unsafe_bitcast[Scalar[dtype]]().unsafe_write(
+        Scalar[dtype](_int_within(view, least, most))
+    )
+
+
+def _int_within(view: _AnyView, least: Int, most: Int) raises JsonError -> Int:
+    var number = view.int_value()
     if number < least or number > most:
         raise JsonError.at_value(
             JsonErrorKind.NUMBER_RANGE,
@@ -106,36 +212,66 @@ def _narrow[dtype: DType](view: JsonView) raises JsonError -> Scalar[dtype]:
             String("an integer from ", least, " to ", most),
             String(number),
         )
-    return Scalar[dtype](number)
+    return number
+
+
+def _is_of(view: _AnyView, kind: JsonKind, mut errors: JsonErrors) -> Bool:
+    if view.kind() == kind:
+        return True
+    errors.add(
+        JsonError.at_value(
+            JsonErrorKind.WRONG_KIND,
+            view.path(),
+            String(kind.name()),
+            String(view.kind().name()),
+        )
+    )
+    return False
 
 
 @fieldwise_init
-struct _Members[o: ImmOrigin](FieldSource):
+struct _Members[e: MutOrigin](FieldSource):
     """An object whose members are the fields of a struct."""
 
-    comptime FieldError = JsonError
-    var view: JsonView[Self.o]
+    var view: _AnyView
+    # SAFETY: `e` is the origin of the caller's errors, which outlive this.
+    var errors: Pointer[JsonErrors, Self.e]
 
-    def field[
-        T: AnyType, index: Int, F: Movable & Deinitable
-    ](mut self) raises JsonError -> F:
-        comptime NAME = reflect[T].field_names()[index]
-        var name = materialize[NAME]()
+    @staticmethod
+    def fill[
+        F: Movable & Deinitable
+    ](source: Erased, name: StaticString, place: Erased) -> Bool:
+        # SAFETY: `make_fieldwise` gives the source that it was given, and
+        # memory for an F.
+        ref members = source.unsafe_bitcast[_Members[MutUntrackedOrigin]]()[]
         comptime if conforms_to(F, JsonMaybe):
-            var member = self.view.get(name)
-            if not member:
-                return F.absent()
-            return read_json[F](member.value())
+            var index = members.find(name, False)
+            if index < 0:
+                place.unsafe_bitcast[F]().unsafe_write(F.absent())
+                return True
+            return _read[F](members.view.at(index), members.errors[], place)
         else:
-            var member = self.view.get(name)
-            if not member:
-                raise JsonError.at_value(
+            var index = members.find(name, True)
+            if index < 0:
+                return False
+            return _read[F](members.view.at(index), members.errors[], place)
+
+    def find(mut self, name: StaticString, is_required: Bool) -> Int:
+        """Finds the node of a member; -1 if there is none."""
+        if self.errors[].is_full():
+            # No more is to be found out, and the fields are not used.
+            return -1
+        var index = self.view.find(name)
+        if index < 0 and is_required:
+            self.errors[].add(
+                JsonError.at_value(
                     JsonErrorKind.NO_MEMBER,
                     String(self.view.path(), '["', name, '"]'),
                     "a value",
                     "nothing",
                 )
-            return read_json[F](member.value())
+            )
+        return index
 
 
 trait JsonMaybe(Deinitable, Movable):
@@ -151,7 +287,29 @@ trait JsonMaybe(Deinitable, Movable):
         ...
 
 
-__extension Optional(JsonReadable, JsonMaybe):
+trait JsonCollected(Deinitable, Movable):
+    """Is made of several JSON values, of which several may not fit."""
+
+    @staticmethod
+    def read_collecting(
+        view: JsonView[ImmUntrackedOrigin],
+        mut errors: JsonErrors,
+        place: Erased,
+    ) -> Bool:
+        """Makes a value, and goes on where something does not fit.
+
+        Args:
+            view: The JSON value.
+            errors: Gets what does not fit.
+            place: Gets the value; memory for one.
+
+        Returns:
+            False if something does not fit: nothing is at the place then.
+        """
+        ...
+
+
+__extension Optional(JsonReadable, JsonMaybe, JsonCollected):
     @staticmethod
     def from_json(view: JsonView) raises JsonError -> Self:
         """Reads `null` as nothing, all else as a value.
@@ -165,10 +323,8 @@ __extension Optional(JsonReadable, JsonMaybe):
         Raises:
             JsonError: If the JSON value does not fit.
         """
-        comptime assert conforms_to(Self.T, Movable & Deinitable)
-        if view.is_null():
-            return Self(None)
-        return Self(read_json[Self.T](view))
+        comptime assert conforms_to(Self, Movable & Deinitable)
+        return read_json[Self](view)
 
     @staticmethod
     def absent() -> Self:
@@ -179,8 +335,37 @@ __extension Optional(JsonReadable, JsonMaybe):
         """
         return Self(None)
 
+    @staticmethod
+    def read_collecting(
+        view: JsonView[ImmUntrackedOrigin],
+        mut errors: JsonErrors,
+        place: Erased,
+    ) -> Bool:
+        """Reads `null` as nothing, all else as a value.
 
-__extension List(JsonReadable):
+        Args:
+            view: The JSON value.
+            errors: Gets what does not fit.
+            place: Gets the value; memory for one.
+
+        Returns:
+            False if the value does not fit.
+        """
+        comptime assert conforms_to(Self.T, Movable & Deinitable)
+        # SAFETY: the value is taken out only if it was made.
+        if view.is_null():
+            place.unsafe_bitcast[Self]().unsafe_write(Self(None))
+            return True
+        var value = unsafe_stack_allocation[1, Self.T]()
+        if not _read[Self.T](view, errors, erased(value)):
+            return False
+        place.unsafe_bitcast[Self]().unsafe_write(
+            Self(value.unsafe_take_pointee())
+        )
+        return True
+
+
+__extension List(JsonReadable, JsonCollected):
     @staticmethod
     def from_json(view: JsonView) raises JsonError -> Self:
         """Reads an array.
@@ -194,11 +379,30 @@ __extension List(JsonReadable):
         Raises:
             JsonError: If it is no array, or an element does not fit.
         """
+        comptime assert conforms_to(Self, Movable & Deinitable)
+        return read_json[Self](view)
+
+    @staticmethod
+    def read_collecting(
+        view: JsonView[ImmUntrackedOrigin],
+        mut errors: JsonErrors,
+        place: Erased,
+    ) -> Bool:
+        """Reads an array.
+
+        Args:
+            view: The JSON value.
+            errors: Gets what does not fit.
+            place: Gets the value; memory for one.
+
+        Returns:
+            False if it is no array, or elements do not fit.
+        """
         comptime assert conforms_to(Self.T, Movable & Deinitable)
-        return rebind_var[Self](_read_list[Self.T](view))
+        return _read_list[Self.T](view, errors, place)
 
 
-__extension Dict(JsonReadable):
+__extension Dict(JsonReadable, JsonCollected):
     @staticmethod
     def from_json(view: JsonView) raises JsonError -> Self:
         """Reads an object, whatever its names are.
@@ -218,29 +422,79 @@ __extension Dict(JsonReadable):
             JsonError: If it is no object, or a value does not fit, or names
                 were made to collide.
         """
+        comptime assert conforms_to(Self, Movable & Deinitable)
+        return read_json[Self](view)
+
+    @staticmethod
+    def read_collecting(
+        view: JsonView[ImmUntrackedOrigin],
+        mut errors: JsonErrors,
+        place: Erased,
+    ) -> Bool:
+        """Reads an object, whatever its names are.
+
+        Args:
+            view: The JSON value.
+            errors: Gets what does not fit.
+            place: Gets the value; memory for one.
+
+        Returns:
+            False if it is no object, values do not fit, or names were made to
+            collide.
+        """
         comptime assert Self.K == String, "names in JSON are text"
         comptime assert conforms_to(Self.V, Copyable & Deinitable)
         comptime if not conforms_to(Self.H, Keyed):
-            _check_names[Self.H](view)
-        return rebind_var[Self](_read_dict[Self.V, Self.H](view))
+            try:
+                _check_names[Self.H](view)
+            except error:
+                errors.add(error^)
+                return False
+        return _read_dict[Self.V, Self.H](view, errors, place)
 
 
 def _read_list[
     T: Movable & Deinitable
-](view: JsonView) raises JsonError -> List[T]:
+](view: _AnyView, mut errors: JsonErrors, place: Erased) -> Bool:
+    # SAFETY: an element is taken out only if it was made, and `place` is memory
+    # for the list.
+    if not _is_of(view, JsonKind.ARRAY, errors):
+        return False
+    var before = errors.count()
     var elements = List[T](capacity=len(view))
-    for element in view.elements():
-        elements.append(read_json[T](element))
-    return elements^
+    var element = unsafe_stack_allocation[1, T]()
+    for index in range(len(view)):
+        if _read[T](view.child(index), errors, erased(element)):
+            elements.append(element.unsafe_take_pointee())
+        elif errors.is_full():
+            break
+    if errors.count() > before:
+        return False
+    place.unsafe_bitcast[List[T]]().unsafe_write(elements^)
+    return True
 
 
 def _read_dict[
     V: Copyable & Deinitable, H: Defaultable & Hasher & Deinitable
-](view: JsonView) raises JsonError -> Dict[String, V, H]:
+](view: _AnyView, mut errors: JsonErrors, place: Erased) -> Bool:
+    # SAFETY: a value is taken out only if it was made, and `place` is memory
+    # for the dictionary.
+    if not _is_of(view, JsonKind.OBJECT, errors):
+        return False
+    var before = errors.count()
     var members = Dict[String, V, H]()
-    for member in view.members():
-        members[String(member.name)] = read_json[V](member.value)
-    return members^
+    var value = unsafe_stack_allocation[1, V]()
+    for index in range(len(view)):
+        # A name stands before its value.
+        var name = view.child(2 * index)
+        if _read[V](view.child(2 * index + 1), errors, erased(value)):
+            members[String(name.text())] = value.unsafe_take_pointee()
+        elif errors.is_full():
+            break
+    if errors.count() > before:
+        return False
+    place.unsafe_bitcast[Dict[String, V, H]]().unsafe_write(members^)
+    return True
 
 
 # Fewer cost little, however they meet.
@@ -301,39 +555,60 @@ def _are_crowded(hashes: List[UInt64], bits: Int) -> Bool:
     return False
 
 
+comptime Erased = OpaquePointer[MutUntrackedOrigin]
+"""Where a value is whose type only its makers know."""
+
+comptime FillField = def(Erased, StaticString, Erased) thin -> Bool
+"""Makes a field's value. It is given the source, the field's name, and memory
+for the value; False says that there is no value, and that the source knows why.
+"""
+
+
+@fieldwise_init
+struct FieldPlan(TrivialRegisterPassable):
+    """How one field of a struct comes to its value."""
+
+    var name: StaticString
+    """The field's name."""
+    var place: Erased
+    """Where the value goes."""
+    var fill: FillField
+    """Makes the value."""
+    var drop: def(Erased) thin -> None
+    """Destroys the value."""
+
+
 trait FieldSource:
     """Has a value for each field of a struct."""
 
-    comptime FieldError: Copyable & Deinitable
-    """What is raised if there is none."""
-
-    def field[
-        T: AnyType, index: Int, F: Movable & Deinitable
-    ](mut self) raises Self.FieldError -> F:
+    @staticmethod
+    def fill[
+        F: Movable & Deinitable
+    ](source: Erased, name: StaticString, place: Erased) -> Bool:
         """Makes the value of a field.
 
         Parameters:
-            T: The struct's type.
-            index: Which of its fields.
             F: The field's type.
 
-        Returns:
-            The value.
+        Args:
+            source: A value of this type.
+            name: The field's name.
+            place: Gets the value; memory for an F.
 
-        Raises:
-            FieldError: If there is none.
+        Returns:
+            False if there is no value; the source keeps the reason.
         """
         ...
 
 
 def make_fieldwise[
     T: Movable & Deinitable, S: FieldSource
-](mut source: S) raises S.FieldError -> T:
+](mut source: S, place: Pointer[mut=True, T, _]) -> Bool:
     """Makes a struct of the values of its fields.
 
     The struct's own initializers are not called: it is for plain structs, that
-    are no more than their fields. If a value is missing, those made before it
-    are destroyed.
+    are no more than their fields. The source is asked for all fields, also if
+    there is no value for one: it can then tell of all that are bad.
 
     Parameters:
         T: The struct's type.
@@ -341,38 +616,66 @@ def make_fieldwise[
 
     Args:
         source: Asked for the fields in their order.
+        place: Gets the struct; memory for a T.
 
     Returns:
-        The struct.
-
-    Raises:
-        FieldError: If the source raises it.
+        False if a value is missing: nothing is at the place then.
     """
-    # SAFETY: fields are written once each, in order; the struct is taken out
-    # only when all are there, and else those that are there are destroyed.
+    # SAFETY: the plans are written here, each once, for fields that lie in
+    # `place`; source and place outlive the call.
     comptime COUNT = reflect[T].field_count()
-    var room = unsafe_stack_allocation[1, T]()
-    var done = 0
-    var failure = Optional[S.FieldError](None)
+    var plans = unsafe_stack_allocation[max(COUNT, 1), FieldPlan]()
     comptime for index in range(COUNT):
         comptime F = reflect[T].field_types()[index]
+        comptime NAME = reflect[T].field_names()[index]
         comptime assert conforms_to(F, Movable & Deinitable)
-        if not failure:
-            try:
-                var value = source.field[T, index, F]()
-                Pointer(to=reflect[T].field_ref[index](room[])).unsafe_write(
-                    value^
-                )
-                done += 1
-            except error:
-                failure = error^
-    if not failure:
-        return room.unsafe_take_pointee()
-    comptime for index in range(COUNT):
-        comptime F = reflect[T].field_types()[index]
-        comptime assert conforms_to(F, Movable & Deinitable)
-        if index < done:
-            Pointer(
-                to=reflect[T].field_ref[index](room[])
-            ).unsafe_deinit_pointee()
-    raise failure.take()
+        plans.unsafe_offset(index).unsafe_write(
+            FieldPlan(
+                materialize[NAME](),
+                erased(Pointer(to=reflect[T].field_ref[index](place[]))),
+                S.fill[F],
+                _drop[F],
+            )
+        )
+    return _fill_all(
+        Span(unsafe_ptr=plans, length=COUNT), erased(Pointer(to=source))
+    )
+
+
+def erased[T: AnyType](pointer: Pointer[mut=True, T, _]) -> Erased:
+    """Forgets the type of a value.
+
+    Parameters:
+        T: The type.
+
+    Args:
+        pointer: Where the value is; it must outlive all uses of the result.
+
+    Returns:
+        The same place.
+    """
+    # SAFETY: the caller keeps the value for as long as the result is used.
+    return pointer.unsafe_bitcast[NoneType]().unsafe_origin_cast[
+        MutUntrackedOrigin
+    ]()
+
+
+@no_inline
+def _fill_all(plans: Span[FieldPlan, _], source: Erased) -> Bool:
+    """Fills the fields; if one has no value, destroys all others."""
+    var is_whole = True
+    for index in range(len(plans)):
+        ref plan = plans[index]
+        if not plan.fill(source, plan.name, plan.place):
+            if is_whole:
+                for before in range(index):
+                    plans[before].drop(plans[before].place)
+            is_whole = False
+        elif not is_whole:
+            plan.drop(plan.place)
+    return is_whole
+
+
+def _drop[F: Movable & Deinitable](place: Erased):
+    # SAFETY: `_fill_all` calls this for a place that holds an F, once.
+    place.unsafe_bitcast[F]().unsafe_deinit_pointee()

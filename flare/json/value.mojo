@@ -40,6 +40,14 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         """
         return self._document[].nodes.unsafe_get(self._index)
 
+    def document_len(self) -> Int:
+        """Counts all values of the document, names among them.
+
+        Returns:
+            The count; at least 1.
+        """
+        return len(self._document[].nodes)
+
     def path(self) -> String:
         """Tells how to reach the value from the root.
 
@@ -203,7 +211,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
             JsonError: If the value is no object or has no such member.
         """
         _ = self._node_of(JsonKind.OBJECT)
-        var found = self._find(name)
+        var found = self.find(name)
         if found < 0:
             raise JsonError.at_value(
                 JsonErrorKind.NO_MEMBER,
@@ -226,7 +234,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
             JsonError: If the value is no object.
         """
         _ = self._node_of(JsonKind.OBJECT)
-        var found = self._find(name)
+        var found = self.find(name)
         if found < 0:
             return None
         return self.at(found)
@@ -240,10 +248,29 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         Returns:
             True if the value is an object and has it.
         """
-        return self.kind() == JsonKind.OBJECT and self._find(name) >= 0
+        return self.kind() == JsonKind.OBJECT and self.find(name) >= 0
 
-    def _find(self, name: StringSpan) -> Int:
-        """Finds the node of a member's value; -1 if there is none."""
+    def child(self, index: Int) -> Self:
+        """Looks at a node within, for code that walks a document.
+
+        Args:
+            index: Which element; of an object 2 * n for a name and 2 * n + 1
+                for its value.
+
+        Returns:
+            A view of it.
+        """
+        return self.at(Int(self.node().payload) + index)
+
+    def find(self, name: StringSpan) -> Int:
+        """Finds a member, for code that knows that the value is an object.
+
+        Args:
+            name: The member's name; the last wins if it is repeated.
+
+        Returns:
+            The node of its value; -1 if there is none.
+        """
         # SAFETY: the nodes of names hold offsets into the document's buffer;
         # the lengths are equal before octets are compared.
         var node = self.node()

@@ -193,6 +193,28 @@ def test_inputs(app):
     assert json.loads(bad.content)["in"] == "path"
 
 
+def test_all_bad_inputs_are_told_at_once(app):
+    """RFC 9457 section 3: a problem with an `errors` member."""
+    kind = {"Content_Type": "application/json"}
+    bad = ask(app, "POST", "/items/x", '{"price":"2"}', **kind)
+    assert (bad.status, bad.headers["Content-Type"]) == (
+        400,
+        "application/problem+json",
+    )
+    found = [
+        (error["in"], error["name"], error.get("pointer"), error["detail"])
+        for error in json.loads(bad.content)["errors"]
+    ]
+    assert found == [
+        ("path", "id", None, "is no integer of 64 bits; write it as -12"),
+        ("body", "name", "#/name", "is required"),
+        ("body", "price", "#/price", "found a string, expected a float"),
+    ]
+    bad = ask(app, "GET", "/find/a?full=maybe&page=y")
+    names = [error["name"] for error in json.loads(bad.content)["errors"]]
+    assert names == ["q", "page", "full", "user-agent", "session"]
+
+
 def test_conditions(app):
     assert ask(app, "PUT", "/note", "a", If_None_Match="*").status == 204
     assert ask(app, "PUT", "/note", "b", If_None_Match="*").status == 412

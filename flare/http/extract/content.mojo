@@ -1,15 +1,27 @@
 """Inputs from the content of a request."""
 
-from flare.bytes.ascii import write_escaped
-from flare.http.extract.text_value import Checked, read_texts
+from flare.http.extract.text_value import Checked, form_problem, read_texts
 from flare.http.message.form import FormData
 from flare.http.message.media_type import MediaType
 from flare.http.message.request import Request
-from flare.http.routing.operation import Input, InputError, Operation
-from flare.json.error import JsonError
-from flare.json.struct_reader import FieldSource, make_fieldwise, read_json
+from flare.http.routing.operation import (
+    INPUT_ERROR_COUNT_MAX,
+    Input,
+    InputError,
+    Operation,
+)
+from flare.json.error import JsonError, JsonErrorKind
+from flare.json.errors import JsonErrors
+from flare.json.struct_reader import (
+    Erased,
+    FieldSource,
+    erased,
+    json_problem,
+    make_fieldwise,
+    read_into,
+)
 from flare.json.value import JsonValue, parse
-from std.reflection import reflect
+from std.memory import unsafe_stack_allocation
 
 comptime _FORM = StaticString("application/x-www-form-urlencoded")
 comptime _JSON = StaticString("application/json")
@@ -46,13 +58,22 @@ struct Json[T: Movable & Deinitable](Input):
 
         Raises:
             InputError: 415 if it is not said to be JSON, 400 if it is not
-                JSON, 422 if it does not fit; the name is the member's path.
-                What a `Checked` raises.
+                JSON, 422 if it does not fit: it tells of each member that is
+                bad or missing, by its path. What a `Checked` raises.
         """
-        var essence = essence_of(req)
-        if essence != _JSON and not essence.endswith("+json"):
-            raise wrong_type(_JSON)
-        return Self(_checked(_read_json[Self.T](_parse(req))))
+        # SAFETY: the value is taken out only if it was made.
+        var document = _parsed(req)
+        var errors = JsonErrors(_error_count_max(document))
+        var place = unsafe_stack_allocation[1, Self.T]()
+        if not read_into[Self.T](document.view(), errors, erased(place)):
+            raise _misfits(errors)
+        var value = place.unsafe_take_pointee()
+        comptime if conforms_to(Self.T, Checked):
+            try:
+                value.check()
+            except error:
+                raise _pointed(error^)
+        return Self(value^)
 
     @staticmethod
     def describe(mut operation: Operation):
@@ -62,6 +83,15 @@ struct Json[T: Movable & Deinitable](Input):
             operation: What is known of the route.
         """
         operation.takes[Self.T](String(_JSON))
+
+    @staticmethod
+    def problem() -> String:
+        """Says which field of the struct has no form in JSON.
+
+        Returns:
+            A sentence; empty if all have one.
+        """
+        return json_problem[Self.T]()
 
 
 struct Form[T: Movable & Deinitable](Input):
@@ -100,15 +130,15 @@ struct Form[T: Movable & Deinitable](Input):
                 too many fields, 422 if a field is missing or bad. What a
                 `Checked` raises.
         """
-        if essence_of(req) != _FORM:
-            raise wrong_type(_FORM)
-        var form: FormData
-        try:
-            form = req.form()
-        except error:
-            raise InputError(400, "body", String(), String(error))
-        var source = _FormFields(form^)
-        return Self(_checked(make_fieldwise[Self.T](source)))
+        # SAFETY: the value is taken out only if it was made.
+        var source = _FormFields(_form(req))
+        var place = unsafe_stack_allocation[1, Self.T]()
+        if not make_fieldwise(source, place):
+            raise source.error.take()
+        var value = place.unsafe_take_pointee()
+        comptime if conforms_to(Self.T, Checked):
+            value.check()
+        return Self(value^)
 
     @staticmethod
     def describe(mut operation: Operation):
@@ -119,25 +149,58 @@ struct Form[T: Movable & Deinitable](Input):
         """
         operation.takes[Self.T](String(_FORM))
 
+    @staticmethod
+    def problem() -> String:
+        """Says which field of the struct cannot be read from a form.
+
+        Returns:
+            A sentence; empty if all can.
+        """
+        return form_problem[Self.T]()
+
 
 struct _FormFields(FieldSource):
     """A form whose fields are those of a struct."""
 
-    comptime FieldError = InputError
     var form: FormData
+    var error: Optional[InputError]
 
     def __init__(out self, var form: FormData):
         self.form = form^
+        self.error = None
 
-    def field[
-        T: AnyType, index: Int, F: Movable & Deinitable
-    ](mut self) raises InputError -> F:
-        comptime NAME = reflect[T].field_names()[index]
-        var name = materialize[NAME]()
+    @staticmethod
+    def fill[
+        F: Movable & Deinitable
+    ](source: Erased, name: StaticString, place: Erased) -> Bool:
+        # SAFETY: `make_fieldwise` gives the source that it was given, and
+        # memory for an F.
+        ref fields = source.unsafe_bitcast[_FormFields]()[]
         try:
-            return read_texts[F](self.form.get_all(name))
+            var texts = fields.form.get_all(name)
+            place.unsafe_bitcast[F]().unsafe_write(read_texts[F](texts))
+            return True
         except error:
-            raise InputError.of_content(String(name), String(error.reason))
+            add_misfit(fields.error, name, error.reason)
+            return False
+
+
+@no_inline
+def add_misfit(
+    mut found: Optional[InputError], name: StaticString, reason: StringSpan
+):
+    """Keeps what is wrong with a field of a form.
+
+    Args:
+        found: What was found before; gets it.
+        name: The field's name.
+        reason: What is wrong with it.
+    """
+    var error = InputError.of_content(String(name), String(reason))
+    if found:
+        found.value().add(error^)
+    else:
+        found = error^
 
 
 def essence_of(req: Request) -> String:
@@ -172,29 +235,52 @@ def wrong_type(wanted: StaticString) -> InputError:
     )
 
 
-def _parse(req: Request) raises InputError -> JsonValue:
+def _form(req: Request) raises InputError -> FormData:
+    if essence_of(req) != _FORM:
+        raise wrong_type(_FORM)
+    try:
+        return req.form()
+    except error:
+        raise InputError(400, "body", String(), String(error))
+
+
+def _parsed(req: Request) raises InputError -> JsonValue:
+    var essence = essence_of(req)
+    if essence != _JSON and not essence.endswith("+json"):
+        raise wrong_type(_JSON)
     try:
         return parse(req.body)
     except error:
         raise InputError(400, "body", String(), String(error))
 
 
-def _read_json[
-    T: Movable & Deinitable
-](value: JsonValue) raises InputError -> T:
-    try:
-        return read_json[T](value.view())
-    except error:
-        raise InputError.of_content(
-            _dotted(error.path),
-            String("found ", error.found, ", expected ", error.expected),
-        )
+def _error_count_max(document: JsonValue) -> Int:
+    """Bounds the work for errors: each one's path costs a look at all values
+    that stand behind it."""
+    comptime LOOKS_MAX = 4_000_000
+    return min(
+        max(LOOKS_MAX // document.view().document_len(), 1),
+        INPUT_ERROR_COUNT_MAX,
+    )
 
 
-def _checked[T: Movable & Deinitable](var value: T) raises InputError -> T:
-    comptime if conforms_to(T, Checked):
-        value.check()
-    return value^
+def _misfits(mut errors: JsonErrors) -> InputError:
+    """Says what does not fit. There is at least one."""
+    var error = _misfit(errors.list[0])
+    for index in range(1, errors.count()):
+        error.add(_misfit(errors.list[index]))
+    return error^
+
+
+def _misfit(error: JsonError) -> InputError:
+    var reason: String
+    if error.kind == JsonErrorKind.NO_MEMBER:
+        reason = "is required"
+    else:
+        reason = String("found ", error.found, ", expected ", error.expected)
+    var misfit = InputError.of_content(_dotted(error.path), reason^)
+    misfit.pointer = _pointer(error.path)
+    return misfit^
 
 
 def _dotted(path: String) -> String:
@@ -202,3 +288,42 @@ def _dotted(path: String) -> String:
     `$["items"][2]["price"]`."""
     var text = path.removeprefix("$").replace('["', ".").replace('"]', "")
     return String(text.removeprefix("."))
+
+
+def _pointer(path: String) -> String:
+    """Writes a path as RFC 6901 does: `/items/2/price` for
+    `$["items"][2]["price"]`. Names in a path have no quotes."""
+    var octets = List[UInt8]()
+    var is_name = False
+    for octet in path.as_bytes()[1:]:
+        if octet == 34:
+            is_name = not is_name
+        elif octet == 91 and not is_name:
+            octets.append(47)
+        elif octet == 93 and not is_name:
+            continue
+        elif octet == 126 or octet == 47:
+            octets.append(126)
+            octets.append(UInt8(48) if octet == 126 else UInt8(49))
+        else:
+            octets.append(octet)
+    return String(from_utf8_lossy=octets)
+
+
+def _pointed(var error: InputError) -> InputError:
+    """Completes what a `Checked` has raised, which names members as people
+    do."""
+    if error.place == "body" and error.pointer.byte_length() == 0:
+        error.pointer = _pointer_of_name(error.name)
+    for ref other in error.others:
+        if other.place == "body" and other.pointer.byte_length() == 0:
+            other.pointer = _pointer_of_name(other.name)
+    return error^
+
+
+def _pointer_of_name(name: String) -> String:
+    if name.byte_length() == 0:
+        return String()
+    var text = name.replace("~", "~0").replace("/", "~1")
+    text = text.replace("]", "").replace("[", "/").replace(".", "/")
+    return String("/", text)

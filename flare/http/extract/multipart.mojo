@@ -1,7 +1,7 @@
 """Forms with files as inputs of endpoints."""
 
-from flare.http.extract.content import essence_of, wrong_type
-from flare.http.extract.text_value import TextError, read_texts
+from flare.http.extract.content import add_misfit, essence_of, wrong_type
+from flare.http.extract.text_value import read_texts
 from flare.http.extract.upload import (
     FormUpload,
     PART_MEMORY_LEN_MAX,
@@ -11,8 +11,8 @@ from flare.http.extract.upload import (
 from flare.http.message.request import Request
 from flare.http.multipart.parser import MultipartError, MultipartLimits
 from flare.http.routing.operation import Input, InputError, Operation
-from flare.json.struct_reader import FieldSource, make_fieldwise
-from std.reflection import reflect
+from flare.json.struct_reader import Erased, FieldSource, make_fieldwise
+from std.memory import unsafe_stack_allocation
 
 comptime _MULTIPART = StaticString("multipart/form-data")
 
@@ -80,8 +80,12 @@ struct Multipart[T: Movable & Deinitable, part_len_max: Int = ANY_PART_LEN](
             raise wrong_type(_MULTIPART)
         var limits = MultipartLimits(ANY_PART_LEN)
         limits.part_len_max = Self.part_len_max
+        # SAFETY: the value is taken out only if it was made.
         var source = _Parts(_received(req, limits))
-        return Self(make_fieldwise[Self.T](source))
+        var place = unsafe_stack_allocation[1, Self.T]()
+        if not make_fieldwise(source, place):
+            raise source.error.take()
+        return Self(place.unsafe_take_pointee())
 
     @staticmethod
     def describe(mut operation: Operation):
@@ -112,37 +116,47 @@ def _received(
 struct _Parts(FieldSource):
     """A form whose parts are the fields of a struct."""
 
-    comptime FieldError = InputError
     var form: FormUpload
+    var error: Optional[InputError]
 
     def __init__(out self, var form: FormUpload):
         self.form = form^
+        self.error = None
 
-    def field[
-        T: AnyType, index: Int, F: Movable & Deinitable
-    ](mut self) raises InputError -> F:
-        comptime NAME = reflect[T].field_names()[index]
-        var name = materialize[NAME]()
-        var parts = self._take(name)
+    @staticmethod
+    def fill[
+        F: Movable & Deinitable
+    ](source: Erased, name: StaticString, place: Erased) -> Bool:
+        # SAFETY: `make_fieldwise` gives the source that it was given, and
+        # memory for an F.
+        ref parts = source.unsafe_bitcast[_Parts]()[]
         comptime if F == List[UploadedPart]:
-            return rebind_var[F](parts^)
+            place.unsafe_bitcast[List[UploadedPart]]().unsafe_write(
+                parts._take(name)
+            )
+            return True
         elif F == Optional[UploadedPart]:
-            var first = Optional[UploadedPart](None)
-            if len(parts) > 0:
-                first = parts.pop(0)
-            return rebind_var[F](first^)
+            place.unsafe_bitcast[Optional[UploadedPart]]().unsafe_write(
+                parts._take_first(name)
+            )
+            return True
         elif F == UploadedPart:
-            if len(parts) == 0:
-                raise InputError(422, "body", String(name), "is missing")
-            return rebind_var[F](parts.pop(0))
+            var first = parts._take_first(name)
+            if not first:
+                add_misfit(parts.error, name, "is required")
+                return False
+            place.unsafe_bitcast[UploadedPart]().unsafe_write(first.take())
+            return True
         else:
-            var texts = _texts(name, parts)
+            var texts = List[String]()
+            if not parts._take_texts(name, texts):
+                return False
             try:
-                return read_texts[F](texts)
+                place.unsafe_bitcast[F]().unsafe_write(read_texts[F](texts))
+                return True
             except error:
-                raise InputError(
-                    422, "body", String(name), String(error.reason)
-                )
+                add_misfit(parts.error, name, error.reason)
+                return False
 
     def _take(mut self, name: StringSpan) -> List[UploadedPart]:
         """Takes the parts of a name out, in order."""
@@ -155,21 +169,30 @@ struct _Parts(FieldSource):
             if len(part) > 0 or part.head.filename.or_else("x") != "":
                 parts.append(part^)
 
+    def _take_first(mut self, name: StringSpan) -> Optional[UploadedPart]:
+        var parts = self._take(name)
+        if len(parts) == 0:
+            return None
+        return parts.pop(0)
 
-def _texts(
-    name: StringSpan, parts: List[UploadedPart]
-) raises InputError -> List[String]:
-    var texts = List[String]()
-    for index in range(len(parts)):
-        if len(parts[index]) > PART_MEMORY_LEN_MAX:
-            raise InputError(
-                413,
-                "body",
-                String(name),
-                String("is longer than ", PART_MEMORY_LEN_MAX, " bytes"),
-            )
-        try:
-            texts.append(parts[index].text())
-        except error:
-            raise InputError(422, "body", String(name), "is no text in UTF-8")
-    return texts^
+    def _take_texts(
+        mut self, name: StaticString, mut texts: List[String]
+    ) -> Bool:
+        var parts = self._take(name)
+        for index in range(len(parts)):
+            if len(parts[index]) > PART_MEMORY_LEN_MAX:
+                var reason = String(
+                    "is longer than ", PART_MEMORY_LEN_MAX, " bytes"
+                )
+                var error = InputError(413, "body", String(name), reason^)
+                if self.error:
+                    self.error.value().add(error^)
+                else:
+                    self.error = error^
+                return False
+            try:
+                texts.append(parts[index].text())
+            except error:
+                add_misfit(self.error, name, "is no text in UTF-8")
+                return False
+        return True

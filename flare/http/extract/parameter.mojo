@@ -1,6 +1,12 @@
 """Inputs from the head of a request."""
 
-from flare.http.extract.text_value import may_be_absent, read_text, read_texts
+from flare.http.extract.text_value import (
+    TextError,
+    may_be_absent,
+    read_text,
+    read_texts,
+    texts_schema,
+)
 from flare.http.message.request import Request
 from flare.http.routing.operation import (
     Input,
@@ -8,9 +14,6 @@ from flare.http.routing.operation import (
     Operation,
     ParameterDescription,
 )
-from flare.json.error import JsonError
-from flare.json.schema import write_parameter_schema
-from flare.json.writer import JsonWriter
 from flare.net.socket_addr import SocketAddr
 
 
@@ -47,17 +50,11 @@ struct PathParam[T: Movable & Deinitable, name: StaticString](Input):
             InputError: 400 if it is bad, 500 if the pattern has none of this
                 name.
         """
-        ref params = req.route_params()[]
-        if params.find(Self.name) < 0:
-            raise InputError(
-                500, "path", String(Self.name), "is not in the route's pattern"
-            )
+        var text = _path_text(req, Self.name)
         try:
-            return Self(read_text[Self.T](req.param(Self.name)))
+            return Self(read_text[Self.T](text))
         except error:
-            raise InputError(
-                400, "path", String(Self.name), String(error.reason)
-            )
+            raise _refused("path", Self.name, error)
 
     @staticmethod
     def describe(mut operation: Operation):
@@ -101,11 +98,7 @@ struct QueryParam[T: Movable & Deinitable, name: StaticString](Input):
         Raises:
             InputError: 400 if it is missing or bad.
         """
-        var texts: List[String]
-        try:
-            texts = req.query_params().get_all(Self.name)
-        except error:
-            raise InputError(400, "query", String(), String(error))
+        var texts = _query_texts(req, Self.name)
         return Self(_read[Self.T](texts, "query", Self.name))
 
     @staticmethod
@@ -150,17 +143,7 @@ struct HeaderParam[T: Movable & Deinitable, name: StaticString](Input):
         Raises:
             InputError: 400 if it is missing or bad.
         """
-        var texts = List[String]()
-        var index = req.headers.find(Self.name)
-        while index >= 0:
-            var text = req.headers.value(index)
-            # Octets that are no text are lent as an empty one.
-            if len(req.headers.value_bytes(index)) > text.byte_length():
-                raise InputError(
-                    400, "header", String(Self.name), "send it in UTF-8"
-                )
-            texts.append(String(text))
-            index = req.headers.find(Self.name, index + 1)
+        var texts = _field_texts(req, Self.name)
         return Self(_read[Self.T](texts, "header", Self.name))
 
     @staticmethod
@@ -205,10 +188,7 @@ struct CookieParam[T: Movable & Deinitable, name: StaticString](Input):
         Raises:
             InputError: 400 if it is missing or bad.
         """
-        var texts = List[String]()
-        for cookie in req.cookies():
-            if cookie.name == Self.name:
-                texts.append(cookie.value)
+        var texts = _cookie_texts(req, Self.name)
         return Self(_read[Self.T](texts, "cookie", Self.name))
 
     @staticmethod
@@ -260,6 +240,47 @@ struct Peer(Input):
         _ = operation
 
 
+def _path_text(req: Request, name: StaticString) raises InputError -> String:
+    ref params = req.route_params()[]
+    if params.find(name) < 0:
+        raise InputError(
+            500, "path", String(name), "is not in the route's pattern"
+        )
+    return String(req.param(name))
+
+
+def _query_texts(
+    req: Request, name: StaticString
+) raises InputError -> List[String]:
+    try:
+        return req.query_params().get_all(name)
+    except error:
+        raise InputError(400, "query", String(), String(error))
+
+
+def _field_texts(
+    req: Request, name: StaticString
+) raises InputError -> List[String]:
+    var texts = List[String]()
+    var index = req.headers.find(name)
+    while index >= 0:
+        var text = req.headers.value(index)
+        # Octets that are no text are lent as an empty one.
+        if len(req.headers.value_bytes(index)) > text.byte_length():
+            raise InputError(400, "header", String(name), "send it in UTF-8")
+        texts.append(String(text))
+        index = req.headers.find(name, index + 1)
+    return texts^
+
+
+def _cookie_texts(req: Request, name: StaticString) -> List[String]:
+    var texts = List[String]()
+    for cookie in req.cookies():
+        if cookie.name == name:
+            texts.append(cookie.value)
+    return texts^
+
+
 def _read[
     T: Movable & Deinitable
 ](
@@ -268,26 +289,38 @@ def _read[
     try:
         return read_texts[T](texts)
     except error:
-        raise InputError(400, place, String(name), String(error.reason))
+        raise _refused(place, name, error)
+
+
+@no_inline
+def _refused(
+    place: StaticString, name: StaticString, error: TextError
+) -> InputError:
+    return InputError(400, place, String(name), String(error.reason))
 
 
 def _describe[
     T: AnyType
 ](mut operation: Operation, place: StaticString, name: StaticString):
-    operation.parameters.append(
-        ParameterDescription(
-            place, String(name), not may_be_absent[T](), _schema[T]()
-        )
+    _add_parameter(
+        operation,
+        place,
+        name,
+        may_be_absent[T](),
+        texts_schema[T](),
     )
 
 
-def _schema[T: AnyType]() -> String:
-    try:
-        var writer = JsonWriter()
-        write_parameter_schema[T](writer)
-        return writer^.finish()
-    except:
-        return "{}"
+def _add_parameter(
+    mut operation: Operation,
+    place: StaticString,
+    name: StaticString,
+    may_be_absent: Bool,
+    var schema: String,
+):
+    operation.parameters.append(
+        ParameterDescription(place, String(name), not may_be_absent, schema^)
+    )
 
 
 comptime PathInt[name: StaticString] = PathParam[Int, name]

@@ -2,6 +2,8 @@
 
 from flare.http.routing.operation import InputError
 from flare.json.error import JsonError
+from flare.json.field_types import type_name
+from flare.json.schema import scalar_schema
 from flare.json.value import parse
 from std.reflection import reflect
 
@@ -24,7 +26,11 @@ struct TextError(Copyable, Movable, Writable):
         writer.write(self.reason)
 
 
-comptime _MISSING = StaticString("is missing")
+comptime _ALLOWED = StaticString(
+    "make it an Int, Float64, Bool, String, an Optional or List of one, or let"
+    " its type conform to FromText"
+)
+comptime _MISSING = StaticString("is required")
 
 
 trait FromText(Deinitable, Movable):
@@ -64,6 +70,15 @@ trait FromTexts(Deinitable, Movable):
         """
         ...
 
+    @staticmethod
+    def texts_schema() -> String:
+        """Writes the JSON Schema of such a parameter, for documents.
+
+        Returns:
+            JSON text; that of a text by default.
+        """
+        return '{"type":"string"}'
+
 
 def read_texts[
     T: Movable & Deinitable
@@ -89,6 +104,21 @@ def read_texts[
         if len(texts) == 0:
             raise TextError(_MISSING, True)
         return read_text[T](texts[0])
+
+
+def texts_schema[T: AnyType]() -> String:
+    """Writes the JSON Schema of a parameter, for documents.
+
+    Parameters:
+        T: Its type.
+
+    Returns:
+        JSON text. A value that may be left out has the schema of a value.
+    """
+    comptime if conforms_to(T, FromTexts):
+        return T.texts_schema()
+    else:
+        return String(scalar_schema[T]())
 
 
 def may_be_absent[T: AnyType]() -> Bool:
@@ -129,10 +159,42 @@ def read_text[T: Movable & Deinitable](text: StringSpan) raises TextError -> T:
     elif T == Bool:
         return rebind_var[T](_parse_bool(text))
     else:
-        comptime assert False, (
-            "a parameter is Int, Float64, Bool, String, FromText, or an"
-            " Optional or List of one"
+        comptime PROBLEM = String(
+            "a parameter or a field of a form cannot be of type ",
+            type_name[T](),
+            "; ",
+            _ALLOWED,
         )
+        comptime assert False, PROBLEM
+
+
+def form_problem[T: AnyType]() -> String:
+    """Says that a field of a struct cannot be read from a form; run by the
+    compiler.
+
+    Parameters:
+        T: The struct.
+
+    Returns:
+        A sentence; empty if all can.
+    """
+    comptime for index in range(reflect[T].field_count()):
+        comptime F = reflect[T].field_types()[index]
+        comptime IS_SCALAR = F == Int or F == Float64 or F == Bool or F == String
+        comptime if not IS_SCALAR and not (
+            conforms_to(F, FromText) or conforms_to(F, FromTexts)
+        ):
+            return String(
+                "struct ",
+                type_name[T](),
+                ": field '",
+                materialize[reflect[T].field_names()[index]](),
+                "' is of type ",
+                type_name[F](),
+                ", which cannot be read from a form; ",
+                _ALLOWED,
+            )
+    return String()
 
 
 def parse_int(text: StringSpan) raises TextError -> Int:
@@ -206,6 +268,15 @@ __extension Optional(FromTexts):
             return Self(None)
         return Self(read_text[Self.T](texts[0]))
 
+    @staticmethod
+    def texts_schema() -> String:
+        """Writes the JSON Schema of a value.
+
+        Returns:
+            JSON text.
+        """
+        return String(scalar_schema[Self.T]())
+
 
 __extension List(FromTexts):
     @staticmethod
@@ -223,6 +294,15 @@ __extension List(FromTexts):
         """
         comptime assert conforms_to(Self.T, Movable & Deinitable)
         return rebind_var[Self](_read_list[Self.T](texts))
+
+    @staticmethod
+    def texts_schema() -> String:
+        """Writes the JSON Schema of the values.
+
+        Returns:
+            JSON text.
+        """
+        return String('{"type":"array","items":', scalar_schema[Self.T](), "}")
 
 
 def _read_list[

@@ -4,6 +4,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok_html, ok_json
 from flare.http.openapi.document import ApiInfo, openapi_document
 from flare.http.openapi.page import openapi_page
+from flare.http.openapi.page_script import PAGE_SCRIPT_DIGEST
 from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.router import Router
 
@@ -32,10 +33,18 @@ struct FixedText(Copyable, Handler):
         if not self.is_html:
             return ok_json(self.text)
         var response = ok_html(self.text)
-        # The page has its style and nothing else within it.
+        # The page has its style and its script within it, and asks nobody but
+        # this server.
         response.headers.set(
             "Content-Security-Policy",
-            "default-src 'none'; style-src 'unsafe-inline'",
+            String(
+                "default-src 'none'; style-src 'unsafe-inline'; script-src '",
+                PAGE_SCRIPT_DIGEST,
+                (
+                    "'; connect-src 'self'; base-uri 'none'; form-action"
+                    " 'none'; frame-ancestors 'none'"
+                ),
+            ),
         )
         return response^
 
@@ -58,7 +67,8 @@ def add_api_docs(
     document_path: StringSpan = "/openapi.json",
     page_path: StringSpan = "/docs",
 ) raises:
-    """Adds an OpenAPI document of a router's routes, and a page that shows it.
+    """Adds an OpenAPI document of a router's routes, and a page that shows it and
+    sends requests.
 
     Call it when all other routes are there: routes that come later are not in
     the document.

@@ -7,18 +7,29 @@ from flare.http.routing.operation import (
     ParameterDescription,
 )
 from flare.http.routing.route_tree import SEGMENT_STATIC, parse_pattern
-from flare.json.error import JsonError
-from flare.json.value import parse
-from flare.json.writer import JsonWriter
+from flare.json.composer import JsonComposer
+from flare.json.schema import NamedSchema, SCHEMA_PLACE
 
 comptime OPENAPI_VERSION = StaticString("3.1.0")
 """The version of the OpenAPI Specification that documents follow."""
 
-comptime _BAD_INPUT = StaticString(
-    '{"type":"object","properties":{"title":{"type":"string"},'
-    '"status":{"type":"integer"},"in":{"type":"string"},'
-    '"name":{"type":"string"},"detail":{"type":"string"}}}'
+comptime _PROBLEM_ID = StaticString("flare.http.Problem")
+comptime _PROBLEM_REF = StaticString(
+    '{"$ref":"#/components/schemas/flare.http.Problem"}'
 )
+comptime _PROBLEM = StaticString(
+    '{"type":"object","description":"RFC 9457","properties":{'
+    '"title":{"type":"string"},"status":{"type":"integer"},'
+    '"in":{"type":"string"},"name":{"type":"string"},'
+    '"detail":{"type":"string"},"errors":{"type":"array","items":{'
+    '"type":"object","properties":{"in":{"type":"string","enum":["path",'
+    '"query","header","cookie","body"]},"name":{"type":"string"},'
+    '"pointer":{"type":"string","description":"JSON Pointer of the member"},'
+    '"detail":{"type":"string"}},"required":["in","name","detail"]}}},'
+    '"required":["title","status","in","name","detail","errors"]}'
+)
+# RFC 9110 section 15.5.14: what the server says before the handler is asked.
+comptime _TOO_LARGE = 413
 
 
 @fieldwise_init
@@ -36,7 +47,9 @@ def openapi_document(
 ) raises -> String:
     """Writes an OpenAPI document, the same for the same routes.
 
-    Paths stand in the order in which they were registered. Of a route whose
+    Paths stand in the order in which they were registered. A struct stands once
+    among the components, under its name; of several with one name each has its
+    module in front. Of a route whose
     handler says nothing of itself, path parameters are known, as text. A route
     for all methods stands with GET, POST, PUT, PATCH and DELETE.
 
@@ -50,29 +63,25 @@ def openapi_document(
     Raises:
         Error: If a text is not UTF-8.
     """
-    var writer = JsonWriter(4_096)
-    writer.begin_object()
-    writer.key("openapi")
-    writer.value(OPENAPI_VERSION)
-    writer.key("info")
-    writer.begin_object()
-    writer.key("title")
-    writer.value(info.title)
-    writer.key("version")
-    writer.value(info.version)
+    var components = components_of(operations)
+    var named = with_names(
+        _with_all_responses(_with_own_ids(operations)), components
+    )
+    var writer = JsonComposer()
+    writer.text("openapi", OPENAPI_VERSION)
+    writer.begin_object("info")
+    writer.text("title", info.title)
+    writer.text("version", info.version)
     writer.end_object()
-    writer.key("paths")
-    writer.begin_object()
-    var named = _with_own_ids(operations)
+    writer.begin_object("paths")
     for index in range(len(named)):
         var path = template(named[index].pattern)
         if _stands_before(named, index, path):
             continue
-        writer.key(path)
+        writer.begin_object(path)
         _write_path(writer, named, index, path)
     writer.end_object()
-    _write_guards(writer, operations)
-    writer.end_object()
+    _write_components(writer, operations, components)
     return writer^.finish()
 
 
@@ -120,14 +129,13 @@ def _stands_before(
 
 
 def _write_path(
-    mut writer: JsonWriter,
+    mut writer: JsonComposer,
     operations: List[Operation],
     start: Int,
     path: String,
 ) raises:
     """Writes all operations of a path, each method once."""
     var written = List[String]()
-    writer.begin_object()
     for index in range(start, len(operations)):
         ref operation = operations[index]
         if template(operation.pattern) != path or operation.method == "*":
@@ -157,43 +165,35 @@ def _write_path(
 
 
 def _write_operation(
-    mut writer: JsonWriter, method: StringSpan, operation: Operation
+    mut writer: JsonComposer, method: StringSpan, operation: Operation
 ) raises:
-    writer.key(method)
-    writer.begin_object()
+    writer.begin_object(method)
     if operation.id.byte_length() > 0:
-        writer.key("operationId")
-        writer.value(
-            operation.id if operation.method
-            != "*" else String(method, operation.id)
-        )
+        var id = operation.id
+        if operation.method == "*":
+            id = String(method, operation.id)
+        writer.text("operationId", id)
     if operation.summary.byte_length() > 0:
-        writer.key("summary")
-        writer.value(operation.summary)
+        writer.text("summary", operation.summary)
     var parameters = _parameters(operation)
     if len(parameters) > 0:
-        writer.key("parameters")
-        writer.begin_array()
+        writer.begin_array("parameters")
         for ref parameter in parameters:
             _write_parameter(writer, parameter)
         writer.end_array()
     for ref content in operation.contents:
         if content.status == 0:
-            writer.key("requestBody")
-            writer.begin_object()
-            writer.key("required")
-            writer.value(True)
+            writer.begin_object("requestBody")
+            writer.flag("required", True)
             _write_content(writer, content)
             writer.end_object()
             break
     _write_responses(writer, operation)
     if len(operation.guards) > 0:
-        writer.key("security")
-        writer.begin_array()
+        writer.begin_array("security")
         writer.begin_object()
         for guard in operation.guards:
-            writer.key(guard)
-            writer.begin_array()
+            writer.begin_array(guard)
             writer.end_array()
         writer.end_object()
         writer.end_array()
@@ -221,59 +221,65 @@ def _parameters(operation: Operation) raises -> List[ParameterDescription]:
 
 
 def _write_parameter(
-    mut writer: JsonWriter, parameter: ParameterDescription
+    mut writer: JsonComposer, parameter: ParameterDescription
 ) raises:
     writer.begin_object()
-    writer.key("name")
-    writer.value(parameter.name)
-    writer.key("in")
-    writer.value(parameter.place)
-    writer.key("required")
-    writer.value(parameter.is_required)
-    writer.key("schema")
-    _write_text(writer, parameter.schema)
+    writer.text("name", parameter.name)
+    writer.text("in", parameter.place)
+    writer.flag("required", parameter.is_required)
+    writer.json("schema", parameter.schema)
     writer.end_object()
 
 
-def _write_responses(mut writer: JsonWriter, operation: Operation) raises:
-    """Writes the responses: 200 if nothing is said, and those to bad inputs."""
-    var takes_content = False
-    var told = List[Int]()
-    writer.key("responses")
-    writer.begin_object()
+def _write_responses(mut writer: JsonComposer, operation: Operation) raises:
+    writer.begin_object("responses")
     for ref content in operation.contents:
         if content.status == 0:
-            takes_content = True
             continue
-        told.append(content.status)
-        _begin_response(writer, content.status)
+        writer.begin_object(String(content.status))
+        writer.text("description", Status(content.status).reason())
         if content.media_type.byte_length() > 0:
             _write_content(writer, content)
         writer.end_object()
-    if len(told) == 0:
-        _begin_response(writer, 200)
-        writer.end_object()
-    for status in _refusals(operation, takes_content):
-        if status in told:
-            continue
-        _begin_response(writer, status)
-        if status != 401:
-            _write_content(
-                writer,
-                ContentDescription(
-                    status, "application/problem+json", String(_BAD_INPUT)
-                ),
-            )
-        writer.end_object()
     writer.end_object()
+
+
+def _with_all_responses(var operations: List[Operation]) -> List[Operation]:
+    """Adds the responses that handlers say nothing of: 200 if they say nothing
+    at all, and those to bad inputs."""
+    for ref operation in operations:
+        var takes_content = False
+        var told = List[Int]()
+        for ref content in operation.contents:
+            if content.status == 0:
+                takes_content = True
+            else:
+                told.append(content.status)
+        if len(told) == 0:
+            operation.answers(200)
+        for status in _refusals(operation, takes_content):
+            if status in told:
+                continue
+            if status == 401 or (
+                status == _TOO_LARGE and not _takes_parts(operation)
+            ):
+                operation.answers(status)
+            else:
+                operation.contents.append(
+                    ContentDescription(
+                        status, "application/problem+json", String(_PROBLEM_REF)
+                    )
+                )
+    return operations^
 
 
 def _refusals(operation: Operation, takes_content: Bool) -> List[Int]:
     """Lists the statuses that come of inputs and guards."""
     var statuses = List[Int]()
-    if takes_content or len(operation.parameters) > 0:
+    if _tells_of_inputs(operation):
         statuses.append(400)
     if takes_content:
+        statuses.append(_TOO_LARGE)
         statuses.append(415)
         statuses.append(422)
     if len(operation.guards) > 0:
@@ -281,52 +287,136 @@ def _refusals(operation: Operation, takes_content: Bool) -> List[Int]:
     return statuses^
 
 
-def _begin_response(mut writer: JsonWriter, status: Int) raises:
-    writer.key(String(status))
-    writer.begin_object()
-    writer.key("description")
-    writer.value(Status(status).reason())
+def _tells_of_inputs(operation: Operation) -> Bool:
+    """Tells whether a problem may be answered."""
+    for ref content in operation.contents:
+        if content.status == 0:
+            return True
+    return len(operation.parameters) > 0
 
 
-def _write_content(mut writer: JsonWriter, content: ContentDescription) raises:
-    writer.key("content")
-    writer.begin_object()
-    writer.key(content.media_type)
-    writer.begin_object()
-    writer.key("schema")
-    _write_text(writer, content.schema)
+def _takes_parts(operation: Operation) -> Bool:
+    """Tells whether the handler itself bounds the content."""
+    for ref content in operation.contents:
+        if content.status == 0 and content.media_type.startswith("multipart/"):
+            return True
+    return False
+
+
+def _write_content(
+    mut writer: JsonComposer, content: ContentDescription
+) raises:
+    writer.begin_object("content")
+    writer.begin_object(content.media_type)
+    writer.json("schema", content.schema)
     writer.end_object()
     writer.end_object()
 
 
-def _write_guards(mut writer: JsonWriter, operations: List[Operation]) raises:
-    """Writes the schemes of guards, if there are any."""
-    var basic = False
-    var bearer = False
-    for ref operation in operations:
-        for guard in operation.guards:
-            basic = basic or guard == "basic"
-            bearer = bearer or guard == "bearer"
-    if not basic and not bearer:
+def _write_components(
+    mut writer: JsonComposer,
+    operations: List[Operation],
+    components: List[NamedSchema],
+) raises:
+    """Writes structs and the schemes of guards, if there are any."""
+    var schemes = List[StaticString]()
+    for scheme in [StaticString("basic"), StaticString("bearer")]:
+        for ref operation in operations:
+            if scheme in operation.guards and scheme not in schemes:
+                schemes.append(scheme)
+    if len(components) + len(schemes) == 0:
         return
-    writer.key("components")
-    writer.begin_object()
-    writer.key("securitySchemes")
-    writer.begin_object()
-    for scheme in ["basic", "bearer"]:
-        if (scheme == "basic" and basic) or (scheme == "bearer" and bearer):
-            writer.key(scheme)
-            writer.begin_object()
-            writer.key("type")
-            writer.value("http")
-            writer.key("scheme")
-            writer.value(scheme)
+    writer.begin_object("components")
+    if len(components) > 0:
+        writer.begin_object("schemas")
+        for ref component in components:
+            writer.json(component.name, component.schema)
+        writer.end_object()
+    if len(schemes) > 0:
+        writer.begin_object("securitySchemes")
+        for scheme in schemes:
+            writer.begin_object(scheme)
+            writer.text("type", "http")
+            writer.text("scheme", scheme)
             writer.end_object()
-    writer.end_object()
+        writer.end_object()
     writer.end_object()
 
 
-def _write_text(mut writer: JsonWriter, text: String) raises:
-    """Writes JSON text as a value."""
-    var value = parse(text)
-    writer.value(value.view())
+def components_of(operations: List[Operation]) -> List[NamedSchema]:
+    """Lists the structs of all operations, each once, and the problem that bad
+    inputs are answered with.
+
+    Args:
+        operations: What `Router.operations` gives.
+
+    Returns:
+        Their schemas, under the names that they have in a document.
+    """
+    var schemas = List[NamedSchema]()
+    var tells_of_inputs = False
+    for ref operation in operations:
+        tells_of_inputs = tells_of_inputs or _tells_of_inputs(operation)
+        for ref schema in operation.book.schemas:
+            var is_known = False
+            for ref known in schemas:
+                is_known = is_known or known.id == schema.id
+            if not is_known:
+                schemas.append(schema.copy())
+    if tells_of_inputs:
+        schemas.append(
+            NamedSchema(String(_PROBLEM_ID), "Problem", String(_PROBLEM))
+        )
+    var names = component_names(schemas)
+    for index in range(len(schemas)):
+        schemas[index].name = names[index]
+    for ref schema in schemas:
+        schema.schema = _renamed(schema.schema, schemas)
+    return schemas^
+
+
+def with_names(
+    var operations: List[Operation], components: List[NamedSchema]
+) -> List[Operation]:
+    """Lets operations name structs as a document does.
+
+    Args:
+        operations: What `Router.operations` gives.
+        components: What `components_of` gives for them.
+
+    Returns:
+        The operations.
+    """
+    for ref operation in operations:
+        for ref content in operation.contents:
+            content.schema = _renamed(content.schema, components)
+    return operations^
+
+
+def component_names(schemas: List[NamedSchema]) -> List[String]:
+    """Chooses the names of schemas in a document.
+
+    Args:
+        schemas: The schemas, each with an id of its own.
+
+    Returns:
+        The name of each one's struct, or its id if another one has that name.
+    """
+    var names = List[String](capacity=len(schemas))
+    for ref schema in schemas:
+        var count = 0
+        for ref other in schemas:
+            if other.name == schema.name or other.id == schema.name:
+                count += 1
+        names.append(schema.name if count == 1 else schema.id)
+    return names^
+
+
+def _renamed(var text: String, components: List[NamedSchema]) -> String:
+    """Replaces the ids in references by names."""
+    for ref component in components:
+        text = text.replace(
+            String('"', SCHEMA_PLACE, component.id, '"'),
+            String('"', SCHEMA_PLACE, component.name, '"'),
+        )
+    return text^

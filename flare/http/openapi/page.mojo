@@ -1,6 +1,12 @@
-"""A page that shows an API, with nothing from elsewhere and no script."""
+"""A page that shows an API and sends requests, with nothing from elsewhere."""
 
-from flare.http.openapi.document import ApiInfo, template
+from flare.http.openapi.document import (
+    ApiInfo,
+    components_of,
+    template,
+    with_names,
+)
+from flare.http.openapi.page_script import PAGE_SCRIPT
 from flare.http.routing.operation import Operation
 
 comptime _STYLE = StaticString(
@@ -10,6 +16,8 @@ comptime _STYLE = StaticString(
     "h2{font-size:1rem;margin:.5rem 0}h2 b{display:inline-block;min-width:4rem}"
     "table{border-collapse:collapse}td,th{padding:.1rem .8rem .1rem 0;"
     "text-align:left;vertical-align:top}pre{overflow:auto;margin:.2rem 0}"
+    "label{display:block;margin:.4rem 0}input,textarea{width:100%;"
+    "box-sizing:border-box;font:14px ui-monospace,monospace}"
     "@media(prefers-color-scheme:dark){body{background:#111;color:#ddd}"
     "a{color:#8bf}section{border-color:#444}}"
 )
@@ -18,7 +26,8 @@ comptime _STYLE = StaticString(
 def openapi_page(
     operations: List[Operation], info: ApiInfo, document_path: StringSpan
 ) raises -> String:
-    """Writes a page about an API.
+    """Writes a page about an API. It shows all without its script, which adds
+    forms to send requests with.
 
     Args:
         operations: What `Router.operations` gives.
@@ -41,14 +50,29 @@ def openapi_page(
     page.write('</small></h1>\n<p><a href="')
     _escape(document_path, page)
     page.write('">OpenAPI document</a>\n')
-    for ref operation in operations:
+    var components = components_of(operations)
+    for ref operation in with_names(operations.copy(), components):
         _write_operation(operation, page)
-    page.write("</html>\n")
+    for ref component in components:
+        page.write("<h2>Schema ")
+        _escape(component.name, page)
+        page.write("</h2>\n<pre>")
+        _escape(component.schema, page)
+        page.write("</pre>\n")
+    page.write('<script data-document="')
+    _escape(document_path, page)
+    page.write('">', PAGE_SCRIPT, "</script>\n</html>\n")
     return page^
 
 
 def _write_operation(operation: Operation, mut page: String) raises:
-    page.write("<section>\n<h2><b>")
+    page.write('<section data-method="')
+    _escape(operation.method.lower(), page)
+    page.write('" data-path="')
+    _escape(template(operation.pattern), page)
+    page.write('" data-pattern="')
+    _escape(operation.pattern, page)
+    page.write('">\n<h2><b>')
     _escape("any" if operation.method == "*" else operation.method, page)
     page.write("</b> <code>")
     _escape(template(operation.pattern), page)

@@ -3,9 +3,9 @@
 from flare.bytes.ascii import write_escaped
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.json.composer import JsonComposer
 from flare.json.error import JsonError
-from flare.json.schema import write_schema
-from flare.json.writer import JsonWriter
+from flare.json.schema import SchemaBook, schema_of
 
 
 @fieldwise_init
@@ -31,7 +31,8 @@ struct ContentDescription(Copyable, Movable):
     var media_type: String
     """Its media type; empty if there is none to speak of."""
     var schema: String
-    """Its JSON Schema, as text."""
+    """Its JSON Schema, as text. Structs are named there by `$ref`, and stand in
+    `Operation.book`."""
 
 
 struct Operation(Copyable, Movable):
@@ -51,6 +52,8 @@ struct Operation(Copyable, Movable):
     """What it takes and gives as content."""
     var guards: List[StaticString]
     """The schemes of the guards around it: `basic` and `bearer`."""
+    var book: SchemaBook
+    """The schemas of the structs that contents name."""
 
     def __init__(out self, var method: String, var pattern: String):
         """Makes an operation of which nothing more is known.
@@ -66,6 +69,7 @@ struct Operation(Copyable, Movable):
         self.parameters = []
         self.contents = []
         self.guards = []
+        self.book = SchemaBook()
 
     def takes[T: AnyType](mut self, var media_type: String):
         """Says what content the operation takes.
@@ -76,9 +80,7 @@ struct Operation(Copyable, Movable):
         Args:
             media_type: The content's media type.
         """
-        self.contents.append(
-            ContentDescription(0, media_type^, schema_text[T]())
-        )
+        self._add(0, media_type^, schema_of[T](self.book))
 
     def gives[T: AnyType](mut self, status: Int = 200):
         """Says what content a response has, as JSON.
@@ -89,9 +91,7 @@ struct Operation(Copyable, Movable):
         Args:
             status: The response's status.
         """
-        self.contents.append(
-            ContentDescription(status, "application/json", schema_text[T]())
-        )
+        self._add(status, "application/json", schema_of[T](self.book))
 
     def answers(mut self, status: Int):
         """Says that there is a response without content to speak of, such as
@@ -100,37 +100,62 @@ struct Operation(Copyable, Movable):
         Args:
             status: The response's status.
         """
-        self.contents.append(ContentDescription(status, "", ""))
+        self._add(status, "", "")
+
+    @no_inline
+    def _add(mut self, status: Int, var media_type: String, var schema: String):
+        self.contents.append(ContentDescription(status, media_type^, schema^))
 
 
-def schema_text[T: AnyType]() -> String:
-    """Writes the schema of a type.
-
-    Parameters:
-        T: The type.
-
-    Returns:
-        JSON text.
-    """
-    try:
-        var writer = JsonWriter()
-        write_schema[T](writer)
-        return writer^.finish()
-    except:
-        return "{}"
+comptime INPUT_ERROR_COUNT_MAX = 32
+"""How many bad inputs one answer tells of."""
 
 
-struct InputError(Copyable, Movable, Writable):
-    """A request lacks an input, or has a bad one."""
+@fieldwise_init
+struct InputFault(Copyable, Movable, Writable):
+    """One input that a request lacks, or that is bad."""
 
-    var status: Int
-    """The status to answer with."""
     var place: StaticString
     """`path`, `query`, `header`, `cookie` or `body`."""
     var name: String
     """The input's name; empty for content as a whole."""
     var reason: String
     """What is wrong, and what is allowed."""
+    var pointer: String
+    """Where it stands in JSON content, such as `/items/2/price` (RFC 6901);
+    empty elsewhere."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes place, name and reason, escaped.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.place)
+        if self.name.byte_length() > 0:
+            writer.write(" '")
+            write_escaped(self.name.as_bytes(), writer)
+            writer.write("'")
+        writer.write(": ")
+        write_escaped(self.reason.as_bytes(), writer)
+
+
+struct InputError(Copyable, Movable, Writable):
+    """A request lacks inputs, or has bad ones."""
+
+    var status: Int
+    """The status to answer with."""
+    var place: StaticString
+    """Of the first one: `path`, `query`, `header`, `cookie` or `body`."""
+    var name: String
+    """The first one's name; empty for content as a whole."""
+    var reason: String
+    """What is wrong with the first one, and what is allowed."""
+    var pointer: String
+    """Where the first one stands in JSON content, such as `/items/2/price`
+    (RFC 6901); empty elsewhere."""
+    var others: List[InputFault]
+    """What else is bad."""
 
     def __init__(
         out self,
@@ -151,6 +176,8 @@ struct InputError(Copyable, Movable, Writable):
         self.place = place
         self.name = name^
         self.reason = reason^
+        self.pointer = String()
+        self.others = []
 
     @staticmethod
     def of_content(var name: String, var reason: String) -> Self:
@@ -165,26 +192,66 @@ struct InputError(Copyable, Movable, Writable):
         """
         return Self(422, "body", name^, reason^)
 
+    @no_inline
+    def add(mut self, var other: InputError):
+        """Tells of another bad input in the same answer.
+
+        The answer has the status of the first one. An answer tells of 32 at
+        most.
+
+            def check(self) raises InputError:
+                var found = Optional[InputError](None)
+                ...
+                found.value().add(InputError.of_content("most", "is below 0"))
+
+        Args:
+            other: What else is bad.
+        """
+        self._add(
+            InputFault(
+                other.place,
+                other.name.copy(),
+                other.reason.copy(),
+                other.pointer.copy(),
+            )
+        )
+        for ref fault in other.others:
+            self._add(fault.copy())
+
+    def _add(mut self, var fault: InputFault):
+        if len(self.others) + 1 < INPUT_ERROR_COUNT_MAX:
+            self.others.append(fault^)
+
+    def faults(self) -> List[InputFault]:
+        """Lists all bad inputs.
+
+        Returns:
+            The first one and the others.
+        """
+        var faults = List[InputFault](capacity=len(self.others) + 1)
+        faults.append(
+            InputFault(self.place, self.name, self.reason, self.pointer)
+        )
+        for ref fault in self.others:
+            faults.append(fault.copy())
+        return faults^
+
     def write_to(self, mut writer: Some[Writer]):
-        """Writes place, name and reason, escaped.
+        """Writes place, name and reason of each, escaped.
 
         Args:
             writer: Where to.
         """
-        writer.write(self.place)
-        if self.name.byte_length() > 0:
-            writer.write(" '")
-            write_escaped(self.name.as_bytes(), writer)
-            writer.write("'")
-        writer.write(": ")
-        write_escaped(self.reason.as_bytes(), writer)
+        writer.write(_text(self))
 
+    @no_inline
     def response(self) -> Response:
         """Makes the response.
 
         Returns:
-            The status, with a problem (RFC 9457) whose `in`, `name` and
-            `detail` tell the rest. An error of ours (500) tells nothing.
+            The status, with a problem (RFC 9457). Its `in`, `name` and `detail`
+            tell of the first bad input, its `errors` of all. An error of ours
+            (500) tells nothing.
         """
         if self.status >= 500:
             return Response(self.status)
@@ -198,20 +265,31 @@ struct InputError(Copyable, Movable, Writable):
             return Response(self.status)
 
     def _problem(self) raises JsonError -> String:
-        var writer = JsonWriter()
-        writer.begin_object()
-        writer.key("title")
-        writer.value(Response(self.status).reason())
-        writer.key("status")
-        writer.value(self.status)
-        writer.key("in")
-        writer.value(self.place)
-        writer.key("name")
-        writer.value(self.name)
-        writer.key("detail")
-        writer.value(self.reason)
-        writer.end_object()
+        var writer = JsonComposer()
+        writer.text("title", Response(self.status).reason())
+        writer.number("status", self.status)
+        writer.text("in", self.place)
+        writer.text("name", self.name)
+        writer.text("detail", self.reason)
+        writer.begin_array("errors")
+        for ref fault in self.faults():
+            writer.begin_object()
+            writer.text("in", fault.place)
+            writer.text("name", fault.name)
+            if fault.pointer.byte_length() > 0:
+                writer.text("pointer", String("#", fault.pointer))
+            writer.text("detail", fault.reason)
+            writer.end_object()
+        writer.end_array()
         return writer^.finish()
+
+
+@no_inline
+def _text(error: InputError) -> String:
+    var text = String()
+    for ref fault in error.faults():
+        text.write("; " if text.byte_length() > 0 else "", fault)
+    return text^
 
 
 trait Input(Deinitable, Movable):
@@ -244,3 +322,13 @@ trait Input(Deinitable, Movable):
             operation: What is known of the route.
         """
         ...
+
+    @staticmethod
+    def problem() -> String:
+        """Says why the input cannot be what its parameters say; the compiler
+        asks, and refuses a program with such a field.
+
+        Returns:
+            A sentence; empty if all is well.
+        """
+        return String()

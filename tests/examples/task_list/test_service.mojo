@@ -98,7 +98,7 @@ def test_bad_content_is_refused_by_name() raises:
     )
     var nothing = client.post("/api/tasks", "{}").json()
     assert_equal(
-        nothing["detail"].string_value(), "found nothing, expected a value"
+        nothing["detail"].string_value(), "is required"
     )
     assert_equal(client.get("/api/tasks").json()["revision"].int_value(), 1)
 

@@ -21,8 +21,10 @@ from flare.http.extract.parameter import (
 from flare.http.extract.text_value import FromText, TextError, parse_int
 from flare.http.message.body import Body
 from flare.http.message.cookie import Cookie
+from flare.http.message.request import Request
 from flare.http.message.response import Response, ok, ok_json
 from flare.http.routing.app import App, State
+from flare.http.routing.operation import Input, InputError, Operation
 from flare.http.routing.router import Router
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient
@@ -189,8 +191,8 @@ def test_bad_parameters_are_named() raises:
             "/show/k/x?q=a&full=1",
             "400 path id is no integer of 64 bits; write it as -12",
         ),
-        _Row("/show/k/7?full=1", "400 query q is missing"),
-        _Row("/show/k/7?q=a", "400 query full is missing"),
+        _Row("/show/k/7?full=1", "400 query q is required"),
+        _Row("/show/k/7?q=a", "400 query full is required"),
         _Row(
             "/show/k/7?q=a&full=yes",
             "400 query full is neither 'true' nor 'false'",
@@ -226,12 +228,12 @@ def test_a_field_that_is_no_text_is_refused() raises:
 def test_fields_and_cookies() raises:
     var client = _client()
     assert_equal(
-        _problem(client.get("/fields")), "400 header user-agent is missing"
+        _problem(client.get("/fields")), "400 header user-agent is required"
     )
     var request = ClientRequest("GET", "/fields")
     request.set_header("User-Agent", "me")
     assert_equal(
-        _problem(client.send(request.copy())), "400 cookie session is missing"
+        _problem(client.send(request.copy())), "400 cookie session is required"
     )
     request.set_header("Cookie", "theme=dark; session=abc")
     assert_equal(client.send(request.copy()).text(), "me - abc dark")
@@ -247,9 +249,7 @@ def test_json_content() raises:
         '{"name":"tea","price":2.0,"tags":null}',
     )
     var rows: List[_Row] = [
-        _Row(
-            '{"name":"tea"}', "422 body price found nothing, expected a value"
-        ),
+        _Row('{"name":"tea"}', "422 body price is required"),
         _Row(
             '{"name":"tea","price":"2"}',
             "422 body price found a string, expected a float",
@@ -269,6 +269,123 @@ def test_json_content() raises:
     var cut = client.post("/items", '{"name":')
     assert_equal(cut.status.code, 400)
     assert_true("byte 8" in cut.text(), cut.text())
+
+
+def _errors(response: ClientResponse) raises -> String:
+    """Gives status, and place, name and detail of each bad input."""
+    assert_equal(response.headers["content-type"], "application/problem+json")
+    var problem = response.json()
+    var text = String(response.status)
+    var errors = problem["errors"]
+    for error in errors.elements():
+        text.write("; ", error["in"].string_value(), " ")
+        text.write(error["name"].string_value())
+        if error.contains("pointer"):
+            text.write(" ", error["pointer"].string_value())
+        text.write(" ", error["detail"].string_value())
+    # The first one's place, name and detail stand outside, too.
+    for name in ["in", "name", "detail"]:
+        assert_equal(
+            problem[name].string_value(), errors[0][name].string_value()
+        )
+    return text
+
+
+@fieldwise_init
+struct _Order(Copyable, Movable):
+    var items: List[_Item]
+    var note: Optional[String]
+    var by_name: Dict[String, Int]
+
+
+@fieldwise_init
+struct _Place(Endpoint):
+    var shop: PathInt["shop"]
+    var urgent: QueryBool["urgent"]
+    var agent: HeaderStr["user-agent"]
+    var session: CookieStr["session"]
+    var order: Json[_Order]
+
+    def serve(self) raises -> Response:
+        return ok(String(len(self.order.value.items)))
+
+
+def _placing() raises -> TestClient:
+    var router = Router()
+    router.post("/shops/:shop", Extracted[_Place]())
+    router.post("/guarded", Extracted[_Guarded]())
+    return TestClient(router^)
+
+
+def test_all_bad_inputs_are_told_at_once() raises:
+    # RFC 9457-3: `errors` with JSON Pointers (RFC 6901) as in its example.
+    var client = _placing()
+    assert_equal(
+        _errors(
+            client.post(
+                "/shops/x?urgent=maybe",
+                (
+                    '{"items":[{"name":"tea","price":2},{"price":"3"},7],'
+                    '"note":1,"by_name":{"a/b~c[0]":"x"}}'
+                ),
+            )
+        ),
+        (
+            "400; path shop is no integer of 64 bits; write it as -12"
+            "; query urgent is neither 'true' nor 'false'"
+            "; header user-agent is required"
+            "; cookie session is required"
+            "; body items[1].name #/items/1/name is required"
+            "; body items[1].price #/items/1/price found a string, expected a"
+            " float"
+            "; body items[2] #/items/2 found an integer, expected an object"
+            "; body note #/note found an integer, expected a string"
+            "; body by_name.a/b~c[0] #/by_name/a~1b~0c[0] found a string,"
+            " expected an integer"
+        ),
+    )
+    # The content as a whole, beside a parameter.
+    var found = _errors(client.post("/shops/1?urgent=1", "{"))
+    assert_true("400; header user-agent is required; " in found, found)
+    assert_true("; body  JSON text, line 1" in found, found)
+
+
+def test_the_number_of_errors_is_bounded() raises:
+    var client = _placing()
+    var text = String('{"items":[', "1," * 100, '1],"by_name":{}}')
+    var answer = client.post("/shops/1?urgent=1", text)
+    assert_equal(len(answer.json()["errors"]), 32)
+
+
+@fieldwise_init
+struct _Nobody(Input):
+    """An input that is no matter of how a request is written."""
+
+    @staticmethod
+    def extract(req: Request) raises InputError -> Self:
+        raise InputError(401, "header", "authorization", "sign in")
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        _ = operation
+
+
+@fieldwise_init
+struct _Guarded(Endpoint):
+    var page: QueryBool["page"]
+    var user: _Nobody
+    var order: Json[_Order]
+
+    def serve(self) raises -> Response:
+        return ok()
+
+
+def test_other_statuses_are_told_alone() raises:
+    var client = _placing()
+    assert_equal(
+        _errors(client.post("/guarded", "{}")),
+        "401; header authorization sign in",
+    )
 
 
 def test_media_types() raises:
@@ -307,7 +424,7 @@ def test_form_content() raises:
     )
     assert_equal(
         _problem(client.post("/login", _form("age=7"))),
-        "422 body user is missing",
+        "422 body user is required",
     )
     assert_equal(
         _problem(client.post("/login", _form("user=a&age=x"))),
@@ -315,6 +432,17 @@ def test_form_content() raises:
     )
     assert_equal(client.post("/login", '{"user":"a"}').status.code, 415)
     assert_equal(client.post("/login", _form("a&" * 1_001)).status.code, 400)
+
+
+def test_all_bad_fields_of_a_form_are_told() raises:
+    var client = _client()
+    assert_equal(
+        _errors(client.post("/login", _form("age=x"))),
+        (
+            "422; body user is required; body age is no integer of 64 bits;"
+            " write it as -12"
+        ),
+    )
 
 
 def test_errors_of_ours_are_not_told() raises:

@@ -98,9 +98,14 @@ def test_bad_forms_are_named() raises:
     var title = _part("title", "t")
     var image = _file("image", "x", "1")
     var rows: List[_Row] = [
-        _Row(image + "--b--", 422, "title", "is missing"),
-        _Row(title + "--b--", 422, "image", "is missing"),
-        _Row(title + _file("image", "", "") + "--b--", 422, "image", "is miss"),
+        _Row(image + "--b--", 422, "title", "is required"),
+        _Row(title + "--b--", 422, "image", "is required"),
+        _Row(
+            title + _file("image", "", "") + "--b--",
+            422,
+            "image",
+            "is required",
+        ),
         _Row(
             title + _part("stars", "x") + image + "--b--", 422, "stars", "is no"
         ),

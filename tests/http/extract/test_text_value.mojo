@@ -47,6 +47,43 @@ struct _Row(Copyable, Movable):
     var detail: String
 
 
+@fieldwise_init
+struct _Inner(Copyable, Movable):
+    var list: List[Int]
+
+
+@fieldwise_init
+struct _Strict(Checked):
+    var inner: _Inner
+
+    def check(self) raises InputError:
+        var error = InputError.of_content("inner.list[0]", "must be even")
+        error.add(InputError.of_content("inner", "is bad"))
+        raise error^
+
+
+@fieldwise_init
+struct _StrictJson(Endpoint):
+    var content: Json[_Strict]
+
+    def serve(self) raises -> Response:
+        return ok()
+
+
+def test_a_check_may_tell_of_several() raises:
+    var router = Router()
+    router.post("/", Extracted[_StrictJson]())
+    var client = TestClient(router^)
+    var answer = client.post("/", '{"inner":{"list":[1]}}')
+    assert_equal(answer.status.code, 422)
+    var problem = answer.json()
+    var told = String()
+    for error in problem["errors"].elements():
+        told.write(error["pointer"].string_value(), " ")
+        told.write(error["detail"].string_value(), "; ")
+    assert_equal(told, "#/inner/list/0 must be even; #/inner is bad; ")
+
+
 def test_content_is_checked() raises:
     var router = Router()
     router.post("/json", Extracted[_JsonSpan]())

@@ -7,11 +7,17 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.authentication import BasicGuard, KnownUsers
 from flare.http.openapi.api_docs import add_api_docs
-from flare.http.openapi.document import ApiInfo, openapi_document, template
+from flare.http.openapi.document import (
+    ApiInfo,
+    component_names,
+    openapi_document,
+    template,
+)
 from flare.http.openapi.page import openapi_page
 from flare.http.routing.handler import FnHandler
 from flare.http.routing.operation import Operation
 from flare.http.routing.router import Router
+from flare.json.schema import NamedSchema
 from flare.json.value import parse
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_false, assert_true
@@ -109,7 +115,11 @@ def test_document() raises:
         assert_false(show["responses"][status].contains("content"), status)
     assert_equal(text.count('"400":'), 3)
     var given = show["responses"]["200"]["content"]["application/json"]
-    assert_true(given["schema"]["properties"].contains("name"))
+    assert_equal(
+        given["schema"]["$ref"].string_value(), "#/components/schemas/_Item"
+    )
+    var item = api["components"]["schemas"]["_Item"]
+    assert_equal(item["required"][0].string_value(), "name")
 
 
 def test_content_and_ids() raises:
@@ -120,9 +130,71 @@ def test_content_and_ids() raises:
     var put = items["paths"]["/items"]["put"]
     assert_equal(put["operationId"].string_value(), "_Add_2")
     var taken = post["requestBody"]["content"]["application/json"]["schema"]
-    assert_equal(taken["required"][0].string_value(), "name")
-    for status in ["200", "400", "415", "422"]:
+    assert_equal(taken["$ref"].string_value(), "#/components/schemas/_Item")
+    assert_equal(text.count('"_Item":{'), 1)
+    for status in ["200", "400", "413", "415", "422"]:
         assert_true(post["responses"].contains(status), status)
+    # What an endpoint answers to bad inputs, as `InputError.response` does.
+    for status in ["400", "415", "422"]:
+        var problem = post["responses"][status]["content"]
+        assert_equal(
+            problem["application/problem+json"]["schema"][
+                "$ref"
+            ].string_value(),
+            "#/components/schemas/Problem",
+        )
+    # The server says it, in place of the endpoint.
+    assert_false(post["responses"]["413"].contains("content"))
+
+
+def test_names_of_components() raises:
+    var schemas: List[NamedSchema] = [
+        NamedSchema("a.Item", "Item", "{}"),
+        NamedSchema("b.Item", "Item", "{}"),
+        NamedSchema("b.Page_b.Item", "Page", "{}"),
+        NamedSchema("c.Other", "Other", "{}"),
+    ]
+    assert_equal(
+        String(",").join(component_names(schemas)), "a.Item,b.Item,Page,Other"
+    )
+
+
+@fieldwise_init
+struct Problem(Copyable, Movable):
+    """Has the name of what bad inputs are answered with."""
+
+    var branches: List[_Branch]
+
+
+@fieldwise_init
+struct _Branch(Copyable, Movable):
+    var item: _Item
+    var other: Optional[_Item]
+
+
+@fieldwise_init
+struct _Report(Endpoint):
+    var problem: Json[Problem]
+
+    def serve(self) raises -> Response:
+        return ok()
+
+
+def test_references_lead_to_components() raises:
+    var router = _router()
+    router.post("/report", Extracted[_Report]())
+    var text = openapi_document(router.operations(), ApiInfo("T", "1"))
+    var schemas = parse(text)
+    var count = 0
+    for part in text.split('"$ref":"#/components/schemas/'):
+        var name = String(part.split('"')[0])
+        count += 1
+        if count > 1:
+            assert_true(schemas["components"]["schemas"].contains(name), name)
+    assert_true(count > 10)
+    # The one of a program and the one of the library.
+    assert_equal(text.count('Problem":{"type":"object"'), 2)
+    assert_equal(text.count('"_Branch":{'), 1)
 
 
 def test_plain_functions_and_guards() raises:
@@ -152,11 +224,11 @@ def test_page_and_routes() raises:
     assert_true("html" in page.headers["content-type"])
     assert_true("default-src 'none'" in String(page.headers))
     var text = page.text()
-    assert_true("<script" not in text, text)
+    assert_true("<title><script" not in text, text)
     assert_true("&lt;script&gt;" in text)
     assert_true("Shows &lt;one&gt;" in text)
     assert_true("/items/{id}" in text)
-    assert_true("http" not in text.replace("&#39;", ""), "no outside resource")
+    assert_true("http" not in text.replace("&#39;", ""), text)
 
 
 def test_empty_api() raises:
