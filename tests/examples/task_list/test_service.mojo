@@ -97,9 +97,7 @@ def test_bad_content_is_refused_by_name() raises:
         client.get("/api/tasks/one").json()["in"].string_value(), "path"
     )
     var nothing = client.post("/api/tasks", "{}").json()
-    assert_equal(
-        nothing["detail"].string_value(), "is required"
-    )
+    assert_equal(nothing["detail"].string_value(), "is required")
     assert_equal(client.get("/api/tasks").json()["revision"].int_value(), 1)
 
 
