@@ -73,6 +73,35 @@ struct FieldLine(TrivialRegisterPassable):
         return Int(self.word >> 48)
 
 
+def find_line(
+    octets: Span[UInt8, _],
+    lines: Span[FieldLine, _],
+    name: StringSpan,
+    start: Int,
+) -> Int:
+    """Finds a field line by name (RFC 9110 section 5.1).
+
+    Args:
+        octets: What holds the names.
+        lines: Where they stand.
+        name: A field name in any case.
+        start: Index of the first line to look at.
+
+    Returns:
+        The index of the first such line, or -1.
+    """
+    # SAFETY: the index stays below the number of lines.
+    var wanted = name.as_bytes()
+    for index in range(start, len(lines)):
+        var line = lines.unsafe_get(index)
+        if line.name_len() != len(wanted):
+            continue
+        var offset = line.name_offset()
+        if equals_ignore_case(octets[offset : offset + len(wanted)], wanted):
+            return index
+    return -1
+
+
 struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
     """The field lines of one section, in the order of arrival.
 
@@ -171,15 +200,7 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
         Returns:
             The index of the first such line, or -1.
         """
-        var wanted = name.as_bytes()
-        for index in range(start, len(self._lines)):
-            var line = self._lines[index]
-            if line.name_len() == len(wanted):
-                var offset = line.name_offset()
-                var found = self._octets[offset : offset + line.name_len()]
-                if equals_ignore_case(found, wanted):
-                    return index
-        return -1
+        return find_line(self._octets, self._lines, name, start)
 
     def __contains__(self, name: StringSpan) -> Bool:
         """Tells whether a field is there.

@@ -3,7 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace, write_escaped
 from flare.bytes.lend import lend_text
 from flare.bytes.octet_class import TCHAR
-from flare.http.message.fields import FieldLine, ListElements
+from flare.http.message.fields import FieldLine, ListElements, find_line
 from std.builtin.globals import global_constant
 
 comptime HEADER_BLOCK_LEN_MAX = 65_535
@@ -116,10 +116,15 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         Returns:
             The index of the first such line, or -1.
         """
-        for index in range(start, len(self)):
-            if equals_ignore_case(self.name(index).as_bytes(), name.as_bytes()):
-                return index
-        return -1
+        var own = self._has_content_type()
+        if start < own and equals_ignore_case(
+            name.as_bytes(), _CONTENT_TYPE_NAME.as_bytes()
+        ):
+            return 0
+        var found = find_line(
+            Span(self._octets), Span(self._lines), name, max(start - own, 0)
+        )
+        return found + own if found >= 0 else -1
 
     def __contains__(self, name: StringSpan) -> Bool:
         """Tells whether a field is there.
