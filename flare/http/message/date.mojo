@@ -1,6 +1,6 @@
 """Dates: HTTP-date (RFC 9110 section 5.6.7), cookie dates (RFC 6265bis section 5.1.1) and timestamps (RFC 3339)."""
 
-from flare.bytes.ascii import ascii_lower
+from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 
 comptime IMF_FIXDATE_LEN = 29
@@ -111,8 +111,6 @@ def _append_two_digits(mut buffer: Buffer, number: Int):
     buffer.append_octet(UInt8(48 + number % 10))
 
 
-comptime _MONTHS = StaticString("JanFebMarAprMayJunJulAugSepOctNovDec")
-comptime _DAYS = StaticString("MonTueWedThuFriSatSun")
 comptime _LONG_DAYS: Array[StaticString, 7] = [
     "Monday",
     "Tuesday",
@@ -152,7 +150,7 @@ def parse_http_date(text: Span[UInt8, _], now_s: Int) -> Optional[Int]:
 
 def _parse_imf_fixdate(text: Span[UInt8, _]) -> Optional[Int]:
     """Reads `Sun, 06 Nov 1994 08:49:37 GMT`."""
-    if _index_of(_DAYS, text[0:3]) < 0 or not _has(text, 3, ", "):
+    if _index_of(_DAY_NAMES, text[0:3]) < 0 or not _has(text, 3, ", "):
         return None
     if not _has(text, 7, " ") or not _has(text, 11, " "):
         return None
@@ -160,7 +158,7 @@ def _parse_imf_fixdate(text: Span[UInt8, _]) -> Optional[Int]:
         return None
     return _moment(
         _number(text[12:16]),
-        _index_of(_MONTHS, text[8:11]),
+        _index_of(_MONTH_NAMES, text[8:11]),
         _number(text[5:7]),
         _second_of_day(text[17:25]),
     )
@@ -168,7 +166,7 @@ def _parse_imf_fixdate(text: Span[UInt8, _]) -> Optional[Int]:
 
 def _parse_asctime(text: Span[UInt8, _]) -> Optional[Int]:
     """Reads `Sun Nov  6 08:49:37 1994`."""
-    if _index_of(_DAYS, text[0:3]) < 0:
+    if _index_of(_DAY_NAMES, text[0:3]) < 0:
         return None
     if not _has(text, 7, " ") or not _has(text, 10, " "):
         return None
@@ -177,7 +175,7 @@ def _parse_asctime(text: Span[UInt8, _]) -> Optional[Int]:
     var day = _number(text[9:10] if text[8] == 32 else text[8:10])
     return _moment(
         _number(text[20:24]),
-        _index_of(_MONTHS, text[4:7]),
+        _index_of(_MONTH_NAMES, text[4:7]),
         day,
         _second_of_day(text[11:19]),
     )
@@ -204,7 +202,7 @@ def _parse_rfc850(text: Span[UInt8, _], now_s: Int) -> Optional[Int]:
         year -= 100
     return _moment(
         year,
-        _index_of(_MONTHS, rest[5:8]),
+        _index_of(_MONTH_NAMES, rest[5:8]),
         _number(rest[2:4]),
         _second_of_day(rest[12:20]),
     )
@@ -267,11 +265,7 @@ def _has(text: Span[UInt8, _], start: Int, part: StaticString) -> Bool:
     return end <= len(text) and text[start:end] == part.as_bytes()
 
 
-comptime _COOKIE_DATE_MONTHS = StaticString(
-    "janfebmaraprmayjunjulaugsepoctnovdec"
-)
 comptime _YEAR_MIN = 1601
-comptime _SECONDS_A_DAY = 86_400
 
 
 @fieldwise_init
@@ -363,12 +357,7 @@ def parse_cookie_date(octets: Span[UInt8, _]) -> Optional[Int]:
         return None
     if found.day < 1 or found.day > 31:
         return None
-    var date = CivilDate(found.year, found.month, found.day)
-    var number = day_number(date)
-    # The 31st of a shorter month is no day.
-    if civil_date(number) != date:
-        return None
-    return number * _SECONDS_A_DAY + found.second_of_day
+    return _moment(found.year, found.month - 1, found.day, found.second_of_day)
 
 
 def _is_delimiter(octet: UInt8) -> Bool:
@@ -398,13 +387,9 @@ def _month(token: Span[UInt8, _]) -> Int:
     """Finds the month that a token begins with; -1 if with none."""
     if len(token) < 3:
         return -1
-    var months = _COOKIE_DATE_MONTHS.as_bytes()
+    var months = _MONTH_NAMES.as_bytes()
     for month in range(12):
-        var is_same = True
-        for index in range(3):
-            if ascii_lower(token[index]) != months[month * 3 + index]:
-                is_same = False
-        if is_same:
+        if equals_ignore_case(token[0:3], months[month * 3 : month * 3 + 3]):
             return month + 1
     return -1
 
