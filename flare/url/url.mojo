@@ -30,6 +30,14 @@ struct Url(Copyable, Equatable, Movable, Writable):
     Every way to spell a URL ends in one form: lower-case scheme and host, no
     default port, dots resolved, what must be encoded encoded. The components
     are lent from that form, without copies. `file` URLs are refused.
+
+        var url = Url.parse("https://example.com:8443/a?b=1#c")
+        url.scheme()    # https
+        url.hostname()  # example.com
+        url.port()      # 8443; see also host() and port_number()
+        url.path()      # /a
+        url.query()     # b=1
+        url.fragment()  # c
     """
 
     # The normal form; ASCII.
@@ -93,6 +101,14 @@ struct Url(Copyable, Equatable, Movable, Writable):
         """
         return self._lend(0, len(self._octets))
 
+    def scheme(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
+        """Lends the scheme.
+
+        Returns:
+            Such as `https`.
+        """
+        return self._lend(0, self._parts.scheme_end)
+
     def protocol(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
         """Lends the scheme with its colon.
 
@@ -118,7 +134,7 @@ struct Url(Copyable, Equatable, Movable, Writable):
         return self._lend(self._parts.password.start, self._parts.password.end)
 
     def host(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
-        """Lends host and port, as the `Host` field has them.
+        """Lends host and port, as the `Host` field has them; see `hostname`.
 
         Returns:
             Such as `example.com:8080`; no port if it is the scheme's own.
@@ -151,20 +167,45 @@ struct Url(Copyable, Equatable, Movable, Writable):
             The port, or that of the scheme; 0 if the scheme has none.
         """
         if self._parts.port.is_empty():
-            var scheme = self._lend(0, self._parts.scheme_end)
-            return UInt16(max(0, default_port(scheme.as_bytes())))
+            return UInt16(max(0, default_port(self.scheme().as_bytes())))
         var number = UInt16(0)
         for digit in self.port().as_bytes():
             number = number * 10 + UInt16(digit - 48)
         return number
 
-    def pathname(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
+    def path(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
         """Lends the path.
 
         Returns:
             The path, percent-encoded; at least `/` for HTTP.
         """
         return self._lend(self._parts.path.start, self._parts.path.end)
+
+    def query(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
+        """Lends the query.
+
+        Returns:
+            The query without its question mark, percent-encoded; empty if there
+            is none.
+        """
+        return self._lend_behind_mark(self._parts.query)
+
+    def fragment(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
+        """Lends the fragment.
+
+        Returns:
+            The fragment without its hash sign, percent-encoded; empty if there
+            is none.
+        """
+        return self._lend_behind_mark(self._parts.fragment)
+
+    def pathname(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
+        """Lends the path by the name that the URL Standard has for it.
+
+        Returns:
+            As `path`.
+        """
+        return self.path()
 
     def search(self) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
         """Lends the query with its question mark.
@@ -182,6 +223,11 @@ struct Url(Copyable, Equatable, Movable, Writable):
             empty.
         """
         return self._lend_marked(self._parts.fragment)
+
+    def _lend_behind_mark(
+        self, part: UrlPart
+    ) -> StringSpan[ImmOrigin(origin_of(self._octets[0]))]:
+        return self._lend(min(part.start + 1, part.end), part.end)
 
     def _lend_marked(
         self, part: UrlPart
@@ -214,7 +260,7 @@ struct Url(Copyable, Equatable, Movable, Writable):
             True if scheme, host and port are equal.
         """
         return (
-            self.protocol() == other.protocol()
+            self.scheme() == other.scheme()
             and self.hostname() == other.hostname()
             and self.port_number() == other.port_number()
         )

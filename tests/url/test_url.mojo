@@ -65,6 +65,47 @@ def test_url_components_that_are_missing() raises:
     assert_equal(Url.parse("mailto:me@h").hostname(), "")
 
 
+@fieldwise_init
+struct _Parts(Copyable, Movable):
+    var url: StaticString
+    var scheme: StaticString
+    var hostname: StaticString
+    var port: StaticString
+    var path: StaticString
+    var query: StaticString
+    var fragment: StaticString
+
+
+def test_url_parts_without_their_marks() raises:
+    # RFC 3986 section 3: scheme, host, port, path, query and fragment.
+    var rows: List[_Parts] = [
+        _Parts("http://h", "http", "h", "", "/", "", ""),
+        _Parts(
+            "https://h:8443/a/b?c=1&d#e",
+            "https",
+            "h",
+            "8443",
+            "/a/b",
+            "c=1&d",
+            "e",
+        ),
+        _Parts("http://h/a?#", "http", "h", "", "/a", "", ""),
+        _Parts("http://h/a?b", "http", "h", "", "/a", "b", ""),
+        _Parts("http://h/a#?b", "http", "h", "", "/a", "", "?b"),
+        _Parts("http://[::1]:80/?x", "http", "[::1]", "", "/", "x", ""),
+        _Parts("mailto:a@b", "mailto", "", "", "a@b", "", ""),
+    ]
+    for row in rows:
+        var url = Url.parse(row.url)
+        assert_equal(url.scheme(), row.scheme, row.url)
+        assert_equal(url.hostname(), row.hostname, row.url)
+        assert_equal(url.port(), row.port, row.url)
+        assert_equal(url.path(), row.path, row.url)
+        assert_equal(url.pathname(), row.path, row.url)
+        assert_equal(url.query(), row.query, row.url)
+        assert_equal(url.fragment(), row.fragment, row.url)
+
+
 def test_url_port_numbers() raises:
     assert_equal(Url.parse("http://h").port_number(), 80)
     assert_equal(Url.parse("https://h").port_number(), 443)
