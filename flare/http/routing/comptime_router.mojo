@@ -21,10 +21,14 @@ from flare.http.routing.route_tree import (
     SEGMENT_STATIC,
     Segment,
     capture_named,
+    check_prefix,
+    mounted_pattern,
     param_names,
     parse_pattern,
 )
 from flare.http.routing.router import answer_without_route, operation_of
+from flare.http.routing.ws_route import WsRoute
+from flare.http.websocket.handler import WsConfig, WsHandler
 from flare.url.percent import PERCENT, PercentError, percent_decode
 from std.collections.string.string_span import get_static_string
 from std.memory import unsafe_memcmp
@@ -41,7 +45,8 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         ]
         server.serve_comptime[ComptimeRouter[ROUTES]()]()
 
-    Patterns, priorities and answers are those of `Router`. A malformed pattern,
+    Patterns, priorities and answers are those of `Router`; `ComptimeRoute.ws`,
+    `ComptimeRoute.fallback` and `mounted` stand for its methods. A malformed pattern,
     a method that is not registered, or two patterns that match the same paths
     fail the build with a message that names them. A path is matched by code
     made for these routes, and handlers are called directly. Each route adds
@@ -80,6 +85,11 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         comptime for index in range(len(Self.ROUTES)):
             if found.route == index:
                 return _answer[Self.ROUTES, index](req, found)
+        comptime FALLBACK = _fallback_index(Self.ROUTES)
+        comptime if FALLBACK >= 0:
+            comptime ANSWER = Self.ROUTES[FALLBACK].answer
+            if found.allowed == 0 and not (req.path == "*"):
+                return ANSWER(req)
         return answer_without_route(req, found.allowed)
 
     def policy_for(self, req: Request) -> RequestPolicy:
@@ -106,6 +116,11 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
                     policy.max_body_size = LIMIT
                 policy.blocks = policy.blocks and MAY_BLOCK
                 return policy
+        comptime FALLBACK = _fallback_index(Self.ROUTES)
+        comptime if FALLBACK >= 0:
+            comptime ASK_FALLBACK = Self.ROUTES[FALLBACK].policy
+            if found.allowed == 0 and not (req.path == "*"):
+                return ASK_FALLBACK(req)
         return RequestPolicy.by_head()
 
     def may_stream(self) -> Bool:
@@ -131,9 +146,10 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
             comptime METHOD = Self.ROUTES[index].method.number
             comptime PATTERN = Self.ROUTES[index].pattern
             comptime DESCRIBE = Self.ROUTES[index].describe
-            operations.append(
-                DESCRIBE(operation_of(METHOD, materialize[PATTERN]()))
-            )
+            comptime if index != _fallback_index(Self.ROUTES):
+                operations.append(
+                    DESCRIBE(operation_of(METHOD, materialize[PATTERN]()))
+                )
         return operations^
 
 
@@ -159,12 +175,27 @@ def _answer[
 def _problem(routes: List[ComptimeRoute]) -> String:
     """Says what is wrong with routes; nothing if they are good."""
     var tree = RouteTree()
+    var has_fallback = False
     try:
         for route in routes:
-            _ = tree.add(route.method.number, route.pattern)
+            if route.mount_problem.byte_length() > 0:
+                return route.mount_problem
+            if not route.is_fallback():
+                _ = tree.add(route.method.number, route.pattern)
+            elif has_fallback:
+                return "route: there are two fallbacks; keep one"
+            else:
+                has_fallback = True
     except error:
         return String(error)
     return ""
+
+
+def _fallback_index(routes: List[ComptimeRoute]) -> Int:
+    for index in range(len(routes)):
+        if routes[index].is_fallback():
+            return index
+    return -1
 
 
 def _ways(routes: List[ComptimeRoute]) -> List[Way]:
@@ -173,6 +204,8 @@ def _ways(routes: List[ComptimeRoute]) -> List[Way]:
     try:
         for number in range(len(routes)):
             ref route = routes[number]
+            if route.is_fallback():
+                continue
             var segments = parse_pattern(route.pattern)
             ways.append(Way(segments^, route.method.number, number))
     except:
@@ -204,9 +237,13 @@ struct ComptimeRoute(Copyable, Movable):
             ComptimeRoute(Method.GET, "/", home),
             ComptimeRoute(Method.GET, "/users/:id", user),
             ComptimeRoute.of[StateHandler(count)](Method.GET, "/count"),
+            ComptimeRoute.ws[Echo()]("/echo"),
+            ComptimeRoute.fallback(missing),
         ]
 
-    It is made of a plain function, or with `of` of another handler.
+    It is made of a plain function, or with `of` of another handler; with `ws`
+    of a WebSocket handler. Lists are joined by `+`, below a prefix with
+    `mounted`.
     """
 
     comptime ANY = Method(number=ANY_METHOD)
@@ -216,7 +253,9 @@ struct ComptimeRoute(Copyable, Movable):
     var method: Method
     """The method, or `ANY`."""
     var pattern: String
-    """The pattern, as for `Router`."""
+    """The pattern, as for `Router`; empty for the fallback."""
+    var mount_problem: String
+    """What is wrong with the prefix that it is mounted below, if anything."""
     var max_body_size: Int
     """Most content in bytes, or `DEFAULT_BODY_LIMIT`."""
     var may_block: Bool
@@ -252,6 +291,7 @@ struct ComptimeRoute(Copyable, Movable):
         """
         self.method = method
         self.pattern = pattern^
+        self.mount_problem = String()
         self.max_body_size = max_body_size
         self.may_block = may_block
         self.answer = function
@@ -301,6 +341,101 @@ struct ComptimeRoute(Copyable, Movable):
         route.describe = _describe[H, HANDLER]
         return route^
 
+    @staticmethod
+    def fallback(function: HandlerFunction) -> Self:
+        """Makes what answers paths without a route, in place of 404; one
+        stands among the routes of a router.
+
+        Args:
+            function: `def f(req: Request) raises -> Response`.
+
+        Returns:
+            The fallback.
+        """
+        return Self(Self.ANY, String(), function)
+
+    @staticmethod
+    def fallback_of[H: Handler, //, HANDLER: H]() -> Self:
+        """Makes the fallback of a handler; see `of`.
+
+        Parameters:
+            H: The handler's type.
+            HANDLER: What answers.
+
+        Returns:
+            The fallback.
+        """
+        return Self.of[HANDLER](Self.ANY, String())
+
+    @staticmethod
+    def ws[
+        H: WsHandler & Copyable, //, HANDLER: H, CONFIG: WsConfig = WsConfig()
+    ](var pattern: String) -> Self:
+        """Makes a route for WebSocket connections, as `Router.ws` does.
+
+        Each connection has a handler of its own, made by the compiler: what
+        several share is a state (`App`), found in `on_open`.
+
+        Parameters:
+            H: The handler's type.
+            HANDLER: Answers messages.
+            CONFIG: What is allowed; what makes no sense fails the build.
+
+        Args:
+            pattern: The pattern.
+
+        Returns:
+            The route.
+        """
+        comptime PROBLEM = _config_problem(CONFIG)
+        comptime assert PROBLEM.byte_length() == 0, PROBLEM
+        return Self(
+            Method.GET,
+            pattern^,
+            _open[H, HANDLER, CONFIG, ...],
+            may_block=False,
+        )
+
+    def is_fallback(self) -> Bool:
+        """Tells whether it answers paths without a route.
+
+        Returns:
+            True if `fallback` made it.
+        """
+        return self.pattern.byte_length() == 0
+
+
+def mounted(
+    prefix: StringSpan, routes: List[ComptimeRoute]
+) -> List[ComptimeRoute]:
+    """Puts routes below a prefix, as `Router.mount` does.
+
+        comptime ALL: List[ComptimeRoute] = ROUTES + mounted("/api", API)
+
+    Args:
+        prefix: Begins with `/` and does not end with it; if not, the build of
+            their router fails.
+        routes: The routes; their fallback is left out.
+
+    Returns:
+        The routes with longer patterns.
+    """
+    var made = List[ComptimeRoute]()
+    var problem = String()
+    try:
+        check_prefix(prefix)
+    except error:
+        problem = String(error)
+    for route in routes:
+        if route.is_fallback():
+            continue
+        var below = route.copy()
+        below.pattern = mounted_pattern(prefix, route.pattern)
+        if below.mount_problem.byte_length() == 0:
+            below.mount_problem = problem
+        made.append(below^)
+    return made^
+
 
 def _default_policy(req: Request) -> RequestPolicy:
     return RequestPolicy()
@@ -324,6 +459,20 @@ def _policy[
     H: Handler, HANDLER: H, o: ImmOrigin
 ](req: Request[o]) -> RequestPolicy:
     return materialize[HANDLER]().policy_for(req)
+
+
+def _open[
+    H: WsHandler & Copyable, HANDLER: H, CONFIG: WsConfig, o: ImmOrigin
+](req: Request[o]) raises -> Response:
+    return WsRoute(materialize[HANDLER](), materialize[CONFIG]()).serve(req)
+
+
+def _config_problem(config: WsConfig) -> String:
+    try:
+        config.check()
+    except error:
+        return String(error)
+    return String()
 
 
 def _may_stream[H: Handler, HANDLER: H]() -> Bool:

@@ -7,7 +7,11 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.timing import Timing
 from flare.http.routing.app import App, State, StateHandler
-from flare.http.routing.comptime_router import ComptimeRoute, ComptimeRouter
+from flare.http.routing.comptime_router import (
+    ComptimeRoute,
+    ComptimeRouter,
+    mounted,
+)
 from flare.http.routing.handler import (
     FixedHandler,
     FnHandler,
@@ -17,6 +21,8 @@ from flare.http.routing.handler import (
 )
 from flare.http.routing.operation import Operation
 from flare.http.routing.router import Router
+from flare.http.websocket.handler import WsHandler, WsIncoming
+from flare.http.websocket.sender import WsSender
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_true
 
@@ -357,3 +363,109 @@ def test_a_router_may_be_nested() raises:
         _served(outer, "GET", "/n/1/b%20c"),
         "200 nested all=1/b c id=1 rest=b c",
     )
+
+
+comptime API: List[ComptimeRoute] = [
+    ComptimeRoute(Method.GET, "/", _echo["api"]),
+    ComptimeRoute(Method.GET, "/users/:id", _echo["api-user"]),
+    ComptimeRoute.fallback(_failing),
+]
+comptime TOP: List[ComptimeRoute] = [
+    ComptimeRoute(Method.GET, "/", _echo["root"]),
+    ComptimeRoute.fallback(_echo["fallback"]),
+]
+comptime JOINED: List[ComptimeRoute] = TOP + mounted("/api", API) + mounted(
+    "/v2/all", mounted("/api", API)
+)
+
+
+def test_mounted_routes_and_fallback_are_those_of_the_router() raises:
+    var api = Router()
+    api.get("/", _echo["api"])
+    api.get("/users/:id", _echo["api-user"])
+    api.fallback(_failing)
+    var second = Router()
+    second.get("/", _echo["api"])
+    second.get("/users/:id", _echo["api-user"])
+    var outer = Router()
+    outer.mount("/api", second^)
+    var router = Router()
+    router.get("/", _echo["root"])
+    router.fallback(_echo["fallback"])
+    router.mount("/api", api^)
+    router.mount("/v2/all", outer^)
+    var filled = TestClient(router^)
+    var compiled = TestClient(ComptimeRouter[JOINED]())
+    for method in ["GET", "HEAD", "POST", "OPTIONS", "BREW"]:
+        for target in [
+            "/",
+            "/api",
+            "/api/",
+            "/api/users/7",
+            "/api/users/7/",
+            "/v2/all",
+            "/v2/all/api",
+            "/v2/all/api/users/a%20b",
+            "/none",
+            "/%zz",
+            "*",
+        ]:
+            assert_equal(
+                _sent(compiled, method, target),
+                _sent(filled, method, target),
+                String(method, " ", target),
+            )
+    assert_equal(_sent(compiled, "GET", "/none"), "200 fallback")
+    assert_equal(_sent(compiled, "GET", "/api/users/7"), "200 api-user id=7")
+
+
+def test_the_fallback_is_asked_for_its_policy_and_is_no_operation() raises:
+    comptime SMALL: List[ComptimeRoute] = [
+        ComptimeRoute(Method.GET, "/", _echo["root"]),
+        ComptimeRoute.fallback_of[_Small()](),
+    ]
+    var router = ComptimeRouter[SMALL]()
+    var other = OwnedRequest("POST", "/other")
+    assert_equal(router.policy_for(other.view()).max_body_size, 9)
+    assert_equal(router.serve(other.view()).text(), "small")
+    var wrong = OwnedRequest("POST", "/")
+    assert_true(not router.policy_for(wrong.view()).needs_content)
+    assert_equal(Int(router.serve(wrong.view()).status.code), 405)
+    assert_equal(len(router.operations()), 1)
+
+
+@fieldwise_init
+struct _Small(Copyable, Handler):
+    def serve(self, req: Request) raises -> Response:
+        return ok("small")
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        return RequestPolicy(max_body_size=9)
+
+
+@fieldwise_init
+struct _Upper(Copyable, WsHandler):
+    def on_message(self, message: WsIncoming, sender: WsSender) raises:
+        sender.send_text(String(message.as_text()).upper())
+
+
+def test_ws_answers_handshakes() raises:
+    comptime SOCKETS: List[ComptimeRoute] = [
+        ComptimeRoute.ws[_Upper()]("/upper"),
+    ]
+    var router = ComptimeRouter[SOCKETS]()
+    var request = OwnedRequest("GET", "/upper")
+    # Refused as RFC 6455 section 4.2.1 says, without the fields.
+    assert_true(Int(router.serve(request.view()).status.code) >= 400)
+    request.add_header("Host", "example.com")
+    request.add_header("Upgrade", "websocket")
+    request.add_header("Connection", "Upgrade")
+    request.add_header("Sec-WebSocket-Version", "13")
+    request.add_header("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
+    var response = router.serve(request.view())
+    assert_equal(Int(response.status.code), 101)
+    # RFC 6455 section 1.3.
+    assert_equal(
+        response.headers["sec-websocket-accept"], "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+    )
+    assert_true(not router.policy_for(request.view()).blocks)
