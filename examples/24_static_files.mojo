@@ -7,8 +7,7 @@
 #   304
 #   404
 
-from flare.http import FileServer, FileServerConfig, HttpServer
-from flare.http import Router
+from flare.http import FileServer, HttpServer, Router
 from flare.net import SocketAddr
 from std.os import Process
 from std.pathlib import Path
@@ -19,10 +18,7 @@ def main() raises:
     with TemporaryDirectory() as folder:
         Path(folder + "/site.css").write_text("body{ margin: 0 }")
         var router = Router()
-        router.get(
-            "/static/*rest",
-            FileServer(folder, FileServerConfig(prefix="/static")),
-        )
+        router.get("/static/*rest", FileServer(folder))
         var server = HttpServer.bind(SocketAddr.localhost(0))
         var url = String("http://", server.local_addr(), "/static/")
         var script = String(

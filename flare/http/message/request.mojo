@@ -421,6 +421,17 @@ struct Request[o: ImmOrigin](Movable):
     def _empty(self) -> StringSpan[Self.o]:
         return StringSpan(unsafe_from_utf8=self.body[0:0])
 
+    def route(self) -> StringSpan[Self.o]:
+        """Lends the pattern of the route that answers, for logs and figures.
+
+        Returns:
+            Such as `/users/:id`, with the prefix that it is mounted below;
+            empty if no router has found one.
+        """
+        # SAFETY: the router that lends the pattern outlives all requests.
+        var pattern = self._params[].record.route
+        return lend_text[Self.o](pattern.unsafe_ptr(), pattern.byte_length())
+
     def with_peer(self, peer: SocketAddr) -> Self:
         """Lends the same request with another peer, for middleware.
 

@@ -45,8 +45,9 @@ struct FileServerConfig(Copyable, Movable):
     """How files are served."""
 
     var prefix: String
-    """What of a request's path stands before that of the file: `/static` for
-    a server under `/static/*rest`."""
+    """What of a request's path stands before that of the file. Empty, the
+    default, for what the route has before its `*rest`: `/static` under
+    `/static/*rest`."""
     var index_file: String
     """What is sent for a folder; empty for nothing."""
     var fallback_file: String
@@ -161,6 +162,8 @@ comptime READ_LEN_MAX = 8 * 1024
 One call with both costs less than two with none of it copied.
 """
 
+comptime _SLASH: UInt8 = 47
+comptime _STAR: UInt8 = 42
 comptime _NS_A_SECOND = 1_000_000_000
 # The kernel's clock for files steps by 10 ms at most; twice that for one that
 # is late. What keeps whole seconds alone steps by one, or, as FAT, by two.
@@ -189,6 +192,8 @@ struct _Chosen(Movable):
 
 struct FileServer(Handler):
     """Serves the files of a folder, to GET and HEAD.
+
+        router.get("/static/*rest", FileServer("public"))
 
     With ranges, conditions (RFC 9110 sections 13 and 14), entity tags made
     from length and time (`file_tag`), and memory for one piece of a file at a time. Nothing
@@ -241,8 +246,11 @@ struct FileServer(Handler):
         var prefix = self._config.prefix.as_bytes()
         if len(octets) < len(prefix) or octets[: len(prefix)] != prefix:
             return not_found()
+        var start = len(prefix)
+        if start == 0:
+            start = _rest_offset(req.route(), octets)
         var path = FilePath.parse(
-            octets[len(prefix) :], serves_hidden=self._config.serves_hidden
+            octets[start:], serves_hidden=self._config.serves_hidden
         )
         if not path:
             return not_found()
@@ -402,6 +410,36 @@ struct FileServer(Handler):
             response.headers.set("Content-Encoding", "br")
         elif chosen.coding == ContentCoding.GZIP:
             response.headers.set("Content-Encoding", "gzip")
+
+
+def _rest_offset(pattern: StringSpan, path: Span[UInt8, _]) -> Int:
+    """Finds the slash before what `*rest` of a route has matched.
+
+    A pattern has as many segments before it as the path: both are compared
+    segment by segment.
+
+    Args:
+        pattern: The route's pattern; empty if no route answers.
+        path: The path that it matched.
+
+    Returns:
+        The slash's offset; 0 if the pattern does not end with a `*rest`.
+    """
+    var octets = pattern.as_bytes()
+    var segment_start = 0
+    var segment_count = 0
+    for index in range(len(octets)):
+        if octets[index] == _SLASH:
+            segment_start = index + 1
+            segment_count += 1
+    if segment_start >= len(octets) or octets[segment_start] != _STAR:
+        return 0
+    for index in range(len(path)):
+        if path[index] == _SLASH:
+            segment_count -= 1
+            if segment_count == 0:
+                return index
+    return 0
 
 
 def _with_slash(req: Request) -> String:

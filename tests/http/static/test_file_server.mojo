@@ -5,6 +5,7 @@ from flare.compress.content_coding import ContentCoding
 from flare.http.message.body import Poll
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
+from flare.http.routing.router import Router
 from flare.http.static.file_server import FileServer, FileServerConfig, file_tag
 from tests.support.temporary_folder import TemporaryFolder
 from std.os import mkdir, remove, symlink
@@ -156,6 +157,54 @@ def test_finds() raises:
             assert_equal(_content(response), row.content, row.rule)
         # The folder's end does not clean up links to folders.
         remove(up)
+
+
+@fieldwise_init
+struct _Routed(Copyable, Movable):
+    var path: StaticString
+    var status: Int
+    var content: StaticString
+
+
+def test_takes_what_the_route_has_before_its_rest() raises:
+    var rows: List[_Routed] = [
+        _Routed("/static/a.txt", 200, "0123456789"),
+        _Routed("/static/sub/", 200, "<p>index"),
+        _Routed("/%73tatic/a.txt", 200, "0123456789"),
+        _Routed("/static/static/a.txt", 404, "not found"),
+        _Routed("/static/../secret.txt", 404, "not found"),
+        _Routed("/static/%2e%2e/secret.txt", 404, "not found"),
+        _Routed("/api/v1/files/a.txt", 200, "0123456789"),
+        _Routed("/of/ann/sub/index.html", 200, "<p>index"),
+        _Routed("/named/a.txt", 404, "not found"),
+        _Routed("/a.txt", 200, "0123456789"),
+    ]
+    with TemporaryFolder() as folder:
+        _fill(folder)
+        var files = folder + "/files"
+        var inner = Router()
+        inner.get("/files/*rest", FileServer(files))
+        var router = Router()
+        router.get("/static/*rest", FileServer(files))
+        router.mount("/api/v1", inner^)
+        router.get("/of/:user/*rest", FileServer(files))
+        # A name without a rest is a part of the file's path.
+        router.get("/named/:name", FileServer(files))
+        router.fallback(FileServer(files))
+        for row in rows:
+            var response = router.serve(OwnedRequest("GET", row.path).view())
+            assert_equal(Int(response.status.code), row.status, row.path)
+            assert_equal(_content(response), row.content, row.path)
+
+
+def test_a_folder_below_a_route_is_sent_to_its_slash() raises:
+    with TemporaryFolder() as folder:
+        _fill(folder)
+        var router = Router()
+        router.get("/static/*rest", FileServer(folder + "/files"))
+        var response = router.serve(OwnedRequest("GET", "/static/sub").view())
+        assert_equal(Int(response.status.code), 301)
+        assert_equal(response.headers["location"], "/static/sub/")
 
 
 def test_fields() raises:

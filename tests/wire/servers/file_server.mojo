@@ -107,9 +107,7 @@ def main() raises:
         "/strict/*rest",
         FileServer(
             root,
-            FileServerConfig(
-                prefix="/strict", cache_control="max-age=60", cache_ms=cache_ms
-            ),
+            FileServerConfig(cache_control="max-age=60", cache_ms=cache_ms),
         ),
     )
     router.get(
