@@ -4,7 +4,7 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.cors import Cors
-from flare.http.middleware.metrics import Measured, Metrics
+from flare.http.middleware.metrics import Metrics, RequestMetrics
 from flare.http.middleware.request_id import RequestId
 from flare.http.middleware.timing import Timing
 from flare.http.routing.app import App, State
@@ -122,7 +122,7 @@ def main() raises:
     measure("request id", RequestId(router()), plain)
     measure("timing", Timing(router()), plain)
     measure("cors", Cors(router()), plain)
-    measure("metrics", Measured(router(), Metrics()), plain)
+    measure("metrics", RequestMetrics(router(), Metrics()), plain)
     measure("id, timing, cors", RequestId(Timing(Cors(router()))), plain)
     var counted = OwnedRequest("GET", "/count")
     measure(

@@ -10,10 +10,9 @@ from flare.http import (
     Compress,
     EventHub,
     FileServer,
-    FileServerConfig,
     Health,
     LogSink,
-    Measured,
+    RequestMetrics,
     Metrics,
     MetricsEndpoint,
     Recover,
@@ -44,9 +43,7 @@ def task_service[S: LogSink](site: StringSpan, var log: S) raises -> AnyHandler:
     router.mount("/api", api_routes(hub))
     add_api_docs(router, ApiInfo("Task list", "1.0"))
     router.get("/", FileServer(site))
-    router.get(
-        "/static/*file", FileServer(site, FileServerConfig(prefix="/static"))
-    )
+    router.get("/static/*file", FileServer(site))
     router.get("/live", Health())
     router.get("/metrics", MetricsEndpoint(metrics))
 
@@ -54,7 +51,11 @@ def task_service[S: LogSink](site: StringSpan, var log: S) raises -> AnyHandler:
     # From the outside in: what stands further out sees what is further in.
     return AccessLog(
         RequestId(
-            Timing(SecurityHeaders(Compress(Measured(Recover(app^), metrics))))
+            Timing(
+                SecurityHeaders(
+                    Compress(RequestMetrics(Recover(app^), metrics))
+                )
+            )
         ),
         sink=log^,
     )

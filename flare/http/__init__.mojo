@@ -162,11 +162,13 @@ from flare.http.middleware.metrics import MetricSource
 from flare.http.middleware.access_log import AccessLog
 from flare.http.middleware.authentication import (
     BasicGuard,
+    RequireBasicAuth,
     KnownUsers,
     PasswordCheck,
 )
 from flare.http.middleware.authentication import (
     BearerGuard,
+    RequireBearerAuth,
     KnownToken,
     TokenCheck,
 )
@@ -188,6 +190,7 @@ from flare.http.middleware.access_log import (
 )
 from flare.http.middleware.metrics import (
     Measured,
+    RequestMetrics,
     MetricPair,
     MetricsEndpoint,
 )
@@ -209,11 +212,12 @@ from flare.http.openapi.api_docs import add_api_docs
 from flare.http.openapi.document import ApiInfo, openapi_document
 from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.app import App, StateFunction, StateHandler
-from flare.http.routing.comptime_router import ComptimeRoute
+from flare.http.routing.comptime_router import ComptimeRoute, mounted
 from flare.http.routing.comptime_router import ComptimeRouter
 from flare.http.routing.handler import Middleware, RequestPolicy, is_head_only
 from flare.http.routing.handler import refuses_by_head
 from flare.http.routing.operation import Input, InputError
 from flare.http.routing.operation import Operation
 from flare.http.routing.failure import request_id
+from flare.http.routing.stack import NEXT, Layer, stack
 from flare.http.routing.app import State, StateGuard

@@ -4,8 +4,8 @@ from flare.http import (
     AccessLog,
     ApiInfo,
     App,
-    BasicGuard,
-    BearerGuard,
+    RequireBasicAuth,
+    RequireBearerAuth,
     Compress,
     Conditional,
     Cors,
@@ -21,7 +21,7 @@ from flare.http import (
     KnownToken,
     KnownUsers,
     LogFormat,
-    Measured,
+    RequestMetrics,
     Metrics,
     MetricsEndpoint,
     Multipart,
@@ -242,8 +242,10 @@ def applications() raises:
     router.post("/items", Extracted[Submit]())
     router.post("/photos", Extracted[Upload]())
     router.post("/parts", Timeout(Streamed(parts), timeout_ms=9))
-    router.get("/who", BasicGuard(FnHandler(who), KnownUsers("a", "b")))
-    router.get("/token", BearerGuard(FnHandler(who), KnownToken("t", "c")))
+    router.get("/who", RequireBasicAuth(FnHandler(who), KnownUsers("a", "b")))
+    router.get(
+        "/token", RequireBearerAuth(FnHandler(who), KnownToken("t", "c"))
+    )
     router.get("/live", Health())
     router.get("/ready", Readiness())
     router.get("/metrics", MetricsEndpoint(metrics))
@@ -253,7 +255,7 @@ def applications() raises:
     router.put("/visit", Conditional(visits^, current, makes_tags=True))
     add_api_docs(router, ApiInfo("everything", "1"))
     var app = App(state=List[Item](), handler=Recover(router^))
-    var inside = RateLimit(Measured(app^, metrics), rate=100, burst=10)
+    var inside = RateLimit(RequestMetrics(app^, metrics), rate=100, burst=10)
     var networks = [IpNetwork.parse("10.0.0.0/8")]
     var behind = TrustedProxies(
         Compress(inside^),

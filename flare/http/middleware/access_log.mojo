@@ -5,14 +5,15 @@ from flare.http.message.date import write_timestamp
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.routing.failure import failure_status, request_id
-from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.handler import Handler
+from flare.http.routing.stack import Layer
 from flare.json.error import JsonError
 from flare.json.writer import JsonWriter
 from flare.sys.clock import monotonic_ns, realtime_ns
 from flare.sys.log import STANDARD_ERROR, STANDARD_OUTPUT, write_log
 
 
-struct AccessLog[H: Handler, S: LogSink = StandardOutput](Middleware):
+struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
     """Writes who asked for what, and what became of it.
 
     It stands outermost, so that it times and sees all. What the inner handler
@@ -29,6 +30,8 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = AccessLog[I, Self.S]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers."""
     var format: LogFormat

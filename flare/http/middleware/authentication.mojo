@@ -11,13 +11,9 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.header_map import check_field
 from flare.http.message.request import Request
 from flare.http.message.response import Response, bad_request, unauthorized
-from flare.http.routing.handler import (
-    Handler,
-    Middleware,
-    RequestPolicy,
-    refuses_by_head,
-)
+from flare.http.routing.handler import Handler, RequestPolicy, refuses_by_head
 from flare.http.routing.operation import Operation
+from flare.http.routing.stack import Layer
 
 
 trait PasswordCheck(Deinitable, Movable):
@@ -101,10 +97,10 @@ struct KnownUsers(PasswordCheck):
         return is_known
 
 
-struct BasicGuard[H: Handler, C: PasswordCheck](Middleware):
+struct RequireBasicAuth[H: Handler, C: PasswordCheck](Layer):
     """Answers 401 to requests without the credentials of a user (RFC 7617).
 
-        router.get("/admin", BasicGuard(Admin(), KnownUsers("ann", "secret")))
+        router.get("/admin", RequireBasicAuth(Admin(), KnownUsers("ann", "secret")))
 
     The password travels as good as open: serve such a route by TLS alone.
     Inner handlers find the user by `principal(req)`.
@@ -116,6 +112,8 @@ struct BasicGuard[H: Handler, C: PasswordCheck](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = RequireBasicAuth[I, Self.C]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers those who may enter."""
     var check: Self.C
@@ -176,25 +174,16 @@ struct BasicGuard[H: Handler, C: PasswordCheck](Middleware):
             What the inner handler says, or that the head is enough.
         """
         var sent = _credentials(req)
-        if not sent or self._is_wrong(sent.value()):
+        if not sent:
             return RequestPolicy.by_head()
-        var policy = self.handler.policy_for(req)
-        comptime if not Self.C.IS_QUICK:
-            # The check takes its time also where the inner handler takes none.
-            policy.blocks = True
-            policy.needs_content = True
-        return policy
-
-    def _is_wrong(self, sent: BasicCredentials) -> Bool:
-        """Tells whether credentials are known not to be good."""
         comptime if Self.C.IS_QUICK:
             try:
-                return not self.check.allows(sent)
+                if not self.check.allows(sent.value()):
+                    return RequestPolicy.by_head()
             except:
                 # `serve` meets it again, and says so.
-                return False
-        else:
-            return False
+                pass
+        return policy_behind[Self.C.IS_QUICK](req, self.handler)
 
     def describe(self, mut operation: Operation):
         """Says what the inner handler takes, and that it is guarded.
@@ -204,6 +193,30 @@ struct BasicGuard[H: Handler, C: PasswordCheck](Middleware):
         """
         self.handler.describe(operation)
         operation.guards.append("basic")
+
+
+def policy_behind[
+    H: Handler, //, IS_QUICK: Bool
+](req: Request, handler: H) -> RequestPolicy:
+    """Tells how a request is to be treated that a guard may let pass.
+
+    Parameters:
+        H: The inner handler's type.
+        IS_QUICK: Whether the guard's check takes next to no time.
+
+    Args:
+        req: The request's head.
+        handler: What the guard would call.
+
+    Returns:
+        What the inner handler says; a check that takes its time takes it also
+        where the inner handler takes none.
+    """
+    var policy = handler.policy_for(req)
+    comptime if not IS_QUICK:
+        policy.blocks = True
+        policy.needs_content = True
+    return policy
 
 
 def _credentials(req: Request) -> Optional[BasicCredentials]:
@@ -232,6 +245,10 @@ def challenge(scheme: StringSpan, realm: StringSpan) raises -> String:
             "realm '", realm, "': write it without quotes and backslashes"
         )
     return String(scheme, ' realm="', realm, '"')
+
+
+comptime BasicGuard = RequireBasicAuth
+"""The name that `RequireBasicAuth` had; gone with 0.2."""
 
 
 trait TokenCheck(Deinitable, Movable):
@@ -283,10 +300,10 @@ struct KnownToken(TokenCheck):
         return None
 
 
-struct BearerGuard[H: Handler, C: TokenCheck](Middleware):
+struct RequireBearerAuth[H: Handler, C: TokenCheck](Layer):
     """Answers 401 to requests without a good token (RFC 6750).
 
-        App(state=..., handler=BearerGuard(router^, KnownToken("t0k", "ci")))
+        App(state=..., handler=RequireBearerAuth(router^, KnownToken("t0k", "ci")))
 
     Inner handlers find the token's holder by `principal(req)`.
 
@@ -297,6 +314,8 @@ struct BearerGuard[H: Handler, C: TokenCheck](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = RequireBearerAuth[I, Self.C]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers those who may enter."""
     var check: Self.C
@@ -368,25 +387,16 @@ struct BearerGuard[H: Handler, C: TokenCheck](Middleware):
         if index < 0:
             return RequestPolicy.by_head()
         var token = parse_bearer(req.headers.value_bytes(index))
-        if not token or self._is_wrong(token.value()):
+        if not token:
             return RequestPolicy.by_head()
-        var policy = self.handler.policy_for(req)
-        comptime if not Self.C.IS_QUICK:
-            # The check takes its time also where the inner handler takes none.
-            policy.blocks = True
-            policy.needs_content = True
-        return policy
-
-    def _is_wrong(self, token: StringSpan) -> Bool:
-        """Tells whether a token is known not to be good."""
         comptime if Self.C.IS_QUICK:
             try:
-                return not self.check.holder(token)
+                if not self.check.holder(token.value()):
+                    return RequestPolicy.by_head()
             except:
                 # `serve` meets it again, and says so.
-                return False
-        else:
-            return False
+                pass
+        return policy_behind[Self.C.IS_QUICK](req, self.handler)
 
     def describe(self, mut operation: Operation):
         """Says what the inner handler takes, and that it is guarded.
@@ -406,6 +416,10 @@ struct BearerGuard[H: Handler, C: TokenCheck](Middleware):
             value.write(', error="', code, '"')
         refusal.headers.set("WWW-Authenticate", value)
         return refusal^
+
+
+comptime BearerGuard = RequireBearerAuth
+"""The name that `RequireBearerAuth` had; gone with 0.2."""
 
 
 struct Principal(Copyable, Movable):
@@ -440,6 +454,6 @@ def principal(req: Request) raises -> String:
     if not found:
         raise Error(
             "no guard around this handler knows who sends the request; wrap it",
-            " in a BasicGuard or a BearerGuard",
+            " in a RequireBasicAuth or a RequireBearerAuth",
         )
     return found.value()[].name

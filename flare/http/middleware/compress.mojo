@@ -14,7 +14,8 @@ from flare.http.message.fields import ListElements
 from flare.http.message.header_map import HeaderMap, add_vary
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.handler import Handler
+from flare.http.routing.stack import Layer
 
 comptime COMPRESSED_LEN_MIN = 1_024
 """Shortest content that is compressed by default, in bytes.
@@ -23,7 +24,7 @@ Shorter content fits into one packet either way.
 """
 
 
-struct Compress[H: Handler](Middleware):
+struct Compress[H: Handler](Layer):
     """Compresses content for clients that take it (RFC 9110 section 12.5.3).
 
     Brotli where its library is there, else gzip. Content stays as it is if it
@@ -41,6 +42,8 @@ struct Compress[H: Handler](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = Compress[I]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers."""
     var content_len_min: Int

@@ -13,7 +13,8 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.handler import Handler
+from flare.http.routing.stack import Layer
 from flare.sys.clock import unix_seconds
 
 comptime ValidatorHook = def[o: ImmOrigin](Request[o]) raises thin -> Validators
@@ -23,7 +24,7 @@ comptime _TAG_OCTETS = 16
 # Of a digest: 128 bits, with which no two versions meet by chance.
 
 
-struct Conditional[H: Handler](Middleware):
+struct Conditional[H: Handler](Layer):
     """Evaluates the conditions of requests, in RFC 9110 section 13.2.2 order.
 
         router.get("/notes/:id", Conditional(FnHandler(show), makes_tags=True))
@@ -45,6 +46,8 @@ struct Conditional[H: Handler](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = Conditional[I]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers."""
     var makes_tags: Bool

@@ -4,7 +4,8 @@ from flare.http.message.header_map import HeaderError, add_vary
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.handler import Handler
+from flare.http.routing.stack import Layer
 
 
 struct CorsPolicy(Copyable, Movable):
@@ -83,7 +84,7 @@ struct CorsPolicy(Copyable, Movable):
                 )
 
 
-struct Cors[H: Handler](Middleware):
+struct Cors[H: Handler](Layer):
     """Lets pages of other origins call the inner handler from scripts.
 
     Preflights (OPTIONS with Access-Control-Request-Method) are answered here.
@@ -98,6 +99,8 @@ struct Cors[H: Handler](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = Cors[I]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers."""
     var policy: CorsPolicy

@@ -4,7 +4,8 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, internal_error
 from flare.http.message.status import Status
 from flare.http.routing.failure import bad_input_of, log_failure, request_id
-from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.handler import Handler
+from flare.http.routing.stack import Layer
 from flare.json.writer import JsonWriter
 
 
@@ -61,7 +62,7 @@ def problem_json(req: Request, problem: Problem) raises -> Response:
     )
 
 
-struct ErrorHandler[H: Handler](Middleware):
+struct ErrorHandler[H: Handler](Layer):
     """Gives every answer that tells of an error the same shape.
 
         def apologise(req: Request, problem: Problem) raises -> Response:
@@ -82,6 +83,8 @@ struct ErrorHandler[H: Handler](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = ErrorHandler[I]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers."""
     var format: ErrorFormat
@@ -185,7 +188,7 @@ def log_and_hide(req: Request, error: Error) -> Response:
     return internal_error()
 
 
-struct Recover[H: Handler](Middleware):
+struct Recover[H: Handler](Layer):
     """Turns what the inner handler raises into a response.
 
     A server does so by itself, but outside of all middleware. Within a stack
@@ -206,6 +209,8 @@ struct Recover[H: Handler](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = Recover[I]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers."""
     var hook: ErrorHook

@@ -4,7 +4,8 @@ from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.routing.failure import failure_status
-from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.handler import Handler
+from flare.http.routing.stack import Layer
 from flare.sys.affinity import current_cpu
 from flare.sys.clock import monotonic_ns
 from flare.sys.errno import OsError
@@ -268,13 +269,13 @@ def _write_seconds(time_us: Int, mut writer: Some[Writer]):
     writer.write("0" * (6 - fraction.byte_length()), fraction)
 
 
-struct Measured[H: Handler](Middleware):
+struct RequestMetrics[H: Handler](Layer):
     """Counts the requests to the inner handler, by route, method, status and
     time, and those that the server refuses.
 
         var metrics = Metrics()
         router.get("/metrics", MetricsEndpoint(metrics))
-        server.serve(Measured(router^, metrics), num_workers=4)
+        server.serve(RequestMetrics(router^, metrics), num_workers=4)
 
     Parameters:
         H: The inner handler's type.
@@ -282,6 +283,8 @@ struct Measured[H: Handler](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = RequestMetrics[I]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers."""
     var metrics: Metrics
@@ -318,7 +321,7 @@ struct Measured[H: Handler](Middleware):
                 req.method,
                 response.status.code,
                 (monotonic_ns() - began_ns) // 1_000,
-                req.route_params()[].record.route,
+                req.route(),
             )
             return response^
         except error:
@@ -327,7 +330,7 @@ struct Measured[H: Handler](Middleware):
                 req.method,
                 failure_status(req, error),
                 (monotonic_ns() - began_ns) // 1_000,
-                req.route_params()[].record.route,
+                req.route(),
             )
             raise error^
 
@@ -409,6 +412,9 @@ struct MetricsEndpoint[M: MetricSource](Handler):
             content_type="text/plain; version=0.0.4; charset=utf-8",
         )
 
+
+comptime Measured = RequestMetrics
+"""The name that `RequestMetrics` had; gone with 0.2."""
 
 comptime NAME_COUNT_MAX = 256
 """Most names; what comes beyond shares the last one."""

@@ -2,12 +2,8 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN
-from flare.http.routing.handler import (
-    Handler,
-    Middleware,
-    RequestPolicy,
-    refuses_by_head,
-)
+from flare.http.routing.handler import Handler, RequestPolicy, refuses_by_head
+from flare.http.routing.stack import Layer
 from flare.http.routing.app import State
 from flare.net.ip_network import IpNetwork
 from flare.sys.clock import monotonic_ns
@@ -42,7 +38,7 @@ def by_peer(req: Request) -> String:
     return String(IpNetwork(ip, _V6_PREFIX_LEN).base)
 
 
-struct RateLimit[H: Handler](Middleware):
+struct RateLimit[H: Handler](Layer):
     """Answers 429 to a client that asks too often (RFC 6585 section 4).
 
     Each key has a bucket of `burst` tokens that gains `rate` tokens a second;
@@ -55,6 +51,8 @@ struct RateLimit[H: Handler](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = RateLimit[I]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers requests within the rate."""
     var key: RateKey

@@ -4,7 +4,8 @@ from flare.bytes.octet_class import TCHAR
 from flare.http.message.header_map import HeaderError
 from flare.http.message.request import REQUEST_ID_LEN_MAX, Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.handler import Handler
+from flare.http.routing.stack import Layer
 from flare.sys.errno import OsError
 from flare.sys.memory_map import SharedCounters
 from flare.sys.random import fill_random
@@ -14,7 +15,7 @@ from std.memory import bitcast
 comptime _OWN_LEN = 32
 
 
-struct RequestId[H: Handler](Middleware):
+struct RequestId[H: Handler](Layer):
     """Gives each request an id, and sends it back as X-Request-Id.
 
     Whoever asks for the id before (`request_id`) makes it, and it is kept; so
@@ -31,6 +32,8 @@ struct RequestId[H: Handler](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = RequestId[I]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers."""
     var takes_over: Bool

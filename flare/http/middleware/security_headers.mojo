@@ -3,7 +3,8 @@
 from flare.http.message.header_map import HeaderError, check_field
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.handler import Handler
+from flare.http.routing.stack import Layer
 
 
 @fieldwise_init
@@ -62,7 +63,7 @@ struct SecurityPolicy(Copyable, Movable):
         self.transport_max_age_s = transport_max_age_s
 
 
-struct SecurityHeaders[H: Handler](Middleware):
+struct SecurityHeaders[H: Handler](Layer):
     """Sets fields that keep browsers from what pages rarely need.
 
     X-Content-Type-Options is always set. A field that the inner handler has
@@ -74,6 +75,8 @@ struct SecurityHeaders[H: Handler](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = SecurityHeaders[I]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers."""
     var _fields: List[_Field]

@@ -5,8 +5,9 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.header_map import add_vary
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.handler import Handler
 from flare.http.routing.operation import Input, InputError, Operation
+from flare.http.routing.stack import Layer
 from flare.http.session.session import (
     CSRF_RANDOM_LEN,
     Session,
@@ -23,7 +24,7 @@ comptime CSRF_NAME = StaticString("csrf")
 """The session's value to which its CSRF tokens are bound."""
 
 
-struct Sessions[H: Handler](Middleware):
+struct Sessions[H: Handler](Layer):
     """Reads the session of each request, and sends it back if it was changed.
 
         def login(req: Request) raises -> Response:
@@ -44,6 +45,8 @@ struct Sessions[H: Handler](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = Sessions[I]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers."""
     var config: SessionConfig

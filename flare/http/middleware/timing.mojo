@@ -5,9 +5,9 @@ from flare.http.message.response import Response
 from flare.http.routing.handler import (
     DEFAULT_TIMEOUT_MS,
     Handler,
-    Middleware,
     RequestPolicy,
 )
+from flare.http.routing.stack import Layer
 from flare.sys.clock import monotonic_ns
 
 comptime _PREFIX = StaticString("total;dur=")
@@ -15,7 +15,7 @@ comptime _PREFIX = StaticString("total;dur=")
 comptime _VALUE_LEN_MAX = 40
 
 
-struct Timing[H: Handler](Middleware):
+struct Timing[H: Handler](Layer):
     """Sets Server-Timing to the milliseconds spent in the inner handler.
 
     Browsers show the field (`total;dur=1.204`) among the request's times. It
@@ -27,6 +27,8 @@ struct Timing[H: Handler](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = Timing[I]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers."""
 
@@ -80,7 +82,7 @@ def _write_ms(mut room: Array[UInt8, _VALUE_LEN_MAX], elapsed_us: Int) -> Int:
     return place
 
 
-struct Timeout[H: Handler](Middleware):
+struct Timeout[H: Handler](Layer):
     """Gives handlers on handler threads a time of their own.
 
     In place of `ServerConfig.handler_timeout_ms`, which counts from when the
@@ -101,6 +103,8 @@ struct Timeout[H: Handler](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = Timeout[I]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers."""
     var _timeout_ms: Int

@@ -5,7 +5,8 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.forwarded import HopsFromNearest, Origin
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler, Middleware, RequestPolicy
+from flare.http.routing.handler import Handler, RequestPolicy
+from flare.http.routing.stack import Layer
 from flare.net.ip import IpAddr
 from flare.net.ip_network import IpNetwork, any_contains
 from flare.net.socket_addr import SocketAddr
@@ -29,7 +30,7 @@ struct ForwardedField(Equatable, TrivialRegisterPassable):
     """X-Forwarded-For, with X-Forwarded-Proto and X-Forwarded-Host."""
 
 
-struct TrustedProxies[H: Handler](Middleware):
+struct TrustedProxies[H: Handler](Layer):
     """Puts the client's address in the place of its proxy's, as `req.peer`.
 
     The chain is walked from the nearest node outwards, and only as long as each
@@ -58,6 +59,8 @@ struct TrustedProxies[H: Handler](Middleware):
 
     comptime Inner = Self.H
     """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = TrustedProxies[I]
+    """The same around a handler of another type, for `stack`."""
     var handler: Self.H
     """What answers."""
     var networks: List[IpNetwork]

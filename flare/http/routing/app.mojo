@@ -3,15 +3,16 @@
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler, Middleware
+from flare.http.routing.handler import Handler
 from flare.http.routing.operation import Input, InputError, Operation
+from flare.http.routing.stack import Layer
 from flare.sys.errno import OsError
 from flare.sys.monitor import Monitor
 from std.memory import ArcPointer
 from std.reflection import reflect
 
 
-struct App[T: Movable & Deinitable, H: Handler](Middleware):
+struct App[T: Movable & Deinitable, H: Handler](Layer):
     """Gives a state to a handler and to all handlers inside it.
 
         var app = App(state=Counters(hits=0), handler=router^)
@@ -29,6 +30,8 @@ struct App[T: Movable & Deinitable, H: Handler](Middleware):
 
     comptime Inner = Self.H
     """The handler's type."""
+    comptime Around[I: Handler]: Handler = App[Self.T, I]
+    """The same around a handler of another type, for `stack`."""
     var state: State[Self.T]
     """What the handlers share."""
     var handler: Self.H

@@ -230,7 +230,7 @@ trait HoldsHandler:
         Returns:
             The field `handler`.
         """
-        comptime INDEX = _index_of_handler[Self]()
+        comptime INDEX = index_of_handler[Self]()
         comptime assert (
             INDEX >= 0
         ), "a Middleware keeps the inner handler in a field named 'handler'"
@@ -244,7 +244,7 @@ trait HoldsHandler:
         )
 
 
-def _index_of_handler[T: AnyType]() -> Int:
+def index_of_handler[T: AnyType]() -> Int:
     comptime for index in range(reflect[T].field_count()):
         comptime if reflect[T].field_names()[index] == "handler":
             return index

@@ -12,7 +12,7 @@ from flare.http.middleware.error_handler import (
     Recover,
     problem_json,
 )
-from flare.http.middleware.metrics import Measured, Metrics
+from flare.http.middleware.metrics import Metrics, RequestMetrics
 from flare.http.middleware.request_id import RequestId
 from flare.http.middleware.security_headers import SecurityHeaders
 from flare.http.routing.any_handler import AnyHandler
@@ -135,7 +135,9 @@ def test_middleware_takes_part_in_refusals() raises:
             RequestId(
                 Cors(
                     SecurityHeaders(
-                        Measured(ErrorHandler(_router(), problem_json), metrics)
+                        RequestMetrics(
+                            ErrorHandler(_router(), problem_json), metrics
+                        )
                     )
                 )
             ),

@@ -13,6 +13,8 @@ from flare.http.middleware.authentication import (
     KnownToken,
     KnownUsers,
     PasswordCheck,
+    RequireBasicAuth,
+    RequireBearerAuth,
     TokenCheck,
     principal,
 )
@@ -55,7 +57,9 @@ def test_basic() raises:
     var users = KnownUsers("ann", "secret")
     users.add("bob", "pass:word")
     users.add("zoë", "ü")
-    var client = TestClient(BasicGuard(FnHandler(_who), users^, "the attic"))
+    var client = TestClient(
+        RequireBasicAuth(FnHandler(_who), users^, "the attic")
+    )
     _check(
         client,
         [
@@ -80,7 +84,7 @@ def test_basic() raises:
 
 def test_basic_with_the_client() raises:
     var client = TestClient(
-        BasicGuard(FnHandler(_who), KnownUsers("ann", "secret"))
+        RequireBasicAuth(FnHandler(_who), KnownUsers("ann", "secret"))
     )
     var request = ClientRequest("GET", "/")
     request.auth = BasicAuth("ann", "secret")
@@ -96,7 +100,7 @@ def test_bearer() raises:
         'Bearer realm="restricted", error="invalid_request"'
     )
     var client = TestClient(
-        BearerGuard(FnHandler(_who), KnownToken("tok.en-1==", "ci"))
+        RequireBearerAuth(FnHandler(_who), KnownToken("tok.en-1==", "ci"))
     )
     _check(
         client,
@@ -121,14 +125,14 @@ def test_bearer() raises:
 def test_realm_between_quotes() raises:
     for realm in ['a"b', "a\\b"]:
         with assert_raises(contains="without quotes"):
-            _ = BasicGuard(FnHandler(_who), KnownUsers(), realm)
+            _ = RequireBasicAuth(FnHandler(_who), KnownUsers(), realm)
     with assert_raises(contains="octet 10"):
-        _ = BearerGuard(FnHandler(_who), KnownToken("a", "b"), "a\nb")
+        _ = RequireBearerAuth(FnHandler(_who), KnownToken("a", "b"), "a\nb")
 
 
 def test_nobody_is_known_without_a_guard() raises:
     var client = TestClient(_who)
-    with assert_raises(contains="BasicGuard"):
+    with assert_raises(contains="RequireBasicAuth"):
         _ = client.get("/")
 
 
@@ -152,15 +156,15 @@ def _needs_content[H: Handler](handler: H, field: StringSpan) raises -> Bool:
 
 
 def test_content_of_strangers_is_not_needed() raises:
-    var basic = BasicGuard(FnHandler(_who), KnownUsers("ann", "secret"))
+    var basic = RequireBasicAuth(FnHandler(_who), KnownUsers("ann", "secret"))
     assert_true(not _needs_content(basic, ""))
     assert_true(not _needs_content(basic, "Basic ***"))
     assert_true(not _needs_content(basic, "Basic YW5uOnNlY3Jl"))
     assert_true(_needs_content(basic, "Basic YW5uOnNlY3JldA=="))
-    var slow = BasicGuard(FnHandler(_who), _Slow())
+    var slow = RequireBasicAuth(FnHandler(_who), _Slow())
     assert_true(not _needs_content(slow, ""))
     assert_true(_needs_content(slow, "Basic YW5uOnNlY3Jl"))
-    var bearer = BearerGuard(FnHandler(_who), KnownToken("t0k", "ci"))
+    var bearer = RequireBearerAuth(FnHandler(_who), KnownToken("t0k", "ci"))
     assert_true(not _needs_content(bearer, ""))
     assert_true(not _needs_content(bearer, "Bearer t0"))
     assert_true(_needs_content(bearer, "Bearer t0k"))
@@ -191,21 +195,21 @@ def _is_asked_on_a_thread[
 
 def test_slow_check_never_runs_on_the_loop() raises:
     """A stranger may ask for what the inner handler answers at once."""
-    var slow = BasicGuard(Router(), _Slow())
+    var slow = RequireBasicAuth(Router(), _Slow())
     assert_true(_is_asked_on_a_thread(slow, "Basic YW5uOnNlY3Jl"))
-    var token = BearerGuard(Router(), _SlowToken())
+    var token = RequireBearerAuth(Router(), _SlowToken())
     assert_true(_is_asked_on_a_thread(token, "Bearer t0k"))
     # Without credentials it is not asked, and a quick one may be.
     assert_true(not _is_asked_on_a_thread(slow, "Basic ***"))
     assert_true(not _is_asked_on_a_thread(token, "Basic YW5uOnNlY3Jl"))
-    var quick = BasicGuard(Router(), KnownUsers("ann", "secret"))
+    var quick = RequireBasicAuth(Router(), KnownUsers("ann", "secret"))
     assert_true(not _is_asked_on_a_thread(quick, "Basic YW5uOnNlY3JldA=="))
 
 
 def test_guard_refuses_what_was_refused_before_its_content() raises:
     """It might let the request pass now; the handler would miss the content."""
-    var basic = BasicGuard(FnHandler(_who), KnownUsers("ann", "secret"))
-    var bearer = BearerGuard(FnHandler(_who), KnownToken("t0k", "ci"))
+    var basic = RequireBasicAuth(FnHandler(_who), KnownUsers("ann", "secret"))
+    var bearer = RequireBearerAuth(FnHandler(_who), KnownToken("t0k", "ci"))
     var limited = RateLimit(FnHandler(_plain), rate=0.001, burst=9)
     assert_equal(_by_head(basic, "Basic YW5uOnNlY3JldA=="), 401)
     assert_equal(_by_head(bearer, "Bearer t0k"), 401)
@@ -221,3 +225,12 @@ def _by_head[H: Handler](handler: H, field: StringSpan) raises -> Int:
     var status = handler.serve(request).status.code
     scope^.end()
     return Int(status)
+
+
+def test_the_former_names_still_work() raises:
+    var router = Router()
+    router.get("/b", BasicGuard(FnHandler(_who), KnownUsers("ann", "x")))
+    router.get("/t", BearerGuard(FnHandler(_who), KnownToken("t", "ci")))
+    var client = TestClient(router^)
+    assert_equal(client.get("/b").status.code, 401)
+    assert_equal(client.get("/t").status.code, 401)

@@ -4,12 +4,12 @@ from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.metrics import (
-    Measured,
     MetricPair,
     MetricSource,
     Metrics,
     MetricsEndpoint,
     NAME_COUNT_MAX,
+    RequestMetrics,
 )
 from flare.http.routing.router import Router
 from flare.sys.process import end_process, fork_process, reap
@@ -81,7 +81,7 @@ def test_middleware_and_endpoint() raises:
     router.put("/read", _read)
     router.get("/users/:id", _hello)
     router.get("/metrics", MetricsEndpoint(MetricPair(metrics, _More())))
-    var client = TestClient(Measured(router^, metrics))
+    var client = TestClient(RequestMetrics(router^, metrics))
     _ = client.get("/hello")
     _ = client.get("/hello")
     _ = client.post("/hello")
@@ -158,7 +158,7 @@ def test_no_paths_of_clients_are_labels() raises:
     var metrics = Metrics()
     var router = Router()
     router.get("/users/:id", _hello)
-    var client = TestClient(Measured(router^, metrics))
+    var client = TestClient(RequestMetrics(router^, metrics))
     for number in range(100):
         _ = client.get(String("/users/", number))
         _ = client.get(String("/nothing/", number))

@@ -5,7 +5,7 @@ from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.parameter import OptQueryInt, PathInt, QueryParam
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.middleware.authentication import BasicGuard, KnownUsers
+from flare.http.middleware.authentication import RequireBasicAuth, KnownUsers
 from flare.http.openapi.api_docs import add_api_docs
 from flare.http.openapi.document import (
     ApiInfo,
@@ -69,7 +69,9 @@ def _router() raises -> Router:
     router.get("/", _hello)
     router.mount("/items", inner^)
     router.all("/any/*rest", _hello)
-    router.get("/private", BasicGuard(FnHandler(_hello), KnownUsers("a", "b")))
+    router.get(
+        "/private", RequireBasicAuth(FnHandler(_hello), KnownUsers("a", "b"))
+    )
     return router^
 
 

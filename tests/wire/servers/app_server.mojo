@@ -7,8 +7,8 @@ max_connections.
 from flare.http import (
     AccessLog,
     App,
-    BasicGuard,
-    BearerGuard,
+    RequireBasicAuth,
+    RequireBearerAuth,
     Compress,
     Conditional,
     CookieStr,
@@ -28,7 +28,7 @@ from flare.http import (
     KnownToken,
     KnownUsers,
     LogFormat,
-    Measured,
+    RequestMetrics,
     MetricPair,
     Metrics,
     MetricsEndpoint,
@@ -160,9 +160,11 @@ def whence(req: Request) raises -> Response:
 
 def add_guarded(mut router: Router) raises:
     """Adds routes with middleware of their own."""
-    router.get("/who", BasicGuard(FnHandler(who), KnownUsers("ann", "pw")))
     router.get(
-        "/token", BearerGuard(FnHandler(who), KnownToken("t0k", "robot"))
+        "/who", RequireBasicAuth(FnHandler(who), KnownUsers("ann", "pw"))
+    )
+    router.get(
+        "/token", RequireBearerAuth(FnHandler(who), KnownToken("t0k", "robot"))
     )
     router.get("/few", RateLimit(FnHandler(tell_id), rate=0.001, burst=3))
     router.get(
@@ -246,7 +248,9 @@ def main() raises:
     var stack = AccessLog(
         Timing(
             RequestId(
-                Cors(SecurityHeaders(Compress(Measured(checked^, metrics))))
+                Cors(
+                    SecurityHeaders(Compress(RequestMetrics(checked^, metrics)))
+                )
             )
         ),
         sink=StandardError(),

@@ -7,14 +7,14 @@ Further arguments are those of `tls_options`.
 """
 
 from flare.http import (
-    BasicGuard,
+    RequireBasicAuth,
     Extracted,
     FnHandler,
     Handler,
     HttpServer,
     KnownUsers,
     ListenerMode,
-    Measured,
+    RequestMetrics,
     MetricPair,
     Metrics,
     MetricsEndpoint,
@@ -297,7 +297,8 @@ def main() raises:
     router.get("/spinning", spinning)
     router.all("/whole/:name", whole)
     router.post(
-        "/guarded", BasicGuard(FnHandler(length), KnownUsers("ann", "secret"))
+        "/guarded",
+        RequireBasicAuth(FnHandler(length), KnownUsers("ann", "secret")),
     )
     router.post("/length", length)
     router.get("/fail", failing)
@@ -322,14 +323,14 @@ def main() raises:
     print("listening on", server.local_addr(), flush=True)
     if options.mode == "prefork":
         server.serve_prefork(
-            Measured(router^, metrics), options.prefork.copy(), Hooks()
+            RequestMetrics(router^, metrics), options.prefork.copy(), Hooks()
         )
     elif options.mode == "mute" or options.mode == "failing":
         var supervisor = Prefork(options.prefork.copy())
         supervisor.run(Hopeless(options.mode == "failing"), Hooks())
     else:
         server.serve(
-            Measured(router^, metrics),
+            RequestMetrics(router^, metrics),
             num_workers=options.workers,
             pin_cores=options.pins,
         )
