@@ -2,16 +2,222 @@
 
 from flare.io.stream import Readable, Writable
 from flare.net.blocking_socket import READ_TIMEOUT_MS, WRITE_TIMEOUT_MS
+from flare.net.error import NetworkError, Timeout
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import Deadline
 from flare.tcp.stream import CONNECT_TIMEOUT_MS, TcpStream
 from flare.tls.config import TlsConfig
 from flare.tls.context import TlsClientContext, TlsServerContext
-from flare.tls.error import TlsError
+from flare.tls.error import HandshakeTimeout, TlsError
+from flare.tls.pump import TlsChannel, TlsStatus, TlsStep
 from flare.tls.session import TlsSession
-from flare.tls.transport import TlsTransport, connect_tcp
 
-comptime _PIECE_LEN = 65_536
+# How long a last word may take; nobody waits for the answer.
+comptime _LAST_WORD_TIMEOUT_MS = 1_000
+
+
+struct TlsTransport(Movable):
+    """What is below a `TlsStream`: each call waits until a deadline."""
+
+    var tcp: TcpStream
+    """The connection."""
+    var channel: TlsChannel
+    """The session, with the octets that are on their way."""
+    var _peer: String
+
+    def __init__(
+        out self, var tcp: TcpStream, var session: TlsSession, var peer: String
+    ):
+        """Joins a connection and a session.
+
+        Args:
+            tcp: The connection.
+            session: The session, before its handshake.
+            peer: What errors call the peer.
+        """
+        self.tcp = tcp^
+        self.channel = TlsChannel(session^)
+        self._peer = peer^
+
+    def shake_hands(mut self, deadline: Deadline) raises TlsError:
+        """Goes through the handshake.
+
+        Args:
+            deadline: When to give up.
+
+        Raises:
+            TlsError: If it fails.
+        """
+        while True:
+            var status = self.channel.shake_hands().status
+            if status == TlsStatus.FAILED:
+                # An alert may be waiting; the peer learns from it what failed.
+                self._try_to_flush()
+                raise self.failure()
+            try:
+                self._flush(deadline)
+                if status == TlsStatus.DONE:
+                    return
+                self.receive(deadline)
+                self.check_time("handshake", deadline)
+            except error:
+                raise _in_time(error^, deadline)
+
+    def failure(self) -> TlsError:
+        """Gives why the channel has failed."""
+        return self.channel.pump.failure.value().copy()
+
+    def receive(mut self, deadline: Deadline) raises TlsError:
+        """Waits for octets of the peer.
+
+        Args:
+            deadline: When to give up.
+
+        Raises:
+            TlsError: If the connection fails or ends without notice.
+        """
+        self.tcp.set_read_timeout(deadline.left_ms())
+        var count: Int
+        try:
+            count = self.tcp.read(self.channel.spare())
+        except error:
+            raise self._network_error(error)
+        if self.channel.receive(count).status == TlsStatus.FAILED:
+            raise self.failure()
+
+    def check_time(
+        self, operation: StaticString, deadline: Deadline
+    ) raises TlsError:
+        """Gives up if the time is over, though octets come all the time.
+
+        `receive` looks at the clock only when there is nothing to read. A peer
+        may send records that hold nothing, without end.
+
+        Args:
+            operation: What was tried, for errors.
+            deadline: When to give up.
+
+        Raises:
+            TlsError: If the time is over.
+        """
+        if deadline.left_ms() == 0:
+            raise self._network_error(
+                NetworkError(
+                    materialize[Timeout](),
+                    operation,
+                    self._peer,
+                    String(
+                        "octets, but nothing of use within ",
+                        deadline.timeout_ms,
+                        " ms; give the peer up",
+                    ),
+                )
+            )
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises TlsError -> TlsStep:
+        """Reads plaintext from the octets that are here.
+
+        Args:
+            room: Where to; not empty.
+
+        Returns:
+            What the channel has done.
+
+        Raises:
+            TlsError: If the session is broken.
+        """
+        var step = self.channel.read(room)
+        self._try_to_flush()
+        if step.status == TlsStatus.FAILED:
+            raise self.failure()
+        return step
+
+    def send(
+        mut self, octets: Span[UInt8, _], deadline: Deadline
+    ) raises TlsError:
+        """Encrypts octets and sends them.
+
+        Args:
+            octets: The plaintext.
+            deadline: When to give up.
+
+        Raises:
+            TlsError: If the session is broken or the connection fails.
+        """
+        var sent = 0
+        while sent < len(octets):
+            var step = self.channel.write(octets[sent:])
+            if step.status == TlsStatus.FAILED:
+                raise self.failure()
+            self._flush(deadline)
+            sent += step.count
+
+    def close(mut self):
+        """Tells the peer that nothing follows and closes the connection."""
+        self.channel.send_close_notify()
+        self._try_to_flush()
+        self.tcp.close()
+
+    def _flush(mut self, deadline: Deadline) raises TlsError:
+        """Sends what is in the output."""
+        try:
+            while len(self.channel.output) > 0:
+                self.tcp.set_write_timeout(deadline.left_ms())
+                var count = self.tcp.write(self.channel.output.span())
+                self.channel.output.consume(count)
+        except error:
+            raise self._network_error(error)
+
+    def _try_to_flush(mut self):
+        """Sends what is in the output unless the peer is gone."""
+        if len(self.channel.output) == 0:
+            return
+        try:
+            self._flush(Deadline(_LAST_WORD_TIMEOUT_MS))
+        except error:
+            self.channel.output.clear()
+
+    def _network_error(self, error: NetworkError) -> TlsError:
+        var wrapped = TlsError(error)
+        wrapped.peer = self._peer
+        return wrapped^
+
+
+def _in_time(var error: TlsError, deadline: Deadline) -> TlsError:
+    """Tells a handshake that took too long from other failures."""
+    if error.network and error.network.value().kind == Timeout:
+        return TlsError(
+            materialize[HandshakeTimeout](),
+            error.peer,
+            String(
+                "no end of the handshake within ", deadline.timeout_ms, " ms"
+            ),
+        )
+    return error^
+
+
+def connect_tcp(
+    host: StringSpan, port: UInt16, timeout_ms: Int
+) raises TlsError -> TcpStream:
+    """Connects below TLS.
+
+    Args:
+        host: A host name, or an address without brackets.
+        port: The port.
+        timeout_ms: How long it may take.
+
+    Returns:
+        The connection.
+
+    Raises:
+        TlsError: If there is none; its `network` tells why.
+    """
+    try:
+        return TcpStream.connect(host, port, timeout_ms)
+    except error:
+        var wrapped = TlsError(error)
+        wrapped.peer = String(host)
+        raise wrapped^
 
 
 struct TlsStream(Readable, Writable):
@@ -176,9 +382,9 @@ struct TlsStream(Readable, Writable):
         var deadline = Deadline(self._read_timeout_ms)
         var has_received = False
         while True:
-            var count = self._transport.decrypt(room)
-            if count > 0 or self._transport.session.is_peer_done():
-                return count
+            var step = self._transport.read(room)
+            if step.status != TlsStatus.WANTS_OCTETS:
+                return step.count
             if has_received:
                 self._transport.check_time("read", deadline)
             self._transport.receive(deadline)
@@ -230,12 +436,7 @@ struct TlsStream(Readable, Writable):
             TlsError: If the connection fails or the time is over; some of the
                 octets may have been sent.
         """
-        var deadline = Deadline(self._write_timeout_ms)
-        var sent = 0
-        while sent < len(octets):
-            var end = min(sent + _PIECE_LEN, len(octets))
-            self._transport.send(octets[sent:end], deadline)
-            sent = end
+        self._transport.send(octets, Deadline(self._write_timeout_ms))
 
     def close(mut self):
         """Tells the peer that nothing follows and closes the connection.
@@ -250,7 +451,7 @@ struct TlsStream(Readable, Writable):
     def _keep_ticket(mut self):
         if self._context:
             self._context.value().tickets.put(
-                self._ticket_key, self._transport.session.ticket()
+                self._ticket_key, self._transport.channel.pump.session.ticket()
             )
 
     def is_open(self) -> Bool:
@@ -278,13 +479,15 @@ struct TlsStream(Readable, Writable):
         """
         self._write_timeout_ms = timeout_ms
 
-    def session(ref self) -> ref[self._transport.session] TlsSession:
+    def session(
+        ref self,
+    ) -> ref[self._transport.channel.pump.session] TlsSession:
         """Lends the session: version, cipher, protocol, peer, resumption.
 
         Returns:
             The session.
         """
-        return self._transport.session
+        return self._transport.channel.pump.session
 
     def alpn(self) -> String:
         """Names the application protocol that was agreed on.
@@ -292,7 +495,7 @@ struct TlsStream(Readable, Writable):
         Returns:
             Such as "h2"; empty for none.
         """
-        return self._transport.session.alpn()
+        return self._transport.channel.pump.session.alpn()
 
     def peer_addr(self) -> SocketAddr:
         """Gives the address of the other side.

@@ -1,11 +1,10 @@
 """The octets of a connection, with TLS or without."""
 
-from flare.bytes.buffer import Buffer
 from flare.http.client.error import ClientError, Phase
 from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE, OsError
-from flare.tls.error import ProtocolViolation, TlsError
+from flare.tls.pump import RECORD_LEN_MAX, TlsChannel, TlsStatus
 from flare.tls.session import TlsSession
 
 
@@ -50,7 +49,7 @@ struct Transport(Movable):
             The ticket; empty without one.
         """
         if self._tls:
-            return self._tls.value().session.ticket()
+            return self._tls.value().channel.pump.session.ticket()
         return []
 
     @always_inline
@@ -130,7 +129,7 @@ struct Transport(Movable):
         Returns:
             True if so.
         """
-        return Bool(self._tls) and self._tls.value().wants_write()
+        return Bool(self._tls) and len(self._tls.value().channel.output) > 0
 
     @always_inline
     def has_buffered(self) -> Bool:
@@ -139,7 +138,7 @@ struct Transport(Movable):
         Returns:
             True if so.
         """
-        return Bool(self._tls) and self._tls.value().has_buffered()
+        return Bool(self._tls) and self._tls.value().channel.has_buffered()
 
     def has_ended(self) -> Bool:
         """Tells whether TLS is over, though the descriptor may stay silent.
@@ -147,7 +146,7 @@ struct Transport(Movable):
         Returns:
             True behind a notice or an alert.
         """
-        return Bool(self._tls) and self._tls.value().has_ended()
+        return Bool(self._tls) and self._tls.value().channel.pump.is_over()
 
     def failure(
         self, phase: Phase, number: Int, operation: StaticString, name: String
@@ -164,7 +163,7 @@ struct Transport(Movable):
             The error.
         """
         if number == TLS_FAILED and self._tls:
-            ref failure = self._tls.value().failure
+            ref failure = self._tls.value().channel.pump.failure
             if failure:
                 return ClientError(phase, failure.value())
         return ClientError(
@@ -172,45 +171,23 @@ struct Transport(Movable):
         )
 
 
-comptime RECORD_LEN_MAX = 16_640
-"""Room for one record: 16 KiB, what encryption adds (RFC 8446 section 5.2),
-and the header."""
-
-comptime PLAINTEXT_LEN_MAX = 65_536
-"""Most plaintext encrypted before it is sent, in bytes."""
-
 comptime ROUND_COUNT_MAX = 4
 """Most reads without plaintext at once: key updates, tickets and requests for
 handshakes without end must not keep a caller from looking at the clock."""
-
-comptime UNSENT_LEN_MAX = 1 << 18
-"""Most octets that wait to be sent, in bytes: `send` leaves half at most, the
-rest is answers that a peer demands and does not read."""
 
 comptime TLS_FAILED = -(1 << 20)
 """What calls answer when TLS has failed; no errno is as large."""
 
 
 struct TlsLayer(Movable):
-    """A session with the records that are on their way."""
+    """TLS on a socket whose calls never wait."""
 
-    var session: TlsSession
-    """The session."""
-    var failure: Optional[TlsError]
-    """Why a call has answered `TLS_FAILED`."""
-    var _input: Buffer
-    var _output: Buffer
+    var channel: TlsChannel
+    """The session with the records that are on their way."""
 
     def __init__(out self, var session: TlsSession):
-        """Takes a session.
-
-        Args:
-            session: The session, before its handshake.
-        """
-        self.session = session^
-        self.failure = None
-        self._input = Buffer(RECORD_LEN_MAX)
-        self._output = Buffer()
+        """Takes a session, before its handshake."""
+        self.channel = TlsChannel(session^)
 
     def flush(mut self, mut socket: RawSocket) -> Int:
         """Sends records that are still here.
@@ -221,10 +198,10 @@ struct TlsLayer(Movable):
         Returns:
             0 if none is left, or a negative errno.
         """
-        while len(self._output) > 0:
-            var count = socket.send(self._output.span())
+        while len(self.channel.output) > 0:
+            var count = socket.send(self.channel.output.span())
             if count >= 0:
-                self._output.consume(count)
+                self.channel.output.consume(count)
             elif count != -EINTR:
                 return count
         return 0
@@ -240,17 +217,14 @@ struct TlsLayer(Movable):
             wait for the connection, which may be readable already.
         """
         for _ in range(ROUND_COUNT_MAX):
-            try:
-                _ = self.session.advance(self._input, self._output)
-            except error:
-                # The peer learns from an alert what failed.
-                _ = self.flush(socket)
-                self.failure = error^
-                return TLS_FAILED
+            var status = self.channel.shake_hands().status
+            # The peer learns from an alert what failed.
             var flushed = self.flush(socket)
+            if status == TlsStatus.FAILED:
+                return TLS_FAILED
             if flushed == -EPIPE or flushed == -ECONNRESET:
                 return self.read_alert(socket, flushed)
-            if flushed < 0 or self.session.is_established():
+            if flushed < 0 or status == TlsStatus.DONE:
                 return flushed
             var count = self._receive_records(socket)
             if count < 0:
@@ -270,43 +244,12 @@ struct TlsLayer(Movable):
         """
         var room = List[UInt8](length=RECORD_LEN_MAX, fill=0)
         for _ in range(ROUND_COUNT_MAX):
-            try:
-                _ = self.session.read(self._input, self._output, Span(room))
-            except error:
-                self.failure = error^
+            if self.channel.read(Span(room)).status == TlsStatus.FAILED:
                 return TLS_FAILED
             if self._receive_records(socket) <= 0:
-                self.failure = None
+                self.channel.pump.failure = None
                 return number
         return number
-
-    def wants_write(self) -> Bool:
-        """Tells whether records wait to be sent.
-
-        Returns:
-            True if so.
-        """
-        return len(self._output) > 0
-
-    def has_buffered(self) -> Bool:
-        """Tells whether plaintext may be had without reading the socket.
-
-        Returns:
-            True if the last read filled its room, or came with the notice
-            that nothing follows or with what breaks the session: the socket
-            may stay silent then.
-        """
-        if self.has_ended():
-            return True
-        return len(self._input) > 0 or self.session.held_len() > 0
-
-    def has_ended(self) -> Bool:
-        """Tells whether the session gives nothing any more.
-
-        Returns:
-            True behind a notice, or behind what breaks the session.
-        """
-        return self.session.is_peer_done() or self.session.is_broken()
 
     def send(mut self, mut socket: RawSocket, octets: Span[UInt8, _]) -> Int:
         """Encrypts and sends; `flush` sends what could not be sent yet.
@@ -323,17 +266,14 @@ struct TlsLayer(Movable):
         var flushed = self.flush(socket)
         if flushed < 0:
             return flushed
-        var count = min(len(octets), PLAINTEXT_LEN_MAX)
-        try:
-            self.session.write(octets[0:count], self._output)
-        except error:
-            self.failure = error^
+        var step = self.channel.write(octets)
+        if step.status == TlsStatus.FAILED:
             return TLS_FAILED
-        var sealed_len = len(self._output)
+        var sealed_len = len(self.channel.output)
         flushed = self.flush(socket)
         if flushed == 0 or flushed == -EAGAIN:
-            return count
-        return count if len(self._output) < sealed_len else flushed
+            return step.count
+        return step.count if len(self.channel.output) < sealed_len else flushed
 
     def receive(
         mut self, mut socket: RawSocket, room: MutSpan[UInt8, _]
@@ -349,40 +289,22 @@ struct TlsLayer(Movable):
             `TLS_FAILED`, or a negative errno.
         """
         for _ in range(ROUND_COUNT_MAX):
-            try:
-                var count = self.session.read(self._input, self._output, room)
-                if self.session.is_broken():
-                    _ = self.flush(socket)
-                if count > 0 or self.session.is_peer_done():
-                    return count
-            except error:
+            var step = self.channel.read(room)
+            if len(self.channel.output) > 0:
                 _ = self.flush(socket)
-                self.failure = error^
+            if step.status == TlsStatus.FAILED:
                 return TLS_FAILED
-            _ = self.flush(socket)
-            if len(self._output) > UNSENT_LEN_MAX:
-                self.failure = TlsError(
-                    materialize[ProtocolViolation](),
-                    "the peer",
-                    "it demands answers without end and reads none",
-                )
-                return TLS_FAILED
+            if step.status != TlsStatus.WANTS_OCTETS:
+                return step.count
             var count = self._receive_records(socket)
             if count < 0:
                 return count
         return -EAGAIN
 
     def _receive_records(mut self, mut socket: RawSocket) -> Int:
-        self._input.reserve(RECORD_LEN_MAX)
-        var count = socket.receive(self._input.room())
-        if count > 0:
-            self._input.commit(count)
-            return count
+        var count = socket.receive(self.channel.spare())
         if count < 0:
             return count if count != -EINTR else -EAGAIN
-        try:
-            self.session.receive_end()
-            return 0
-        except error:
-            self.failure = error^
+        if self.channel.receive(count).status == TlsStatus.FAILED:
             return TLS_FAILED
+        return count

@@ -562,7 +562,7 @@ def _receive_sealed(
 ) -> Int:
     var count = 0
     var is_drained = False
-    if connection.tls.value()[].is_over():
+    if connection.tls.value()[].pump.is_over():
         return _end_of_stream(connection)
     _take_rest(connection, state)
     for _ in range(_ROUND_COUNT_MAX):
@@ -581,12 +581,12 @@ def _receive_sealed(
             is_drained = got < wanted and not may_have_more
         count += _open(connection, state, room[count:])
         ref link = connection.tls.value()[]
-        if link.is_broken():
+        if link.pump.is_broken():
             # The connection is closed at once (RFC 8446 section 6.2). What
             # stood before is dropped: nobody could be answered.
             state.tls_input.clear()
             return TLS_BROKEN
-        if link.is_over():
+        if link.pump.is_over():
             state.tls_input.clear()
             may_have_more = True
             return count if count > 0 else _end_of_stream(connection)
@@ -601,7 +601,7 @@ def _receive_sealed(
 
 
 def _end_of_stream(connection: Connection) -> Int:
-    return TLS_BROKEN if connection.tls.value()[].is_broken() else 0
+    return TLS_BROKEN if connection.tls.value()[].pump.is_broken() else 0
 
 
 def _take_rest(mut connection: Connection, mut state: WorkerState):
@@ -619,12 +619,12 @@ def _open(
 ) -> Int:
     """Decrypts what is in the worker's buffer, and sends what TLS answers."""
     ref link = connection.tls.value()[]
-    var count = link.open(state.tls_input, state.tls_output, room)
+    var count = link.read(state.tls_input, state.tls_output, room)
     if len(state.tls_output) > 0:
         _send_answer(connection, state)
     if (
         connection.phase == PHASE_HANDSHAKE
-        and connection.tls.value()[].is_established()
+        and connection.tls.value()[].pump.session.is_established()
     ):
         _leave_handshake(connection, state)
     return count

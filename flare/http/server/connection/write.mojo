@@ -18,6 +18,7 @@ from flare.http.server.connection.phase import (
     PHASE_WRITE,
 )
 from flare.http.server.worker_state import WorkerState
+from flare.tls.pump import PLAINTEXT_LEN_MAX, TlsStatus
 from flare.sys.errno import EAGAIN, EINTR, EPIPE
 from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import likely, unlikely
@@ -519,14 +520,6 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
     return True
 
 
-comptime SEALED_LEN_MAX = 65_536
-"""Most plaintext that is encrypted before some of it is sent, in bytes.
-
-That much waits in memory for a client which does not read; what is behind it
-stays where it is.
-"""
-
-
 @no_inline
 def tls_write(
     mut connection: Connection, mut state: WorkerState, var body: Body
@@ -624,7 +617,7 @@ def _send(
     var total = len(first) + len(second)
     var done = 0
     while done < total:
-        var end = min(total, done + SEALED_LEN_MAX)
+        var end = min(total, done + PLAINTEXT_LEN_MAX)
         if not _seal(connection, sealed, first, second, done, end):
             sealed.clear()
             return -EPIPE
@@ -652,13 +645,13 @@ def _seal(
     end: Int,
 ) -> Bool:
     """Encrypts a part of two pieces, from offset to offset of both."""
-    ref link = connection.tls.value()[]
+    ref pump = connection.tls.value()[].pump
     var split = len(first)
     if start < split:
-        if not link.seal(first[start : min(end, split)], sealed):
+        var piece = first[start : min(end, split)]
+        if pump.write(piece, sealed).status == TlsStatus.FAILED:
             return False
     if end > split:
-        return link.seal(
-            second[max(start, split) - split : end - split], sealed
-        )
+        var piece = second[max(start, split) - split : end - split]
+        return pump.write(piece, sealed).status != TlsStatus.FAILED
     return True
