@@ -8,7 +8,7 @@
 
 from flare.io import BufReader
 from flare.net import SocketAddr
-from flare.sys.thread import Task, Thread
+from flare.runtime import Task, Thread
 from flare.tcp import Shutdown, TcpListener, TcpStream
 
 

@@ -12,7 +12,7 @@
 from flare.http import HttpServer, Request, Response, delete, get, head
 from flare.http import not_found, ok, ok_json, post, put
 from flare.net import SocketAddr
-from flare.sys.thread import Task, Thread
+from flare.runtime import Task, Thread
 
 
 def mirror(req: Request) raises -> Response:

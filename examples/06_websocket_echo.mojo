@@ -7,7 +7,7 @@
 #   server: closed with 1000 bye
 
 from flare.net import SocketAddr
-from flare.sys.thread import Task, Thread
+from flare.runtime import Task, Thread
 from flare.ws import WsClient, WsHandler, WsIncoming, WsSender, WsServer
 
 

@@ -12,7 +12,7 @@ from flare.http import BasicAuth, BearerAuth, ClientConfig, ClientRequest
 from flare.http import Cookie, HttpClient, HttpServer, Request, Response
 from flare.http import Router, ok, redirect, unauthorized
 from flare.net import SocketAddr
-from flare.sys.thread import Task, Thread
+from flare.runtime import Task, Thread
 from flare.tcp import TcpListener
 
 

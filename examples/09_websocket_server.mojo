@@ -10,7 +10,7 @@
 from flare.http import HttpServer, Request, Response, Router, get, ok
 from flare.http import ShutdownHandle
 from flare.net import SocketAddr
-from flare.sys.thread import Task, Thread
+from flare.runtime import Task, Thread
 from flare.ws import WsClient, WsHandler, WsHub, WsIncoming, WsSender
 
 

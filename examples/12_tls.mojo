@@ -6,7 +6,7 @@
 #   SelfSigned
 
 from flare.net import SocketAddr
-from flare.sys.thread import Task, Thread
+from flare.runtime import Task, Thread
 from flare.tcp import TcpListener
 from flare.tls import TlsClientContext, TlsConfig, TlsError
 from flare.tls import TlsServerConfig, TlsServerContext, TlsStream

@@ -10,7 +10,7 @@
 from flare.http import FileServer, HttpServer, Router, SecurityHeaders, State
 from flare.http import Request, ShutdownHandle
 from flare.net import SocketAddr
-from flare.sys.thread import Task, Thread
+from flare.runtime import Task, Thread
 from flare.ws import WsClient, WsConfig, WsHandler, WsHub, WsIncoming, WsSender
 from std.sys import argv
 

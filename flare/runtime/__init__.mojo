@@ -15,3 +15,5 @@ from flare.runtime.stats_board import SharedStats, StatsBoard, WorkerStats
 from flare.runtime.timer_wheel import TimerId, TimerWheel
 from flare.runtime.event import Waker
 from flare.runtime.worker_count import default_worker_count
+from flare.sys.mutex import Condvar, Mutex, MutexGuard
+from flare.sys.thread import Task, Thread

@@ -9,47 +9,44 @@ with half of its workers is worse than one that says why it ended.
 from flare.runtime.event import Waker
 from flare.sys.affinity import restrict_thread
 from flare.sys.errno import OsError
-from flare.sys.monitor import Monitor
+from flare.sys.mutex import Mutex
 from flare.sys.thread import Task, Thread
-from std.memory import ArcPointer
 
 
 struct _Outcome(Movable):
-    """What the threads and their scheduler share."""
+    """How the workers do."""
 
-    var monitor: Monitor
     var wakers: List[Waker]
     var running_count: Int
     var failure: String
-    var ended: Waker
 
-    def __init__(out self) raises OsError:
-        self.monitor = Monitor()
+    def __init__(out self):
         self.wakers = []
         self.running_count = 0
         self.failure = String()
-        self.ended = Waker()
+
+    def wake_all(self):
+        """Rings for each worker once."""
+        for index in range(len(self.wakers)):
+            self.wakers[index].wake()
 
 
-# These take the shared value by its counted pointer. In a method, the compiler
-# takes it for granted that nothing changes `mut self` while a lock is awaited.
+@fieldwise_init
+struct _Shared(Copyable):
+    """What the threads and their scheduler share."""
 
+    var outcome: Mutex[_Outcome]
+    var ended: Waker
 
-def _wake_all(outcome: ArcPointer[_Outcome]):
-    """Rings for each worker once; with the lock."""
-    for index in range(len(outcome[].wakers)):
-        outcome[].wakers[index].wake()
-
-
-def _note_end(outcome: ArcPointer[_Outcome], var failure: String):
-    """Counts a thread out; the first failure stops all others."""
-    outcome[].monitor.lock()
-    outcome[].running_count -= 1
-    if failure.byte_length() > 0 and outcome[].failure.byte_length() == 0:
-        outcome[].failure = failure^
-        _wake_all(outcome)
-    outcome[].monitor.unlock()
-    outcome[].ended.wake()
+    def note_end(self, var failure: String):
+        """Counts a thread out; the first failure stops all others."""
+        var outcome = self.outcome.lock()
+        outcome[].running_count -= 1
+        if failure.byte_length() > 0 and outcome[].failure.byte_length() == 0:
+            outcome[].failure = failure^
+            outcome[].wake_all()
+        deinit(outcome^)
+        self.ended.wake()
 
 
 @fieldwise_init
@@ -59,7 +56,7 @@ struct _Supervised[T: Task](Task):
     var task: Self.T
     var index: Int
     var cpus: List[Int]
-    var outcome: ArcPointer[_Outcome]
+    var shared: _Shared
 
     def run(mut self) raises:
         var failure = String()
@@ -68,7 +65,7 @@ struct _Supervised[T: Task](Task):
             self.task.run()
         except error:
             failure = String("worker ", self.index, ": ", error)
-        _note_end(self.outcome, failure^)
+        self.shared.note_end(failure^)
 
     def _begin(self) raises:
         if len(self.cpus) > 0:
@@ -79,7 +76,7 @@ struct Scheduler(Movable):
     """Runs workers, each on a thread of its own."""
 
     var _threads: List[Thread]
-    var _outcome: ArcPointer[_Outcome]
+    var _shared: _Shared
 
     def __init__(out self) raises OsError:
         """Makes a scheduler without workers.
@@ -88,7 +85,7 @@ struct Scheduler(Movable):
             OsError: If the process has no more descriptors.
         """
         self._threads = []
-        self._outcome = ArcPointer(_Outcome())
+        self._shared = _Shared(Mutex(_Outcome()), Waker())
 
     def __deinit__(deinit self):
         """Stops the workers that still run, and waits for them."""
@@ -119,29 +116,27 @@ struct Scheduler(Movable):
                 have been told to stop; `wait` waits for them.
         """
         var index = len(self._threads)
-        self._outcome[].monitor.lock()
-        if self._outcome[].failure.byte_length() > 0:
+        var outcome = self._shared.outcome.lock()
+        if outcome[].failure.byte_length() > 0:
             # Who failed has rung for the workers that were there; this one
             # would run for ever, and `wait` with it.
             waker.wake()
-        self._outcome[].wakers.append(waker^)
-        self._outcome[].running_count += 1
-        self._outcome[].monitor.unlock()
+        outcome[].wakers.append(waker^)
+        outcome[].running_count += 1
+        deinit(outcome^)
         try:
             self._threads.append(
                 Thread(
-                    _Supervised(task^, index, cpus.copy(), self._outcome.copy())
+                    _Supervised(task^, index, cpus.copy(), self._shared.copy())
                 )
             )
         except error:
-            _note_end(self._outcome, String("worker ", index, ": ", error))
+            self._shared.note_end(String("worker ", index, ": ", error))
             raise error^
 
     def stop(self):
         """Rings every worker's waker once."""
-        self._outcome[].monitor.lock()
-        _wake_all(self._outcome)
-        self._outcome[].monitor.unlock()
+        self._shared.outcome.lock()[].wake_all()
 
     def ended_fd(self) -> Int32:
         """Lends a descriptor that becomes readable when a worker ends.
@@ -149,7 +144,7 @@ struct Scheduler(Movable):
         Returns:
             A descriptor, good while the scheduler lives.
         """
-        return self._outcome[].ended.fd()
+        return self._shared.ended.fd()
 
     def running_count(self) -> Int:
         """Counts the workers that have not ended.
@@ -157,11 +152,8 @@ struct Scheduler(Movable):
         Returns:
             How many.
         """
-        _ = self._outcome[].ended.drain()
-        self._outcome[].monitor.lock()
-        var count = self._outcome[].running_count
-        self._outcome[].monitor.unlock()
-        return count
+        _ = self._shared.ended.drain()
+        return self._shared.outcome.lock()[].running_count
 
     def wait(mut self) raises:
         """Waits until all workers have ended.
@@ -171,5 +163,6 @@ struct Scheduler(Movable):
         """
         while len(self._threads) > 0:
             self._threads.pop().join()
-        if self._outcome[].failure.byte_length() > 0:
-            raise Error(self._outcome[].failure)
+        var outcome = self._shared.outcome.lock()
+        if outcome[].failure.byte_length() > 0:
+            raise Error(outcome[].failure)

@@ -2,9 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.message.body import Body, StreamWaker, Poll, WakeTarget
-from flare.sys.errno import OsError
-from flare.sys.monitor import Monitor
-from std.memory import ArcPointer
+from flare.sys.mutex import Condvar, Mutex
 
 comptime QUIET_MS_MAX = 5_000
 """How long a source may have nothing before a test gives up, in milliseconds."""
@@ -13,36 +11,28 @@ comptime WHOLE_LEN_MAX = 64 * 1024 * 1024
 """Most content of a source that is read, in bytes."""
 
 
-struct _Bell(Movable):
-    var monitor: Monitor
-    var is_rung: Bool
-
-    def __init__(out self) raises OsError:
-        self.monitor = Monitor()
-        self.is_rung = False
-
-
 @fieldwise_init
-struct _Ringer(WakeTarget):
-    var bell: ArcPointer[_Bell]
+struct _Call(Copyable, WakeTarget):
+    """A source's call, for which the reader waits."""
+
+    var has_come: Mutex[Bool]
+    var changed: Condvar
 
     def wake(self, token: UInt64):
-        self.bell[].monitor.lock()
-        self.bell[].is_rung = True
-        self.bell[].monitor.ring()
-        self.bell[].monitor.unlock()
+        var has_come = self.has_come.lock()
+        has_come[] = True
+        self.changed.notify_one()
+        deinit(has_come^)
 
-
-def _wait(bell: ArcPointer[_Bell]) -> Bool:
-    """Waits for a ring; False if none comes in time."""
-    bell[].monitor.lock()
-    var is_in_time = True
-    while not bell[].is_rung and is_in_time:
-        is_in_time = bell[].monitor.wait_for(QUIET_MS_MAX)
-    var is_rung = bell[].is_rung
-    bell[].is_rung = False
-    bell[].monitor.unlock()
-    return is_rung
+    def wait(self) -> Bool:
+        """Waits for a call; False if none comes in time."""
+        var has_come = self.has_come.lock()
+        var is_in_time = True
+        while not has_come[] and is_in_time:
+            is_in_time = self.changed.wait_for(has_come, QUIET_MS_MAX)
+        var is_called = has_come[]
+        has_come[] = False
+        return is_called
 
 
 def whole_body(body: Body) raises -> Body:
@@ -60,8 +50,8 @@ def whole_body(body: Body) raises -> Body:
     if not body.is_stream():
         return body.copy()
     var stream = body.stream()
-    var bell = ArcPointer(_Bell())
-    stream[].begin(StreamWaker(_Ringer(bell), 0))
+    var call = _Call(Mutex(False), Condvar())
+    stream[].begin(StreamWaker(call.copy(), 0))
     var content = Buffer()
     while len(content) <= WHOLE_LEN_MAX:
         var supply = stream[].fill(content)
@@ -70,7 +60,7 @@ def whole_body(body: Body) raises -> Body:
         if supply == Poll.PENDING:
             if stream[].is_endless():
                 return Body(List[UInt8](content.span()))
-            if not _wait(bell):
+            if not call.wait():
                 raise Error(
                     "the content's source had nothing for ",
                     QUIET_MS_MAX,

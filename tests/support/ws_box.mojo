@@ -4,6 +4,7 @@ from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
 from flare.http.message.body import StreamWaker, WakeTarget
 from flare.http.websocket.outbox import WsOutbox
+from flare.sys.mutex import Mutex
 from flare.ws.core.connection import WsConnection
 from flare.ws.core.deflate import DeflateAgreement
 from flare.ws.core.frame import Role
@@ -33,7 +34,7 @@ def open_box(
     cuts: Bool = False,
     agreement: Optional[DeflateAgreement] = None,
     message_len_max: Int = 1_000,
-) raises -> ArcPointer[WsOutbox]:
+) raises -> Mutex[WsOutbox]:
     """Makes the box of an open connection that waits to be woken.
 
     Args:
@@ -51,12 +52,12 @@ def open_box(
     """
     var limits = WsLimits(message_len_max, message_len_max)
     var core = WsConnection(Role.SERVER, limits, agreement)
-    var box = ArcPointer(WsOutbox(id, core^, waiting_len_max, cuts))
-    box[].is_awake = False
+    var box = Mutex(WsOutbox(id, core^, waiting_len_max, cuts))
+    box.lock()[].is_awake = False
     return box^
 
 
-def bell_of(box: ArcPointer[WsOutbox]) -> ArcPointer[Atomic[Int64]]:
+def bell_of(box: Mutex[WsOutbox]) -> ArcPointer[Atomic[Int64]]:
     """Hangs a bell beside a box.
 
     Args:
@@ -66,11 +67,11 @@ def bell_of(box: ArcPointer[WsOutbox]) -> ArcPointer[Atomic[Int64]]:
         How often it has been rung.
     """
     var count = ArcPointer(Atomic[Int64](0))
-    box[].waker = StreamWaker(Bell(count), 1)
+    box.lock()[].waker = StreamWaker(Bell(count), 1)
     return count^
 
 
-def taken(box: ArcPointer[WsOutbox]) -> String:
+def taken(box: Mutex[WsOutbox]) -> String:
     """Takes what waits in a box, as a worker does.
 
     Args:
@@ -80,7 +81,7 @@ def taken(box: ArcPointer[WsOutbox]) -> String:
         The octets, escaped.
     """
     var out = Buffer()
-    box[].take(out)
+    box.lock()[].take(out)
     var text = String()
     write_escaped(out.span(), text)
     return text^

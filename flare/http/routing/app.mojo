@@ -7,8 +7,7 @@ from flare.http.routing.handler import Handler
 from flare.http.routing.operation import Input, InputError, Operation
 from flare.http.routing.stack import Layer
 from flare.sys.errno import OsError
-from flare.sys.monitor import Monitor
-from std.memory import ArcPointer
+from flare.sys.mutex import Mutex, MutexGuard
 from std.reflection import reflect
 
 
@@ -136,17 +135,6 @@ struct StateHandler[T: Movable & Deinitable](Handler, ImplicitlyCopyable):
         return self.function(req, State[Self.T].of(req))
 
 
-struct _Cell[T: Movable & Deinitable](Movable):
-    """The value beside its lock."""
-
-    var monitor: Monitor
-    var value: Self.T
-
-    def __init__(out self, var value: Self.T) raises OsError:
-        self.monitor = Monitor()
-        self.value = value^
-
-
 struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
     """A handle to one value that all workers share; copies mean the same value.
 
@@ -169,7 +157,7 @@ struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
         T: The value's type.
     """
 
-    var _cell: ArcPointer[_Cell[Self.T]]
+    var _value: Mutex[Self.T]
 
     def __init__(out self, var value: Self.T) raises OsError:
         """Shares a value.
@@ -180,7 +168,7 @@ struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
         Raises:
             OsError: If the system has no more locks.
         """
-        self._cell = ArcPointer(_Cell(value^))
+        self._value = Mutex(value^)
 
     @staticmethod
     def of(req: Request) raises -> Self:
@@ -235,13 +223,13 @@ struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
         """
         _ = operation
 
-    def lock(self) -> StateGuard[Self.T]:
+    def lock(self) -> MutexGuard[Self.T, origin_of(self._value)]:
         """Waits until no other thread has the lock, and takes it.
 
         Returns:
             The way to the value; it gives the lock away when it goes.
         """
-        return StateGuard(_locked=self._cell)
+        return self._value.lock()
 
     def snapshot(self) -> Self.T where conforms_to(Self.T, Copyable):
         """Copies the value under the lock.
@@ -249,47 +237,8 @@ struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
         Returns:
             The value as it is now.
         """
-        var guard = self.lock()
-        return guard[].copy()
+        return self._value.snapshot()
 
 
-struct StateGuard[T: Movable & Deinitable](Movable):
-    """The lock on a state's value, held for as long as this lives.
-
-    Parameters:
-        T: The value's type.
-    """
-
-    var _cell: ArcPointer[_Cell[Self.T]]
-
-    def __init__(out self, *, _locked: ArcPointer[_Cell[Self.T]]):
-        """Takes the lock; `State.lock` does that.
-
-        Args:
-            _locked: What to lock.
-        """
-        self._cell = _locked
-        self._cell[].monitor.lock()
-
-    def __deinit__(deinit self):
-        """Gives the lock away."""
-        self._cell[].monitor.unlock()
-
-    def __getitem__[
-        o: ImmOrigin
-    ](ref[o] self) -> ref[o.unsafe_mut_cast[True]()] Self.T:
-        """Reaches the value.
-
-        Parameters:
-            o: The guard's origin, which keeps the lock while the value is used.
-
-        Returns:
-            The value, to read and to change.
-        """
-        # SAFETY: nobody else reaches the value while the lock is held, and the
-        # guard keeps the value alive.
-        return (
-            Pointer(to=self._cell[].value)
-            .unsafe_mut_cast[True]()
-            .unsafe_origin_cast[o.unsafe_mut_cast[True]()]()[]
-        )
+comptime StateGuard = MutexGuard
+"""The lock on a state's value."""

@@ -10,6 +10,7 @@ from flare.http.websocket.handler import WsConfig, WsHandler
 from flare.http.websocket.outbox import WsOutbox
 from flare.http.websocket.sender import WsSender
 from flare.http.websocket.session import WsSession
+from flare.sys.mutex import Mutex
 from flare.sys.process import next_process_number
 from flare.ws.core.connection import WsConnection
 from flare.ws.core.frame import Role
@@ -98,7 +99,7 @@ struct WsRoute[H: WsHandler](Handler):
             WsLimits(config.max_frame_size, config.max_message_size),
             acceptance.agreement.deflate,
         )
-        var box = ArcPointer(
+        var box = Mutex(
             WsOutbox(
                 next_process_number(),
                 core^,
@@ -109,7 +110,7 @@ struct WsRoute[H: WsHandler](Handler):
         # From here on `on_close` is called at the session's end, also if the
         # handler refuses, or nothing becomes of the response.
         var session = WsSession(self._handler, box, self._config)
-        self._handler[].on_open(req, WsSender(box^))
+        self._handler[].on_open(req, WsSender(box))
         var response = Response(101, Body.conversing(session^))
         response.headers.set("Upgrade", "websocket")
         response.headers.set("Connection", "Upgrade")

@@ -32,7 +32,7 @@ from flare.sys.clock import monotonic_ns
 from flare.sys.crash import set_crash_note
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
-from flare.sys.monitor import Monitor
+from flare.sys.mutex import Condvar, Mutex
 from flare.sys.signal import process_id
 from flare.sys.thread import Task, Thread
 from std.atomic import Atomic
@@ -186,10 +186,9 @@ struct _Reading[H: Handler, h: ImmOrigin, o: ImmOrigin](Handler):
             raise error^
 
 
-struct _Queue(Movable):
-    """What worker and threads share, under the monitor's lock."""
+struct _Jobs(Movable):
+    """What worker and threads share."""
 
-    var monitor: Monitor
     # Each in the order of submission.
     var waiting: List[OwnedPointer[Job]]
     var late: List[OwnedPointer[Job]]
@@ -201,11 +200,8 @@ struct _Queue(Movable):
     # Most threads that take late jobs.
     var late_max: Int
     var job_count: UInt64
-    # How many jobs wait; read by handlers without the lock.
-    var demand: ArcPointer[Atomic[Int64]]
 
-    def __init__(out self, late_max: Int) raises OsError:
-        self.monitor = Monitor()
+    def __init__(out self, late_max: Int):
         self.waiting = []
         self.late = []
         self.done = []
@@ -215,94 +211,67 @@ struct _Queue(Movable):
         self.late_running_count = 0
         self.late_max = late_max
         self.job_count = 0
-        self.demand = ArcPointer(Atomic[Int64](0))
 
-    def note_demand(self):
-        """Tells handlers how many jobs wait."""
-        var count = len(self.waiting) + len(self.late)
-        self.demand[].store(Int64(count))
+    def pick(mut self) -> Optional[OwnedPointer[Job]]:
+        """Takes the job that has waited longest of those that may run."""
+        var has_waiting = len(self.waiting) > 0
+        if len(self.late) > 0 and self.late_running_count < self.late_max:
+            if (
+                not has_waiting
+                or self.late[0][].number < self.waiting[0][].number
+            ):
+                self.late_running_count += 1
+                return self.late.pop(0)
+        if has_waiting:
+            return self.waiting.pop(0)
+        return None
 
+    def put(mut self, var job: OwnedPointer[Job]):
+        self.job_count += 1
+        job[].number = self.job_count
+        var busy_count = self.running_count + len(self.waiting)
+        job[].had_to_wait = busy_count >= self.thread_count
+        if job[].is_late:
+            var late_count = self.late_running_count + len(self.late)
+            job[].had_to_wait |= late_count >= self.late_max
+            self.late.append(job^)
+        else:
+            self.waiting.append(job^)
 
-# These take the shared value by its counted pointer. In a method, the compiler
-# takes it for granted that nothing changes `mut self` while a lock is awaited.
+    def put_done(mut self, var job: OwnedPointer[Job]) -> Bool:
+        """Hands a job back; True if the worker has to be woken."""
+        debug_assert(self.running_count > 0, "a job that nobody runs")
+        if job[].is_late:
+            self.late_running_count -= 1
+        self.done.append(job^)
+        self.running_count -= 1
+        return len(self.done) == 1
 
+    def drop_gone(mut self) -> Bool:
+        """Answers jobs that had to wait in place of their handlers, if their
+        clients have hung up; True if the worker has to be woken."""
+        var before = len(self.done)
+        _move_gone(self.waiting, self.done)
+        _move_gone(self.late, self.done)
+        return before == 0 and len(self.done) > 0
 
-def _next(queue: ArcPointer[_Queue]) -> Optional[OwnedPointer[Job]]:
-    """Waits for a job; nothing when the queue is closed."""
-    var job = Optional[OwnedPointer[Job]](None)
-    queue[].monitor.lock()
-    while not queue[].is_closed:
-        job = _pick(queue)
-        if job:
-            break
-        queue[].monitor.wait()
-    if job:
-        queue[].running_count += 1
-        queue[].note_demand()
-    else:
-        queue[].thread_count -= 1
-        queue[].monitor.ring_all()
-    queue[].monitor.unlock()
-    return job^
-
-
-def _pick(queue: ArcPointer[_Queue]) -> Optional[OwnedPointer[Job]]:
-    """Takes the job that has waited longest of those that may run, under the
-    lock."""
-    ref jobs = queue[]
-    var has_waiting = len(jobs.waiting) > 0
-    if len(jobs.late) > 0 and jobs.late_running_count < jobs.late_max:
-        if not has_waiting or jobs.late[0][].number < jobs.waiting[0][].number:
-            jobs.late_running_count += 1
-            return jobs.late.pop(0)
-    if has_waiting:
-        return jobs.waiting.pop(0)
-    return None
-
-
-def _put_done(queue: ArcPointer[_Queue], var job: OwnedPointer[Job]) -> Bool:
-    """Hands a job back; True if the worker has to be woken."""
-    queue[].monitor.lock()
-    if job[].is_late:
-        queue[].late_running_count -= 1
-    queue[].done.append(job^)
-    queue[].running_count -= 1
-    var is_first = len(queue[].done) == 1
-    queue[].monitor.unlock()
-    return is_first
-
-
-def _put(queue: ArcPointer[_Queue], var job: OwnedPointer[Job]):
-    """Lets a job wait for a thread."""
-    ref jobs = queue[]
-    jobs.monitor.lock()
-    jobs.job_count += 1
-    job[].number = jobs.job_count
-    var busy_count = jobs.running_count + len(jobs.waiting)
-    job[].had_to_wait = busy_count >= jobs.thread_count
-    if job[].is_late:
-        var late_count = jobs.late_running_count + len(jobs.late)
-        job[].had_to_wait |= late_count >= jobs.late_max
-        jobs.late.append(job^)
-    else:
-        jobs.waiting.append(job^)
-    jobs.note_demand()
-    jobs.monitor.ring()
-    jobs.monitor.unlock()
-
-
-def _drop_gone(queue: ArcPointer[_Queue]) -> Bool:
-    """Answers jobs that had to wait in place of their handlers, if their
-    clients have hung up; True if the worker has to be woken."""
-    ref jobs = queue[]
-    jobs.monitor.lock()
-    var before = len(jobs.done)
-    _move_gone(jobs.waiting, jobs.done)
-    _move_gone(jobs.late, jobs.done)
-    var is_first = before == 0 and len(jobs.done) > 0
-    jobs.note_demand()
-    jobs.monitor.unlock()
-    return is_first
+    def note_complete(mut self, token: UInt64) -> Bool:
+        """Lets a job whose content is complete wait like any other; True if
+        there is one."""
+        for index in range(len(self.late)):
+            if self.late[index][].token != token:
+                continue
+            var job = self.late.pop(index)
+            job[].is_late = False
+            var place = 0
+            while (
+                place < len(self.waiting)
+                and self.waiting[place][].number < job[].number
+            ):
+                place += 1
+            self.waiting.insert(place, job^)
+            return True
+        return False
 
 
 def _move_gone(
@@ -318,33 +287,74 @@ def _move_gone(
         done.append(waiting.pop(index))
 
 
-def _note_complete(queue: ArcPointer[_Queue], token: UInt64):
-    """Lets a job whose content is complete wait like any other."""
-    ref jobs = queue[]
-    jobs.monitor.lock()
-    for index in range(len(jobs.late)):
-        if jobs.late[index][].token != token:
-            continue
-        var job = jobs.late.pop(index)
-        job[].is_late = False
-        var place = 0
-        while (
-            place < len(jobs.waiting)
-            and jobs.waiting[place][].number < job[].number
-        ):
-            place += 1
-        jobs.waiting.insert(place, job^)
-        jobs.monitor.ring()
-        break
-    jobs.monitor.unlock()
+struct _Queue(Copyable):
+    """The jobs, and how worker and threads tell each other of them."""
 
+    var jobs: Mutex[_Jobs]
+    # There is a job to take, the queue is closed, or a thread has ended.
+    var changed: Condvar
+    # How many jobs wait; read by handlers without the lock.
+    var demand: ArcPointer[Atomic[Int64]]
 
-def _close(queue: ArcPointer[_Queue]):
-    """Lets the threads end, each when its handler has."""
-    queue[].monitor.lock()
-    queue[].is_closed = True
-    queue[].monitor.ring_all()
-    queue[].monitor.unlock()
+    def __init__(out self, late_max: Int) raises OsError:
+        self.jobs = Mutex(_Jobs(late_max))
+        self.changed = Condvar()
+        self.demand = ArcPointer(Atomic[Int64](0))
+
+    def _note_demand(self, jobs: _Jobs):
+        """Tells handlers how many jobs wait."""
+        self.demand[].store(Int64(len(jobs.waiting) + len(jobs.late)))
+
+    def next(self) -> Optional[OwnedPointer[Job]]:
+        """Waits for a job; nothing when the queue is closed."""
+        var jobs = self.jobs.lock()
+        while not jobs[].is_closed:
+            var job = jobs[].pick()
+            if job:
+                jobs[].running_count += 1
+                self._note_demand(jobs[])
+                return job^
+            self.changed.wait(jobs)
+        jobs[].thread_count -= 1
+        self.changed.notify_all()
+        deinit(jobs^)
+        return None
+
+    def put(self, var job: OwnedPointer[Job]):
+        """Lets a job wait for a thread."""
+        var jobs = self.jobs.lock()
+        jobs[].put(job^)
+        self._note_demand(jobs[])
+        self.changed.notify_one()
+        deinit(jobs^)
+
+    def drop_gone(self) -> Bool:
+        var jobs = self.jobs.lock()
+        var is_first = jobs[].drop_gone()
+        self._note_demand(jobs[])
+        return is_first
+
+    def note_complete(self, token: UInt64):
+        var jobs = self.jobs.lock()
+        if jobs[].note_complete(token):
+            self.changed.notify_one()
+        deinit(jobs^)
+
+    def close(self):
+        """Lets the threads end, each when its handler has."""
+        var jobs = self.jobs.lock()
+        jobs[].is_closed = True
+        self.changed.notify_all()
+        deinit(jobs^)
+
+    def wait_until_left(self, timeout_ms: Int) -> Int:
+        """Waits for the ends of the threads; tells how many have not ended in
+        time."""
+        var deadline_ns = monotonic_ns() + timeout_ms * 1_000_000
+        var jobs = self.jobs.lock()
+        while jobs[].thread_count > 0 and monotonic_ns() < deadline_ns:
+            _ = self.changed.wait_for(jobs, timeout_ms)
+        return jobs[].thread_count
 
 
 @fieldwise_init
@@ -352,20 +362,20 @@ struct _Hand[H: Handler](Task):
     """One thread of a pool."""
 
     var handler: ArcPointer[Self.H]
-    var queue: ArcPointer[_Queue]
+    var queue: _Queue
     var waker: Waker
     var logs_errors: Bool
 
     def run(mut self) raises:
         self._unpin()
         while True:
-            var job = _next(self.queue)
+            var job = self.queue.next()
             if not job:
                 return
             var owned = job.take()
             owned[].params.record.logs_errors = self.logs_errors
             owned[].run(self.handler[])
-            if _put_done(self.queue, owned^):
+            if self.queue.jobs.lock()[].put_done(owned^):
                 self.waker.wake()
 
     def _unpin(self):
@@ -395,7 +405,7 @@ struct HandlerPool(Movable):
     There are none before `start`.
     """
 
-    var _queue: ArcPointer[_Queue]
+    var _queue: _Queue
     var _waker: Waker
     var _threads: List[Thread]
     var _waiting_max: Int
@@ -411,7 +421,7 @@ struct HandlerPool(Movable):
         Raises:
             OsError: If the process has no more descriptors.
         """
-        self._queue = ArcPointer(_Queue(late_share(config.handler_threads)))
+        self._queue = _Queue(late_share(config.handler_threads))
         self._waker = Waker()
         self._threads = []
         self._waiting_max = config.handler_queue
@@ -447,16 +457,14 @@ struct HandlerPool(Movable):
                 )
             except error:
                 # Those that run already would wait for ever.
-                _close(self._queue)
+                self._queue.close()
                 self._threads.clear()
                 raise error^
-            self._queue[].monitor.lock()
-            self._queue[].thread_count += 1
-            self._queue[].monitor.unlock()
+            self._queue.jobs.lock()[].thread_count += 1
 
     def __deinit__(deinit self):
         """Ends the threads that `close` has not ended."""
-        _close(self._queue)
+        self._queue.close()
 
     def fd(self) -> Int32:
         """Lends the descriptor that is readable when answers are there.
@@ -478,14 +486,12 @@ struct HandlerPool(Movable):
         """
         # A request that a thread is about to take does not wait for one, so
         # all are counted, and as many as there are threads are free.
-        ref jobs = self._queue[]
-        jobs.monitor.lock()
-        var count = len(jobs.waiting) + jobs.running_count
+        var jobs = self._queue.jobs.lock()
+        var count = len(jobs[].waiting) + jobs[].running_count
         var free_count = len(self._threads)
         if is_late:
-            count = len(jobs.late) + jobs.late_running_count
-            free_count = jobs.late_max
-        jobs.monitor.unlock()
+            count = len(jobs[].late) + jobs[].late_running_count
+            free_count = jobs[].late_max
         return count >= free_count + self._waiting_max
 
     def submit(mut self, var job: OwnedPointer[Job]):
@@ -494,7 +500,7 @@ struct HandlerPool(Movable):
         Args:
             job: The request.
         """
-        _put(self._queue, job^)
+        self._queue.put(job^)
 
     def note_complete(self, token: UInt64):
         """Says that the content of a connection's request is complete.
@@ -502,12 +508,12 @@ struct HandlerPool(Movable):
         Args:
             token: The connection's.
         """
-        _note_complete(self._queue, token)
+        self._queue.note_complete(token)
 
     def drop_gone(self):
         """Answers requests that wait for a thread, and whose clients have hung
         up, without their handlers."""
-        if _drop_gone(self._queue):
+        if self._queue.drop_gone():
             self._waker.wake()
 
     def pace(self) -> ClientPace:
@@ -517,7 +523,7 @@ struct HandlerPool(Movable):
         Returns:
             The pace of a client that nobody has waited for.
         """
-        return ClientPace(self._queue[].demand, self._min_body_rate)
+        return ClientPace(self._queue.demand, self._min_body_rate)
 
     def take_done(mut self) -> List[OwnedPointer[Job]]:
         """Takes the requests that have been answered.
@@ -527,22 +533,14 @@ struct HandlerPool(Movable):
         """
         _ = self._waker.drain()
         var done = List[OwnedPointer[Job]]()
-        self._queue[].monitor.lock()
-        swap(done, self._queue[].done)
-        self._queue[].monitor.unlock()
+        swap(done, self._queue.jobs.lock()[].done)
         return done^
 
     def close(mut self):
         """Ends the threads. One whose handler does not end in time is left
         behind with a line in the log: it ends with its handler."""
-        var deadline_ns = monotonic_ns() + _LEAVE_MS * 1_000_000
-        _close(self._queue)
-        ref queue = self._queue[]
-        queue.monitor.lock()
-        while queue.thread_count > 0 and monotonic_ns() < deadline_ns:
-            _ = queue.monitor.wait_for(_LEAVE_MS)
-        var left_count = queue.thread_count
-        queue.monitor.unlock()
+        self._queue.close()
+        var left_count = self._queue.wait_until_left(_LEAVE_MS)
         if left_count > 0:
             if self._logs_errors:
                 log_line(

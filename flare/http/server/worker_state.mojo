@@ -29,56 +29,32 @@ from flare.sys.clock import monotonic_ns
 from flare.sys.crash import report_crashes, set_crash_note
 from flare.sys.errno import OsError
 from flare.sys.log import log_line, tell_lost_lines
-from flare.sys.monitor import Monitor
+from flare.sys.mutex import Mutex
 from flare.tls.context import TlsServerContext
 from std.atomic import Atomic
 from std.memory import ArcPointer, OwnedPointer
-
-
-struct _Tokens(Movable):
-    """What threads and the worker share, under the monitor's lock."""
-
-    var monitor: Monitor
-    var tokens: List[UInt64]
-
-    def __init__(out self) raises OsError:
-        self.monitor = Monitor()
-        self.tokens = []
-
-
-def _put(shared: ArcPointer[_Tokens], token: UInt64) -> Bool:
-    """Adds a token; True if the worker has to be woken."""
-    shared[].monitor.lock()
-    shared[].tokens.append(token)
-    var is_first = len(shared[].tokens) == 1
-    shared[].monitor.unlock()
-    return is_first
-
-
-def _take(shared: ArcPointer[_Tokens]) -> List[UInt64]:
-    var tokens = List[UInt64]()
-    shared[].monitor.lock()
-    swap(tokens, shared[].tokens)
-    shared[].monitor.unlock()
-    return tokens^
 
 
 @fieldwise_init
 struct _WakeSide(WakeTarget):
     """The side of a wake_queue that anybody reaches."""
 
-    var shared: ArcPointer[_Tokens]
+    var tokens: Mutex[List[UInt64]]
     var waker: Waker
 
     def wake(self, token: UInt64):
-        if _put(self.shared, token):
+        var tokens = self.tokens.lock()
+        tokens[].append(token)
+        var is_first = len(tokens[]) == 1
+        deinit(tokens^)
+        if is_first:
             self.waker.wake()
 
 
 struct WakeQueue(Movable):
     """Tokens of connections whose sources have something, for one worker."""
 
-    var _shared: ArcPointer[_Tokens]
+    var _tokens: Mutex[List[UInt64]]
     var _waker: Waker
 
     def __init__(out self) raises OsError:
@@ -87,7 +63,7 @@ struct WakeQueue(Movable):
         Raises:
             OsError: If the process has no more descriptors.
         """
-        self._shared = ArcPointer(_Tokens())
+        self._tokens = Mutex(List[UInt64]())
         self._waker = Waker()
 
     def fd(self) -> Int32:
@@ -107,9 +83,7 @@ struct WakeQueue(Movable):
         Returns:
             A waker, which may outlive the connection and this wake_queue.
         """
-        return StreamWaker(
-            _WakeSide(self._shared.copy(), self._waker.copy()), token
-        )
+        return StreamWaker(_WakeSide(self._tokens, self._waker.copy()), token)
 
     def take(mut self) -> List[UInt64]:
         """Takes what has come.
@@ -118,7 +92,9 @@ struct WakeQueue(Movable):
             Tokens; some may be there twice, or of connections that are gone.
         """
         _ = self._waker.drain()
-        return _take(self._shared)
+        var tokens = List[UInt64]()
+        swap(tokens, self._tokens.lock()[])
+        return tokens^
 
 
 def _refuse[

@@ -10,8 +10,7 @@ from flare.http.sse.server_sent_event import (
     TEXT_EVENT_STREAM,
 )
 from flare.sys.clock import coarse_monotonic_ms
-from flare.sys.errno import OsError
-from flare.sys.monitor import Monitor
+from flare.sys.mutex import Mutex
 from std.memory import ArcPointer
 
 comptime _PIECE_LEN = 65_536
@@ -82,149 +81,113 @@ struct _Subscriber(Movable):
             self.taken_count = 0
 
 
-struct _Shared(Movable):
-    """All of a hub, under the monitor's lock."""
+struct _Subscribers(Movable):
+    """Who gets the events of a hub, and what of them is kept."""
 
-    var monitor: Monitor
-    var subscribers: List[ArcPointer[_Subscriber]]
+    var list: List[ArcPointer[_Subscriber]]
     var history: List[ArcPointer[_Message]]
     var history_max: Int
     var waiting_len_max: Int
-    var heartbeat_ms: Int
     var is_closed: Bool
 
-    def __init__(
-        out self, history_max: Int, waiting_len_max: Int, heartbeat_ms: Int
-    ) raises OsError:
-        self.monitor = Monitor()
-        self.subscribers = []
+    def __init__(out self, history_max: Int, waiting_len_max: Int):
+        self.list = []
         self.history = []
         self.history_max = history_max
         self.waiting_len_max = waiting_len_max
-        self.heartbeat_ms = heartbeat_ms
         self.is_closed = False
 
+    def publish(mut self, message: ArcPointer[_Message]):
+        for index in range(len(self.list)):
+            var subscriber = self.list[index].copy()
+            subscriber[].put(message, self.waiting_len_max)
+        if self.history_max > 0:
+            if len(self.history) == self.history_max:
+                _ = self.history.pop(0)
+            self.history.append(message.copy())
 
-# These take what is shared by its counted pointer: in a method the compiler
-# takes it for granted that nothing changes `mut self` while a lock is awaited.
+    def add(mut self, last_id: StringSpan) -> ArcPointer[_Subscriber]:
+        var subscriber = ArcPointer(_Subscriber())
+        var start = len(self.history)
+        if last_id.byte_length() > 0:
+            # A client that names an event which is forgotten gets what there
+            # is.
+            start = 0
+            for index in range(len(self.history)):
+                if self.history[index][].id == last_id:
+                    start = index + 1
+        for index in range(start, len(self.history)):
+            # Kept in any case, and bounded by its count: were it to count, a
+            # client with more to catch up on than may wait would be cut off
+            # each time.
+            subscriber[].put(self.history[index], Int.MAX)
+        subscriber[].place = len(self.list)
+        self.list.append(subscriber.copy())
+        return subscriber^
 
+    def leave(mut self, subscriber: ArcPointer[_Subscriber]):
+        # The last one takes the free place, so that nobody else is looked at.
+        var place = subscriber[].place
+        debug_assert(self.list[place] is subscriber, "a place is wrong")
+        self.list.swap_elements(place, len(self.list) - 1)
+        self.list[place][].place = place
+        _ = self.list.pop()
 
-def _publish(shared: ArcPointer[_Shared], message: ArcPointer[_Message]):
-    shared[].monitor.lock()
-    for index in range(len(shared[].subscribers)):
-        var subscriber = shared[].subscribers[index].copy()
-        subscriber[].put(message, shared[].waiting_len_max)
-    if shared[].history_max > 0:
-        if len(shared[].history) == shared[].history_max:
-            _ = shared[].history.pop(0)
-        shared[].history.append(message.copy())
-    shared[].monitor.unlock()
+    def set_waker(
+        mut self, subscriber: ArcPointer[_Subscriber], var waker: StreamWaker
+    ):
+        subscriber[].waker = waker^
 
+    def is_cut(self, subscriber: ArcPointer[_Subscriber]) -> Bool:
+        return subscriber[].is_cut
 
-def _subscribe(
-    shared: ArcPointer[_Shared], last_id: StringSpan
-) -> ArcPointer[_Subscriber]:
-    var subscriber = ArcPointer(_Subscriber())
-    shared[].monitor.lock()
-    var start = len(shared[].history)
-    if last_id.byte_length() > 0:
-        # A client that names an event which is forgotten gets what there is.
-        start = 0
-        for index in range(len(shared[].history)):
-            if shared[].history[index][].id == last_id:
-                start = index + 1
-    for index in range(start, len(shared[].history)):
-        # Kept in any case, and bounded by its count: were it to count, a client
-        # with more to catch up on than may wait would be cut off each time.
-        subscriber[].put(shared[].history[index], Int.MAX)
-    subscriber[].place = len(shared[].subscribers)
-    shared[].subscribers.append(subscriber.copy())
-    shared[].monitor.unlock()
-    return subscriber^
+    def take(
+        mut self, subscriber: ArcPointer[_Subscriber], mut out: Buffer
+    ) raises -> Poll:
+        var is_cut = subscriber[].is_cut
+        subscriber[].take(out)
+        if is_cut:
+            raise Error("a client did not take its events in time")
+        if len(subscriber[].waiting) > 0:
+            return Poll.READY
+        return Poll.DONE if self.is_closed else Poll.PENDING
 
-
-def _leave(shared: ArcPointer[_Shared], subscriber: ArcPointer[_Subscriber]):
-    shared[].monitor.lock()
-    # The last one takes the free place, so that nobody else is looked at.
-    var place = subscriber[].place
-    var last = len(shared[].subscribers) - 1
-    shared[].subscribers.swap_elements(place, last)
-    shared[].subscribers[place][].place = place
-    _ = shared[].subscribers.pop()
-    shared[].monitor.unlock()
-
-
-def _set_waker(
-    shared: ArcPointer[_Shared],
-    subscriber: ArcPointer[_Subscriber],
-    var waker: StreamWaker,
-):
-    shared[].monitor.lock()
-    subscriber[].waker = waker^
-    shared[].monitor.unlock()
-
-
-def _is_cut(
-    shared: ArcPointer[_Shared], subscriber: ArcPointer[_Subscriber]
-) -> Bool:
-    shared[].monitor.lock()
-    var is_cut = subscriber[].is_cut
-    shared[].monitor.unlock()
-    return is_cut
-
-
-def _take(
-    shared: ArcPointer[_Shared],
-    subscriber: ArcPointer[_Subscriber],
-    mut out: Buffer,
-) raises -> Poll:
-    shared[].monitor.lock()
-    var is_cut = subscriber[].is_cut
-    var is_closed = shared[].is_closed
-    subscriber[].take(out)
-    var is_empty = len(subscriber[].waiting) == 0
-    shared[].monitor.unlock()
-    if is_cut:
-        raise Error("a client did not take its events in time")
-    if not is_empty:
-        return Poll.READY
-    return Poll.DONE if is_closed else Poll.PENDING
-
-
-def _close(shared: ArcPointer[_Shared]):
-    shared[].monitor.lock()
-    shared[].is_closed = True
-    for index in range(len(shared[].subscribers)):
-        var subscriber = shared[].subscribers[index].copy()
-        if subscriber[].waker:
-            subscriber[].waker.value().wake()
-    shared[].monitor.unlock()
+    def close(mut self):
+        self.is_closed = True
+        for index in range(len(self.list)):
+            var subscriber = self.list[index].copy()
+            if subscriber[].waker:
+                subscriber[].waker.value().wake()
 
 
 struct _EventStream(BodySource):
     """What one client gets."""
 
-    var _shared: ArcPointer[_Shared]
+    var _subscribers: Mutex[_Subscribers]
+    # Reached under the lock of the subscribers alone.
     var _subscriber: ArcPointer[_Subscriber]
+    var _heartbeat_ms: Int
     var _last_ms: Int
 
     def __init__(
         out self,
-        var shared: ArcPointer[_Shared],
+        subscribers: Mutex[_Subscribers],
         var subscriber: ArcPointer[_Subscriber],
+        heartbeat_ms: Int,
     ):
-        self._shared = shared^
+        self._subscribers = subscribers
         self._subscriber = subscriber^
+        self._heartbeat_ms = heartbeat_ms
         self._last_ms = coarse_monotonic_ms()
 
     def __deinit__(deinit self):
-        _leave(self._shared, self._subscriber)
+        self._subscribers.lock()[].leave(self._subscriber)
 
     def begin(mut self, var waker: StreamWaker):
-        _set_waker(self._shared, self._subscriber, waker^)
+        self._subscribers.lock()[].set_waker(self._subscriber, waker^)
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
-        var supply = _take(self._shared, self._subscriber, out)
+        var supply = self._subscribers.lock()[].take(self._subscriber, out)
         var now_ms = coarse_monotonic_ms()
         # The clock is coarse; a heartbeat may be a little early.
         var quiet_ms = now_ms - self._last_ms + 20
@@ -240,16 +203,16 @@ struct _EventStream(BodySource):
     def end_early(mut self, mut out: Buffer) -> Poll:
         # What was published before the server stops is still sent.
         try:
-            var supply = _take(self._shared, self._subscriber, out)
+            var supply = self._subscribers.lock()[].take(self._subscriber, out)
             return supply if supply == Poll.READY else Poll.DONE
         except:
             return Poll.DONE
 
     def patience_ms(self) -> Int:
-        return self._shared[].heartbeat_ms
+        return self._heartbeat_ms
 
     def has_given_up(self) -> Bool:
-        return _is_cut(self._shared, self._subscriber)
+        return self._subscribers.lock()[].is_cut(self._subscriber)
 
 
 struct EventHub(Copyable, Movable):
@@ -265,7 +228,8 @@ struct EventHub(Copyable, Movable):
         # Anywhere: hub.publish(ServerSentEvent("news"))
     """
 
-    var _shared: ArcPointer[_Shared]
+    var _subscribers: Mutex[_Subscribers]
+    var _heartbeat_ms: Int
 
     def __init__(
         out self,
@@ -298,7 +262,8 @@ struct EventHub(Copyable, Movable):
                 heartbeat_ms,
                 "; the first must be at least 0, the others at least 1",
             )
-        self._shared = ArcPointer(_Shared(history, buffer_max, heartbeat_ms))
+        self._subscribers = Mutex(_Subscribers(history, buffer_max))
+        self._heartbeat_ms = heartbeat_ms
 
     def publish(self, event: ServerSentEvent):
         """Sends an event to all who are subscribed now.
@@ -306,7 +271,9 @@ struct EventHub(Copyable, Movable):
         Args:
             event: The event.
         """
-        _publish(self._shared, ArcPointer(_Message(event)))
+        # Written before the lock is taken.
+        var message = ArcPointer(_Message(event))
+        self._subscribers.lock()[].publish(message)
 
     def subscribe(self, req: Request) raises -> Response:
         """Makes the response that is an event stream.
@@ -323,12 +290,18 @@ struct EventHub(Copyable, Movable):
             Error: Never with a sound request.
         """
         var last_id = req.headers.get("last-event-id")
-        var subscriber = _subscribe(
-            self._shared, last_id.value()
-        ) if last_id else _subscribe(self._shared, StringSpan(""))
+        var subscribers = self._subscribers.lock()
+        var subscriber = (
+            subscribers[]
+            .add(last_id.value()) if last_id else subscribers[]
+            .add(StringSpan(""))
+        )
+        deinit(subscribers^)
         var response = Response(
             200,
-            Body(_EventStream(self._shared.copy(), subscriber^)),
+            Body(
+                _EventStream(self._subscribers, subscriber^, self._heartbeat_ms)
+            ),
             content_type=TEXT_EVENT_STREAM,
         )
         response.headers.set("Cache-Control", "no-cache")
@@ -340,11 +313,8 @@ struct EventHub(Copyable, Movable):
         Returns:
             How many there are.
         """
-        self._shared[].monitor.lock()
-        var count = len(self._shared[].subscribers)
-        self._shared[].monitor.unlock()
-        return count
+        return len(self._subscribers.lock()[].list)
 
     def close(self):
         """Ends all streams, in good order."""
-        _close(self._shared)
+        self._subscribers.lock()[].close()

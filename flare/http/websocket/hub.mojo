@@ -2,43 +2,46 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.websocket.sender import WsSender, shared_frame
-from flare.sys.monitor import Monitor
+from flare.sys.mutex import Mutex
 from flare.sys.random import KeyedHasher
 from flare.ws.core.frame import Opcode
 from std.memory import ArcPointer
 
 
 struct _Rooms(Movable):
-    """Who is where, by connection, under the monitor's lock."""
+    """Who is where, by connection."""
 
-    var monitor: Monitor
-    var rooms: Dict[String, Dict[UInt64, WsSender], KeyedHasher]
+    var members: Dict[String, Dict[UInt64, WsSender], KeyedHasher]
 
-    def __init__(out self) raises:
-        self.monitor = Monitor()
-        self.rooms = {}
+    def __init__(out self):
+        self.members = {}
 
+    def leave(mut self, room: String, id: UInt64):
+        try:
+            _drop(self.members[room], id)
+            if len(self.members[room]) == 0:
+                _ = self.members.pop(room)
+        except:
+            # There is no such room.
+            pass
 
-# These take what is shared by its counted pointer: in a method the compiler
-# takes it for granted that nothing changes `mut self` while a lock is awaited.
+    def count(self, room: String) -> Int:
+        try:
+            return len(self.members[room])
+        except:
+            # Nobody is there.
+            return 0
 
-
-def _join(shared: ArcPointer[_Rooms], room: String, sender: WsSender):
-    shared[].monitor.lock()
-    shared[].rooms.setdefault(room, {})[sender.id()] = sender.copy()
-    shared[].monitor.unlock()
-
-
-def _leave(shared: ArcPointer[_Rooms], room: String, id: UInt64):
-    shared[].monitor.lock()
-    try:
-        _drop(shared[].rooms[room], id)
-        if len(shared[].rooms[room]) == 0:
-            _ = shared[].rooms.pop(room)
-    except:
-        # There is no such room.
-        pass
-    shared[].monitor.unlock()
+    def send_to_all(self, room: String, frame: ArcPointer[Buffer]) -> Int:
+        """Sends under the lock, so that all get messages in the same order."""
+        var count = 0
+        try:
+            for member in self.members[room].values():
+                count += Int(_takes(member, frame))
+        except:
+            # Nobody is there.
+            pass
+        return count
 
 
 def _drop(mut members: Dict[UInt64, WsSender], id: UInt64):
@@ -47,34 +50,6 @@ def _drop(mut members: Dict[UInt64, WsSender], id: UInt64):
     except:
         # It was not there.
         pass
-
-
-def _count(shared: ArcPointer[_Rooms], room: String) -> Int:
-    var count = 0
-    shared[].monitor.lock()
-    try:
-        count = len(shared[].rooms[room])
-    except:
-        # Nobody is there.
-        pass
-    shared[].monitor.unlock()
-    return count
-
-
-def _send_to_all(
-    shared: ArcPointer[_Rooms], room: String, frame: ArcPointer[Buffer]
-) -> Int:
-    """Sends under the lock, so that all get messages in the same order."""
-    var count = 0
-    shared[].monitor.lock()
-    try:
-        for member in shared[].rooms[room].values():
-            count += Int(_takes(member, frame))
-    except:
-        # Nobody is there.
-        pass
-    shared[].monitor.unlock()
-    return count
 
 
 def _takes(member: WsSender, frame: ArcPointer[Buffer]) -> Bool:
@@ -93,7 +68,7 @@ struct WsHub(Copyable, Movable):
     are, and in the same order for all. A worker process has a hub of its own.
     """
 
-    var _shared: ArcPointer[_Rooms]
+    var _rooms: Mutex[_Rooms]
 
     def __init__(out self) raises:
         """Makes a hub without rooms.
@@ -101,7 +76,7 @@ struct WsHub(Copyable, Movable):
         Raises:
             OsError: If the system has no more locks.
         """
-        self._shared = ArcPointer(_Rooms())
+        self._rooms = Mutex(_Rooms())
 
     def join(self, sender: WsSender, room: StringSpan = ""):
         """Lets a client into a room; it is in it once.
@@ -110,7 +85,10 @@ struct WsHub(Copyable, Movable):
             sender: Sends to the client.
             room: The room; made when the first one joins.
         """
-        _join(self._shared, String(room), sender)
+        var rooms = self._rooms.lock()
+        rooms[].members.setdefault(String(room), {})[
+            sender.id()
+        ] = sender.copy()
 
     def leave(self, sender: WsSender, room: StringSpan = ""):
         """Lets a client out of a room; call it in `on_close`.
@@ -119,7 +97,7 @@ struct WsHub(Copyable, Movable):
             sender: Sends to the client.
             room: The room; ends when the last one leaves.
         """
-        _leave(self._shared, String(room), sender.id())
+        self._rooms.lock()[].leave(String(room), sender.id())
 
     def count(self, room: StringSpan = "") -> Int:
         """Counts the clients in a room.
@@ -130,7 +108,7 @@ struct WsHub(Copyable, Movable):
         Returns:
             How many there are.
         """
-        return _count(self._shared, String(room))
+        return self._rooms.lock()[].count(String(room))
 
     def send_text(self, text: StringSpan, room: StringSpan = "") -> Int:
         """Sends a text message to all in a room.
@@ -144,7 +122,7 @@ struct WsHub(Copyable, Movable):
             not count.
         """
         var frame = shared_frame(Opcode.TEXT, text.as_bytes())
-        return _send_to_all(self._shared, String(room), frame)
+        return self._rooms.lock()[].send_to_all(String(room), frame)
 
     def send_binary(self, octets: Span[UInt8, _], room: StringSpan = "") -> Int:
         """Sends a binary message to all in a room.
@@ -157,4 +135,4 @@ struct WsHub(Copyable, Movable):
             To how many it goes.
         """
         var frame = shared_frame(Opcode.BINARY, octets)
-        return _send_to_all(self._shared, String(room), frame)
+        return self._rooms.lock()[].send_to_all(String(room), frame)

@@ -2,8 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.message.body import StreamWaker
-from flare.sys.errno import OsError
-from flare.sys.monitor import Monitor
+from flare.sys.mutex import Mutex
 from flare.ws.core.connection import WsConnection
 from flare.ws.core.error import WsProtocolError
 from flare.ws.core.frame import Opcode
@@ -27,7 +26,7 @@ comptime _SHARED_LEN_MIN = 512
 
 
 struct WsOutbox(Movable):
-    """A connection's core, under the monitor's lock.
+    """A connection's core, reached under a lock (`Mutex[WsOutbox]`).
 
     Frames are written where they are sent from: into the worker's buffer while
     the worker hears the client, else into a buffer that goes when it is taken.
@@ -43,8 +42,6 @@ struct WsOutbox(Movable):
     no more of it than `TURN_LEN_MAX`, or than may wait.
     """
 
-    var monitor: Monitor
-    """The lock."""
     var core: WsConnection
     """The protocol; its output waits to be taken by the worker."""
     var waker: Optional[StreamWaker]
@@ -73,7 +70,7 @@ struct WsOutbox(Movable):
         var core: WsConnection,
         waiting_len_max: Int,
         cuts: Bool,
-    ) raises OsError:
+    ):
         """Makes an empty box.
 
         Args:
@@ -81,11 +78,7 @@ struct WsOutbox(Movable):
             core: The protocol.
             waiting_len_max: Most bytes that may wait.
             cuts: True to break the connection off beyond that.
-
-        Raises:
-            OsError: If the system has no more locks.
         """
-        self.monitor = Monitor()
         self.core = core^
         self.waker = None
         self.is_closed = False
@@ -98,8 +91,6 @@ struct WsOutbox(Movable):
         self._handed_len = 0
         self._waiting_len_max = waiting_len_max
         self._cuts = cuts
-
-    # All methods want the lock held.
 
     def admit(mut self, count: Int) raises:
         """Sees to it that something can be sent, and soon will be.
@@ -273,12 +264,8 @@ struct WsOutbox(Movable):
         self.core.release()
 
 
-# These take the box by its counted pointer: in a method the compiler takes it
-# for granted that nothing changes `mut self` while a lock is awaited.
-
-
 def send(
-    box: ArcPointer[WsOutbox],
+    box: Mutex[WsOutbox],
     opcode: Opcode,
     payload: Span[UInt8, _],
     code: Int = 0,
@@ -294,16 +281,10 @@ def send(
     Raises:
         Error: If it cannot be sent, or the client is too far behind.
     """
-    box[].monitor.lock()
-    try:
-        box[].write(opcode, payload, code)
-    except error:
-        box[].monitor.unlock()
-        raise error^
-    box[].monitor.unlock()
+    box.lock()[].write(opcode, payload, code)
 
 
-def send_shared(box: ArcPointer[WsOutbox], frame: ArcPointer[Buffer]) raises:
+def send_shared(box: Mutex[WsOutbox], frame: ArcPointer[Buffer]) raises:
     """Sends a frame that goes to other connections, too.
 
     Args:
@@ -313,28 +294,20 @@ def send_shared(box: ArcPointer[WsOutbox], frame: ArcPointer[Buffer]) raises:
     Raises:
         Error: If it cannot be sent, or the client is too far behind.
     """
-    box[].monitor.lock()
-    try:
-        box[].put_frame(frame)
-    except error:
-        box[].monitor.unlock()
-        raise error^
-    box[].monitor.unlock()
+    box.lock()[].put_frame(frame)
 
 
-def end(box: ArcPointer[WsOutbox]):
+def end(box: Mutex[WsOutbox]):
     """Ends a connection for all who might still send to it.
 
     Args:
         box: The connection's.
     """
-    box[].monitor.lock()
-    box[].close()
-    box[].monitor.unlock()
+    box.lock()[].close()
 
 
 def advance(
-    box: ArcPointer[WsOutbox],
+    box: Mutex[WsOutbox],
     mut input: Buffer,
     is_first: Bool,
     ends_turn: Bool,
@@ -357,34 +330,26 @@ def advance(
     Raises:
         WsProtocolError: If the client breaks a rule.
     """
-    box[].monitor.lock()
-    box[].pass_on()
-    if ends_turn or (not is_first and box[].is_full()):
-        box[].core.receiver.let_go(input)
+    var outbox = box.lock()
+    outbox[].pass_on()
+    if ends_turn or (not is_first and outbox[].is_full()):
+        outbox[].core.receiver.let_go(input)
         if len(input) > 0:
-            box[].monitor.unlock()
             is_paused = True
             return WsProgress.NEEDS_OCTETS
-    try:
-        var progress = box[].core.advance(input)
-        box[].monitor.unlock()
-        return progress
-    except error:
-        box[].monitor.unlock()
-        raise error^
+    return outbox[].core.advance(input)
 
 
-def answer_ping(box: ArcPointer[WsOutbox]):
+def answer_ping(box: Mutex[WsOutbox]):
     """Answers a ping, unless so many were that the last one is enough (RFC 6455
     section 5.5.3).
 
     Args:
         box: The connection's.
     """
-    box[].monitor.lock()
-    if len(box[].core.output) < _PONGS_LEN_MAX:
-        box[].core.answer(MaskingKey.none())
-    box[].monitor.unlock()
+    var outbox = box.lock()
+    if len(outbox[].core.output) < _PONGS_LEN_MAX:
+        outbox[].core.answer(MaskingKey.none())
 
 
 def _frame_len(payload_len: Int) -> Int:

@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.websocket.outbox import WsOutbox, send, send_shared
+from flare.sys.mutex import Mutex
 from flare.ws.core.close import CloseCode
 from flare.ws.core.frame import FrameHeader, Opcode, write_frame
 from std.memory import ArcPointer
@@ -29,15 +30,15 @@ struct WsSender(Copyable, Movable):
     ready to take waits, up to `WsConfig.max_queue_size`.
     """
 
-    var _box: ArcPointer[WsOutbox]
+    var _box: Mutex[WsOutbox]
 
-    def __init__(out self, var box: ArcPointer[WsOutbox]):
+    def __init__(out self, box: Mutex[WsOutbox]):
         """Makes a sender.
 
         Args:
             box: The connection's.
         """
-        self._box = box^
+        self._box = box
 
     def id(self) -> UInt64:
         """Tells connections apart.
@@ -45,7 +46,7 @@ struct WsSender(Copyable, Movable):
         Returns:
             A number that no other connection of this process has.
         """
-        return self._box[].id
+        return self._box.lock()[].id
 
     def is_open(self) -> Bool:
         """Tells whether something can still be sent.
@@ -53,10 +54,7 @@ struct WsSender(Copyable, Movable):
         Returns:
             False once the connection is closed, from whichever side.
         """
-        self._box[].monitor.lock()
-        var is_open = not self._box[].is_closed
-        self._box[].monitor.unlock()
-        return is_open
+        return not self._box.lock()[].is_closed
 
     def send_text(self, text: StringSpan) raises:
         """Sends a text message.

@@ -12,6 +12,7 @@ from flare.http.websocket.outbox import (
 )
 from flare.http.websocket.sender import WsSender
 from flare.sys.clock import coarse_monotonic_ms
+from flare.sys.mutex import Mutex
 from flare.ws.core.close import CloseCode
 from flare.ws.core.error import WsProtocolError
 from flare.ws.core.frame import FrameHeader, Opcode, write_frame
@@ -42,7 +43,7 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
     """
 
     var _handler: ArcPointer[Self.H]
-    var _box: ArcPointer[WsOutbox]
+    var _box: Mutex[WsOutbox]
     var _config: ArcPointer[WsConfig]
     var _close_code: Int
     var _close_reason: String
@@ -57,7 +58,7 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
     def __init__(
         out self,
         handler: ArcPointer[Self.H],
-        var box: ArcPointer[WsOutbox],
+        box: Mutex[WsOutbox],
         config: ArcPointer[WsConfig],
     ):
         """Makes the session of a connection that its handler has heard of.
@@ -68,7 +69,7 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
             config: Times and limits.
         """
         self._handler = handler.copy()
-        self._box = box^
+        self._box = box
         self._config = config.copy()
         self._close_code = CloseCode.ABNORMAL
         self._close_reason = String()
@@ -81,7 +82,7 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
 
     def __deinit__(deinit self):
         """Tells the handler of the end."""
-        var sender = WsSender(self._box.copy())
+        var sender = WsSender(self._box)
         end(self._box)
         self._handler[].on_close(self._close_code, self._close_reason, sender)
 
@@ -91,9 +92,7 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
         Args:
             waker: Wakes it.
         """
-        self._box[].monitor.lock()
-        self._box[].waker = waker^
-        self._box[].monitor.unlock()
+        self._box.lock()[].waker = waker^
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         """Goes on with a batch of messages; else writes what waits, pings a
@@ -120,13 +119,15 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
                 return Poll.DONE
         elif now_ms - self._heard_ms >= self._config[].ping_interval_ms:
             pings = True
-        self._box[].monitor.lock()
-        self._box[].take(out)
+        var box = self._box.lock()
+        box[].take(out)
         if pings:
-            self._ping(out, now_ms)
-        var supply = self._supply()
-        self._box[].monitor.unlock()
-        return supply
+            # A connection that is being closed has a time of its own.
+            self._heard_ms = now_ms
+            if box[].core.state.may_send():
+                write_frame(out, FrameHeader(Opcode.PING, 0), "".as_bytes())
+                self._pinged_ms = now_ms
+        return _what_follows(box[], self._close_end_ms, self._config[])
 
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Lets the handler answer what has come, or the beginning of it.
@@ -184,10 +185,10 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
                 # It is too far behind to hear of anything.
                 return Poll.DONE
         self._close(CloseCode.GOING_AWAY, "the server stops".as_bytes())
-        self._box[].monitor.lock()
-        self._box[].take(out)
-        var supply = self._supply()
-        self._box[].monitor.unlock()
+        var box = self._box.lock()
+        box[].take(out)
+        var supply = _what_follows(box[], self._close_end_ms, self._config[])
+        deinit(box^)
         if now_ms >= self._close_end_ms:
             return Poll.DONE
         return supply
@@ -219,10 +220,7 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
         Returns:
             True if it is to be cut off.
         """
-        self._box[].monitor.lock()
-        var is_cut = self._box[].is_cut
-        self._box[].monitor.unlock()
-        return is_cut
+        return self._box.lock()[].is_cut
 
     def stall_timeout_ms(self) -> Int:
         """Tells how long the client may take nothing while messages of its own
@@ -256,20 +254,20 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
     ) raises -> Poll:
         """Answers messages until the turn ends; raises if the client is too far
         behind."""
-        self._box[].monitor.lock()
-        self._box[].lend_room(out)
-        self._box[].monitor.unlock()
+        self._box.lock()[].lend_room(out)
         var failed = self._hear(input, now_ms, is_paused)
-        self._box[].monitor.lock()
-        self._box[].settle()
+        var box = self._box.lock()
+        box[].settle()
         if failed:
-            self._box[].core.fail(failed.value(), MaskingKey.none())
+            box[].core.fail(failed.value(), MaskingKey.none())
         else:
-            self._box[].core.answer(MaskingKey.none())
-        self._box[].take_back(out, is_paused)
-        var supply = Poll.DONE if failed else self._supply()
-        var is_cut = self._box[].is_cut
-        self._box[].monitor.unlock()
+            box[].core.answer(MaskingKey.none())
+        box[].take_back(out, is_paused)
+        var supply = Poll.DONE
+        if not failed:
+            supply = _what_follows(box[], self._close_end_ms, self._config[])
+        var is_cut = box[].is_cut
+        deinit(box^)
         if is_cut:
             raise Error("a WebSocket client is too far behind")
         return Poll.READY if is_paused else supply
@@ -295,7 +293,8 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
             if progress == WsProgress.NEEDS_OCTETS:
                 return None
             event_count += 1
-            ref core = self._box[].core
+            # SAFETY: only this thread receives, so what came in needs no lock.
+            ref core = self._box.unsafe_unlocked().core
             if progress == WsProgress.MESSAGE:
                 self._answer(input)
             elif progress == WsProgress.PING:
@@ -309,8 +308,8 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
         if self._handler_has_failed:
             # RFC 6455 section 7.1.7: what follows is not processed.
             return
-        # Only this thread receives, so what came in needs no lock.
-        ref core = self._box[].core
+        # SAFETY: only this thread receives, so what came in needs no lock.
+        ref core = self._box.unsafe_unlocked().core
         var message = WsIncoming(
             core.receiver.opcode == Opcode.TEXT, core.payload(input)
         )
@@ -326,14 +325,6 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
             self._failure = String("a WebSocket handler failed: ", failure)
             self._close(CloseCode.INTERNAL_ERROR, "".as_bytes())
 
-    def _ping(mut self, mut out: Buffer, now_ms: Int):
-        """Writes a ping behind what is to be sent, with the lock held."""
-        # A connection that is being closed has a time of its own.
-        self._heard_ms = now_ms
-        if self._box[].core.state.may_send():
-            write_frame(out, FrameHeader(Opcode.PING, 0), "".as_bytes())
-            self._pinged_ms = now_ms
-
     def _close(mut self, code: Int, reason: Span[UInt8, _]):
         try:
             send(self._box, Opcode.CLOSE, reason, code)
@@ -341,17 +332,17 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
             # It is being closed already, or cut off.
             pass
 
-    def _supply(mut self) -> Poll:
-        """Tells what follows, with the lock held."""
-        var state = self._box[].core.state
-        if not state.may_send():
-            if not state.may_receive():
-                return Poll.DONE
-            if self._close_end_ms == _NEVER_MS:
-                self._close_end_ms = (
-                    coarse_monotonic_ms() + self._config[].close_timeout_ms
-                )
-        return Poll.READY if self._box[].wants_word() else Poll.PENDING
+
+def _what_follows(box: WsOutbox, mut close_end_ms: Int, config: WsConfig) -> Poll:
+    """Tells what follows; begins the time for the end of a connection that is
+    being closed."""
+    var state = box.core.state
+    if not state.may_send():
+        if not state.may_receive():
+            return Poll.DONE
+        if close_end_ms == _NEVER_MS:
+            close_end_ms = coarse_monotonic_ms() + config.close_timeout_ms
+    return Poll.READY if box.wants_word() else Poll.PENDING
 
 
 @always_inline

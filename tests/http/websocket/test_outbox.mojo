@@ -43,7 +43,7 @@ def test_a_sleeping_worker_is_woken_once() raises:
     assert_equal(rings[].load(), 2)
     # A worker that hears the client looks here by itself.
     var room = Buffer(100)
-    box[].lend_room(room)
+    box.lock()[].lend_room(room)
     send(box, Opcode.TEXT, "c".as_bytes())
     assert_equal(rings[].load(), 2)
 
@@ -53,11 +53,11 @@ def test_frames_are_written_into_the_room_that_is_lent() raises:
     send(box, Opcode.TEXT, "a".as_bytes())
     var room = Buffer(100)
     var base = room.base()
-    box[].lend_room(room)
+    box.lock()[].lend_room(room)
     send_shared(box, frame("b"))
     send(box, Opcode.TEXT, "c".as_bytes())
     send_shared(box, frame("d"))
-    box[].take_back(room, False)
+    box.lock()[].take_back(room, False)
     assert_equal(
         StringSpan(unsafe_from_utf8=room.span()[2:3]),
         "a",
@@ -65,10 +65,10 @@ def test_frames_are_written_into_the_room_that_is_lent() raises:
     assert_equal(len(room), 12)
     assert_true(room.base() == base, "the same memory")
     # An idle connection keeps none.
-    assert_equal(box[].core.output.capacity(), 0)
+    assert_equal(box.lock()[].core.output.capacity(), 0)
     send(box, Opcode.TEXT, "e".as_bytes())
     assert_equal(taken(box), "\\x81\\x01e")
-    assert_equal(box[].core.output.capacity(), 0)
+    assert_equal(box.lock()[].core.output.capacity(), 0)
 
 
 def test_too_much_is_refused_and_the_connection_goes_on() raises:
@@ -79,7 +79,7 @@ def test_too_much_is_refused_and_the_connection_goes_on() raises:
         send(box, Opcode.TEXT, text.as_bytes())
     with assert_raises(contains="at most 100"):
         send_shared(box, frame(text))
-    assert_false(box[].is_cut)
+    assert_false(box.lock()[].is_cut)
     assert_equal(taken(box).byte_length(), 4 + 1 + 90)
     send_shared(box, frame(text))
     with assert_raises(contains="92 bytes wait"):
@@ -95,7 +95,7 @@ def test_too_much_cuts_off() raises:
     assert_equal(rings[].load(), 1)
     with assert_raises(contains="(max_queue_size)"):
         send(box, Opcode.TEXT, (String("x") * 101).as_bytes())
-    assert_true(box[].is_cut)
+    assert_true(box.lock()[].is_cut)
     # It may wait for the client to read, and not look here until then.
     assert_equal(rings[].load(), 2, "the worker is told")
     with assert_raises(contains="is closed"):
@@ -114,7 +114,7 @@ def test_a_message_of_any_length_goes_to_whom_nothing_waits() raises:
         with assert_raises(contains="1004 bytes wait"):
             send(box, Opcode.TEXT, "a".as_bytes())
         var out = Buffer()
-        box[].take(out)
+        box.lock()[].take(out)
         assert_equal(len(out), 1_004)
 
 
@@ -135,15 +135,15 @@ def test_the_answer_to_each_message_of_a_batch_is_bounded() raises:
     before it is more than may wait."""
     var box = open_box(waiting_len_max=100)
     var room = Buffer(1_000)
-    box[].lend_room(room)
+    box.lock()[].lend_room(room)
     for number in range(1, 4):
-        box[].pass_on()
+        box.lock()[].pass_on()
         send(box, Opcode.TEXT, (String("x") * 40).as_bytes())
-        assert_equal(box[].is_full(), number == 3)
+        assert_equal(box.lock()[].is_full(), number == 3)
         send(box, Opcode.TEXT, (String("x") * 50).as_bytes())
         with assert_raises(contains="94 bytes wait"):
             send(box, Opcode.TEXT, (String("x") * 10).as_bytes())
-        box[].core.output.truncate(number * 42)
+        box.lock()[].core.output.truncate(number * 42)
 
 
 def test_what_the_worker_has_counts_until_it_has_gone() raises:
@@ -152,22 +152,22 @@ def test_what_the_worker_has_counts_until_it_has_gone() raises:
     var text = String("x") * 6_000
     send(box, Opcode.TEXT, text.as_bytes())
     var out = Buffer()
-    box[].take(out)
-    assert_true(box[].wants_word())
+    box.lock()[].take(out)
+    assert_true(box.lock()[].wants_word())
     with assert_raises(contains="6004 bytes wait"):
         send(box, Opcode.TEXT, text.as_bytes())
     # The worker looks here again when it has gone.
     out.clear()
-    box[].take(out)
+    box.lock()[].take(out)
     assert_equal(len(out), 0)
-    assert_false(box[].wants_word())
+    assert_false(box.lock()[].wants_word())
     send(box, Opcode.TEXT, text.as_bytes())
     # The same for what it heard.
     var room = Buffer()
-    box[].lend_room(room)
+    box.lock()[].lend_room(room)
     send(box, Opcode.TEXT, text.as_bytes())
-    box[].take_back(room, False)
-    assert_true(box[].wants_word())
+    box.lock()[].take_back(room, False)
+    assert_true(box.lock()[].wants_word())
     with assert_raises(contains="12008 bytes wait"):
         send_shared(box, frame("a"))
 
@@ -176,12 +176,12 @@ def test_a_worker_that_comes_back_is_not_rung_for() raises:
     var box = open_box(waiting_len_max=10_000)
     var rings = bell_of(box)
     var room = Buffer()
-    box[].lend_room(room)
-    box[].take_back(room, True)
+    box.lock()[].lend_room(room)
+    box.lock()[].take_back(room, True)
     send(box, Opcode.TEXT, "a".as_bytes())
     assert_equal(rings[].load(), 0)
     var out = Buffer()
-    box[].take(out)
+    box.lock()[].take(out)
     send(box, Opcode.TEXT, "a".as_bytes())
     assert_equal(rings[].load(), 1)
 
@@ -222,7 +222,7 @@ def test_the_sender_compresses() raises:
     send(box, Opcode.TEXT, text.as_bytes())
     send_shared(box, frame("plain"))
     var out = Buffer()
-    box[].take(out)
+    box.lock()[].take(out)
     assert_true(len(out) < 100, "compressed")
     assert_equal(out.span()[0], 0xC1, "RSV1")
     assert_equal(String(unsafe_from_utf8=out.span()[len(out) - 5 :]), "plain")

@@ -7,6 +7,7 @@ from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.outbox import WsOutbox
 from flare.http.websocket.sender import WsSender
 from flare.http.websocket.session import WsSession
+from flare.sys.mutex import Mutex
 from flare.ws.core.frame import FrameHeader, Opcode, write_frame
 from flare.ws.core.mask import MaskingKey
 from std.memory import ArcPointer
@@ -41,7 +42,7 @@ struct Parrot(WsHandler):
 struct Scene(Movable):
     """A session, and what its handler writes down."""
 
-    var box: ArcPointer[WsOutbox]
+    var box: Mutex[WsOutbox]
     var log: ArcPointer[String]
     var session: WsSession[Parrot]
 

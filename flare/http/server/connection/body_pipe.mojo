@@ -11,7 +11,7 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.body import StreamWaker
 from flare.sys.clock import monotonic_ns
 from flare.sys.errno import OsError
-from flare.sys.monitor import Monitor
+from flare.sys.mutex import Condvar, Mutex
 from std.atomic import Atomic
 from std.memory import ArcPointer
 
@@ -107,9 +107,8 @@ struct ClientPace(Movable):
 
 
 struct _Window(Movable):
-    """What both sides share, under the monitor's lock."""
+    """What waits for the reader, and what is known of the end."""
 
-    var monitor: Monitor
     var waiting: Buffer
     var trailers: HeaderMap
     var failure: Optional[BodyError]
@@ -119,8 +118,7 @@ struct _Window(Movable):
     # The memory of what the reader has taken.
     var taken_len: Int
 
-    def __init__(out self, is_paused: Bool) raises OsError:
-        self.monitor = Monitor()
+    def __init__(out self, is_paused: Bool):
         self.waiting = Buffer(0)
         self.trailers = HeaderMap()
         self.failure = None
@@ -128,107 +126,85 @@ struct _Window(Movable):
         self.is_paused = is_paused
         self.taken_len = 0
 
-
-# As in the handler pool, locked values are reached by their counted pointer.
-
-
-def _put(shared: ArcPointer[_Window], octets: Span[UInt8, _]) -> Bool:
-    ref window = shared[]
-    window.monitor.lock()
-    window.waiting.append(octets)
-    window.is_paused = len(window.waiting) >= WINDOW_LEN
-    var has_room = not window.is_paused
-    window.monitor.ring()
-    window.monitor.unlock()
-    return has_room
+    def held_len(self) -> Int:
+        return self.waiting.capacity() + self.taken_len
 
 
-def _finish(
-    shared: ArcPointer[_Window],
-    var trailers: HeaderMap,
-    var failure: Optional[BodyError],
-):
-    ref window = shared[]
-    window.monitor.lock()
-    if not window.is_complete and not window.failure:
-        window.trailers = trailers^
-        window.is_complete = not failure.__bool__()
-        window.failure = failure^
-        if window.failure:
-            window.waiting = Buffer(0)
-    window.monitor.ring()
-    window.monitor.unlock()
+@fieldwise_init
+struct _Shared(Copyable):
+    """A window, and how its sides tell each other of a change."""
 
+    var window: Mutex[_Window]
+    var changed: Condvar
 
-def _is_paused(shared: ArcPointer[_Window]) -> Bool:
-    shared[].monitor.lock()
-    var is_paused = shared[].is_paused
-    shared[].monitor.unlock()
-    return is_paused
+    def put(self, octets: Span[UInt8, _]) -> Bool:
+        var window = self.window.lock()
+        window[].waiting.append(octets)
+        window[].is_paused = len(window[].waiting) >= WINDOW_LEN
+        self.changed.notify_one()
+        return not window[].is_paused
 
+    def finish(self, var trailers: HeaderMap, var failure: Optional[BodyError]):
+        var window = self.window.lock()
+        if not window[].is_complete and not window[].failure:
+            window[].trailers = trailers^
+            window[].is_complete = not failure.__bool__()
+            window[].failure = failure^
+            if window[].failure:
+                window[].waiting = Buffer(0)
+        self.changed.notify_one()
+        deinit(window^)
 
-def _failure(shared: ArcPointer[_Window]) -> Optional[BodyError]:
-    shared[].monitor.lock()
-    var failure = shared[].failure.copy()
-    shared[].monitor.unlock()
-    return failure^
+    def take(
+        self, mut taken: Buffer, waker: StreamWaker, mut pace: ClientPace
+    ) raises BodyError:
+        """Waits for content; takes none at the end alone."""
+        taken.clear()
+        while not self._try_take(taken, waker, pace):
+            self._wait(pace)
 
-
-def _held_len(shared: ArcPointer[_Window]) -> Int:
-    shared[].monitor.lock()
-    var length = shared[].waiting.capacity() + shared[].taken_len
-    shared[].monitor.unlock()
-    return length
-
-
-def _take(
-    shared: ArcPointer[_Window],
-    mut taken: Buffer,
-    waker: StreamWaker,
-    mut pace: ClientPace,
-) raises BodyError:
-    """Waits for content; takes none at the end alone."""
-    ref window = shared[]
-    var failure = Optional[BodyError](None)
-    taken.clear()
-    window.monitor.lock()
-    while True:
-        if window.failure:
-            failure = window.failure.copy()
-            break
-        var rings = window.is_paused
-        window.is_paused = False
-        swap(taken, window.waiting)
-        window.taken_len = taken.capacity()
+    def _try_take(
+        self, mut taken: Buffer, waker: StreamWaker, mut pace: ClientPace
+    ) raises BodyError -> Bool:
+        """Takes what is there; False if there may still come some."""
+        var window = self.window.lock()
+        if window[].failure:
+            raise window[].failure.value().copy()
+        var rings = window[].is_paused
+        window[].is_paused = False
+        swap(taken, window[].waiting)
+        window[].taken_len = taken.capacity()
+        var is_complete = window[].is_complete
+        deinit(window^)
         if rings:
-            window.monitor.unlock()
             waker.wake()
-            window.monitor.lock()
-        if len(taken) > 0:
-            pace.add(len(taken), 0)
-            break
+        pace.add(len(taken), 0)
+        return len(taken) > 0 or is_complete
+
+    def _wait(self, mut pace: ClientPace):
+        """Waits for a change, for a while, unless there is one."""
+        var window = self.window.lock()
         # What has come while the lock was open is still to be taken.
-        if len(window.waiting) > 0 or window.failure:
-            continue
-        if window.is_complete:
-            break
+        if (
+            len(window[].waiting) > 0
+            or window[].failure
+            or window[].is_complete
+        ):
+            return
         if pace.is_too_slow():
-            window.failure = BodyError(
+            window[].failure = BodyError(
                 408, "the client sends too slowly, and others wait"
             )
-            continue
+            return
         var began_ns = monotonic_ns()
-        _ = window.monitor.wait_for(_WAIT_MS)
+        _ = self.changed.wait_for(window, _WAIT_MS)
         pace.add(0, (monotonic_ns() - began_ns) // 1_000_000)
-    window.monitor.unlock()
-    if failure:
-        raise failure.take()
 
 
 struct BodyPipe(Copyable, Movable):
     """The worker's side of a window."""
 
-    var _shared: ArcPointer[_Window]
+    var _shared: _Shared
 
     def __init__(out self, *, waits_to_be_asked: Bool) raises OsError:
         """Makes an empty window.
@@ -239,7 +215,7 @@ struct BodyPipe(Copyable, Movable):
         Raises:
             OsError: If the system has no more locks.
         """
-        self._shared = ArcPointer(_Window(waits_to_be_asked))
+        self._shared = _Shared(Mutex(_Window(waits_to_be_asked)), Condvar())
 
     def put(self, octets: Span[UInt8, _]) -> Bool:
         """Adds content.
@@ -250,7 +226,7 @@ struct BodyPipe(Copyable, Movable):
         Returns:
             False if the window is full: the reader rings when it is not.
         """
-        return _put(self._shared, octets)
+        return self._shared.put(octets)
 
     def end(self, var trailers: HeaderMap):
         """Says that the content is complete.
@@ -258,7 +234,7 @@ struct BodyPipe(Copyable, Movable):
         Args:
             trailers: The trailer fields.
         """
-        _finish(self._shared, trailers^, None)
+        self._shared.finish(trailers^, None)
 
     def fail(self, var error: BodyError):
         """Says that no more will come; what waits is dropped. Nothing happens
@@ -267,7 +243,7 @@ struct BodyPipe(Copyable, Movable):
         Args:
             error: What the handler's reads raise.
         """
-        _finish(self._shared, HeaderMap(), error^)
+        self._shared.finish(HeaderMap(), error^)
 
     def is_paused(self) -> Bool:
         """Tells whether the reader will ring when it wants more.
@@ -275,7 +251,7 @@ struct BodyPipe(Copyable, Movable):
         Returns:
             False once it has rung.
         """
-        return _is_paused(self._shared)
+        return self._shared.window.lock()[].is_paused
 
     def held_len(self) -> Int:
         """Tells how much memory the window takes.
@@ -283,7 +259,7 @@ struct BodyPipe(Copyable, Movable):
         Returns:
             Bytes, with what the handler has in its hands.
         """
-        return _held_len(self._shared)
+        return self._shared.window.lock()[].held_len()
 
     def outlet(self, waker: StreamWaker, var pace: ClientPace) -> BodyOutlet:
         """Makes the handler's side.
@@ -295,20 +271,20 @@ struct BodyPipe(Copyable, Movable):
         Returns:
             What the handler's thread reads from.
         """
-        return BodyOutlet(self._shared, waker, pace^)
+        return BodyOutlet(self._shared.copy(), waker, pace^)
 
 
 struct BodyOutlet(BodyFeed):
     """The handler's side of a window."""
 
-    var _shared: ArcPointer[_Window]
+    var _shared: _Shared
     var _waker: StreamWaker
     var _taken: Buffer
     var _pace: ClientPace
 
     def __init__(
         out self,
-        shared: ArcPointer[_Window],
+        var shared: _Shared,
         waker: StreamWaker,
         var pace: ClientPace,
     ):
@@ -320,7 +296,7 @@ struct BodyOutlet(BodyFeed):
             pace: Tells when the client is too slow.
         """
         self._pace = pace^
-        self._shared = shared.copy()
+        self._shared = shared^
         self._waker = waker.copy()
         self._taken = Buffer(0)
 
@@ -337,7 +313,7 @@ struct BodyOutlet(BodyFeed):
             BodyError: What the worker says.
         """
         if len(self._taken) == 0:
-            _take(self._shared, self._taken, self._waker, self._pace)
+            self._shared.take(self._taken, self._waker, self._pace)
         var count = min(len(room), len(self._taken))
         room[:count].copy_from(self._taken.span()[:count])
         self._taken.consume(count)
@@ -349,7 +325,7 @@ struct BodyOutlet(BodyFeed):
         Returns:
             What reads raise; nothing if it has not.
         """
-        return _failure(self._shared)
+        return self._shared.window.lock()[].failure.copy()
 
     def trailers(self) -> HeaderMap:
         """Copies the trailer fields.
@@ -357,7 +333,4 @@ struct BodyOutlet(BodyFeed):
         Returns:
             The fields; none before the end.
         """
-        self._shared[].monitor.lock()
-        var trailers = self._shared[].trailers.copy()
-        self._shared[].monitor.unlock()
-        return trailers^
+        return self._shared.window.lock()[].trailers.copy()
