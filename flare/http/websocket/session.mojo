@@ -333,7 +333,9 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
             pass
 
 
-def _what_follows(box: WsOutbox, mut close_end_ms: Int, config: WsConfig) -> Poll:
+def _what_follows(
+    box: WsOutbox, mut close_end_ms: Int, config: WsConfig
+) -> Poll:
     """Tells what follows; begins the time for the end of a connection that is
     being closed."""
     var state = box.core.state
