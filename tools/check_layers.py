@@ -114,7 +114,10 @@ class Graph:
         target = self.sources[file]
         self.edges[source.path].setdefault(file, entry.line)
         for name in entry.names:
-            if name in target.defined:
+            # An extension is no name: `*` is how its methods are imported.
+            if name in target.defined or (
+                name == "*" and "__extension " in target.text
+            ):
                 continue
             message = f"{file} does not define {name}"
             if name in target.imported:

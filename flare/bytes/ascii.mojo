@@ -1,5 +1,7 @@
 """ASCII: case, hexadecimal digits, and escaping for messages."""
 
+from flare.bytes.checked import *
+
 
 @always_inline
 def ascii_lower(octet: UInt8) -> UInt8:
@@ -49,11 +51,11 @@ def trim_whitespace[o: ImmOrigin](octets: Span[UInt8, o]) -> Span[UInt8, o]:
     """
     var start = 0
     var end = len(octets)
-    while start < end and (octets[start] == 32 or octets[start] == 9):
+    while start < end and (octets.at(start) == 32 or octets.at(start) == 9):
         start += 1
-    while end > start and (octets[end - 1] == 32 or octets[end - 1] == 9):
+    while end > start and (octets.at(end - 1) == 32 or octets.at(end - 1) == 9):
         end -= 1
-    return octets[start:end]
+    return octets.between(start, end)
 
 
 @always_inline
@@ -74,6 +76,22 @@ def hex_digit_value(octet: UInt8) -> Int:
     return -1
 
 
+@no_inline
+def hex_digit_text(digit: Int) -> StaticString:
+    """Writes a number as a lower-case hex digit.
+
+    Args:
+        digit: 0 to 15.
+
+    Returns:
+        The digit.
+    """
+    comptime DIGITS = StaticString("0123456789abcdef")
+    return StaticString(
+        unsafe_from_utf8=DIGITS.as_bytes().between(digit, digit + 1)
+    )
+
+
 def write_hex_octet(octet: UInt8, mut writer: Some[Writer]):
     """Writes an octet as two lower-case hex digits.
 
@@ -81,10 +99,9 @@ def write_hex_octet(octet: UInt8, mut writer: Some[Writer]):
         octet: The octet.
         writer: Where to.
     """
-    comptime DIGITS = StaticString("0123456789abcdef")
-    var high = Int(octet >> 4)
-    var low = Int(octet & 15)
-    writer.write(DIGITS[byte = high : high + 1], DIGITS[byte = low : low + 1])
+    writer.write(
+        hex_digit_text(Int(octet >> 4)), hex_digit_text(Int(octet & 15))
+    )
 
 
 comptime ESCAPED_LEN_MAX = 200
@@ -105,9 +122,11 @@ def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
         writer: Where to.
     """
     for index in range(min(len(octets), ESCAPED_LEN_MAX)):
-        var octet = octets[index]
+        var octet = octets.at(index)
         if octet >= 32 and octet < 127 and octet != 92:
-            writer.write(StringSpan(unsafe_from_utf8=octets[index : index + 1]))
+            writer.write(
+                StringSpan(unsafe_from_utf8=octets.between(index, index + 1))
+            )
         else:
             writer.write("\\x")
             write_hex_octet(octet, writer)
@@ -128,10 +147,12 @@ def write_visible(octets: Span[UInt8, _], mut writer: Some[Writer]):
     """
     var start = 0
     for index in range(len(octets)):
-        var octet = octets[index]
+        var octet = octets.at(index)
         if octet >= 32 and octet < 127:
             continue
-        writer.write(StringSpan(unsafe_from_utf8=octets[start:index]), "\\x")
+        writer.write(
+            StringSpan(unsafe_from_utf8=octets.between(start, index)), "\\x"
+        )
         write_hex_octet(octet, writer)
         start = index + 1
-    writer.write(StringSpan(unsafe_from_utf8=octets[start:]))
+    writer.write(StringSpan(unsafe_from_utf8=octets.after(start)))

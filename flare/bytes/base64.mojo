@@ -1,5 +1,7 @@
 """Base64 (RFC 4648 section 4), with padding."""
 
+from flare.bytes.checked import *
+
 comptime _DIGITS = StaticString(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 )
@@ -20,11 +22,13 @@ def base64_encode(octets: Span[UInt8, _]) -> String:
         var count = min(3, len(octets) - start)
         var group = UInt32(0)
         for place in range(3):
-            var octet = octets[start + place] if place < count else UInt8(0)
+            var octet = octets.at(start + place) if place < count else UInt8(0)
             group = group << 8 | UInt32(octet)
         for place in range(4):
             var digit = Int((group >> UInt32(18 - 6 * place)) & 63)
-            text.append(_DIGITS.as_bytes()[digit] if place <= count else _PAD)
+            text.append(
+                _DIGITS.as_bytes().at(digit) if place <= count else _PAD
+            )
     return String(unsafe_from_utf8=text)
 
 
@@ -45,10 +49,10 @@ def base64_decode(text: Span[UInt8, _]) -> Optional[List[UInt8]]:
         var pad_count = 0
         var group = UInt32(0)
         for place in range(4):
-            var digit = base64_digit_value(text[start + place])
+            var digit = base64_digit_value(text.at(start + place))
             if digit < 0:
                 var may_pad = start + 4 == len(text) and place >= 2
-                if not may_pad or text[start + place] != _PAD:
+                if not may_pad or text.at(start + place) != _PAD:
                     return None
                 pad_count += 1
                 digit = 0

@@ -3,6 +3,7 @@
 Source: RFC 3720 section 12.1 and appendix B.4.
 """
 
+from flare.bytes.checked import *
 from std.builtin.globals import global_constant
 
 comptime _POLYNOMIAL: UInt32 = 0x82F63B78
@@ -40,7 +41,7 @@ struct Crc32c(Copyable, Movable):
         ref table = global_constant[_TABLE]()
         for octet in octets:
             var index = Int((self._rest ^ UInt32(octet)) & 0xFF)
-            self._rest = (self._rest >> 8) ^ table[index]
+            self._rest = (self._rest >> 8) ^ table.at(index)
 
     def value(self) -> UInt32:
         """Gives the checksum.

@@ -3,6 +3,8 @@
 It guards nothing there; do not use it where an attacker may choose the octets.
 """
 
+from flare.bytes.checked import *
+
 comptime SHA1_LEN = 20
 """Length of a digest in bytes."""
 
@@ -29,13 +31,13 @@ def sha1(octets: Span[UInt8, _]) -> Array[UInt8, SHA1_LEN]:
     ]
     var start = 0
     while len(octets) - start >= _BLOCK_LEN:
-        _add_block(state, octets[start : start + _BLOCK_LEN])
+        _add_block(state, octets.between(start, start + _BLOCK_LEN))
         start += _BLOCK_LEN
-    _add_last(state, octets[start:], len(octets))
+    _add_last(state, octets.after(start), len(octets))
     var digest = Array[UInt8, SHA1_LEN](fill=0)
     for index in range(SHA1_LEN):
         var shift = UInt32(24 - 8 * (index & 3))
-        digest[index] = UInt8((state[index >> 2] >> shift) & 0xFF)
+        digest.at(index) = UInt8((state.at(index >> 2) >> shift) & 0xFF)
     return digest^
 
 
@@ -45,28 +47,30 @@ def _add_last(
     """Adds the octets that fill no block, a 1 bit, and the length in bits."""
     var block = Array[UInt8, _BLOCK_LEN](fill=0)
     for index in range(len(rest)):
-        block[index] = rest[index]
-    block[len(rest)] = 0x80
+        block.at(index) = rest.at(index)
+    block.at(len(rest)) = 0x80
     if len(rest) >= _LENGTH_OFFSET:
         _add_block(state, Span(block))
         block = Array[UInt8, _BLOCK_LEN](fill=0)
     var bit_count = UInt64(message_len) * 8
     for index in range(8):
         var shift = UInt64(56 - 8 * index)
-        block[_LENGTH_OFFSET + index] = UInt8((bit_count >> shift) & 0xFF)
+        block.at(_LENGTH_OFFSET + index) = UInt8((bit_count >> shift) & 0xFF)
     _add_block(state, Span(block))
 
 
 def _add_block(mut state: Array[UInt32, 5], block: Span[UInt8, _]):
     var words = Array[UInt32, 80](fill=0)
     for index in range(_BLOCK_LEN):
-        words[index >> 2] = words[index >> 2] << 8 | UInt32(block[index])
+        words.at(index >> 2) = words.at(index >> 2) << 8 | UInt32(
+            block.at(index)
+        )
     for index in range(16, 80):
-        words[index] = _rotate[1](
-            words[index - 3]
-            ^ words[index - 8]
-            ^ words[index - 14]
-            ^ words[index - 16]
+        words.at(index) = _rotate[1](
+            words.at(index - 3)
+            ^ words.at(index - 8)
+            ^ words.at(index - 14)
+            ^ words.at(index - 16)
         )
     var a = state[0]
     var b = state[1]
@@ -74,7 +78,7 @@ def _add_block(mut state: Array[UInt32, 5], block: Span[UInt8, _]):
     var d = state[3]
     var e = state[4]
     for index in range(80):
-        var next = _rotate[5](a) + _mix(index, b, c, d) + e + words[index]
+        var next = _rotate[5](a) + _mix(index, b, c, d) + e + words.at(index)
         e = d
         d = c
         c = _rotate[30](b)

@@ -1,5 +1,6 @@
 """UTF-8 validity (RFC 3629)."""
 
+from flare.bytes.checked import *
 from std.memory import pack_bits
 
 comptime _BLOCK = 32
@@ -64,7 +65,7 @@ def decode_utf8(octets: Span[UInt8, _], index: Int) -> CodePoint:
         The code point, or the value -1.
     """
     comptime INVALID = CodePoint(-1, 1)
-    var first = Int(octets[index])
+    var first = Int(octets.at(index))
     if first < 0x80:
         return CodePoint(first, 1)
     var count = 4
@@ -77,7 +78,7 @@ def decode_utf8(octets: Span[UInt8, _], index: Int) -> CodePoint:
         return INVALID
     var value = first & (0x7F >> count)
     for place in range(1, count):
-        var octet = Int(octets[index + place])
+        var octet = Int(octets.at(index + place))
         if octet & 0xC0 != 0x80:
             return INVALID
         value = value << 6 | (octet & 0x3F)

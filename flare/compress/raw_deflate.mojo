@@ -6,6 +6,7 @@ unless the stream is restarted between messages.
 """
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.compress.error import CompressError, CompressErrorKind, Format
 from flare.sys.zlib import (
     CodecStatus,
@@ -86,7 +87,7 @@ struct RawDeflater(Movable):
         while True:
             output.reserve(_PIECE_LEN)
             var room = output.room()
-            var step = self._stream.step(octets[taken:], room, flush)
+            var step = self._stream.step(octets.after(taken), room, flush)
             output.commit(step.produced)
             taken += step.consumed
             if step.status != CodecStatus.GOES_ON:
@@ -144,15 +145,15 @@ struct RawInflater(Movable):
         while True:
             var allowed = output_len_max - len(output)
             if allowed <= 0:
-                taken += self._look_beyond(octets[taken:])
+                taken += self._look_beyond(octets.after(taken))
                 if taken == len(octets):
                     return
                 continue
             output.reserve(min(_PIECE_LEN, allowed))
             var room = output.room()
             if len(room) > allowed:
-                room = room[:allowed]
-            var step = self._stream.step(octets[taken:], room)
+                room = room.before(allowed)
+            var step = self._stream.step(octets.after(taken), room)
             output.commit(step.produced)
             taken += step.consumed
             self._go_on(step.status, taken)

@@ -1,6 +1,7 @@
 """Writing JSON texts."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.utf8 import is_valid_utf8
 from flare.json.error import JsonError, JsonErrorKind, JsonKind
 from flare.json.string import scan_plain
@@ -248,7 +249,7 @@ struct JsonWriter(Movable):
     def _end_value(mut self):
         if len(self._closers) == 0:
             self._due = _NOTHING
-        elif self._closers[len(self._closers) - 1] == _CLOSE_ARRAY:
+        elif self._closers.at(len(self._closers) - 1) == _CLOSE_ARRAY:
             self._due = _ELEMENT
         else:
             self._due = _NAME
@@ -295,7 +296,7 @@ struct JsonWriter(Movable):
         var stop = scan_plain(self._out.base(), start)
         if stop < start + count:
             self._out.truncate(stop)
-            self._put_escaped(text.as_bytes()[stop - start :])
+            self._put_escaped(text.as_bytes().after(stop - start))
         self._out.append_octet(34)
 
     @no_inline
@@ -317,7 +318,7 @@ struct JsonWriter(Movable):
                 var low = Int(octet & 15)
                 self._out.append_literal["\\u00"]()
                 self._out.append_octet(48 + (octet >> 4))
-                self._out.append_octet(DIGITS.as_bytes()[low])
+                self._out.append_octet(DIGITS.as_bytes().at(low))
 
 
 @always_inline

@@ -1,6 +1,7 @@
 """IP addresses, read from and written as text."""
 
-from flare.bytes.ascii import hex_digit_value
+from flare.bytes.ascii import hex_digit_text, hex_digit_value
+from flare.bytes.checked import *
 from flare.net.error import AddressParseError
 
 
@@ -74,8 +75,8 @@ struct IpAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         var high = UInt64(0)
         var low = UInt64(0)
         for index in range(8):
-            high = (high << 8) | UInt64(octets[index])
-            low = (low << 8) | UInt64(octets[index + 8])
+            high = (high << 8) | UInt64(octets.at(index))
+            low = (low << 8) | UInt64(octets.at(index + 8))
         return Self(high, low, False)
 
     @staticmethod
@@ -121,7 +122,9 @@ struct IpAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         """
         var octets = Array[UInt8, 4](fill=0)
         for index in range(4):
-            octets[index] = UInt8((self._low >> UInt64(24 - 8 * index)) & 255)
+            octets.at(index) = UInt8(
+                (self._low >> UInt64(24 - 8 * index)) & 255
+            )
         return octets^
 
     def v6_octets(self) -> Array[UInt8, 16]:
@@ -133,8 +136,8 @@ struct IpAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         var octets = Array[UInt8, 16](fill=0)
         for index in range(8):
             var shift = UInt64(56 - 8 * index)
-            octets[index] = UInt8((self._high >> shift) & 255)
-            octets[index + 8] = UInt8((self._low >> shift) & 255)
+            octets.at(index) = UInt8((self._high >> shift) & 255)
+            octets.at(index + 8) = UInt8((self._low >> shift) & 255)
         return octets^
 
     def bits_high(self) -> UInt64:
@@ -326,7 +329,7 @@ def parse_ip_octets(text: Span[UInt8, _]) raises AddressParseError -> IpBits:
     if len(text) > _TEXT_LEN_MAX:
         raise _error(text, _TEXT_LEN_MAX, "it is too long")
     for index in range(len(text)):
-        if text[index] == 58:
+        if text.at(index) == 58:
             return _parse_v6(text)
     return IpBits(0, _parse_v4(text, 0), True)
 
@@ -345,19 +348,23 @@ def _parse_v4(
     var offset = start
     for index in range(4):
         if index > 0:
-            if offset >= len(text) or text[offset] != 46:
+            if offset >= len(text) or text.at(offset) != 46:
                 raise _error(text, offset, "IPv4 has four octets between dots")
             offset += 1
         var octet_start = offset
         var octet = 0
-        while offset < len(text) and text[offset] >= 48 and text[offset] <= 57:
-            octet = octet * 10 + Int(text[offset]) - 48
+        while (
+            offset < len(text)
+            and text.at(offset) >= 48
+            and text.at(offset) <= 57
+        ):
+            octet = octet * 10 + Int(text.at(offset)) - 48
             offset += 1
             if offset - octet_start > 3 or octet > 255:
                 raise _error(text, octet_start, "an octet is at most 255")
         if offset == octet_start:
             raise _error(text, offset, "a decimal digit must stand here")
-        if offset - octet_start > 1 and text[octet_start] == 48:
+        if offset - octet_start > 1 and text.at(octet_start) == 48:
             raise _error(text, octet_start, "an octet has no leading zero")
         bits = (bits << 8) | UInt64(octet)
     if offset < len(text):
@@ -371,14 +378,14 @@ def _parse_v6(text: Span[UInt8, _]) raises AddressParseError -> IpBits:
     var count = 0
     var gap = -1
     var offset = 0
-    if text[0] == 58:
-        if len(text) < 2 or text[1] != 58:
+    if text.at(0) == 58:
+        if len(text) < 2 or text.at(1) != 58:
             raise _error(text, 0, "a single colon may not stand at the start")
     while offset < len(text):
         if (
-            text[offset] == 58
+            text.at(offset) == 58
             and offset + 1 < len(text)
-            and text[offset + 1] == 58
+            and text.at(offset + 1) == 58
         ):
             if gap >= 0:
                 raise _error(text, offset, "'::' may stand once only")
@@ -386,23 +393,23 @@ def _parse_v6(text: Span[UInt8, _]) raises AddressParseError -> IpBits:
             offset += 2
             continue
         if count > 0 and gap != count:
-            if text[offset] != 58:
+            if text.at(offset) != 58:
                 raise _error(text, offset, "groups are parted by colons")
             offset += 1
         if count == 8:
             raise _error(text, offset, "IPv6 has eight groups")
         var end = _group_end(text, offset)
-        if end < len(text) and text[end] == 46:
+        if end < len(text) and text.at(end) == 46:
             if count > 6:
                 raise _error(text, offset, "there is no room for IPv4 here")
             var v4 = _parse_v4(text, offset)
-            groups[count] = v4 >> 16
-            groups[count + 1] = v4 & 0xFFFF
+            groups.at(count) = v4 >> 16
+            groups.at(count + 1) = v4 & 0xFFFF
             count += 2
             break
         if end == offset or end - offset > 4:
             raise _error(text, offset, "a group has one to four hex digits")
-        groups[count] = _hex(text, offset, end)
+        groups.at(count) = _hex(text, offset, end)
         count += 1
         offset = end
     return _assemble(text, groups, count, gap)
@@ -410,7 +417,7 @@ def _parse_v6(text: Span[UInt8, _]) raises AddressParseError -> IpBits:
 
 def _group_end(text: Span[UInt8, _], start: Int) -> Int:
     var end = start
-    while end < len(text) and hex_digit_value(text[end]) >= 0:
+    while end < len(text) and hex_digit_value(text.at(end)) >= 0:
         end += 1
     return end
 
@@ -418,7 +425,7 @@ def _group_end(text: Span[UInt8, _], start: Int) -> Int:
 def _hex(text: Span[UInt8, _], start: Int, end: Int) -> UInt64:
     var group = UInt64(0)
     for index in range(start, end):
-        group = group * 16 + UInt64(hex_digit_value(text[index]))
+        group = group * 16 + UInt64(hex_digit_value(text.at(index)))
     return group
 
 
@@ -435,9 +442,9 @@ def _assemble(
     for place in range(8):
         var group = UInt64(0)
         if gap < 0 or place < gap:
-            group = groups[place]
+            group = groups.at(place)
         elif place >= gap + zeros:
-            group = groups[place - zeros]
+            group = groups.at(place - zeros)
         if place < 4:
             high = (high << 16) | group
         else:
@@ -517,10 +524,9 @@ def _group(high: UInt64, low: UInt64, index: Int) -> UInt64:
 
 
 def _write_hex(group: UInt64, mut writer: Some[Writer]):
-    comptime DIGITS = StaticString("0123456789abcdef")
     var has_started = False
     for index in range(4):
         var digit = Int((group >> UInt64(12 - 4 * index)) & 15)
         if digit != 0 or has_started or index == 3:
             has_started = True
-            writer.write(DIGITS[byte = digit : digit + 1])
+            writer.write(hex_digit_text(digit))

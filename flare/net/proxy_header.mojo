@@ -5,6 +5,7 @@ Source: "The PROXY protocol, versions 1 & 2" by HAProxy's authors
 everything else, TLS included. Which version it has is seen at its first octet.
 """
 
+from flare.bytes.checked import *
 from flare.bytes.crc32c import Crc32c
 from flare.net.error import AddressParseError
 from flare.net.ip import IpAddr
@@ -47,14 +48,14 @@ def find_proxy_header(
     Raises:
         ProxyHeaderError: If it breaks a rule, or there is no such header.
     """
-    var is_v2 = len(octets) > 0 and octets[0] == 13
+    var is_v2 = len(octets) > 0 and octets.at(0) == 13
     _check_signature(octets, V2_SIGNATURE if is_v2 else V1_SIGNATURE)
     var header_len = v2_header_len(
         octets, PROXY_HEADER_LEN_MAX
     ) if is_v2 else v1_header_len(octets)
     if header_len == 0 or len(octets) < header_len:
         return None
-    var header = octets[0:header_len]
+    var header = octets.between(0, header_len)
     var client = announced_by_v2(header) if is_v2 else announced_by_v1(header)
     return ProxyHeader(header_len, client)
 
@@ -64,7 +65,7 @@ def _check_signature(
 ) raises ProxyHeaderError:
     var expected = signature.as_bytes()
     for index in range(min(len(octets), len(expected))):
-        if octets[index] != expected[index]:
+        if octets.at(index) != expected.at(index):
             raise ProxyHeaderError(ProxyHeaderError.NO_SIGNATURE, index)
 
 
@@ -96,10 +97,10 @@ def v1_header_len(octets: Span[UInt8, _]) raises ProxyHeaderError -> Int:
     """
     var end = min(len(octets), V1_LEN_MAX)
     for index in range(end):
-        if octets[index] == 10:
+        if octets.at(index) == 10:
             raise ProxyHeaderError(ProxyHeaderError.LINE_END, index)
-        if octets[index] == 13 and index + 1 < end:
-            if octets[index + 1] != 10:
+        if octets.at(index) == 13 and index + 1 < end:
+            if octets.at(index + 1) != 10:
                 raise ProxyHeaderError(ProxyHeaderError.LINE_END, index + 1)
             return index + 2
     if end == V1_LEN_MAX:
@@ -121,23 +122,23 @@ def announced_by_v1(
     Raises:
         ProxyHeaderError: If the line has another form.
     """
-    var line = header[0 : len(header) - 2]
+    var line = header.between(0, len(header) - 2)
     var words = _Words(line)
     var protocol = words.of(line, 1)
     if _is(protocol, "UNKNOWN"):
         return None
     var is_v4 = _is(protocol, "TCP4")
     if not is_v4 and not _is(protocol, "TCP6"):
-        raise ProxyHeaderError(ProxyHeaderError.PROTOCOL, words.starts[1])
+        raise ProxyHeaderError(ProxyHeaderError.PROTOCOL, words.starts.at(1))
     if len(words.starts) < _WORD_COUNT:
         raise ProxyHeaderError(ProxyHeaderError.WORD_COUNT, len(line))
     if len(words.starts) > _WORD_COUNT:
-        var offset = words.starts[_WORD_COUNT]
+        var offset = words.starts.at(_WORD_COUNT)
         raise ProxyHeaderError(ProxyHeaderError.WORD_COUNT, offset)
-    var ip = _address(words.of(line, 2), words.starts[2], is_v4)
-    _ = _address(words.of(line, 3), words.starts[3], is_v4)
-    var port = _port(words.of(line, 4), words.starts[4])
-    _ = _port(words.of(line, 5), words.starts[5])
+    var ip = _address(words.of(line, 2), words.starts.at(2), is_v4)
+    _ = _address(words.of(line, 3), words.starts.at(3), is_v4)
+    var port = _port(words.of(line, 4), words.starts.at(4))
+    _ = _port(words.of(line, 5), words.starts.at(5))
     return SocketAddr(ip, port)
 
 
@@ -149,7 +150,7 @@ struct _Words(Movable):
     def __init__(out self, line: Span[UInt8, _]):
         self.starts = [0]
         for index in range(len(line)):
-            if line[index] == 32:
+            if line.at(index) == 32:
                 self.starts.append(index + 1)
 
     def of[
@@ -158,8 +159,8 @@ struct _Words(Movable):
         """Gives a word that the line has."""
         var end = len(line)
         if word + 1 < len(self.starts):
-            end = self.starts[word + 1] - 1
-        return line[self.starts[word] : end]
+            end = self.starts.at(word + 1) - 1
+        return line.between(self.starts.at(word), end)
 
 
 def _is(word: Span[UInt8, _], text: StaticString) -> Bool:
@@ -230,14 +231,14 @@ def v2_header_len(
     """
     if len(octets) < _FIXED_LEN:
         return 0
-    var command = octets[_COMMAND_OFFSET]
+    var command = octets.at(_COMMAND_OFFSET)
     if command != _LOCAL and command != _PROXY:
         raise ProxyHeaderError(ProxyHeaderError.COMMAND, _COMMAND_OFFSET)
     var rest_len = _word16(octets, _LENGTH_OFFSET)
     if _FIXED_LEN + rest_len > len_max:
         raise ProxyHeaderError(ProxyHeaderError.HEADER_LEN, _LENGTH_OFFSET)
     if command == _PROXY:
-        var needed = _addresses_len(octets[_FAMILY_OFFSET])
+        var needed = _addresses_len(octets.at(_FAMILY_OFFSET))
         if needed < 0:
             raise ProxyHeaderError(ProxyHeaderError.FAMILY, _FAMILY_OFFSET)
         if rest_len < needed:
@@ -261,8 +262,8 @@ def announced_by_v2(
         ProxyHeaderError: If the fields do not fill the header, or the checksum
             that one of them holds is wrong.
     """
-    var family = header[_FAMILY_OFFSET]
-    if header[_COMMAND_OFFSET] == _LOCAL or family == _UNSPEC:
+    var family = header.at(_FAMILY_OFFSET)
+    if header.at(_COMMAND_OFFSET) == _LOCAL or family == _UNSPEC:
         # All that follows is to be ignored, whatever it is (section 2.2).
         return None
     var fields_offset = _FIXED_LEN + _addresses_len(family)
@@ -271,13 +272,15 @@ def announced_by_v2(
         _verify(header, checksum_offset)
     if family >> 4 == 1:
         return SocketAddr(
-            IpAddr.v4(header[16], header[17], header[18], header[19]),
+            IpAddr.v4(
+                header.at(16), header.at(17), header.at(18), header.at(19)
+            ),
             UInt16(_word16(header, 24)),
         )
     if family >> 4 == 2:
         var octets = Array[UInt8, 16](fill=0)
         for index in range(16):
-            octets[index] = header[_FIXED_LEN + index]
+            octets.at(index) = header.at(_FIXED_LEN + index)
         return SocketAddr(
             IpAddr.from_v6_octets(octets), UInt16(_word16(header, 48))
         )
@@ -315,7 +318,7 @@ def _checksum_offset(
         var value_len = _word16(header, at + 1)
         if value_offset + value_len > len(header):
             raise ProxyHeaderError(ProxyHeaderError.FIELD_LEN, at)
-        if header[at] == _CHECKSUM_TYPE:
+        if header.at(at) == _CHECKSUM_TYPE:
             if value_len != _CHECKSUM_LEN or found > 0:
                 raise ProxyHeaderError(ProxyHeaderError.CHECKSUM_LEN, at)
             found = value_offset
@@ -327,9 +330,9 @@ def _verify(header: Span[UInt8, _], offset: Int) raises ProxyHeaderError:
     """Compares the checksum, which counts as zero itself (section 2.2.3)."""
     var zeros = Array[UInt8, _CHECKSUM_LEN](fill=0)
     var checksum = Crc32c()
-    checksum.update(header[0:offset])
+    checksum.update(header.between(0, offset))
     checksum.update(zeros)
-    checksum.update(header[offset + _CHECKSUM_LEN :])
+    checksum.update(header.after(offset + _CHECKSUM_LEN))
     var told = UInt32(_word16(header, offset)) << 16
     told |= UInt32(_word16(header, offset + 2))
     if checksum.value() != told:
@@ -337,7 +340,7 @@ def _verify(header: Span[UInt8, _], offset: Int) raises ProxyHeaderError:
 
 
 def _word16(octets: Span[UInt8, _], offset: Int) -> Int:
-    return Int(octets[offset]) << 8 | Int(octets[offset + 1])
+    return Int(octets.at(offset)) << 8 | Int(octets.at(offset + 1))
 
 
 @fieldwise_init

@@ -1,5 +1,6 @@
 """A socket address: an IP address and a port."""
 
+from flare.bytes.checked import *
 from flare.net.error import AddressParseError
 from flare.net.ip import IpAddr
 
@@ -69,19 +70,19 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         """
         var octets = text.as_bytes()
         var colon = len(octets) - 1
-        while colon >= 0 and octets[colon] != 58:
+        while colon >= 0 and octets.at(colon) != 58:
             colon -= 1
         if colon < 0:
             raise _error(text, len(octets), "a colon and a port are missing")
         var port = parse_port(text, colon + 1)
-        if octets[0] != 91:
-            var ip = IpAddr.parse(octets[0:colon])
+        if octets.at(0) != 91:
+            var ip = IpAddr.parse(octets.between(0, colon))
             if ip.is_v6():
                 raise _error(text, 0, "IPv6 needs brackets around it")
             return Self(ip, port)
-        if colon < 2 or octets[colon - 1] != 93:
+        if colon < 2 or octets.at(colon - 1) != 93:
             raise _error(text, colon, "']' is missing before the colon")
-        var ip = IpAddr.parse(octets[1 : colon - 1])
+        var ip = IpAddr.parse(octets.between(1, colon - 1))
         if ip.is_v4():
             raise _error(text, 0, "IPv4 has no brackets around it")
         return Self(ip, port)
@@ -157,11 +158,11 @@ def parse_port(text: StringSpan, start: Int) raises AddressParseError -> UInt16:
         raise _error(text, start, "a port has one to five digits")
     var port = 0
     for index in range(start, len(octets)):
-        if octets[index] < 48 or octets[index] > 57:
+        if octets.at(index) < 48 or octets.at(index) > 57:
             raise _error(text, index, "a port has decimal digits only")
-        port = port * 10 + Int(octets[index]) - 48
+        port = port * 10 + Int(octets.at(index)) - 48
     if port > 65_535:
         raise _error(text, start, "a port is at most 65535")
-    if count > 1 and octets[start] == 48:
+    if count > 1 and octets.at(start) == 48:
         raise _error(text, start, "a port has no leading zero")
     return UInt16(port)

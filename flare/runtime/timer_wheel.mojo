@@ -7,6 +7,7 @@ moves down a level when the clock reaches its slot. A bit for each slot in use
 makes the next one known without a search, so idle timers cost nothing.
 """
 
+from flare.bytes.checked import *
 from std.bit import count_leading_zeros, count_trailing_zeros
 
 comptime _LEVEL_COUNT = 7
@@ -112,8 +113,8 @@ struct TimerWheel(Movable, Sized):
             index = Int32(len(self._timers))
             self._timers.append(_Timer())
         else:
-            self._free = self._timers[Int(index)].next
-        ref timer = self._timers[Int(index)]
+            self._free = self._timers.at(Int(index)).next
+        ref timer = self._timers.at(Int(index))
         timer.deadline_ms = min(deadline_ms, DEADLINE_MAX_MS)
         timer.token = token
         var generation = timer.generation
@@ -132,7 +133,7 @@ struct TimerWheel(Movable, Sized):
         """
         if id._index < 0 or Int(id._index) >= len(self._timers):
             return False
-        ref timer = self._timers[Int(id._index)]
+        ref timer = self._timers.at(Int(id._index))
         if timer.generation != id._generation or timer.slot == _NONE:
             return False
         self._unlink(id._index)
@@ -150,9 +151,9 @@ struct TimerWheel(Movable, Sized):
         """
         while True:
             var current = self._now_ms & (_SLOT_COUNT - 1)
-            var head = self._slots[current]
+            var head = self._slots.at(current)
             if head != _NONE:
-                var token = self._timers[Int(head)].token
+                var token = self._timers.at(Int(head)).token
                 self._unlink(head)
                 self._release(head)
                 return token
@@ -177,7 +178,7 @@ struct TimerWheel(Movable, Sized):
         """
         if self._count == 0:
             return None
-        if self._slots[self._now_ms & (_SLOT_COUNT - 1)] != _NONE:
+        if self._slots.at(self._now_ms & (_SLOT_COUNT - 1)) != _NONE:
             return self._now_ms
         return self._slot_start(self._next_level())
 
@@ -192,7 +193,7 @@ struct TimerWheel(Movable, Sized):
         var current = (self._now_ms >> (level * _SLOT_BITS)) & (_SLOT_COUNT - 1)
         if current == _SLOT_COUNT - 1:
             return 0
-        return self._in_use[level] & (UInt64.MAX << UInt64(current + 1))
+        return self._in_use.at(level) & (UInt64.MAX << UInt64(current + 1))
 
     def _slot_start(self, level: Int) -> Int:
         """Gives the time at which the next slot in use of a level begins."""
@@ -205,55 +206,57 @@ struct TimerWheel(Movable, Sized):
         """Moves the timers of the present slot of a level further down."""
         var current = (self._now_ms >> (level * _SLOT_BITS)) & (_SLOT_COUNT - 1)
         var slot = level * _SLOT_COUNT + current
-        var index = self._slots[slot]
-        self._slots[slot] = _NONE
-        self._in_use[level] &= ~(UInt64(1) << UInt64(current))
+        var index = self._slots.at(slot)
+        self._slots.at(slot) = _NONE
+        self._in_use.at(level) &= ~(UInt64(1) << UInt64(current))
         while index != _NONE:
-            var next = self._timers[Int(index)].next
+            var next = self._timers.at(Int(index)).next
             self._link(index)
             index = next
 
     def _link(mut self, index: Int32):
         """Puts a timer at the end of the slot that its deadline belongs to."""
-        var deadline = max(self._timers[Int(index)].deadline_ms, self._now_ms)
+        var deadline = max(
+            self._timers.at(Int(index)).deadline_ms, self._now_ms
+        )
         var differing = UInt64(deadline ^ self._now_ms) | UInt64(
             _SLOT_COUNT - 1
         )
         var level = (63 - Int(count_leading_zeros(differing))) // _SLOT_BITS
         var place = (deadline >> (level * _SLOT_BITS)) & (_SLOT_COUNT - 1)
         var slot = level * _SLOT_COUNT + place
-        var head = self._slots[slot]
-        self._timers[Int(index)].slot = Int32(slot)
-        self._timers[Int(index)].next = _NONE
+        var head = self._slots.at(slot)
+        self._timers.at(Int(index)).slot = Int32(slot)
+        self._timers.at(Int(index)).next = _NONE
         if head == _NONE:
             # The head's `previous` is the list's last timer.
-            self._timers[Int(index)].previous = index
-            self._slots[slot] = index
-            self._in_use[level] |= UInt64(1) << UInt64(place)
+            self._timers.at(Int(index)).previous = index
+            self._slots.at(slot) = index
+            self._in_use.at(level) |= UInt64(1) << UInt64(place)
             return
-        var last = self._timers[Int(head)].previous
-        self._timers[Int(last)].next = index
-        self._timers[Int(index)].previous = last
-        self._timers[Int(head)].previous = index
+        var last = self._timers.at(Int(head)).previous
+        self._timers.at(Int(last)).next = index
+        self._timers.at(Int(index)).previous = last
+        self._timers.at(Int(head)).previous = index
 
     def _unlink(mut self, index: Int32):
-        var timer = self._timers[Int(index)]
+        var timer = self._timers.at(Int(index))
         var slot = Int(timer.slot)
-        var head = self._slots[slot]
+        var head = self._slots.at(slot)
         if head == index:
-            self._slots[slot] = timer.next
+            self._slots.at(slot) = timer.next
             if timer.next != _NONE:
-                self._timers[Int(timer.next)].previous = timer.previous
+                self._timers.at(Int(timer.next)).previous = timer.previous
             else:
                 var bit = UInt64(1) << UInt64(slot & (_SLOT_COUNT - 1))
-                self._in_use[slot >> _SLOT_BITS] &= ~bit
+                self._in_use.at(slot >> _SLOT_BITS) &= ~bit
             return
-        self._timers[Int(timer.previous)].next = timer.next
+        self._timers.at(Int(timer.previous)).next = timer.next
         var after = timer.next if timer.next != _NONE else head
-        self._timers[Int(after)].previous = timer.previous
+        self._timers.at(Int(after)).previous = timer.previous
 
     def _release(mut self, index: Int32):
-        ref timer = self._timers[Int(index)]
+        ref timer = self._timers.at(Int(index))
         timer.generation += 1
         timer.slot = _NONE
         timer.next = self._free

@@ -1,5 +1,6 @@
 """Which CPUs threads may run on."""
 
+from flare.bytes.checked import *
 from flare.sys.errno import OsError, last_errno
 from flare.sys.platform import IS_MACOS
 from std.ffi import external_call
@@ -42,7 +43,7 @@ def usable_cpus(thread_id: Int = 0) raises OsError -> List[Int]:
         if result != 0:
             raise OsError("sched_getaffinity", last_errno())
         for cpu in range(_CPU_COUNT_MAX):
-            if (mask[cpu // 64] >> UInt64(cpu % 64)) & 1 == 1:
+            if (mask.at(cpu // 64) >> UInt64(cpu % 64)) & 1 == 1:
                 cpus.append(cpu)
     return cpus^
 
@@ -73,7 +74,7 @@ def restrict_thread(cpus: List[Int]) raises OsError:
         var mask = Array[UInt64, _WORD_COUNT](fill=0)
         for cpu in cpus:
             if cpu >= 0 and cpu < _CPU_COUNT_MAX:
-                mask[cpu // 64] |= UInt64(1) << UInt64(cpu % 64)
+                mask.at(cpu // 64) |= UInt64(1) << UInt64(cpu % 64)
         var result = external_call["sched_setaffinity", Int32](
             Int32(0), Int(_MASK_LEN), mask.unsafe_ptr()
         )

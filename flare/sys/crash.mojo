@@ -7,6 +7,7 @@ handler may say what the thread was doing before the process ends as it would
 have.
 """
 
+from flare.bytes.checked import *
 from flare.sys.errno import OsError
 from flare.sys.platform import by_platform
 from flare.sys.signal import (
@@ -74,7 +75,7 @@ def _on_fault(number: Int32) abi("C"):
         comptime for index in range(len(_FAULTS)):
             comptime FAULT = _FAULTS[index]
             if number == Int32(FAULT):
-                restore_handler(FAULT, crash.saved[index])
+                restore_handler(FAULT, crash.saved.at(index))
         var note = external_call["pthread_getspecific", Int](crash.key)
         if note != 0 and crash.report:
             crash.report.value()(Int(number), Note(unsafe_from_address=note))
@@ -111,7 +112,7 @@ def report_crashes(report: CrashReport) raises:
         crash.saved.append(SavedAction())
     comptime for index in range(len(_FAULTS)):
         comptime FAULT = _FAULTS[index]
-        install_handler(FAULT, _on_fault, crash.saved[index])
+        install_handler(FAULT, _on_fault, crash.saved.at(index))
 
 
 def set_crash_note(note: Optional[Note]):

@@ -1,5 +1,6 @@
 """Descriptors that one process hands to another, over a pair of sockets."""
 
+from flare.bytes.checked import *
 from flare.sys.descriptor import Descriptor, close_on_exec, make_nonblocking
 from flare.sys.errno import OsError, last_errno
 from flare.sys.message import (
@@ -32,21 +33,21 @@ struct _Rights:
 
     def __init__(out self, number: Int32):
         self.words = List[Int32](length=6, fill=0)
-        self.words[0] = Int32(Self.LEN)
-        self.words[Self._HEAD_LEN - 2] = _SOL_SOCKET
-        self.words[Self._HEAD_LEN - 1] = _SCM_RIGHTS
-        self.words[Self._HEAD_LEN] = number
+        self.words.at(0) = Int32(Self.LEN)
+        self.words.at(Self._HEAD_LEN - 2) = _SOL_SOCKET
+        self.words.at(Self._HEAD_LEN - 1) = _SCM_RIGHTS
+        self.words.at(Self._HEAD_LEN) = number
 
     def number(self, length: Int) -> Int32:
         """Finds the descriptor in what came; -1 if there is none."""
-        if length < Self.LEN or Int(self.words[0]) != Self.LEN:
+        if length < Self.LEN or Int(self.words.at(0)) != Self.LEN:
             return -1
         if (
-            self.words[Self._HEAD_LEN - 2] != _SOL_SOCKET
-            or self.words[Self._HEAD_LEN - 1] != _SCM_RIGHTS
+            self.words.at(Self._HEAD_LEN - 2) != _SOL_SOCKET
+            or self.words.at(Self._HEAD_LEN - 1) != _SCM_RIGHTS
         ):
             return -1
-        return self.words[Self._HEAD_LEN]
+        return self.words.at(Self._HEAD_LEN)
 
 
 struct SocketPair(Movable):

@@ -1,5 +1,6 @@
 """Libraries that are loaded when they are first needed."""
 
+from flare.bytes.checked import *
 from std.ffi import RTLD, OwnedDLHandle
 
 
@@ -51,7 +52,7 @@ struct DynamicLibrary(Movable):
             except error:
                 if reason.byte_length() == 0:
                     reason = String(error)
-        raise LibraryError(names[0] if len(names) > 0 else String(), reason^)
+        raise LibraryError(names.at(0) if len(names) > 0 else String(), reason^)
 
     def symbol[
         F: TrivialRegisterPassable

@@ -1,5 +1,6 @@
 """The epoll calls of Linux."""
 
+from flare.bytes.checked import *
 from flare.sys.errno import OsError, last_errno
 from flare.sys.descriptor import Descriptor
 from std.ffi import external_call
@@ -60,7 +61,7 @@ struct EpollEvents(Movable):
         Returns:
             `EPOLL` constants, or-ed.
         """
-        return self._words[index * _EVENT_WORD_COUNT]
+        return self._words.at(index * _EVENT_WORD_COUNT)
 
     @always_inline
     def token(self, index: Int) -> UInt64:
@@ -73,7 +74,9 @@ struct EpollEvents(Movable):
             What was registered.
         """
         var word = index * _EVENT_WORD_COUNT + _TOKEN_WORD
-        return UInt64(self._words[word]) | (UInt64(self._words[word + 1]) << 32)
+        return UInt64(self._words.at(word)) | (
+            UInt64(self._words.at(word + 1)) << 32
+        )
 
     @always_inline
     def wait(mut self, epoll: Int32, timeout_ms: Int) -> Int:

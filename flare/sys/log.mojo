@@ -6,6 +6,7 @@ the pipe is the queue. The next line that is taken is followed by the count.
 """
 
 from flare.bytes.ascii import write_visible
+from flare.bytes.checked import *
 from flare.sys.descriptor import write_from
 from flare.sys.errno import EAGAIN, EINTR, last_errno
 from flare.sys.platform import IS_MACOS
@@ -160,7 +161,9 @@ def write_at_once(number: Int32, octets: Span[UInt8, _]) -> Int:
         if poll_descriptors(Span(entries), 0) <= 0:
             return taken_len if taken_len > 0 else -EAGAIN
         var part_len = min(len(octets) - taken_len, LOG_LINE_LEN_MAX)
-        var count = write_from(number, octets[taken_len : taken_len + part_len])
+        var count = write_from(
+            number, octets.between(taken_len, taken_len + part_len)
+        )
         if count < 0:
             return taken_len if taken_len > 0 else count
         taken_len += count
@@ -182,7 +185,7 @@ struct _Part[o: ImmOrigin](Movable):
 def _lost(number: Int32) raises -> Pointer[Int64, MutUntrackedOrigin]:
     ref counts = _LOST.get_or_create_ptr()[].counts
     # It lives as long as the process.
-    return Pointer(to=counts[Int(number)]).unsafe_origin_cast[
+    return Pointer(to=counts.at(Int(number))).unsafe_origin_cast[
         MutUntrackedOrigin
     ]()
 
@@ -190,7 +193,7 @@ def _lost(number: Int32) raises -> Pointer[Int64, MutUntrackedOrigin]:
 def _torn(number: Int32) raises -> Pointer[Int64, MutUntrackedOrigin]:
     ref torn = _LOST.get_or_create_ptr()[].torn
     # As for `_lost`.
-    return Pointer(to=torn[Int(number)]).unsafe_origin_cast[
+    return Pointer(to=torn.at(Int(number))).unsafe_origin_cast[
         MutUntrackedOrigin
     ]()
 

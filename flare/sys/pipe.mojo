@@ -1,5 +1,6 @@
 """A pipe, as a bell that any thread and any signal handler may ring."""
 
+from flare.bytes.checked import *
 from flare.sys.descriptor import (
     Descriptor,
     close_on_exec,
@@ -29,8 +30,8 @@ struct Pipe(Movable):
         self._reading = Descriptor(owned=ends[0])
         self._writing = Descriptor(owned=ends[1])
         for index in range(2):
-            make_nonblocking(ends[index])
-            close_on_exec(ends[index])
+            make_nonblocking(ends.at(index))
+            close_on_exec(ends.at(index))
 
     def reading_fd(self) -> Int32:
         """Lends the end that is read.
@@ -89,7 +90,7 @@ struct Pipe(Movable):
             if count <= 0:
                 return taken^
             for index in range(count):
-                taken.append(room[index])
+                taken.append(room.at(index))
 
 
 def ring_bell(writing_fd: Int32, octet: UInt8 = 1):

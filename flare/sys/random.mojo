@@ -1,5 +1,6 @@
 """Random octets, the key of this process, and hashing with it."""
 
+from flare.bytes.checked import *
 from flare.bytes.siphash import Keyed, SipHash, SipKey
 from flare.sys.clock import realtime_ns
 from flare.sys.errno import EINTR, OsError, last_errno
@@ -24,7 +25,7 @@ def fill_random(room: MutSpan[UInt8, _]) raises OsError:
     var start = 0
     while start < len(room):
         var end = min(start + _PIECE_LEN_MAX, len(room))
-        var piece = room[start:end]
+        var piece = room.between(start, end)
         var result = external_call["getentropy", Int32](
             piece.unsafe_ptr(), len(piece)
         )

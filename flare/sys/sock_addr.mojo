@@ -1,5 +1,6 @@
 """Socket addresses in the kernel's own layout."""
 
+from flare.bytes.checked import *
 from flare.sys.platform import IS_MACOS, by_platform
 
 comptime AF_UNIX = 1
@@ -52,7 +53,7 @@ struct SockAddr(Copyable, Movable):
         var address = Self()
         address._begin(AF_INET, 16, port)
         for index in range(4):
-            address.octets[4 + index] = ip[index]
+            address.octets.at(4 + index) = ip.at(index)
         return address^
 
     @staticmethod
@@ -69,7 +70,7 @@ struct SockAddr(Copyable, Movable):
         var address = Self()
         address._begin(AF_INET6, 28, port)
         for index in range(16):
-            address.octets[8 + index] = ip[index]
+            address.octets.at(8 + index) = ip.at(index)
         return address^
 
     @staticmethod
@@ -147,7 +148,7 @@ struct SockAddr(Copyable, Movable):
         """
         var ip = Array[UInt8, 4](fill=0)
         for index in range(4):
-            ip[index] = self.octets[4 + index]
+            ip.at(index) = self.octets.at(4 + index)
         return ip^
 
     def inet6_octets(self) -> Array[UInt8, 16]:
@@ -158,5 +159,5 @@ struct SockAddr(Copyable, Movable):
         """
         var ip = Array[UInt8, 16](fill=0)
         for index in range(16):
-            ip[index] = self.octets[8 + index]
+            ip.at(index) = self.octets.at(8 + index)
         return ip^

@@ -1,6 +1,7 @@
 """What may go wrong with TLS and certificates, and why."""
 
 from flare.bytes.ascii import write_escaped
+from flare.bytes.checked import *
 from flare.net.error import NetworkError
 from flare.net.ip import IpAddr
 from flare.sys.dynamic_library import LibraryError
@@ -427,19 +428,19 @@ def certificate_error(
     var kind = kind_of_certificate(verify_code)
     if len(chain) == 0:
         return TlsError(kind, peer, verify_text)
-    ref leaf = chain[0]
+    ref leaf = chain.at(0)
     if kind == UnknownIssuer and len(chain) == 1 and leaf.has_issuer_access:
         # A certificate of a public authority, whose issuer is one that
         # servers have to send; the authority itself is likely to be trusted.
         kind = materialize[IncompleteChain]()
     var found = String()
     if kind == CertificateExpired:
-        ref expired = chain[_first_to_expire(chain)]
+        ref expired = chain.at(_first_to_expire(chain))
         found.write("the certificate of ")
         _write_text(expired.subject, found)
         found.write(" expired at ", expired.not_after)
     elif kind == CertificateNotYetValid:
-        ref early = chain[_last_to_start(chain)]
+        ref early = chain.at(_last_to_start(chain))
         found.write("the certificate of ")
         _write_text(early.subject, found)
         found.write(" is not valid before ", early.not_before)
@@ -458,7 +459,7 @@ def _write_chain(
     mut found: String,
 ):
     """Writes what is wrong with where a certificate leads to."""
-    ref leaf = chain[0]
+    ref leaf = chain.at(0)
     if kind == SelfSigned:
         found.write("the certificate is signed by itself, ")
         _write_text(leaf.subject, found)
@@ -467,7 +468,7 @@ def _write_chain(
         _write_text(leaf.issuer, found)
     elif kind == UnknownIssuer:
         found.write("the certificate leads to the authority ")
-        _write_text(chain[len(chain) - 1].issuer, found)
+        _write_text(chain.at(len(chain) - 1).issuer, found)
         found.write(", which is not trusted here")
     else:
         found.write("the certificate of ")
@@ -478,7 +479,7 @@ def _write_chain(
 def _first_to_expire(chain: List[CertificateFacts]) -> Int:
     var first = 0
     for index in range(1, len(chain)):
-        if chain[index].not_after < chain[first].not_after:
+        if chain.at(index).not_after < chain.at(first).not_after:
             first = index
     return first
 
@@ -486,7 +487,7 @@ def _first_to_expire(chain: List[CertificateFacts]) -> Int:
 def _last_to_start(chain: List[CertificateFacts]) -> Int:
     var last = 0
     for index in range(1, len(chain)):
-        if chain[index].not_before > chain[last].not_before:
+        if chain.at(index).not_before > chain.at(last).not_before:
             last = index
     return last
 
@@ -522,10 +523,12 @@ def _write_names(facts: CertificateFacts, mut writer: String):
 
 def _ip_text(octets: Span[UInt8, _]) -> String:
     if len(octets) == 4:
-        return String(IpAddr.v4(octets[0], octets[1], octets[2], octets[3]))
+        return String(
+            IpAddr.v4(octets.at(0), octets.at(1), octets.at(2), octets.at(3))
+        )
     if len(octets) != 16:
         return "an unreadable address"
     var copied = Array[UInt8, 16](fill=0)
     for index in range(16):
-        copied[index] = octets[index]
+        copied.at(index) = octets.at(index)
     return String(IpAddr.from_v6_octets(copied))

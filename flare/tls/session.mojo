@@ -10,6 +10,7 @@ worker can share one pair of buffers.
 """
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.sys.openssl.context import ServerChoices
 from flare.sys.openssl.session import (
     STEP_CLOSED,
@@ -114,7 +115,7 @@ struct TlsSession(Movable):
         self._check_failure()
         if not self._is_begun and len(input) > 0:
             self._is_begun = True
-            self._refuse_text(input.span()[0])
+            self._refuse_text(input.span().at(0))
         var step = self._ssl.handshake(input.span())
         input.consume(step.consumed_count)
         if step.status == STEP_FAILED:
@@ -197,7 +198,7 @@ struct TlsSession(Movable):
         self._check_failure()
         var written = 0
         while written < len(octets):
-            var step = self._ssl.write(octets[written:])
+            var step = self._ssl.write(octets.after(written))
             if step.status != STEP_DONE:
                 self._fail(self._explain())
             written += step.count
@@ -290,8 +291,8 @@ struct TlsSession(Movable):
             return
         var at = 0
         while at < len(self._offer):
-            var end = at + 1 + Int(self._offer[at])
-            if Span(self._offer)[at + 1 : end] == protocol.as_bytes():
+            var end = at + 1 + Int(self._offer.at(at))
+            if Span(self._offer).between(at + 1, end) == protocol.as_bytes():
                 return
             at = end
         self._fail(

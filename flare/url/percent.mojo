@@ -1,6 +1,7 @@
 """Percent-encoding."""
 
 from flare.bytes.ascii import hex_digit_value
+from flare.bytes.checked import *
 
 comptime PERCENT: UInt8 = 37
 """The octet `%`."""
@@ -119,8 +120,8 @@ def hex_pair_value(octets: Span[UInt8, _], index: Int) -> Int:
     """
     if index + 2 >= len(octets):
         return -1
-    var high = hex_digit_value(octets[index + 1])
-    var low = hex_digit_value(octets[index + 2])
+    var high = hex_digit_value(octets.at(index + 1))
+    var low = hex_digit_value(octets.at(index + 2))
     if high < 0 or low < 0:
         return -1
     return high * 16 + low
@@ -165,7 +166,7 @@ def percent_decode(octets: Span[UInt8, _]) raises PercentError -> String:
     var decoded = List[UInt8](capacity=len(octets))
     var index = 0
     while index < len(octets):
-        var octet = octets[index]
+        var octet = octets.at(index)
         if octet == PERCENT:
             var value = hex_pair_value(octets, index)
             if value < 0:

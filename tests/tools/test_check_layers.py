@@ -33,6 +33,10 @@ ACCEPTED = {
     "only words in a string": {
         "flare/low/c.mojo": '"""\nfrom flare.high.b import B\n"""\n'
     },
+    "methods of an extension": {
+        "flare/low/e.mojo": "__extension List:\n    def at(self):\n        return\n",
+        "flare/high/c.mojo": "from flare.low.e import *\n",
+    },
     "standard library": {"flare/low/c.mojo": "from std.sys import argv\n"},
     "front in a test": {"tests/t.mojo": "from flare.high import B\n"},
     "defining file in an example": {"examples/e.mojo": "from flare.low.a import A\n"},
@@ -51,6 +55,7 @@ ACCEPTED = {
 
 REFUSED = {
     "upward": ({"flare/low/c.mojo": "from flare.high.b import B\n"}, "upward edge"),
+    "all names": ({"flare/high/c.mojo": "from flare.low.a import *\n"}, "does not define"),
     "unlisted package": (
         {"flare/other/c.mojo": "from flare.low.a import A\n"},
         "upward edge",

@@ -10,6 +10,7 @@ the body's octets. In pieces:
 """
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.scan import BytePtr
 from flare.http.h1.chunked import ChunkedDecoder
 from flare.http.h1.error import RemoteProtocolError, Rule
@@ -251,7 +252,7 @@ struct BodyDecoder(Movable):
         o: Origin
     ](self, ref[o] input: Buffer) -> Span[UInt8, ImmOrigin(o)]:
         """Lends the piece that `advance` told of, until its next call."""
-        return input.span()[: self._piece_len]
+        return input.span().before(self._piece_len)
 
     def trailers[o: ImmOrigin](self, body: Span[UInt8, o]) -> Fields[o]:
         """Lends the trailer fields of a body that is complete.
@@ -268,9 +269,11 @@ struct BodyDecoder(Movable):
             or not self.chunked.is_complete()
             or self._piece_len > 0
         ):
-            return Fields(body[0:0], Span[FieldLine, o](), True)
+            return Fields(body.between(0, 0), Span[FieldLine, o](), True)
         return self.chunked.trailers.fields(
-            body[self.chunked.trailers_offset : self.chunked.consumed_len]
+            body.between(
+                self.chunked.trailers_offset, self.chunked.consumed_len
+            )
         )
 
     def trailers_end(self) -> Int:
@@ -322,8 +325,8 @@ struct DetachedBody(Movable):
             None before END.
         """
         if not self.decoder.is_complete():
-            return self.input.span()[0:0]
-        return self.input.span()[self.decoder.trailers_end() :]
+            return self.input.span().between(0, 0)
+        return self.input.span().after(self.decoder.trailers_end())
 
     def is_complete(self) -> Bool:
         """Tells whether `advance` has found the end."""

@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import hex_digit_value
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.octet_class import QDTEXT, TCHAR
 from flare.bytes.scan import BytePtr, scan_class
 from flare.bytes.word import load16
@@ -436,7 +437,7 @@ def append_chunk(mut out: Buffer, octets: Span[UInt8, _]):
     while (len(octets) >> shift) == 0:
         shift -= 4
     while shift >= 0:
-        out.append_octet(DIGITS.as_bytes()[(len(octets) >> shift) & 15])
+        out.append_octet(DIGITS.as_bytes().at((len(octets) >> shift) & 15))
         shift -= 4
     out.append_literal["\r\n"]()
     out.append(octets)

@@ -5,6 +5,7 @@ again. Names are told by their length, then by whole-word compares.
 """
 
 from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.checked import *
 from flare.bytes.lend import lend
 from flare.bytes.octet_class import TCHAR
 from flare.bytes.scan import BytePtr
@@ -335,7 +336,7 @@ def _parse_length(
         raise RemoteProtocolError(materialize[Rule.LENGTH_VALUE](), offset)
     var length = 0
     for index in range(len(value)):
-        var digit = Int(value[index]) - 48
+        var digit = Int(value.at(index)) - 48
         if digit < 0 or digit > 9:
             raise RemoteProtocolError(
                 materialize[Rule.LENGTH_VALUE](), offset + index
@@ -376,12 +377,12 @@ def check_transfer_encoding(value: Span[UInt8, _]) -> Optional[Rule]:
         other_count += 1
         var name_len = _name_len(coding)
         if name_len == 0 or equals_ignore_case(
-            coding[0:name_len], "chunked".as_bytes()
+            coding.between(0, name_len), "chunked".as_bytes()
         ):
             # No coding at all, or chunked with what it never has: parameters
             # (RFC 9112 section 7).
             return materialize[Rule.CODING_NOT_FINAL]()
-        if not _is_registered(coding[0:name_len]):
+        if not _is_registered(coding.between(0, name_len)):
             return materialize[Rule.CODING_UNKNOWN]()
     if chunked_count != 1 or not last_is_chunked:
         return materialize[Rule.CODING_NOT_FINAL]()
@@ -393,7 +394,7 @@ def check_transfer_encoding(value: Span[UInt8, _]) -> Optional[Rule]:
 def _name_len(coding: Span[UInt8, _]) -> Int:
     """Measures the token that a coding begins with."""
     var end = 0
-    while end < len(coding) and materialize[TCHAR]().contains(coding[end]):
+    while end < len(coding) and materialize[TCHAR]().contains(coding.at(end)):
         end += 1
     return end
 

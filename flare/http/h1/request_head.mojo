@@ -1,5 +1,6 @@
 """The head of a request: request line and header section, parsed as they arrive."""
 
+from flare.bytes.checked import *
 from flare.bytes.octet_class import TCHAR
 from flare.bytes.scan import BytePtr, scan_class, scan_target
 from flare.bytes.word import load16, load32, load64, word32, word64
@@ -277,7 +278,7 @@ def check_version_start(
     comptime VERSION = StaticString("HTTP/1.1")
     for offset in range(start, min(length, start + VERSION_LEN)):
         var octet = base[unsafe_offset=offset]
-        var wanted = VERSION.as_bytes()[offset - start]
+        var wanted = VERSION.as_bytes().at(offset - start)
         var is_digit = wanted == 49 and octet >= 48 and octet <= 57
         if octet != wanted and not is_digit:
             raise RemoteProtocolError(materialize[Rule.VERSION_SYNTAX](), start)

@@ -15,6 +15,7 @@
 """
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.lend import lend
 from flare.http.h1.body_decoder import BodyDecoder, DetachedBody
 from flare.http.h1.error import RemoteProtocolError
@@ -243,7 +244,7 @@ struct RequestParser(Movable):
         var decoder = BodyDecoder()
         swap(decoder, self.body)
         var detached = DetachedBody(
-            decoder^, self.input.span()[self.head.head_len :]
+            decoder^, self.input.span().after(self.head.head_len)
         )
         self._drop_content()
         return detached^
@@ -348,7 +349,7 @@ struct RequestParser(Movable):
             version=Version(1, head.minor_version),
         )
         var content_len = 0
-        var trailers = Fields(octets[0:0], Span[FieldLine, o](), True)
+        var trailers = Fields(octets.between(0, 0), Span[FieldLine, o](), True)
         if self._state == _COMPLETE and head.framing.has_content():
             content_len = self.body.content_len
             if head.framing.has(IS_CHUNKED):

@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.octet_class import TCHAR
 from flare.http.h1.error import LocalProtocolError
 from flare.http.h1.framing import (
@@ -74,7 +75,7 @@ struct DateLine(Movable):
             One line.
         """
         comptime start = Self.STATUS_LINE.byte_length()
-        return self._ok_head.span()[start:]
+        return self._ok_head.span().after(start)
 
 
 @fieldwise_init

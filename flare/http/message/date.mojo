@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 
 comptime IMF_FIXDATE_LEN = 29
 """Length of an IMF-fixdate in bytes (RFC 9110 section 5.6.7)."""
@@ -88,12 +89,12 @@ def append_imf_fixdate(mut buffer: Buffer, unix_s: Int):
     var second = unix_s - day_number * 86_400
     var date = civil_date(day_number)
     var weekday = (day_number + 4) % 7
-    buffer.append(_DAY_NAMES.as_bytes()[weekday * 3 : weekday * 3 + 3])
+    buffer.append(_DAY_NAMES.as_bytes().between(weekday * 3, weekday * 3 + 3))
     buffer.append_literal[", "]()
     _append_two_digits(buffer, date.day)
     buffer.append_literal[" "]()
     var month = date.month - 1
-    buffer.append(_MONTH_NAMES.as_bytes()[month * 3 : month * 3 + 3])
+    buffer.append(_MONTH_NAMES.as_bytes().between(month * 3, month * 3 + 3))
     buffer.append_literal[" "]()
     _append_two_digits(buffer, date.year // 100)
     _append_two_digits(buffer, date.year % 100)

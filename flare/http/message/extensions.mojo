@@ -1,5 +1,6 @@
 """Typed values that go with a request from middleware to inner handlers."""
 
+from flare.bytes.checked import *
 from std.memory import OpaquePointer
 from std.reflection import reflect
 
@@ -49,7 +50,7 @@ struct Extensions(Movable):
         """
         comptime NAME = reflect[T].name()
         for back in range(1, len(self._values) + 1):
-            var extension = self._values[len(self._values) - back]
+            var extension = self._values.at(len(self._values) - back)
             if extension.type_name == materialize[NAME]():
                 # SAFETY: `_push` was given a value of this type, which is lent
                 # for as long as the extensions of this call are.

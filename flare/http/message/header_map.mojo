@@ -1,6 +1,7 @@
 """Header fields that a program sets: the map, the checks of names and values, Vary."""
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace, write_escaped
+from flare.bytes.checked import *
 from flare.bytes.lend import lend_text
 from flare.bytes.octet_class import TCHAR
 from flare.http.message.fields import FieldLine, ListElements, find_line
@@ -71,7 +72,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         var own = index - self._has_content_type()
         if own < 0:
             return self._lend(_CONTENT_TYPE_NAME.unsafe_ptr(), 12)
-        var line = self._lines[own]
+        var line = self._lines.at(own)
         return self._lend_octets(line.name_offset(), line.name_len())
 
     def value(self, index: Int) -> StringSpan[ImmOrigin(origin_of(self))]:
@@ -88,7 +89,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         if own < 0:
             ref text = self._content_type
             return self._lend(text.unsafe_ptr(), text.byte_length())
-        var line = self._lines[own]
+        var line = self._lines.at(own)
         return self._lend_octets(line.value_offset(), line.value_len())
 
     def _lend_octets(
@@ -337,7 +338,7 @@ struct HeaderError(Copyable, Movable, Writable):
         if self.text.byte_length() == 0:
             writer.write("it is empty; a name needs at least one octet")
             return
-        writer.write("octet ", Int(self.text.as_bytes()[self.offset]))
+        writer.write("octet ", Int(self.text.as_bytes().at(self.offset)))
         writer.write(" at byte ", self.offset, " is not allowed; ")
         if self.part == "field name":
             writer.write("a name is letters, digits and !#$%&'*+-.^_`|~")
@@ -380,7 +381,7 @@ def check_field(name: StringSpan, value: StringSpan) raises HeaderError:
             raise HeaderError("field name", name, offset)
         offset += 1
     offset = _plain_len(value.as_bytes())
-    for octet in value.as_bytes()[offset:]:
+    for octet in value.as_bytes().after(offset):
         if (octet < 32 and octet != 9) or octet == 127:
             raise HeaderError("field value", value, offset)
         offset += 1

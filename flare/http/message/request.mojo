@@ -1,5 +1,6 @@
 """A request as its handler sees it, with what the router and the server know of it."""
 
+from flare.bytes.checked import *
 from flare.bytes.lend import lend_text
 from flare.http.message.body_reader import BodyReader, LentFeed
 from flare.http.message.cookie import (
@@ -419,7 +420,7 @@ struct Request[o: ImmOrigin](Movable):
 
     @always_inline
     def _empty(self) -> StringSpan[Self.o]:
-        return StringSpan(unsafe_from_utf8=self.body[0:0])
+        return StringSpan(unsafe_from_utf8=self.body.between(0, 0))
 
     def route(self) -> StringSpan[Self.o]:
         """Lends the pattern of the route that answers, for logs and figures.
@@ -645,7 +646,7 @@ struct PathParams(Movable, Sized):
         self._decoded.append(value^)
         # SAFETY: the list has its full capacity from the start, so the string
         # stays where it is until `clear`.
-        ref kept = self._decoded[len(self._decoded) - 1]
+        ref kept = self._decoded.at(len(self._decoded) - 1)
         return self.add(
             name,
             lend_text[ImmUntrackedOrigin](
@@ -663,7 +664,7 @@ struct PathParams(Movable, Sized):
         Returns:
             The parameter, in the order of the path.
         """
-        return self._params[index]
+        return self._params.at(index)
 
     @always_inline
     def find(self, name: StringSpan) -> Int:
@@ -678,7 +679,7 @@ struct PathParams(Movable, Sized):
         """
         for back in range(1, len(self._params) + 1):
             var index = len(self._params) - back
-            if self._params[index].name == name:
+            if self._params.at(index).name == name:
                 return index
         return -1
 
@@ -734,7 +735,9 @@ struct RequestRecord(Movable):
         Returns:
             Visible ASCII; empty if there is none.
         """
-        return StringSpan(unsafe_from_utf8=Span(self._id)[0 : self._id_len])
+        return StringSpan(
+            unsafe_from_utf8=Span(self._id).between(0, self._id_len)
+        )
 
     def set_id(mut self, id: Span[UInt8, _]):
         """Gives the request an id.
@@ -744,7 +747,7 @@ struct RequestRecord(Movable):
         """
         self._id_len = min(len(id), REQUEST_ID_LEN_MAX)
         for index in range(self._id_len):
-            self._id[index] = id[index]
+            self._id.at(index) = id.at(index)
 
     def copy_from(mut self, other: Self):
         """Takes over what is known of a request.

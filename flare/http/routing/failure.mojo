@@ -1,6 +1,7 @@
 """What is answered and logged when a handler raises, and the id that ties both."""
 
 from flare.bytes.ascii import write_escaped, write_hex_octet
+from flare.bytes.checked import *
 from flare.http.message.request import Request
 from flare.http.routing.operation import InputError
 from flare.sys.clock import monotonic_ns, realtime_ns
@@ -111,7 +112,7 @@ def _new_id() -> String:
         # Without random numbers, two clocks are the best there is.
         var time = UInt64(realtime_ns()) ^ (UInt64(monotonic_ns()) << 20)
         for index in range(_OWN_LEN):
-            octets[index] = UInt8((time >> UInt64(index % 8 * 8)) & 255)
+            octets.at(index) = UInt8((time >> UInt64(index % 8 * 8)) & 255)
     var id = String(capacity_bytes=2 * _OWN_LEN)
     for octet in octets:
         write_hex_octet(octet, id)

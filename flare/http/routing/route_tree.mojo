@@ -1,5 +1,6 @@
 """Route patterns, and the tree that finds the route of a path."""
 
+from flare.bytes.checked import *
 from flare.bytes.lend import lend_text
 from flare.http.message.method import Method
 from flare.http.message.request import PATH_PARAM_COUNT_MAX, Request
@@ -76,7 +77,7 @@ struct RouteMatch(Movable):
             is_encoded: True if it has a `%`.
         """
         # A pattern has at most PATH_PARAM_COUNT_MAX names.
-        self.captures[self.capture_count] = Capture(start, end, is_encoded)
+        self.captures.at(self.capture_count) = Capture(start, end, is_encoded)
         self.capture_count += 1
 
 
@@ -129,20 +130,20 @@ struct RouteTree(Movable):
                     self._table.add(node, segment.text, child)
                 node = child
             elif segment.kind == SEGMENT_PARAM:
-                if self._nodes[node].param < 0:
+                if self._nodes.at(node).param < 0:
                     var child = self._new_node()
-                    self._nodes[node].param = child
-                node = self._nodes[node].param
+                    self._nodes.at(node).param = child
+                node = self._nodes.at(node).param
             else:
-                if self._nodes[node].rest < 0:
+                if self._nodes.at(node).rest < 0:
                     var child = self._new_node()
-                    self._nodes[node].rest = child
-                node = self._nodes[node].rest
-        for leaf in self._nodes[node].leaves:
+                    self._nodes.at(node).rest = child
+                node = self._nodes.at(node).rest
+        for leaf in self._nodes.at(node).leaves:
             if leaf.method == method:
-                raise conflict_error(pattern, self._patterns[leaf.route])
+                raise conflict_error(pattern, self._patterns.at(leaf.route))
         var route = len(self._patterns)
-        self._nodes[node].leaves.append(_Leaf(method, route))
+        self._nodes.at(node).leaves.append(_Leaf(method, route))
         self._patterns.append(String(pattern))
         return route
 
@@ -164,7 +165,7 @@ struct RouteTree(Movable):
         Raises:
             PercentError: If a segment is malformed.
         """
-        if len(path) == 0 or path[0] != _SLASH:
+        if len(path) == 0 or path.at(0) != _SLASH:
             return
         _ = self._descend(0, method, path, 1, found)
         if found.route < 0 and method == Method.HEAD:
@@ -183,27 +184,27 @@ struct RouteTree(Movable):
         """Matches the path from `start` on below a node."""
         var end = start
         var is_encoded = False
-        while end < len(path) and path[end] != _SLASH:
-            is_encoded = is_encoded or path[end] == PERCENT
+        while end < len(path) and path.at(end) != _SLASH:
+            is_encoded = is_encoded or path.at(end) == PERCENT
             end += 1
         var child: Int
         if is_encoded:
-            var text = percent_decode(path[start:end])
+            var text = percent_decode(path.between(start, end))
             child = self._table.find(node, text.as_bytes())
         else:
-            child = self._table.find(node, path[start:end])
+            child = self._table.find(node, path.between(start, end))
         if child >= 0 and self._go_on(child, method, path, end, found):
             return True
         var capture_count = found.capture_count
-        child = self._nodes[node].param
+        child = self._nodes.at(node).param
         if child >= 0 and end > start:
             found.push(start, end, is_encoded)
             if self._go_on(child, method, path, end, found):
                 return True
             found.capture_count = capture_count
-        child = self._nodes[node].rest
+        child = self._nodes.at(node).rest
         if child >= 0:
-            var has_percent = PERCENT in path[start:]
+            var has_percent = PERCENT in path.after(start)
             found.push(start, len(path), has_percent)
             if self._choose(child, method, found):
                 return True
@@ -225,7 +226,7 @@ struct RouteTree(Movable):
     def _choose(self, node: Int, method: Method, mut found: RouteMatch) -> Bool:
         """Takes the route of a method, and notes which methods there are."""
         var any_route = -1
-        for leaf in self._nodes[node].leaves:
+        for leaf in self._nodes.at(node).leaves:
             if leaf.method == method.number:
                 found.route = leaf.route
                 return True
@@ -280,12 +281,12 @@ struct SegmentTable(Movable):
             self._place(len(self._children) - 1)
 
     def _place(mut self, index: Int):
-        ref child = self._children[index]
+        ref child = self._children.at(index)
         var mask = len(self._places) - 1
         var place = _hash(child.parent, child.text.as_bytes()) & mask
-        while self._places[place] >= 0:
+        while self._places.at(place) >= 0:
             place = (place + 1) & mask
-        self._places[place] = index
+        self._places.at(place) = index
 
     def find(self, parent: Int, segment: Span[UInt8, _]) -> Int:
         """Finds a child.
@@ -300,10 +301,10 @@ struct SegmentTable(Movable):
         var mask = len(self._places) - 1
         var place = _hash(parent, segment) & mask
         while True:
-            var index = self._places[place]
+            var index = self._places.at(place)
             if index < 0:
                 return -1
-            ref child = self._children[index]
+            ref child = self._children.at(index)
             if child.parent == parent and _equals(
                 child.text.as_bytes(), segment
             ):
@@ -376,7 +377,7 @@ def parse_pattern(pattern: StringSpan) raises RouteError -> List[Segment]:
             `PATH_PARAM_COUNT_MAX` parameters; it says how.
     """
     var octets = pattern.as_bytes()
-    if len(octets) == 0 or octets[0] != 47:
+    if len(octets) == 0 or octets.at(0) != 47:
         raise _error(pattern, "a pattern begins with '/'")
     for octet in octets:
         if octet < 32 or octet == 127 or octet == 35 or octet == 63:
@@ -388,9 +389,10 @@ def parse_pattern(pattern: StringSpan) raises RouteError -> List[Segment]:
                 pattern, "a pattern is not percent-encoded: write the text"
             )
     var segments = List[Segment]()
-    for part in pattern[byte=1:].split("/"):
+    var rest = StringSpan(unsafe_from_utf8=octets.after(1))
+    for part in rest.split("/"):
         if len(segments) > 0:
-            ref last = segments[len(segments) - 1]
+            ref last = segments.at(len(segments) - 1)
             if last.kind == SEGMENT_REST:
                 raise _error(pattern, "nothing may follow '*name'")
         segments.append(_parse_segment(pattern, part, segments))
@@ -435,9 +437,9 @@ def _parse_segment(
     if len(octets) == 0:
         return Segment(SEGMENT_STATIC, String())
     var kind: UInt8
-    if octets[0] == 58:
+    if octets.at(0) == 58:
         kind = SEGMENT_PARAM
-    elif octets[0] == 42:
+    elif octets.at(0) == 42:
         kind = SEGMENT_REST
     else:
         for octet in octets:
@@ -447,7 +449,7 @@ def _parse_segment(
                     "':' and '*' stand at the start of a segment only",
                 )
         return Segment(SEGMENT_STATIC, String(part))
-    var name = String(part[byte=1:])
+    var name = String(StringSpan(unsafe_from_utf8=octets.after(1)))
     if not _is_name(name):
         raise _error(
             pattern, "a name is letters, digits and '_', no digit first"
@@ -460,7 +462,7 @@ def _parse_segment(
 
 def _is_name(name: StringSpan) -> Bool:
     var octets = name.as_bytes()
-    if len(octets) == 0 or (octets[0] >= 48 and octets[0] <= 57):
+    if len(octets) == 0 or (octets.at(0) >= 48 and octets.at(0) <= 57):
         return False
     for octet in octets:
         var folded = octet | 0x20
@@ -543,9 +545,9 @@ def capture(
     for index in range(found.capture_count):
         # SAFETY: names live in the router, which outlives the handler's call.
         var name = lend_text[ImmUntrackedOrigin](
-            names[index].unsafe_ptr(), names[index].byte_length()
+            names.at(index).unsafe_ptr(), names.at(index).byte_length()
         )
-        if not _capture_one(req, found.captures[index], name):
+        if not _capture_one(req, found.captures.at(index), name):
             return False
     return True
 
@@ -585,7 +587,7 @@ def _capture_one(
 ) raises PercentError -> Bool:
     # SAFETY: values live in the request, which outlives the handler's call.
     ref params = req.route_params()[]
-    var value = req.path.as_bytes()[part.start : part.end]
+    var value = req.path.as_bytes().between(part.start, part.end)
     if part.is_encoded:
         return params.add_decoded(name, percent_decode(value))
     return params.add(

@@ -1,5 +1,6 @@
 """The router: routes registered when the program runs."""
 
+from flare.bytes.checked import *
 from flare.bytes.lend import lend_text
 from flare.http.message.method import Method
 from flare.http.message.method_registry import METHOD_COUNT, method_name
@@ -328,13 +329,13 @@ struct Router(Handler):
         try:
             table.tree.find(req.method, req.path.as_bytes(), found)
             if found.route >= 0 and not capture(
-                req, found, table.routes[found.route].names
+                req, found, table.routes.at(found.route).names
             ):
                 return internal_error("too many path parameters")
         except error:
             return bad_request(String(error))
         if found.route >= 0:
-            ref route = table.routes[found.route]
+            ref route = table.routes.at(found.route)
             req.route_params()[].record.route = route.lend_pattern()
             return route.handler.serve(req)
         if found.allowed == 0 and table.fallback and not (req.path == "*"):
@@ -357,7 +358,7 @@ struct Router(Handler):
         except error:
             return RequestPolicy.by_head()
         if found.route >= 0:
-            return table.routes[found.route].policy_for(req)
+            return table.routes.at(found.route).policy_for(req)
         if found.allowed == 0 and table.fallback and not (req.path == "*"):
             return table.fallback.value().policy_for(req)
         return RequestPolicy.by_head()
@@ -612,7 +613,7 @@ struct RouteTable(Movable):
             True if one does, or the fallback.
         """
         for index in range(len(self.routes)):
-            if self.routes[index].handler.may_stream():
+            if self.routes.at(index).handler.may_stream():
                 return True
         return self.fallback.__bool__() and self.fallback.value().may_stream()
 

@@ -1,6 +1,7 @@
 """A handler that turns requests into WebSocket connections."""
 
 from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.checked import *
 from flare.http.message.body import Body
 from flare.http.message.forwarded import forwarded_host, forwarded_proto
 from flare.http.message.request import Request
@@ -133,7 +134,7 @@ struct WsRoute[H: WsHandler](Handler):
             return True
         ref origins = self._config[].origins
         for index in range(len(origins)):
-            if origins[index] == "*" or origins[index] == origin.value():
+            if origins.at(index) == "*" or origins.at(index) == origin.value():
                 return True
         if len(origins) > 0:
             return False
@@ -180,10 +181,10 @@ def is_same_origin(
     if end < 0 or host.byte_length() == 0:
         return False
     var octets = origin.as_bytes()
-    if not equals_ignore_case(octets[:end], scheme.as_bytes()):
+    if not equals_ignore_case(octets.before(end), scheme.as_bytes()):
         return False
     return equals_ignore_case(
-        _without_default_port(octets[end + 3 :], scheme),
+        _without_default_port(octets.after(end + 3), scheme),
         _without_default_port(host.as_bytes(), scheme),
     )
 
@@ -194,6 +195,8 @@ def _without_default_port[
     """Takes a port off that says nothing (RFC 9110 section 4.2.3)."""
     var port = StaticString(":443") if scheme == "https" else ":80"
     var length = len(authority) - port.byte_length()
-    if length > 0 and equals_ignore_case(authority[length:], port.as_bytes()):
-        return authority[:length]
+    if length > 0 and equals_ignore_case(
+        authority.after(length), port.as_bytes()
+    ):
+        return authority.before(length)
     return authority

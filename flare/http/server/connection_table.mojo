@@ -1,5 +1,6 @@
 """The connections of a worker, by token."""
 
+from flare.bytes.checked import *
 from flare.http.server.connection.connection import Connection
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
@@ -54,8 +55,8 @@ struct ConnectionTable(Movable, Sized):
             self._free.append(len(self._slots))
             self._slots.append(Connection())
         var slot = self._free.pop()
-        self._slots[slot].open(socket^, peer)
-        self._slots[slot].token = self.token(slot)
+        self._slots.at(slot).open(socket^, peer)
+        self._slots.at(slot).token = self.token(slot)
         return slot
 
     def close(mut self, slot: Int):
@@ -64,7 +65,7 @@ struct ConnectionTable(Movable, Sized):
         Args:
             slot: The slot of an open connection.
         """
-        ref connection = self._slots[slot]
+        ref connection = self._slots.at(slot)
         connection.close()
         connection.generation += 1
         self._free.append(slot)
@@ -80,7 +81,7 @@ struct ConnectionTable(Movable, Sized):
             The token.
         """
         return UInt64(slot) | (
-            UInt64(self._slots[slot].generation) << _SLOT_BITS
+            UInt64(self._slots.at(slot).generation) << _SLOT_BITS
         )
 
     @always_inline
@@ -96,7 +97,7 @@ struct ConnectionTable(Movable, Sized):
         var slot = Int(token & _SLOT_MASK)
         if slot >= len(self._slots):
             return -1
-        ref connection = self._slots[slot]
+        ref connection = self._slots.at(slot)
         if UInt64(connection.generation) != token >> _SLOT_BITS:
             return -1
         return slot if connection.socket.is_open() else -1
@@ -111,4 +112,4 @@ struct ConnectionTable(Movable, Sized):
         Returns:
             The connection in it.
         """
-        return self._slots[slot]
+        return self._slots.at(slot)

@@ -1,6 +1,7 @@
 """Handlers that kill the process or hold the loop, named in the log."""
 
 from flare.bytes.ascii import write_escaped
+from flare.bytes.checked import *
 from flare.http.message.request import Request, RequestRecord
 from flare.http.server.config import ServerConfig
 from flare.sys.clock import coarse_monotonic_ms
@@ -30,23 +31,25 @@ struct _Line(Movable):
         """Adds what a client has sent, so that it stays within the line."""
         comptime DIGITS = StaticString("0123456789abcdef")
         var digits = DIGITS.as_bytes()
-        for octet in text.as_bytes()[
-            0 : min(len(text.as_bytes()), _TARGET_LEN_MAX)
-        ]:
+        for octet in text.as_bytes().between(
+            0, min(len(text.as_bytes()), _TARGET_LEN_MAX)
+        ):
             if octet > 32 and octet < 127 and octet != 92:
                 self._put(octet)
             else:
                 self.add("\\x")
-                self._put(digits[Int(octet >> 4)])
-                self._put(digits[Int(octet & 15)])
+                self._put(digits.at(Int(octet >> 4)))
+                self._put(digits.at(Int(octet & 15)))
 
     def _put(mut self, octet: UInt8):
         if self._len < _LINE_LEN_MAX:
-            self._octets[self._len] = octet
+            self._octets.at(self._len) = octet
             self._len += 1
 
     def write(self):
-        _ = write_at_once(STANDARD_ERROR, Span(self._octets)[0 : self._len])
+        _ = write_at_once(
+            STANDARD_ERROR, Span(self._octets).between(0, self._len)
+        )
 
 
 def report_crash(signal: Int, note: Note):

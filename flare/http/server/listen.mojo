@@ -1,5 +1,6 @@
 """What connections come from: listeners, made, inherited or shared."""
 
+from flare.bytes.checked import *
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.net.raw_socket import Accepted, RawSocket
 from flare.net.socket_addr import SocketAddr
@@ -70,7 +71,7 @@ struct Listeners(Movable):
         """
         for index in range(len(self._sockets)):
             selector.register(
-                self._sockets[index].fd(), token, self._interest_in(index)
+                self._sockets.at(index).fd(), token, self._interest_in(index)
             )
         self._is_watched = True
 
@@ -105,7 +106,7 @@ struct Listeners(Movable):
         if self._is_watched:
             var index = len(self._sockets) - 1
             selector.register(
-                self._sockets[index].fd(), token, self._interest_in(index)
+                self._sockets.at(index).fd(), token, self._interest_in(index)
             )
 
     def give_back(mut self, number: Int, mut selector: Selector) raises OsError:
@@ -120,7 +121,7 @@ struct Listeners(Movable):
         """
         var own_count = len(self._sockets) - len(self._adopted)
         for place in range(len(self._adopted)):
-            if self._adopted[place] != number:
+            if self._adopted.at(place) != number:
                 continue
             _ = self._adopted.pop(place)
             var socket = self._sockets.pop(own_count + place)
@@ -158,7 +159,7 @@ struct Listeners(Movable):
             return
         self._is_watched = False
         for index in range(len(self._sockets)):
-            selector.deregister(self._sockets[index].fd())
+            selector.deregister(self._sockets.at(index).fd())
 
     def accept(mut self) -> Accepted:
         """Takes a waiting connection from any of the sockets.
@@ -168,7 +169,7 @@ struct Listeners(Movable):
             when all queues are empty.
         """
         while self._turn < len(self._sockets):
-            var accepted = self._sockets[self._turn].accept()
+            var accepted = self._sockets.at(self._turn).accept()
             if accepted.error_number != EAGAIN:
                 return accepted^
             self._turn += 1

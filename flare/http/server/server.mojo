@@ -1,5 +1,6 @@
 """The HTTP server, and the handles that reach it while it serves."""
 
+from flare.bytes.checked import *
 from flare.http.middleware.health import ReadySwitch
 from flare.http.middleware.metrics import MetricSource
 from flare.http.routing.handler import (
@@ -153,7 +154,7 @@ struct HttpServer(Movable):
             Error: If the configuration contradicts itself.
         """
         self._terms = ServerContext(config^)
-        self._address = listeners[0].local_addr()
+        self._address = listeners.at(0).local_addr()
         self._listeners = listeners^
         self._file = SocketFile()
         self._waker = Waker()
@@ -489,7 +490,7 @@ struct HttpServer(Movable):
         var listeners = take_listeners(self._listeners, "serve")
         ignore_sigpipe()
         self._terms.descriptors = prepare_descriptors(
-            self._terms.config, listeners[0].fd(), plan.worker_count
+            self._terms.config, listeners.at(0).fd(), plan.worker_count
         )
         var stop = ShutdownSignal(
             self._waker.copy(), self._terms.config.handles_signals

@@ -4,6 +4,7 @@ Tokens say what an event belongs to. A connection's has its slot in the low
 half, which is never as high as the tokens of what is watched beside them.
 """
 
+from flare.bytes.checked import *
 from flare.http.h1.request_parser import RequestParser
 from flare.http.routing.handler import Handler
 from flare.http.server.config import ServerContext
@@ -329,7 +330,7 @@ struct Worker[H: Handler](Movable):
         """Sends what handlers on other threads have answered."""
         var done = self._pool.take_done()
         for index in range(len(done)):
-            ref job = done[index][]
+            ref job = done.at(index)[]
             var slot = self._table.find(job.token)
             if slot < 0 or not waits_for(self._table.at(slot), job):
                 continue

@@ -2,6 +2,7 @@
 share but the handler.
 """
 
+from flare.bytes.checked import *
 from flare.http.routing.handler import Handler
 from flare.http.server.config import ConfigError, ListenerMode, ServerContext
 from flare.http.server.listen import Listeners
@@ -75,7 +76,7 @@ def split_listeners(
     for worker in range(count):
         var own = List[RawSocket]()
         for index in share.of(worker, count):
-            own.append(share.sockets[index].duplicate())
+            own.append(share.sockets.at(index).duplicate())
         listeners.append(Listeners(own^, share.is_shared))
     return listeners^
 
@@ -168,7 +169,7 @@ def _cpus_for(index: Int, plan: ThreadPlan) raises -> List[Int]:
     var cpus = usable_cpus()
     if plan.worker_count > len(cpus):
         return List[Int]()
-    return [cpus[index]]
+    return [cpus.at(index)]
 
 
 def _watch(mut scheduler: Scheduler, mut stop: ShutdownSignal) raises:

@@ -1,6 +1,7 @@
 """A server's side of one WebSocket connection, shared by all who send to it."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.message.body import StreamWaker
 from flare.sys.mutex import Mutex
 from flare.ws.core.connection import WsConnection
@@ -180,7 +181,7 @@ struct WsOutbox(Movable):
         """Copies shared frames into the output, so that more can follow."""
         if self._frames_len > 0:
             for index in range(len(self._frames)):
-                self.core.output.append(self._frames[index][].span())
+                self.core.output.append(self._frames.at(index)[].span())
             self._frames.clear()
             self._frames_len = 0
 
@@ -232,7 +233,7 @@ struct WsOutbox(Movable):
         var start = len(out)
         out.append(self.core.output.span())
         for index in range(len(self._frames)):
-            out.append(self._frames[index][].span())
+            out.append(self._frames.at(index)[].span())
         self._frames = []
         self._frames_len = 0
         self._rest(len(out) - start, False)

@@ -1,5 +1,6 @@
 """Which worker accepts from which listening sockets."""
 
+from flare.bytes.checked import *
 from flare.net.raw_socket import RawSocket, share_port
 from flare.sys.platform import IS_MACOS
 
@@ -41,12 +42,12 @@ struct ListenerShare(Movable):
         """
         if self.is_shared or len(self.sockets) == 0:
             return
-        if self.sockets[0].local_addr().port == 0:
+        if self.sockets.at(0).local_addr().port == 0:
             # No other socket can join a Unix socket.
             self.is_shared = True
             return
         while len(self.sockets) < worker_count:
-            var socket = share_port(self.sockets[0])
+            var socket = share_port(self.sockets.at(0))
             self.sockets.append(socket^)
 
     def of(self, worker: Int, worker_count: Int) -> List[Int]:

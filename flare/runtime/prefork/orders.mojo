@@ -8,6 +8,7 @@ A worker that is down leaves its listening socket behind, in which connections
 go on to queue. The master lends it to the others until the worker is back.
 """
 
+from flare.bytes.checked import *
 from flare.net.raw_socket import RawSocket
 from flare.sys.descriptor import Descriptor, write_from
 from flare.sys.descriptor_passing import (
@@ -169,7 +170,9 @@ struct MasterLine(Movable):
         """
         var octets = Array[UInt8, NEWS_LEN](fill=kind)
         for index in range(4):
-            octets[index + 1] = UInt8((self._process_id >> (8 * index)) & 0xFF)
+            octets.at(index + 1) = UInt8(
+                (self._process_id >> (8 * index)) & 0xFF
+            )
         # So few octets go whole or not at all, and the master reads at once.
         _ = write_from(self._news.fd(), Span(octets))
 

@@ -1,5 +1,6 @@
 """Certificates: what they say, and reading them from PEM."""
 
+from flare.bytes.checked import *
 from flare.sys.openssl.library import OpenSsl, OpenSslError, c_octets
 from std.memory import ArcPointer
 
@@ -82,9 +83,9 @@ struct CertificateFacts(Copyable, Movable):
             )
             if value == 0:
                 continue
-            if kind[0] == _GENERAL_NAME_DNS:
+            if kind.at(0) == _GENERAL_NAME_DNS:
                 self._add_name(_octets(library, value))
-            elif kind[0] == _GENERAL_NAME_IP:
+            elif kind.at(0) == _GENERAL_NAME_IP:
                 self.addresses.append(List(_octets(library, value)))
         symbols.general_names_free(names)
 
@@ -160,20 +161,20 @@ def readable_time(octets: Span[UInt8, _]) -> String:
     if digit_count != 12 and digit_count != 14:
         return "an unreadable time"
     for index in range(digit_count):
-        if octets[index] < 48 or octets[index] > 57:
+        if octets.at(index) < 48 or octets.at(index) > 57:
             return "an unreadable time"
     var text = String(capacity_bytes=23)
     if digit_count == 12:
-        text.write("19" if octets[0] >= 53 else "20")
+        text.write("19" if octets.at(0) >= 53 else "20")
     else:
-        text.write(StringSpan(unsafe_from_utf8=octets[0:2]))
-    var rest = octets[digit_count - 12 : digit_count]
-    text.write(StringSpan(unsafe_from_utf8=rest[0:2]))
+        text.write(StringSpan(unsafe_from_utf8=octets.between(0, 2)))
+    var rest = octets.between(digit_count - 12, digit_count)
+    text.write(StringSpan(unsafe_from_utf8=rest.between(0, 2)))
     var marks: Array[StaticString, 5] = ["-", "-", " ", ":", ":"]
     for index in range(5):
         var start = 2 + 2 * index
-        text.write(marks[index])
-        text.write(StringSpan(unsafe_from_utf8=rest[start : start + 2]))
+        text.write(marks.at(index))
+        text.write(StringSpan(unsafe_from_utf8=rest.between(start, start + 2)))
     text.write(" UTC")
     return text^
 

@@ -1,5 +1,6 @@
 """OpenSSL's contexts, and what a server chooses for a client."""
 
+from flare.bytes.checked import *
 from flare.sys.openssl.certificate import CertificateFacts, PemReader
 from flare.sys.openssl.library import OpenSsl, OpenSslError, c_octets, c_text
 from flare.sys.openssl.ssl_symbols import NameCallback, ProtocolCallback
@@ -461,7 +462,7 @@ struct ServerChoices(Movable):
         Returns:
             That of the first certificate; there must be one.
         """
-        return self._contexts[0]
+        return self._contexts.at(0)
 
     def index_for(self, name: String) -> Int:
         """Finds a certificate for a name.

@@ -1,5 +1,6 @@
 """One TLS connection in memory: its steps, tickets and peer."""
 
+from flare.bytes.checked import *
 from flare.sys.openssl.certificate import CertificateFacts, subject_of
 from flare.sys.openssl.context import SslContext
 from flare.sys.openssl.library import OpenSsl, OpenSslError, c_octets, c_text
@@ -103,7 +104,7 @@ struct SslSession(Movable):
             input, _CTRL_GET_BUF_MEM, 0, Int(address.unsafe_ptr())
         )
         self._input = Pointer[_BufferMemory, MutUntrackedOrigin](
-            unsafe_from_address=address[0]
+            unsafe_from_address=address.at(0)
         )
         symbols.set_bio(self._handle, input, self._output)
         if is_server:
@@ -349,7 +350,7 @@ struct SslSession(Movable):
         self._library[].session.get0_alpn_selected(
             self._handle, Int(place.unsafe_ptr()), Int(length.unsafe_ptr())
         )
-        return String(from_utf8_lossy=c_octets(place[0], Int(length[0])))
+        return String(from_utf8_lossy=c_octets(place.at(0), Int(length.at(0))))
 
     def server_name(self) -> String:
         """Reads the host's name that the client has sent (RFC 6066).

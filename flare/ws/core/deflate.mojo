@@ -1,6 +1,7 @@
 """Compressed messages and their agreement: permessage-deflate (RFC 7692)."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.octet_class import TCHAR
 from flare.compress.error import CompressError, CompressErrorKind
 from flare.compress.raw_deflate import RawDeflater, RawInflater, WINDOW_BITS_MIN
@@ -198,11 +199,11 @@ def _parameter_bit(name: String) -> UInt8:
 def _window_bits(value: String) -> Int:
     """Reads 8 to 15 without leading zeros (RFC 7692 section 7.1.2); else 0."""
     var digits = value.as_bytes()
-    if len(digits) == 1 and (digits[0] == 56 or digits[0] == 57):
-        return Int(digits[0]) - 48
-    if len(digits) == 2 and digits[0] == 49:
-        if digits[1] >= 48 and digits[1] <= 53:
-            return Int(digits[1]) - 38
+    if len(digits) == 1 and (digits.at(0) == 56 or digits.at(0) == 57):
+        return Int(digits.at(0)) - 48
+    if len(digits) == 2 and digits.at(0) == 49:
+        if digits.at(1) >= 48 and digits.at(1) <= 53:
+            return Int(digits.at(1)) - 38
     return 0
 
 
@@ -342,7 +343,7 @@ struct _Cursor[o: ImmOrigin](Movable):
 
     def skip_space(mut self):
         while self.position < len(self.octets):
-            var octet = self.octets[self.position]
+            var octet = self.octets.at(self.position)
             if octet != _SPACE and octet != _TAB:
                 return
             self.position += 1
@@ -353,7 +354,7 @@ struct _Cursor[o: ImmOrigin](Movable):
     def take(mut self, octet: UInt8) -> Bool:
         """Takes an octet and the space around it, if it comes next."""
         self.skip_space()
-        if self.is_at_end() or self.octets[self.position] != octet:
+        if self.is_at_end() or self.octets.at(self.position) != octet:
             return False
         self.position += 1
         self.skip_space()
@@ -363,22 +364,24 @@ struct _Cursor[o: ImmOrigin](Movable):
         """Takes a token; gives an empty text if none comes next."""
         var start = self.position
         while not self.is_at_end() and materialize[TCHAR]().contains(
-            self.octets[self.position]
+            self.octets.at(self.position)
         ):
             self.position += 1
-        return String(unsafe_from_utf8=self.octets[start : self.position])
+        return String(
+            unsafe_from_utf8=self.octets.between(start, self.position)
+        )
 
     def take_quoted(mut self) -> String:
         """Takes the rest of a quoted string; gives an empty text if it is not
         one, or if it does not quote a token (RFC 6455 section 9.1)."""
         var text = List[UInt8]()
         while not self.is_at_end():
-            var octet = self.octets[self.position]
+            var octet = self.octets.at(self.position)
             self.position += 1
             if octet == _QUOTE:
                 return String(unsafe_from_utf8=text)
             if octet == _BACKSLASH and not self.is_at_end():
-                octet = self.octets[self.position]
+                octet = self.octets.at(self.position)
                 self.position += 1
             if not materialize[TCHAR]().contains(octet):
                 return String()

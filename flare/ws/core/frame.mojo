@@ -6,6 +6,7 @@
 """
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.ws.core.error import WsProtocolError, WsRule
 from flare.ws.core.mask import MaskingKey, copy_masked
 
@@ -191,20 +192,20 @@ def parse_frame_header(
     """
     if len(octets) < 1:
         return None
-    var header = FrameHeader(Opcode(octets[0] & 15), 0)
-    header.is_final = (octets[0] & _FIN) != 0
-    header.is_compressed = (octets[0] & _RSV1) != 0
-    var broken = _broken_rule(header, octets[0], expected)
+    var header = FrameHeader(Opcode(octets.at(0) & 15), 0)
+    header.is_final = (octets.at(0) & _FIN) != 0
+    header.is_compressed = (octets.at(0) & _RSV1) != 0
+    var broken = _broken_rule(header, octets.at(0), expected)
     if broken:
         raise WsProtocolError(broken.value(), 0)
     if len(octets) < 2:
         return None
-    var is_masked = (octets[1] & _MASK) != 0
+    var is_masked = (octets.at(1) & _MASK) != 0
     if is_masked != expected.is_masked:
         if is_masked:
             raise WsProtocolError(materialize[WsRule.MASKED](), 1)
         raise WsProtocolError(materialize[WsRule.NOT_MASKED](), 1)
-    header.payload_len = Int(octets[1] & 127)
+    header.payload_len = Int(octets.at(1) & 127)
     if header.opcode.is_control() and header.payload_len >= _LENGTH_16:
         raise WsProtocolError(materialize[WsRule.CONTROL_LEN](), 1)
     var length_len = _length_len(header.payload_len)
@@ -257,13 +258,13 @@ def _read_length(
     octets: Span[UInt8, _], count: Int, mut header: FrameHeader
 ) raises WsProtocolError -> Bool:
     """Reads a length of two or eight octets; False if some are missing."""
-    if count == 8 and len(octets) > 2 and octets[2] >= 0x80:
+    if count == 8 and len(octets) > 2 and octets.at(2) >= 0x80:
         raise WsProtocolError(materialize[WsRule.LENGTH_FORM](), 2)
     if len(octets) < 2 + count:
         return False
     var length = 0
     for index in range(2, 2 + count):
-        length = length << 8 | Int(octets[index])
+        length = length << 8 | Int(octets.at(index))
     if length < (_LENGTH_16 if count == 2 else 1 << 16):
         raise WsProtocolError(materialize[WsRule.LENGTH_FORM](), 2)
     header.payload_len = length
@@ -274,7 +275,7 @@ def _read_length(
 def _read_key(octets: Span[UInt8, _], offset: Int) -> MaskingKey:
     var word = UInt32(0)
     for place in range(4):
-        word |= UInt32(octets[offset + place]) << UInt32(8 * place)
+        word |= UInt32(octets.at(offset + place)) << UInt32(8 * place)
     return MaskingKey(word)
 
 
@@ -299,5 +300,5 @@ def write_frame(mut out: Buffer, header: FrameHeader, payload: Span[UInt8, _]):
         out.append(payload)
         return
     out.reserve(len(payload))
-    copy_masked(payload, out.room()[: len(payload)], header.key)
+    copy_masked(payload, out.room().before(len(payload)), header.key)
     out.commit(len(payload))

@@ -8,6 +8,7 @@ arrives in one piece is lent from the input without a copy.
 """
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.lend import lend
 from flare.ws.core.close import CloseCode, may_send_close_code
 from flare.ws.core.deflate import MessageInflater
@@ -271,11 +272,12 @@ struct FrameReceiver(Movable):
         mut self, mut input: Buffer
     ) raises WsProtocolError -> Bool:
         while len(input) > 0 and self._header_len < FRAME_HEADER_LEN_MAX:
-            self._header[self._header_len] = input.span()[0]
+            self._header.at(self._header_len) = input.span().at(0)
             self._header_len += 1
             input.consume(1)
             var read = parse_frame_header(
-                Span(self._header)[0 : self._header_len], self._expectation()
+                Span(self._header).between(0, self._header_len),
+                self._expectation(),
             )
             if read:
                 self._frame = read.value()
@@ -417,7 +419,7 @@ struct FrameReceiver(Movable):
         if not broken and is_end and self._frame.is_final:
             broken = inflater.end_message(self._message, len_max)
         if self._message_opcode == Opcode.TEXT:
-            if self._text.check(self._message.span()[start:]) >= 0:
+            if self._text.check(self._message.span().after(start)) >= 0:
                 raise self._broken(materialize[WsRule.UTF8](), 0)
         if broken:
             raise self._broken(broken.value(), 0)
@@ -460,13 +462,13 @@ struct ClosePayload(Movable):
             return
         if len(octets) < 2:
             return
-        self.code = Int(octets[0]) << 8 | Int(octets[1])
+        self.code = Int(octets.at(0)) << 8 | Int(octets.at(1))
         if not may_send_close_code(self.code):
             self.broken = materialize[WsRule.CLOSE_CODE]()
             self.offset = 0
             return
         var checker = Utf8Checker()
-        var bad = checker.check(octets[2:])
+        var bad = checker.check(octets.after(2))
         if bad < 0 and len(octets) == payload_len:
             if not checker.is_complete():
                 bad = payload_len - 2

@@ -6,6 +6,7 @@ thread that reads it; and the memory that content takes, counted.
 """
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.message.body_reader import BodyError, BodyFeed
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.body import StreamWaker
@@ -315,7 +316,7 @@ struct BodyOutlet(BodyFeed):
         if len(self._taken) == 0:
             self._shared.take(self._taken, self._waker, self._pace)
         var count = min(len(room), len(self._taken))
-        room[:count].copy_from(self._taken.span()[:count])
+        room.before(count).copy_from(self._taken.span().before(count))
         self._taken.consume(count)
         return count
 

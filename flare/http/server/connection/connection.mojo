@@ -3,6 +3,7 @@ octets come from.
 """
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.h1.body_decoder import DetachedBody
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.body import Body, BodyStream, FileRegion
@@ -150,7 +151,7 @@ struct PendingWrite(Movable):
         self = Self()
         var first = min(taken, len(octets))
         self.octets.reserve(len(octets) - first)
-        self.octets.append(octets[first:])
+        self.octets.append(octets.after(first))
         self.body = body^
         self.body_offset = taken - first
 
@@ -160,7 +161,7 @@ struct PendingWrite(Movable):
         Returns:
             What goes behind the octets.
         """
-        return self.body.as_bytes()[self.body_offset :]
+        return self.body.as_bytes().after(self.body_offset)
 
     def drop(mut self, count: Int):
         """Drops what was taken.
@@ -571,7 +572,7 @@ def _receive_sealed(
                 return count if count > 0 else -EAGAIN
             var space = state.tls_input.room()
             var wanted = min(len(room) - count + _RECORD_EXTRA_LEN, len(space))
-            var got = connection.socket.receive(space[0:wanted])
+            var got = connection.socket.receive(space.between(0, wanted))
             if got <= 0:
                 if count == 0:
                     return got
@@ -579,7 +580,7 @@ def _receive_sealed(
                 return count
             state.tls_input.commit(got)
             is_drained = got < wanted and not may_have_more
-        count += _open(connection, state, room[count:])
+        count += _open(connection, state, room.after(count))
         ref link = connection.tls.value()[]
         if link.pump.is_broken():
             # The connection is closed at once (RFC 8446 section 6.2). What

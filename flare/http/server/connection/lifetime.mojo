@@ -6,6 +6,7 @@ when it is complete. So a connection needs no memory for it, and no octet of
 what follows, be it a request or a TLS handshake, ever comes by there.
 """
 
+from flare.bytes.checked import *
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.method import Method
 from flare.http.server.connection.connection import Connection
@@ -120,7 +121,7 @@ def read_proxy_header(
         more octets, CLOSE if there are none to come, or not a header.
     """
     var room = scratch.input.room()
-    var seen = room[0 : min(len(room), PROXY_HEADER_LEN_MAX)]
+    var seen = room.between(0, min(len(room), PROXY_HEADER_LEN_MAX))
     var count = connection.socket.peek(seen)
     if count == -EAGAIN or count == -EINTR:
         return NextAction.WAIT
@@ -128,7 +129,7 @@ def read_proxy_header(
         return NextAction.CLOSE
     var found: Optional[ProxyHeader]
     try:
-        found = find_proxy_header(seen[0:count])
+        found = find_proxy_header(seen.between(0, count))
     except error:
         state.log(String(error, "; from ", connection.peer))
         return NextAction.CLOSE
@@ -137,7 +138,7 @@ def read_proxy_header(
             NextAction.CLOSE if connection.peer_has_ended else NextAction.WAIT
         )
     var header = found.value()
-    var taken = connection.socket.receive(room[0 : header.header_len])
+    var taken = connection.socket.receive(room.between(0, header.header_len))
     if taken != header.header_len:
         return NextAction.CLOSE
     if header.client:

@@ -8,6 +8,7 @@ no room for what is in them, `unsent` only while the client does not read.
 """
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.message.request import TlsPeer
 from flare.net.raw_socket import RawSocket
 from flare.tls.error import PlainHttpRequest
@@ -102,5 +103,5 @@ def _is_head(octets: Span[UInt8, _]) -> Bool:
     comptime START = StaticString("HEAD ")
     return (
         len(octets) >= START.byte_length()
-        and octets[0 : START.byte_length()] == START.as_bytes()
+        and octets.between(0, START.byte_length()) == START.as_bytes()
     )
