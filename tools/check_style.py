@@ -43,8 +43,13 @@ POINTER = re.compile(
     # A pointer with an origin that the compiler follows is as safe as a span.
     r"Pointer\[[^\]]*(Untracked|External|Any\w*Origin)|\bOpaquePointer\["
     r"|\bunsafe_(ptr|offset|load|store|bitcast|\w+_cast|get|set|leak|mem\w+"
-    r"|write|deinit\w*|owned_ptr|subspan)\b|\b(de)?alloc\("
+    r"|write|deinit\w*|owned_ptr|subspan|lend\w*|unlocked|request|path_\w+)\b"
+    r"|\b(de)?alloc\("
+    # The compiler holds types equal that differ in their origins alone.
+    r"|\brebind(_var)?\[[^\]]*(Span|Pointer|[Oo]rigin)"
 )
+ALIAS = re.compile(r"\s*comptime (\w+) = (?!def\b)")
+ORIGIN_PARAMETER = re.compile(r"(\w+)\s*:\s*(?:Imm|Mut)?Origin\b")
 PRINT = re.compile(r"(?<![\w.])print\(")
 EXTERNAL_CALL = re.compile(r"\bexternal_call\b")
 SYMBOL = re.compile(r"\bexternal_call\[\s*\"(\w+)\"")
@@ -188,22 +193,101 @@ def _arguments(signature: str) -> list[str]:
     return [name for name in names if name not in ("", "self", "*", "/")]
 
 
-def check_pointers(source: Source) -> Iterator[Problem]:
-    """Asks for a `# SAFETY:` beside each use of a pointer.
+def pointer_aliases(sources: list[Source]) -> set[str]:
+    """Lists the names that the library gives to types of pointers."""
+    found = set()
+    for source in sources:
+        if _may_use_pointers(source.path):
+            continue
+        for number, line in enumerate(source.code):
+            end = number + 1
+            while end < len(source.code) and _depth(source.code[number:end]):
+                end += 1
+            alias = ALIAS.match(line)
+            if alias and POINTER.search("".join(source.code[number:end])):
+                found.add(alias[1])
+    return found
+
+
+def _depth(lines: list[str]) -> int:
+    """Counts the brackets that are open behind some lines."""
+    text = "".join(lines)
+    return sum((char in "([{") - (char in ")]}") for char in text)
+
+
+def _may_use_pointers(path: Path) -> bool:
+    return path.parts[0] != "flare" or path.parts[:2] == ("flare", "sys")
+
+
+def check_grants(source: Source) -> Iterator[Problem]:
+    """Asks that what grants a lifetime says so in its name.
+
+    A function does that if an origin in what it returns is the caller's free
+    choice: a parameter that none of the arguments determines.
+    """
+    if source.path.parts[0] != "flare":
+        return
+    for function in source.functions:
+        if function.name.lstrip("_").startswith("unsafe_"):
+            continue
+        parameters, arguments, result = _signature_parts(
+            _signature(source, function)
+        )
+        for origin in ORIGIN_PARAMETER.findall(parameters):
+            named = re.compile(rf"\b{origin}\b")
+            if named.search(result) and not named.search(arguments):
+                message = (
+                    f"`{function.name}` grants the lifetime `{origin}`;"
+                    " begin its name with `unsafe_`"
+                )
+                yield Problem(source.path, function.line, message)
+
+
+def _signature_parts(signature: str) -> tuple[str, str, str]:
+    """Splits a signature into parameters, arguments and what is returned."""
+    start = signature.find("(")
+    square = signature.find("[")
+    parameters = ""
+    if -1 < square < start:
+        end = _closing(signature, square, "[]")
+        parameters = signature[square:end]
+        start = signature.find("(", end)
+    end = _closing(signature, start, "()")
+    return parameters, signature[start:end], signature[end:]
+
+
+def _closing(text: str, start: int, pair: str) -> int:
+    """Finds the place behind the bracket that closes the one at `start`."""
+    depth = 0
+    for at in range(start, len(text)):
+        depth += (text[at] == pair[0]) - (text[at] == pair[1])
+        if depth == 0:
+            return at + 1
+    return len(text)
+
+
+def check_pointers(
+    source: Source, aliases: frozenset[str] = frozenset()
+) -> Iterator[Problem]:
+    """Asks for a `# SAFETY:` beside each use of a pointer, or of an alias of
+    one.
 
     The comment stands inside the function, directly above it, at the head of
     the struct around it, or at the head of the file, where it covers all.
     """
     path = source.path
-    if path.parts[0] != "flare" or path.parts[:2] == ("flare", "sys"):
+    if _may_use_pointers(path):
         return
+    known = rf"\b({'|'.join(sorted(aliases))})\b" if aliases else r"(?!)"
+    pointer = re.compile(f"{POINTER.pattern}|{known}")
     safe = [n for n, line in enumerate(source.lines, 1) if "# SAFETY:" in line]
     regions = _regions(source)
     reported: set[int] = set()
     imports = {n for e in source.imports for n in range(e.line, e.end_line + 1)}
+    # An import or an alias uses nothing yet.
+    imports |= _alias_lines(source)
     for number, line in enumerate(source.code, 1):
-        declares = number in imports or line.startswith("comptime")
-        if declares or not POINTER.search(line):
+        if number in imports or not pointer.search(line):
             continue
         around = [r for r in regions if r[1] <= number <= r[2]]
         covered = any(
@@ -214,6 +298,17 @@ def check_pointers(source: Source) -> Iterator[Problem]:
             reported.add(place)
             message = "pointer without `# SAFETY:`; say who keeps the memory"
             yield Problem(path, number, f"{message} alive")
+
+
+def _alias_lines(source: Source) -> set[int]:
+    """Lists the lines of `comptime` declarations outside of functions."""
+    found: set[int] = set()
+    depth = 0
+    for number, line in enumerate(source.code, 1):
+        if depth > 0 or line.startswith("comptime"):
+            found.add(number)
+            depth += _depth([line])
+    return found
 
 
 def _regions(source: Source) -> list[tuple[int, int, int, str]]:
@@ -326,10 +421,12 @@ def problems(root: Path) -> list[str]:
     for path in text_files(root):
         found += check_text(path, (root / path).read_text(errors="replace"))
     sources = [Source.read(root, path) for path in mojo_files(root, *FOLDERS)]
+    aliases = frozenset(pointer_aliases(sources))
     for source in sources:
         found += check_file(source)
         found += check_functions(source)
-        found += check_pointers(source)
+        found += check_pointers(source, aliases)
+        found += check_grants(source)
     found += check_symbols(sources)
     found += check_unused(sources)
     return [str(problem) for problem in found]

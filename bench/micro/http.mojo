@@ -173,7 +173,9 @@ def measure_path(name: StringSpan, kind: Int, route_count: Int) raises:
             _ = exchange.advance(materialize[LIMITS]())
             storage[].clear()
             var response = router.serve(
-                exchange.request[ImmUntrackedOrigin](SocketAddr.any(0), storage)
+                exchange.unsafe_request[ImmUntrackedOrigin](
+                    SocketAddr.any(0), storage
+                )
             )
             exchange.finish()
             out.clear()
@@ -197,7 +199,7 @@ def measure_header_lookup() raises:
     var storage = Pointer(to=params[]).unsafe_origin_cast[MutUntrackedOrigin]()
     exchange.input.append(inputs[0].span())
     _ = exchange.advance(materialize[LIMITS]())
-    var request = exchange.request[ImmUntrackedOrigin](
+    var request = exchange.unsafe_request[ImmUntrackedOrigin](
         SocketAddr.any(0), storage
     )
     var names: List[String] = ["cookie", "Cookie", "COOKIE", "cookiE"]

@@ -6,7 +6,7 @@ buffer without a bounds check. Bytes are not moved when the head is consumed
 until room is needed.
 """
 
-from flare.bytes.lend import lend
+from flare.bytes.lend import unsafe_lend
 from flare.bytes.scan import BytePtr, SCAN_SLACK
 from flare.sys.memory.pages import release_pages
 from std.memory import (
@@ -102,7 +102,7 @@ struct Buffer(Movable, Sized, Writer):
             The bytes between head and tail.
         """
         # SAFETY: the span's origin is this buffer, which owns the bytes.
-        return lend[ImmOrigin(origin_of(self))](self.base(), len(self))
+        return unsafe_lend[ImmOrigin(origin_of(self))](self.base(), len(self))
 
     @always_inline
     def room(mut self) -> Span[UInt8, MutUntrackedOrigin]:

@@ -2,7 +2,7 @@
 
 
 @always_inline
-def lend[
+def unsafe_lend[
     T: AnyType, //, o: ImmOrigin
 ](base: Pointer[T, _], count: Int) -> Span[T, o]:
     """Lends elements for a lifetime of the caller's choice.
@@ -31,13 +31,13 @@ def lend[
 
 
 @always_inline
-def lend_text[
+def unsafe_lend_text[
     o: ImmOrigin
 ](base: Pointer[UInt8, _], length: Int) -> StringSpan[o]:
     """Lends text for a lifetime of the caller's choice.
 
     Parameters:
-        o: The lifetime to lend for, as for `lend`.
+        o: The lifetime to lend for, as for `unsafe_lend`.
 
     Args:
         base: The first octet of UTF-8.
@@ -46,5 +46,5 @@ def lend_text[
     Returns:
         The text.
     """
-    # SAFETY: as for `lend`; the caller promises UTF-8.
-    return StringSpan(unsafe_from_utf8=lend[o](base, length))
+    # SAFETY: as for `unsafe_lend`; the caller promises UTF-8.
+    return StringSpan(unsafe_from_utf8=unsafe_lend[o](base, length))

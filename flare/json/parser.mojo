@@ -224,6 +224,7 @@ struct JsonParser[origin: ImmOrigin](Movable):
         )
         return scan.end
 
+    # SAFETY: `base` is that of the text under way, which ends with a 0.
     def _parse_scalar(
         mut self, base: BytePtr, at: Int, octet: UInt8
     ) raises JsonError -> Int:

@@ -1,5 +1,9 @@
 """Plain structs read from JSON by reflection."""
 
+# SAFETY: a `place` is memory for one field of a struct under way, and a source is
+# whatever the caller gave; both outlive the call that fills the struct, and are
+# turned back into the type that they were erased from.
+
 from flare.bytes.siphash import Keyed
 from flare.json.error import JsonError, JsonErrorKind, JsonKind
 from flare.json.errors import JsonErrors

@@ -62,7 +62,7 @@ def describe_head(exchange: RequestParser, mut log: String):
 def _request(
     exchange: RequestParser, mut params: PathParams
 ) -> Request[ImmUntrackedOrigin]:
-    return exchange.request[ImmUntrackedOrigin](
+    return exchange.unsafe_request[ImmUntrackedOrigin](
         SocketAddr.any(0),
         Pointer(to=params).unsafe_origin_cast[MutUntrackedOrigin](),
     )

@@ -54,6 +54,29 @@ ACCEPTED = {
         '"""A."""\n\n# SAFETY: octets follow the end.\n\n'
         "def f():\n    p = x.unsafe_ptr()\n"
     ),
+    "alias that uses nothing yet": library(
+        "comptime At = OpaquePointer[MutUntrackedOrigin]\n"
+        "comptime Call = def(\n    At, Int\n) thin -> None\n\n\n"
+        "def f():\n    x = 1\n"
+    ),
+    "function type that takes a pointer": library(
+        "comptime Call = def(Pointer[Int, MutUntrackedOrigin]) thin -> None\n"
+        "\n\ndef f(c: Call):\n    x = 1\n"
+    ),
+    "scalar of another name": library(
+        "def f():\n    x = rebind[String](value)\n"
+    ),
+    "lifetime that the arguments determine": library(
+        "def f[o: ImmOrigin](x: Span[UInt8, o]) -> Span[UInt8, o]:\n    x = 1\n"
+    ),
+    "lifetime of the struct itself": library(
+        "struct S:\n    var p: Int\n\n"
+        "    def f[o: ImmOrigin](ref[o] self) -> ref[o] Int:\n        x = 1\n"
+    ),
+    "lifetime of the caller's choice, by name": library(
+        "def f():\n    x = 1\n\n\n"
+        "def _unsafe_g[o: ImmOrigin](n: Int) -> Span[UInt8, o]:\n    x = 1\n"
+    ),
     "pointer that the compiler follows": library(
         "struct S:\n    var p: Pointer[Int, Self.origin]\n"
     ),
@@ -122,6 +145,59 @@ REFUSED = {
     "untracked pointer": (
         library("def f(p: Pointer[Int, MutUntrackedOrigin]):\n    x = 1\n"),
         "SAFETY",
+    ),
+    "alias of a pointer": (
+        library(
+            "comptime At = Pointer[Int, MutUntrackedOrigin]\n\n\n"
+            "def f(p: At):\n    x = 1\n"
+        ),
+        "SAFETY",
+    ),
+    "alias of a pointer in several lines": (
+        library(
+            "comptime At = Pointer[\n    Int, MutUntrackedOrigin\n]\n\n\n"
+            "def f(p: At):\n    x = 1\n"
+        ),
+        "SAFETY",
+    ),
+    "alias of another file": (
+        {
+            "flare/x/a.mojo": "comptime At = OpaquePointer[MutUntrackedOrigin]\n",
+            "flare/x/b.mojo": (
+                "from flare.x.a import At\n\n\ndef f(p: At):\n    x = 1\n"
+            ),
+            "examples/e.mojo": (
+                "from flare.x.b import f\n\ndef main():\n    f()\n"
+            ),
+        },
+        "flare/x/b.mojo:4",
+    ),
+    "origin that is cast": (
+        library("def f():\n    p = x.unsafe_origin_cast[o]()\n"),
+        "SAFETY",
+    ),
+    "span of another origin": (
+        library("def f():\n    p = rebind[Span[UInt8, o]](x)\n"),
+        "SAFETY",
+    ),
+    "loan of any lifetime": (
+        library("def f():\n    p = unsafe_lend[o](x, 1)\n"),
+        "SAFETY",
+    ),
+    "value without its lock": (
+        library("def f():\n    p = x.unsafe_unlocked()\n"),
+        "SAFETY",
+    ),
+    "lifetime of the caller's choice": (
+        library("def f[o: ImmOrigin](n: Int) -> Span[UInt8, o]:\n    x = 1\n"),
+        "grants the lifetime `o`",
+    ),
+    "lifetime of the caller's choice in several lines": (
+        library(
+            "def f[\n    T: AnyType, //, o: Origin\n](\n    n: Int,\n"
+            ") raises -> Span[T, o]:\n    x = 1\n"
+        ),
+        "grants the lifetime `o`",
     ),
     "safety of another function": (
         library(

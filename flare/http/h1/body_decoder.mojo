@@ -9,6 +9,9 @@ the body's octets. In pieces:
     # 4. END: read trailers(input); leftover(input) belongs to the next message
 """
 
+# SAFETY: `base` is the start of octets that the caller owns and does not change
+# meanwhile, with a 0 and slack behind them, where every scan and wide read ends.
+
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.scan import BytePtr

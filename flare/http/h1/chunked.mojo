@@ -1,5 +1,8 @@
 """The chunked transfer coding: decoded in place, and written a chunk at a time."""
 
+# SAFETY: `base` is the start of octets that the caller owns and does not change
+# meanwhile, with a 0 and slack behind them, where every scan and wide read ends.
+
 from flare.bytes.ascii import hex_digit_value
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *

@@ -1,6 +1,9 @@
 """A section of field lines: the headers of a request, or its trailers."""
 
-from flare.bytes.lend import lend
+# SAFETY: `base` is the start of octets that the caller owns and does not change
+# meanwhile, with a 0 and slack behind them, where every scan and wide read ends.
+
+from flare.bytes.lend import unsafe_lend
 from flare.bytes.octet_class import TCHAR
 from flare.bytes.scan import BytePtr, scan_class, scan_field_value
 from flare.bytes.word import load16
@@ -85,7 +88,7 @@ struct FieldSection(Movable):
         # every request that is lent from it.
         return Fields(
             octets,
-            lend[o](self._lines.unsafe_ptr(), self.count),
+            unsafe_lend[o](self._lines.unsafe_ptr(), self.count),
             self.is_text,
         )
 

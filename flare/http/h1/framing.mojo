@@ -4,9 +4,12 @@ Each field line is looked at once, when it is parsed; nothing searches the head
 again. Names are told by their length, then by whole-word compares.
 """
 
+# SAFETY: `base` is the start of octets that the caller owns and does not change
+# meanwhile, with a 0 and slack behind them, where every scan and wide read ends.
+
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.checked import *
-from flare.bytes.lend import lend
+from flare.bytes.lend import unsafe_lend
 from flare.bytes.octet_class import TCHAR
 from flare.bytes.scan import BytePtr
 from flare.bytes.word import (
@@ -219,7 +222,7 @@ struct Framing(TrivialRegisterPassable):
     def _note_connection_options(mut self, base: BytePtr, line: FieldLine):
         """Reads a list of connection options (RFC 9110 section 7.6.1)."""
         # SAFETY: the line was found within the head that starts at `base`.
-        var value = lend[ImmUntrackedOrigin](
+        var value = unsafe_lend[ImmUntrackedOrigin](
             base.unsafe_offset(line.value_offset()), line.value_len()
         )
         for option in ListElements(value):
@@ -232,11 +235,11 @@ struct Framing(TrivialRegisterPassable):
     def _note_rarer(
         mut self, base: BytePtr, line: FieldLine
     ) raises RemoteProtocolError:
-        var name = lend[ImmUntrackedOrigin](
+        var name = unsafe_lend[ImmUntrackedOrigin](
             base.unsafe_offset(line.name_offset()), line.name_len()
         )
         # SAFETY: the line was found within the head that starts at `base`.
-        var value = lend[ImmUntrackedOrigin](
+        var value = unsafe_lend[ImmUntrackedOrigin](
             base.unsafe_offset(line.value_offset()), line.value_len()
         )
         if equals_ignore_case(name, "content-length".as_bytes()):

@@ -1,5 +1,8 @@
 """The head of a request: request line and header section, parsed as they arrive."""
 
+# SAFETY: `base` is the start of octets that the caller owns and does not change
+# meanwhile, with a 0 and slack behind them, where every scan and wide read ends.
+
 from flare.bytes.checked import *
 from flare.bytes.octet_class import TCHAR
 from flare.bytes.scan import BytePtr, scan_class, scan_target

@@ -16,7 +16,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.lend import lend
+from flare.bytes.lend import unsafe_lend
 from flare.http.h1.body_decoder import BodyDecoder, DetachedBody
 from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.field_section import HeadLimits
@@ -31,7 +31,7 @@ from flare.http.message.request import (
     TlsPeer,
     Version,
 )
-from flare.http.message.target import path_without_octets
+from flare.http.message.target import unsafe_path_without_octets
 from flare.net.socket_addr import SocketAddr
 from std.sys.intrinsics import likely, unlikely
 
@@ -304,7 +304,7 @@ struct RequestParser(Movable):
         self._state = _IN_HEAD
 
     @always_inline
-    def request[
+    def unsafe_request[
         o: ImmOrigin
     ](
         self,
@@ -329,12 +329,12 @@ struct RequestParser(Movable):
         """
         # SAFETY: all offsets come from the parser and lie within the input;
         # the caller ends the loan before it changes the parser.
-        var octets = lend[o](self.input.base(), len(self.input))
+        var octets = unsafe_lend[o](self.input.base(), len(self.input))
         ref head = self.head
         var method_start = head.method_offset
         var path = _text(octets, head.target.path_offset, head.target.path_len)
         if unlikely(head.target.path_len == 0):
-            path = path_without_octets[o](head.method)
+            path = unsafe_path_without_octets[o](head.method)
         var line = RequestLine[o](
             method=head.method,
             method_name=_text(octets, method_start, head.method_len),

@@ -1,5 +1,8 @@
 """The head of a response, parsed as it arrives, and how the content behind it ends."""
 
+# SAFETY: `base` is the start of octets that the caller owns and does not change
+# meanwhile, with a 0 and slack behind them, where every scan and wide read ends.
+
 from flare.bytes.scan import BytePtr, scan_field_value
 from flare.bytes.word import load16, load64, word64
 from flare.http.h1.error import RemoteProtocolError, Rule

@@ -17,7 +17,7 @@ call, which drops it from the input: a body of any length needs a small buffer.
 """
 
 from flare.bytes.buffer import Buffer
-from flare.bytes.lend import lend
+from flare.bytes.lend import unsafe_lend
 from flare.http.h1.body_decoder import BodyDecoder, BodyProgress
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import HeadLimits
@@ -314,7 +314,7 @@ struct ResponseParser(Movable):
         # SAFETY: offsets of the parsed head lie within the input.
         comptime o = ImmOrigin(origin_of(self))
         return self.head.section.fields(
-            lend[o](self.input.base(), self.head.head_len)
+            unsafe_lend[o](self.input.base(), self.head.head_len)
         )
 
     def reason(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
@@ -324,7 +324,7 @@ struct ResponseParser(Movable):
             The octets as sent; opaque from 0x80 up (RFC 9112 section 4).
         """
         # SAFETY: offsets of the parsed head lie within the input.
-        return lend[ImmOrigin(origin_of(self))](
+        return unsafe_lend[ImmOrigin(origin_of(self))](
             self.input.base().unsafe_offset(self.head.reason_offset),
             self.head.reason_len,
         )

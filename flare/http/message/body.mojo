@@ -1,7 +1,7 @@
 """Content of a response: octets, or a stream that a source makes piece by piece."""
 
 from flare.bytes.buffer import Buffer
-from flare.bytes.lend import lend
+from flare.bytes.lend import unsafe_lend
 from std.memory import Allocation, ArcPointer, Layout, alloc, dealloc
 
 
@@ -139,8 +139,10 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         # origin; one of the two is empty.
         comptime o = ImmOrigin(origin_of(self))
         if len(self._octets) == 0:
-            return lend[o](self._text.unsafe_ptr(), self._text.byte_length())
-        return lend[o](self._octets.unsafe_ptr(), len(self._octets))
+            return unsafe_lend[o](
+                self._text.unsafe_ptr(), self._text.byte_length()
+            )
+        return unsafe_lend[o](self._octets.unsafe_ptr(), len(self._octets))
 
     def text(self) raises -> String:
         """Copies the content as text.
@@ -431,6 +433,7 @@ struct BodyStream(Movable):
 
     var length: Optional[Int]
     """Content in bytes, if that is known before."""
+    # SAFETY: this owns the source; each function below was made for its type.
     var _source: Erased
     var _begin: def(Erased, var StreamWaker) thin -> None
     var _fill: def(Erased, mut Buffer) raises thin -> Poll
@@ -674,6 +677,7 @@ def _wake[T: WakeTarget](target: Erased, token: UInt64):
 struct _AnyTarget(Movable):
     """A wake target of any type."""
 
+    # SAFETY: this owns the target; both functions were made for its type.
     var _target: Erased
     var _wake: def(Erased, UInt64) thin -> None
     var _drop: def(Erased) thin -> None

@@ -2,7 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace, write_escaped
 from flare.bytes.checked import *
-from flare.bytes.lend import lend_text
+from flare.bytes.lend import unsafe_lend_text
 from flare.bytes.octet_class import TCHAR
 from flare.http.message.fields import FieldLine, ListElements, find_line
 from std.builtin.globals import global_constant
@@ -105,7 +105,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
     ) -> StringSpan[ImmOrigin(origin_of(self))]:
         # SAFETY: the octets are literal or belong to this map, which is the
         # span's origin.
-        return lend_text[ImmOrigin(origin_of(self))](base, length)
+        return unsafe_lend_text[ImmOrigin(origin_of(self))](base, length)
 
     def find(self, name: StringSpan, start: Int = 0) -> Int:
         """Finds a line by name.

@@ -1,7 +1,7 @@
 """A request that owns its octets, for tests and for work that outlives a call."""
 
 from flare.bytes.buffer import Buffer
-from flare.bytes.lend import lend, lend_text
+from flare.bytes.lend import unsafe_lend, unsafe_lend_text
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.header_map import HeaderError, check_field
 from flare.http.message.method import Method
@@ -12,7 +12,7 @@ from flare.http.message.request import (
     TlsPeer,
     Version,
 )
-from flare.http.message.target import path_without_octets, split_target
+from flare.http.message.target import unsafe_path_without_octets, split_target
 from flare.net.socket_addr import SocketAddr
 from std.memory import OwnedPointer
 
@@ -105,7 +105,7 @@ struct OwnedRequest(Movable):
             self._names.append(String(params.at(index).name))
         for index in range(len(params)):
             _ = self._params[].add_decoded(
-                lend_text[ImmUntrackedOrigin](
+                unsafe_lend_text[ImmUntrackedOrigin](
                     self._names[index].unsafe_ptr(),
                     self._names[index].byte_length(),
                 ),
@@ -136,35 +136,37 @@ struct OwnedRequest(Movable):
         """
         # SAFETY: all parts belong to this value, which is the loan's origin.
         comptime o = ImmOrigin(origin_of(self))
-        var method_name = _text[o](self._method, 0, len(self._method))
-        var url = _text[o](self._url, 0, len(self._url))
+        var method_name = _unsafe_text[o](self._method, 0, len(self._method))
+        var url = _unsafe_text[o](self._url, 0, len(self._url))
         var method = Method(method_name)
         var parts = split_target(method, self._url.base(), 0, len(self._url))
         var path: StringSpan[o]
         if parts.path_offset < 0:
             parts.query_offset = 0
             parts.query_len = 0
-            path = _text[o](self._url, 0, 0)
+            path = _unsafe_text[o](self._url, 0, 0)
         elif parts.path_len == 0:
-            path = path_without_octets[o](method)
+            path = unsafe_path_without_octets[o](method)
         else:
-            path = _text[o](self._url, parts.path_offset, parts.path_len)
+            path = _unsafe_text[o](self._url, parts.path_offset, parts.path_len)
         var line = RequestLine[o](
             method=method,
             method_name=method_name,
             url=url,
             path=path,
-            query=_text[o](self._url, parts.query_offset, parts.query_len),
-            authority=_text[o](
+            query=_unsafe_text[o](
+                self._url, parts.query_offset, parts.query_len
+            ),
+            authority=_unsafe_text[o](
                 self._url, parts.authority_offset, parts.authority_len
             ),
             version=self.version,
         )
         return Request[o](
             line,
-            _lend_fields[o](self._headers),
-            lend[o](self.body.unsafe_ptr(), len(self.body)),
-            _lend_fields[o](self._trailers),
+            _unsafe_lend_fields[o](self._headers),
+            unsafe_lend[o](self.body.unsafe_ptr(), len(self.body)),
+            _unsafe_lend_fields[o](self._trailers),
             peer=self.peer.without_mapping(),
             params=Pointer(to=self._params[])
             .unsafe_mut_cast[True]()
@@ -173,11 +175,11 @@ struct OwnedRequest(Movable):
         )
 
 
-def _text[
+def _unsafe_text[
     o: ImmOrigin
 ](buffer: Buffer, offset: Int, length: Int) -> StringSpan[o]:
     # SAFETY: the buffer belongs to the `OwnedRequest` that `o` names.
-    return lend_text[o](buffer.base().unsafe_offset(offset), length)
+    return unsafe_lend_text[o](buffer.base().unsafe_offset(offset), length)
 
 
 def _lend_peer(
@@ -193,10 +195,10 @@ def _lend_peer(
     )
 
 
-def _lend_fields[o: ImmOrigin](fields: _OwnedFields) -> Fields[o]:
+def _unsafe_lend_fields[o: ImmOrigin](fields: _OwnedFields) -> Fields[o]:
     # SAFETY: the fields belong to the `OwnedRequest` that `o` names.
     return Fields(
-        lend[o](fields.octets.base(), len(fields.octets)),
-        lend[o](fields.lines.unsafe_ptr(), len(fields.lines)),
+        unsafe_lend[o](fields.octets.base(), len(fields.octets)),
+        unsafe_lend[o](fields.lines.unsafe_ptr(), len(fields.lines)),
         False,
     )

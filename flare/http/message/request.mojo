@@ -1,7 +1,7 @@
 """A request as its handler sees it, with what the router and the server know of it."""
 
 from flare.bytes.checked import *
-from flare.bytes.lend import lend_text
+from flare.bytes.lend import unsafe_lend_text
 from flare.http.message.body_reader import BodyReader, LentFeed
 from flare.http.message.cookie import (
     Cookie,
@@ -248,7 +248,9 @@ struct Request[o: ImmOrigin](Movable):
         ref subject = self._tls.value()[].certificate_subject
         if subject.byte_length() == 0:
             return None
-        return lend_text[Self.o](subject.unsafe_ptr(), subject.byte_length())
+        return unsafe_lend_text[Self.o](
+            subject.unsafe_ptr(), subject.byte_length()
+        )
 
     def tls_peer(self) -> OptionalPointer[TlsPeer, Self.o]:
         """Lends what TLS tells about the client.
@@ -416,7 +418,7 @@ struct Request[o: ImmOrigin](Movable):
         # SAFETY: a parameter's value lies in the input buffer, whose origin is
         # `o`, or in the worker's storage, which lives at least as long.
         var value = self._params[].at(index).value
-        return lend_text[Self.o](value.unsafe_ptr(), value.byte_length())
+        return unsafe_lend_text[Self.o](value.unsafe_ptr(), value.byte_length())
 
     @always_inline
     def _empty(self) -> StringSpan[Self.o]:
@@ -431,7 +433,9 @@ struct Request[o: ImmOrigin](Movable):
         """
         # SAFETY: the router that lends the pattern outlives all requests.
         var pattern = self._params[].record.route
-        return lend_text[Self.o](pattern.unsafe_ptr(), pattern.byte_length())
+        return unsafe_lend_text[Self.o](
+            pattern.unsafe_ptr(), pattern.byte_length()
+        )
 
     def with_peer(self, peer: SocketAddr) -> Self:
         """Lends the same request with another peer, for middleware.
@@ -649,7 +653,7 @@ struct PathParams(Movable, Sized):
         ref kept = self._decoded.at(len(self._decoded) - 1)
         return self.add(
             name,
-            lend_text[ImmUntrackedOrigin](
+            unsafe_lend_text[ImmUntrackedOrigin](
                 kept.unsafe_ptr(), kept.byte_length()
             ),
         )
@@ -768,7 +772,7 @@ def no_route() -> StringSpan[ImmUntrackedOrigin]:
     """
     # SAFETY: of a part of the program, nothing is read.
     comptime NOTHING = StaticString("")
-    return lend_text[ImmUntrackedOrigin](NOTHING.unsafe_ptr(), 0)
+    return unsafe_lend_text[ImmUntrackedOrigin](NOTHING.unsafe_ptr(), 0)
 
 
 struct CancelFlag(Movable):

@@ -1,7 +1,7 @@
 """The request target and its authority (RFC 9112 section 3.2, RFC 3986)."""
 
 from flare.bytes.ascii import hex_digit_value
-from flare.bytes.lend import lend, lend_text
+from flare.bytes.lend import unsafe_lend, unsafe_lend_text
 from flare.bytes.octet_class import IP_FUTURE, REG_NAME
 from flare.bytes.scan import BytePtr, find_octet_within, scan_class
 from flare.bytes.word import load32
@@ -16,7 +16,7 @@ struct TargetParts(TrivialRegisterPassable):
     var path_offset: Int
     """Start of the path."""
     var path_len: Int
-    """Length of the path in bytes; 0 for what `path_without_octets` gives."""
+    """Length of the path in bytes; 0 for what `unsafe_path_without_octets` gives."""
     var query_offset: Int
     """Start of the query, behind its `?`."""
     var query_len: Int
@@ -132,7 +132,7 @@ def _split_other_forms(
 
 
 @no_inline
-def path_without_octets[o: ImmOrigin](method: Method) -> StringSpan[o]:
+def unsafe_path_without_octets[o: ImmOrigin](method: Method) -> StringSpan[o]:
     """Gives the path of a target in which there is none.
 
     Source: RFC 9112 section 3.2.4. OPTIONS of a URI with neither path nor query
@@ -152,7 +152,7 @@ def path_without_octets[o: ImmOrigin](method: Method) -> StringSpan[o]:
     var text = StaticString("*") if method == Method.OPTIONS else StaticString(
         ""
     )
-    return lend_text[o](text.unsafe_ptr(), text.byte_length())
+    return unsafe_lend_text[o](text.unsafe_ptr(), text.byte_length())
 
 
 def _behind_scheme(base: BytePtr, offset: Int, end: Int) -> Int:
@@ -295,7 +295,7 @@ def _literal_end(base: BytePtr, start: Int, end: Int) -> Int:
     if (base[unsafe_offset=start + 1] | 0x20) == 118:
         return close + 1 if _is_future(base, start + 2, close) else -1
     try:
-        var literal = lend[ImmUntrackedOrigin](
+        var literal = unsafe_lend[ImmUntrackedOrigin](
             base.unsafe_offset(start + 1), close - start - 1
         )
         return close + 1 if IpAddr.parse(literal).is_v6() else -1

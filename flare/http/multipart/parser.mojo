@@ -2,7 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.buffer import Buffer
-from flare.bytes.lend import lend
+from flare.bytes.lend import unsafe_lend
 from flare.bytes.octet_class import TCHAR
 from flare.bytes.scan import find_octet_within
 from flare.http.message.media_type import MediaType, MediaTypeError
@@ -122,8 +122,8 @@ struct MultipartParser(Movable):
         # SAFETY: both buffers are this parser's own, which is the origin.
         comptime o = ImmOrigin(origin_of(self))
         if self._decoder.is_identity():
-            return lend[o](self._input.base(), self._lent_len)
-        return lend[o](self._decoded.base(), len(self._decoded))
+            return unsafe_lend[o](self._input.base(), self._lent_len)
+        return unsafe_lend[o](self._decoded.base(), len(self._decoded))
 
     def next_event(mut self) raises MultipartError -> MultipartEvent:
         """Looks for what comes next.

@@ -1,6 +1,6 @@
 """Routes known when the program is built, and the branches compiled for them."""
 
-from flare.bytes.lend import lend, lend_text
+from flare.bytes.lend import unsafe_lend, unsafe_lend_text
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, bad_request, internal_error
@@ -161,7 +161,7 @@ def _answer[
     comptime ANSWER = ROUTES[INDEX].answer
     comptime PATTERN = get_static_string[ROUTES[INDEX].pattern]()
     # SAFETY: the pattern is a part of the program.
-    req.route_params()[].record.route = lend_text[ImmUntrackedOrigin](
+    req.route_params()[].record.route = unsafe_lend_text[ImmUntrackedOrigin](
         PATTERN.unsafe_ptr(), PATTERN.byte_length()
     )
     try:
@@ -517,7 +517,7 @@ def find_compiled[
     if len(path) == 0 or path[0] != _SLASH:
         return
     # SAFETY: nothing of the path is kept beyond this call.
-    var octets = lend[ImmUntrackedOrigin](path.unsafe_ptr(), len(path))
+    var octets = unsafe_lend[ImmUntrackedOrigin](path.unsafe_ptr(), len(path))
     _ = _go_on[WAYS](_Sought(method, octets), 0, found)
     if found.route < 0 and method == Method.HEAD:
         var allowed = found.allowed
@@ -547,7 +547,7 @@ def _go_on[
         # Also where no text could match: what is malformed is refused.
         var text = percent_decode(path[start:end])
         # SAFETY: the text lives until nothing uses its octets any more.
-        var octets = lend[ImmUntrackedOrigin](
+        var octets = unsafe_lend[ImmUntrackedOrigin](
             text.unsafe_ptr(), text.byte_length()
         )
         var is_found = _by_length[TEXTS](octets, sought, end, found)

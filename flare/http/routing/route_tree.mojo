@@ -1,7 +1,7 @@
 """Route patterns, and the tree that finds the route of a path."""
 
 from flare.bytes.checked import *
-from flare.bytes.lend import lend_text
+from flare.bytes.lend import unsafe_lend_text
 from flare.http.message.method import Method
 from flare.http.message.request import PATH_PARAM_COUNT_MAX, Request
 from flare.url.percent import PERCENT, PercentError, percent_decode
@@ -544,7 +544,7 @@ def capture(
     """
     for index in range(found.capture_count):
         # SAFETY: names live in the router, which outlives the handler's call.
-        var name = lend_text[ImmUntrackedOrigin](
+        var name = unsafe_lend_text[ImmUntrackedOrigin](
             names.at(index).unsafe_ptr(), names.at(index).byte_length()
         )
         if not _capture_one(req, found.captures.at(index), name):
@@ -573,7 +573,7 @@ def capture_named[
     comptime for index in range(len(NAMES)):
         # SAFETY: the name is a part of the program.
         comptime NAME = get_static_string[NAMES[index]]()
-        var name = lend_text[ImmUntrackedOrigin](
+        var name = unsafe_lend_text[ImmUntrackedOrigin](
             NAME.unsafe_ptr(), NAME.byte_length()
         )
         if not _capture_one(req, found.captures[index], name):
@@ -591,5 +591,6 @@ def _capture_one(
     if part.is_encoded:
         return params.add_decoded(name, percent_decode(value))
     return params.add(
-        name, lend_text[ImmUntrackedOrigin](value.unsafe_ptr(), len(value))
+        name,
+        unsafe_lend_text[ImmUntrackedOrigin](value.unsafe_ptr(), len(value)),
     )

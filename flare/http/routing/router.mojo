@@ -1,7 +1,7 @@
 """The router: routes registered when the program runs."""
 
 from flare.bytes.checked import *
-from flare.bytes.lend import lend_text
+from flare.bytes.lend import unsafe_lend_text
 from flare.http.message.method import Method
 from flare.http.message.method_registry import METHOD_COUNT, method_name
 from flare.http.message.request import Request
@@ -490,7 +490,7 @@ struct Route(Movable):
             The pattern, good while the router lives.
         """
         # SAFETY: the router outlives all requests that it answers.
-        return lend_text[ImmUntrackedOrigin](
+        return unsafe_lend_text[ImmUntrackedOrigin](
             self.pattern.unsafe_ptr(), self.pattern.byte_length()
         )
 

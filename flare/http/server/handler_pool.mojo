@@ -111,7 +111,7 @@ struct Job(Movable):
         # SAFETY: exchange, storage and flag belong to this job, which does not
         # move and outlives the call; the handler's own signature keeps it from
         # holding on to a part of the request.
-        var request = self.box[].request[ImmUntrackedOrigin](
+        var request = self.box[].unsafe_request[ImmUntrackedOrigin](
             self.peer,
             Pointer(to=self.params).unsafe_origin_cast[MutUntrackedOrigin](),
             Pointer(to=self.cancel[])

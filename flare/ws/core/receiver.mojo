@@ -9,7 +9,7 @@ arrives in one piece is lent from the input without a copy.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.lend import lend
+from flare.bytes.lend import unsafe_lend
 from flare.ws.core.close import CloseCode, may_send_close_code
 from flare.ws.core.deflate import MessageInflater
 from flare.ws.core.error import WsProtocolError, WsRule
@@ -199,13 +199,13 @@ struct FrameReceiver(Movable):
         # the span's origin names.
         comptime both = ImmOrigin(origin_of(self, input))
         if self._place == _IN_INPUT:
-            return lend[both](input.base(), self._drop_len)
+            return unsafe_lend[both](input.base(), self._drop_len)
         if self._place == _IN_MESSAGE:
-            return lend[both](self._message.base(), len(self._message))
+            return unsafe_lend[both](self._message.base(), len(self._message))
         var skip_len = 0
         if self._place == _IN_CONTROL and self._frame.opcode == Opcode.CLOSE:
             skip_len = min(2, len(self._control))
-        return lend[both](
+        return unsafe_lend[both](
             self._control.base().unsafe_offset(skip_len),
             len(self._control) - skip_len,
         )

@@ -6,7 +6,7 @@ it logs and counts them, adds its fields, and may give them another shape. How
 they are framed, and that the connection ends, is not its business.
 """
 
-from flare.bytes.lend import lend_text
+from flare.bytes.lend import unsafe_lend_text
 from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.framing import SWITCHING_PROTOCOLS
 from flare.http.h1.request_parser import RequestParser
@@ -68,7 +68,7 @@ def ask_policy[
     # SAFETY: the request ends before the exchange changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var policy = handler.policy_for(
-        exchange.request[ImmUntrackedOrigin](
+        exchange.unsafe_request[ImmUntrackedOrigin](
             connection.peer, state.params_pointer(), tls=connection.tls_peer
         )
     )
@@ -183,7 +183,7 @@ def answer_by_head[
         exchange.end_connection()
     state.params[].clear()
     # SAFETY: as in `_call`.
-    var request = exchange.request[ImmUntrackedOrigin](
+    var request = exchange.unsafe_request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     var note = HeadOnly()
@@ -266,7 +266,7 @@ def _call[
     state.params[].clear()
     # SAFETY: the request ends before the exchange changes; the handler's own
     # signature keeps it from holding on to a part of it.
-    var request = exchange.request[ImmUntrackedOrigin](
+    var request = exchange.unsafe_request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     return _serve(handler, request, state)
@@ -623,7 +623,7 @@ def _known(
     state.params[].clear()
     exchange.forget_what_was_not_read()
     # SAFETY: the loan ends with the answer, before the exchange changes.
-    return exchange.request[ImmUntrackedOrigin](
+    return exchange.unsafe_request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
 
@@ -635,7 +635,7 @@ def _unknown(
     state.params[].clear()
     # SAFETY: of no octets, nothing is read.
     comptime NOTHING = StaticString("")
-    var text = lend_text[ImmUntrackedOrigin](NOTHING.unsafe_ptr(), 0)
+    var text = unsafe_lend_text[ImmUntrackedOrigin](NOTHING.unsafe_ptr(), 0)
     var octets = text.as_bytes()
     var fields = Fields(octets, Span[FieldLine, ImmUntrackedOrigin](), True)
     return Request(
