@@ -13,14 +13,13 @@ from flare.http import (
     Endpoint,
     Extracted,
     Json,
-    OptQueryInt,
-    PathInt,
     Response,
     Router,
     State,
     ok,
     ok_json,
 )
+from flare.http.extract import OptQueryInt, PathInt
 from flare.testing import TestClient
 
 

@@ -1,1 +1,43 @@
-"""The HTTP client: its shells around the pure cores of `flare.http.h1`."""
+"""The HTTP client: requests, connections, proxies, errors; its shells around
+the pure cores of `flare.http.h1`.
+"""
+
+from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
+from flare.http.client.client import (
+    delete,
+    get,
+    head,
+    HttpClient,
+    options,
+    patch,
+    post,
+    put,
+)
+from flare.http.client.config import ClientConfig, WHILE_PROGRESSING
+from flare.http.client.error import (
+    BadContent,
+    BadRequest,
+    BadUrl,
+    ClientError,
+    MalformedResponse,
+    NoResponse,
+    Phase,
+    ProxyRefused,
+    RedirectRefused,
+    ResponseTooLarge,
+    SinkFailed,
+    SourceFailed,
+    TlsFailed,
+    TooManyRedirects,
+    TruncatedResponse,
+)
+from flare.http.client.multipart import MultipartForm
+from flare.http.client.pool import PoolLimits
+from flare.http.client.proxy import (
+    NoProxy,
+    Proxy,
+    proxy_from_env,
+    ProxySettings,
+)
+from flare.http.client.request import ClientRequest, RequestBody
+from flare.http.client.response import ClientResponse, SendResult, StatusError

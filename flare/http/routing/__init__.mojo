@@ -1,1 +1,28 @@
-"""Handlers and the router."""
+"""Handlers, routers and state."""
+
+from flare.http.routing.any_handler import AnyHandler, Streamed
+from flare.http.routing.app import (
+    App,
+    State,
+    StateFunction,
+    StateGuard,
+    StateHandler,
+)
+from flare.http.routing.comptime_router import (
+    ComptimeRoute,
+    ComptimeRouter,
+    mounted,
+)
+from flare.http.routing.failure import request_id
+from flare.http.routing.handler import (
+    FnHandler,
+    Handler,
+    HandlerFunction,
+    is_head_only,
+    Middleware,
+    refuses_by_head,
+    RequestPolicy,
+)
+from flare.http.routing.operation import Input, InputError, Operation
+from flare.http.routing.router import Router
+from flare.http.routing.stack import Layer, NEXT, stack

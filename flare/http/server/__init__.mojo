@@ -1,5 +1,10 @@
 """The HTTP server."""
 
-from flare.http.server.config import ServerConfig
-from flare.http.server.server import ReloadHandle, ShutdownHandle, StatsHandle
-from flare.http.server.server import HttpServer
+from flare.http.h1.field_section import HeadLimits
+from flare.http.server.config import ListenerMode, ServerConfig
+from flare.http.server.server import (
+    HttpServer,
+    ReloadHandle,
+    ShutdownHandle,
+    StatsHandle,
+)

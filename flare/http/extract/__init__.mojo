@@ -1,0 +1,36 @@
+"""Typed inputs of endpoints."""
+
+from flare.http.extract.content import Form, Json
+from flare.http.extract.endpoint import Endpoint, Extracted
+from flare.http.extract.multipart import Multipart
+from flare.http.extract.parameter import (
+    CookieParam,
+    CookieStr,
+    HeaderParam,
+    HeaderStr,
+    OptCookieStr,
+    OptHeaderStr,
+    OptQueryInt,
+    OptQueryStr,
+    PathInt,
+    PathParam,
+    PathStr,
+    Peer,
+    QueryBool,
+    QueryInt,
+    QueryParam,
+    QueryStr,
+)
+from flare.http.extract.text_value import (
+    Checked,
+    FromText,
+    FromTexts,
+    TextError,
+)
+from flare.http.extract.upload import (
+    FormUpload,
+    MultipartReader,
+    UploadedPart,
+    UploadError,
+)
+from flare.http.routing.operation import Input, InputError, Operation

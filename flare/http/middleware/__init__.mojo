@@ -1,0 +1,48 @@
+"""Handlers around handlers."""
+
+from flare.http.middleware.access_log import (
+    AccessLog,
+    LogFormat,
+    LogSink,
+    StandardError,
+    StandardOutput,
+)
+from flare.http.middleware.authentication import (
+    KnownToken,
+    KnownUsers,
+    PasswordCheck,
+    principal,
+    RequireBasicAuth,
+    RequireBearerAuth,
+    TokenCheck,
+)
+from flare.http.middleware.compress import Compress
+from flare.http.middleware.conditional import Conditional, ValidatorHook
+from flare.http.middleware.cors import Cors, CorsPolicy
+from flare.http.middleware.error_handler import (
+    ErrorFormat,
+    ErrorHandler,
+    ErrorHook,
+    Problem,
+    problem_json,
+    Recover,
+)
+from flare.http.middleware.health import Health, Readiness, ReadySwitch
+from flare.http.middleware.metrics import (
+    MetricPair,
+    Metrics,
+    MetricsEndpoint,
+    MetricSource,
+    RequestMetrics,
+)
+from flare.http.middleware.rate_limit import by_peer, RateLimit
+from flare.http.middleware.request_id import RequestId
+from flare.http.middleware.security_headers import (
+    SecurityHeaders,
+    SecurityPolicy,
+)
+from flare.http.middleware.sessions import CurrentSession, Sessions
+from flare.http.middleware.timing import Timeout, Timing
+from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
+from flare.http.routing.handler import is_head_only, Middleware, refuses_by_head
+from flare.http.routing.stack import Layer, NEXT, stack
