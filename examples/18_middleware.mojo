@@ -1,8 +1,8 @@
 # 18 Middleware: handlers around handlers. Three layers of the library, and one
-# of our own.
+# of our own that tells the handlers inside it who serves.
 #
 # Expected output:
-#   hello | served by flare | id kept: abc
+#   hello from flare | served by flare | id kept: abc
 #   origin allowed: *
 #   500 internal server error
 #   log: 200 200 500
@@ -11,9 +11,10 @@ from flare.http import (
     AccessLog,
     ClientRequest,
     Cors,
+    ExtensionScope,
     Handler,
-    LogSink,
-    Middleware,
+    Layer,
+    NEXT,
     Recover,
     Request,
     RequestId,
@@ -21,22 +22,33 @@ from flare.http import (
     Router,
     State,
     ok,
+    stack,
 )
+from flare.http.middleware import LogSink
 from flare.testing import TestClient
 
 
 @fieldwise_init
-struct ServedBy[H: Handler](Middleware):
+struct Server(Copyable, Movable):
+    """What handlers are told."""
+
+    var name: String
+
+
+@fieldwise_init
+struct ServedBy[H: Handler](Layer):
     """Names who serves."""
 
     comptime Inner = Self.H
-    var name: String
+    comptime Around[I: Handler]: Handler = ServedBy[I]
+    var server: Server
     var handler: Self.H
 
     def serve(self, req: Request) raises -> Response:
+        var scope = ExtensionScope(req.extensions(), self.server)
         var response = self.handler.serve(req)
-        response.headers.set("X-Served-By", self.name)
-        return response^
+        scope^.end()
+        return response^.with_header("X-Served-By", self.server.name)
 
 
 @fieldwise_init
@@ -51,7 +63,8 @@ struct Statuses(LogSink):
 
 
 def hello(req: Request) raises -> Response:
-    return ok("hello")
+    var server = req.extension[Server]()
+    return ok("hello from " + server.value()[].name)
 
 
 def broken(req: Request) raises -> Response:
@@ -67,12 +80,17 @@ def main() raises:
     router.get("/", hello)
     router.get("/broken", broken)
     var seen = State(String())
-    # From the outside in; the whole stack is one type, without indirection.
-    var stack = AccessLog(
-        RequestId(Cors(ServedBy("flare", Recover(router^, on_error)))),
-        sink=Statuses(seen),
+    # From the outside in; NEXT stands for what comes behind. The whole stack is
+    # one type, without indirection.
+    var handler = stack(
+        AccessLog(NEXT, sink=Statuses(seen)),
+        RequestId(NEXT),
+        Cors(NEXT),
+        ServedBy(Server("flare"), NEXT),
+        Recover(NEXT, on_error),
+        router^,
     )
-    var client = TestClient(stack^)
+    var client = TestClient(handler^)
 
     var request = ClientRequest("GET", "/")
     request.set_header("X-Request-Id", "abc")
