@@ -13,6 +13,8 @@ from flare.http.routing.handler import (
     RequestPolicy,
 )
 from flare.http.routing.operation import Operation
+from flare.json.field_types import type_name
+from std.reflection import reflect
 
 comptime _Serve = def[o: ImmOrigin](Erased, Request[o]) raises thin -> Response
 comptime _Policy = def[o: ImmOrigin](Erased, Request[o]) thin -> RequestPolicy
@@ -253,3 +255,62 @@ struct Streamed(Handler, HoldsHandler):
             True.
         """
         return True
+
+
+struct NoHandler(Movable):
+    """Stands for a value that is given as a handler and is none.
+
+    A program that makes one does not compile: the compiler then says what a
+    handler is.
+    """
+
+    @implicit
+    def __init__[T: AnyType](out self, ref value: T):
+        """Refuses the program.
+
+        Parameters:
+            T: The value's type.
+
+        Args:
+            value: The value.
+        """
+        comptime PROBLEM = handler_problem[T]()
+        comptime assert False, PROBLEM
+
+
+comptime _FUNCTION = StaticString(
+    "`def name(req: Request) raises -> Response`, with or without `raises`, or"
+    " `def name(req: Request, state: State[T]) raises -> Response`"
+)
+
+
+def handler_problem[T: AnyType]() -> String:
+    """Says why a value is no handler; run by the compiler.
+
+    Parameters:
+        T: The value's type.
+
+    Returns:
+        A sentence.
+    """
+    comptime if not reflect[T].is_struct():
+        return String("this is no handler; write ", _FUNCTION)
+    var name = String(materialize[reflect[T].name()]())
+    if ".closure$" in name:
+        return (
+            "a function that captures variables is no handler; make a struct"
+            " that conforms to Handler, with the variables as its fields and"
+            " `def serve(self, req: Request) raises -> Response`, or take them"
+            " as State[T]"
+        )
+    if "__MLIRType" in name:
+        return String(
+            "this function has not the form of a handler; write ", _FUNCTION
+        )
+    return String(
+        type_name[T](),
+        " is no handler; let it conform to Handler, with `def serve(self,"
+        " req: Request) raises -> Response`, put an Endpoint into"
+        " Extracted[...](), or write ",
+        _FUNCTION,
+    )

@@ -12,7 +12,7 @@ from flare.http.message.response import (
     internal_error,
     not_found,
 )
-from flare.http.routing.any_handler import AnyHandler
+from flare.http.routing.any_handler import AnyHandler, NoHandler
 from flare.http.routing.handler import (
     DEFAULT_BODY_LIMIT,
     Handler,
@@ -103,6 +103,16 @@ struct Router(Handler):
             Method.GET.number, pattern, handler^, max_body_size, may_block
         )
 
+    def get(mut self, pattern: StringSpan, value: NoHandler, *rest: NoHandler):
+        """Refuses what is no handler, with the compiler's voice.
+
+        Args:
+            pattern: The pattern.
+            value: What is no handler.
+            rest: Nothing.
+        """
+        _ = value
+
     def head(
         mut self,
         pattern: StringSpan,
@@ -149,6 +159,16 @@ struct Router(Handler):
             Method.POST.number, pattern, handler^, max_body_size, may_block
         )
 
+    def post(mut self, pattern: StringSpan, value: NoHandler, *rest: NoHandler):
+        """Refuses what is no handler, with the compiler's voice.
+
+        Args:
+            pattern: The pattern.
+            value: What is no handler.
+            rest: Nothing.
+        """
+        _ = value
+
     def put(
         mut self,
         pattern: StringSpan,
@@ -171,6 +191,16 @@ struct Router(Handler):
         self._table[].add(
             Method.PUT.number, pattern, handler^, max_body_size, may_block
         )
+
+    def put(mut self, pattern: StringSpan, value: NoHandler, *rest: NoHandler):
+        """Refuses what is no handler, with the compiler's voice.
+
+        Args:
+            pattern: The pattern.
+            value: What is no handler.
+            rest: Nothing.
+        """
+        _ = value
 
     def patch(
         mut self,
@@ -195,6 +225,18 @@ struct Router(Handler):
             Method.PATCH.number, pattern, handler^, max_body_size, may_block
         )
 
+    def patch(
+        mut self, pattern: StringSpan, value: NoHandler, *rest: NoHandler
+    ):
+        """Refuses what is no handler, with the compiler's voice.
+
+        Args:
+            pattern: The pattern.
+            value: What is no handler.
+            rest: Nothing.
+        """
+        _ = value
+
     def delete(
         mut self,
         pattern: StringSpan,
@@ -217,6 +259,18 @@ struct Router(Handler):
         self._table[].add(
             Method.DELETE.number, pattern, handler^, max_body_size, may_block
         )
+
+    def delete(
+        mut self, pattern: StringSpan, value: NoHandler, *rest: NoHandler
+    ):
+        """Refuses what is no handler, with the compiler's voice.
+
+        Args:
+            pattern: The pattern.
+            value: What is no handler.
+            rest: Nothing.
+        """
+        _ = value
 
     def options(
         mut self,

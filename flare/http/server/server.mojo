@@ -3,6 +3,7 @@
 from flare.bytes.checked import *
 from flare.http.middleware.health import ReadySwitch
 from flare.http.middleware.metrics import MetricSource
+from flare.http.routing.any_handler import NoHandler
 from flare.http.routing.handler import (
     FixedHandler,
     FnHandler,
@@ -134,10 +135,12 @@ struct HttpServer(Movable):
     server.serve(router^)
     """
 
-    var _listeners: List[RawSocket]
+    # Shared with nobody: behind pointers, so that a server can be served that
+    # has no name, as in `HttpServer.bind(address).serve(handler)`.
+    var _listeners: ArcPointer[List[RawSocket]]
     var _address: SocketAddr
     var _file: SocketFile
-    var _terms: ServerContext
+    var _terms: ArcPointer[ServerContext]
     var _waker: Waker
     var _board: ArcPointer[SharedStats]
 
@@ -153,9 +156,9 @@ struct HttpServer(Movable):
         Raises:
             Error: If the configuration contradicts itself.
         """
-        self._terms = ServerContext(config^)
+        self._terms = ArcPointer(ServerContext(config^))
         self._address = listeners.at(0).local_addr()
-        self._listeners = listeners^
+        self._listeners = ArcPointer(listeners^)
         self._file = SocketFile()
         self._waker = Waker()
         self._board = ArcPointer(SharedStats())
@@ -207,7 +210,7 @@ struct HttpServer(Movable):
         var context = ServerContext(ServerConfig())
         context.speak_tls(tls^)
         var server = Self.bind(address, config^)
-        swap(server._terms.tls, context.tls)
+        swap(server._terms[].tls, context.tls)
         return server^
 
     @staticmethod
@@ -247,7 +250,7 @@ struct HttpServer(Movable):
         Returns:
             The handle.
         """
-        return ReloadHandle(self._terms.tls.copy())
+        return ReloadHandle(self._terms[].tls.copy())
 
     def local_addr(self) -> SocketAddr:
         """Tells where the server listens.
@@ -283,7 +286,7 @@ struct HttpServer(Movable):
             The switch, on. Turned off by hand it says so beforehand: a load
             balancer has time to send its requests elsewhere.
         """
-        return self._terms.ready
+        return self._terms[].ready
 
     def stats(self) -> WorkerStats:
         """Sums the figures of all workers.
@@ -304,7 +307,7 @@ struct HttpServer(Movable):
     def serve[
         H: Handler
     ](
-        mut self,
+        self,
         var handler: H,
         *,
         num_workers: Int = 1,
@@ -334,7 +337,7 @@ struct HttpServer(Movable):
         self._serve(handler^, ThreadPlan(num_workers, pin_cores))
 
     def serve(
-        mut self,
+        self,
         function: HandlerFunction,
         *,
         num_workers: Int = 1,
@@ -352,9 +355,18 @@ struct HttpServer(Movable):
         """
         self._serve(FnHandler(function), ThreadPlan(num_workers, pin_cores))
 
+    def serve(self, value: NoHandler, *rest: NoHandler):
+        """Refuses what is no handler, with the compiler's voice.
+
+        Args:
+            value: What is no handler.
+            rest: Nothing.
+        """
+        _ = value
+
     def serve_comptime[
         H: Handler, //, HANDLER: H, CONFIG: ServerConfig
-    ](mut self, *, num_workers: Int = 1, pin_cores: Bool = True) raises:
+    ](self, *, num_workers: Int = 1, pin_cores: Bool = True) raises:
         """Answers requests with what is known when the program is built.
 
         The build fails if `CONFIG` contradicts itself, with a message that
@@ -377,8 +389,8 @@ struct HttpServer(Movable):
         comptime assert can_be_fixed[H](), "HANDLER must be Copyable"
         comptime PROBLEM = CONFIG.problem()
         comptime assert PROBLEM.byte_length() == 0, PROBLEM
-        check_inherited(self._terms.config, CONFIG.inherits_listeners)
-        self._terms.config = materialize[CONFIG]()
+        check_inherited(self._terms[].config, CONFIG.inherits_listeners)
+        self._terms[].config = materialize[CONFIG]()
         var plan = ThreadPlan(num_workers, pin_cores)
         comptime if conforms_to(H, TrivialRegisterPassable):
             self._serve(FixedHandler[HANDLER](), plan)
@@ -387,9 +399,7 @@ struct HttpServer(Movable):
 
     def serve_prefork[
         H: Handler, K: PreforkHooks
-    ](
-        mut self, var handler: H, var prefork: PreforkConfig, var hooks: K
-    ) raises:
+    ](self, var handler: H, var prefork: PreforkConfig, var hooks: K) raises:
         """Answers requests in several worker processes under a supervisor.
 
         The calling process becomes the supervisor; see `Prefork` for what it
@@ -411,16 +421,16 @@ struct HttpServer(Movable):
                 one, and of what.
         """
         prefork.check()
-        check_handler(handler, self._terms.config)
-        prefork.inherits_listeners = self._terms.config.inherits_listeners
-        var listeners = take_listeners(self._listeners, "serve_prefork")
+        check_handler(handler, self._terms[].config)
+        prefork.inherits_listeners = self._terms[].config.inherits_listeners
+        var listeners = take_listeners(self._listeners[], "serve_prefork")
         ignore_sigpipe()
-        self._terms.descriptors = prepare_descriptors(
-            self._terms.config, listeners[0].fd(), 1
+        self._terms[].descriptors = prepare_descriptors(
+            self._terms[].config, listeners.at(0).fd(), 1
         )
         var program = ServerProgram(
             ArcPointer(handler^),
-            self._terms.copy(),
+            self._terms[].copy(),
             self._board.copy(),
         )
         var supervisor = Prefork(prefork^, listeners^, self._board, self._waker)
@@ -429,7 +439,7 @@ struct HttpServer(Movable):
     def serve_prefork[
         K: PreforkHooks
     ](
-        mut self,
+        self,
         function: HandlerFunction,
         var prefork: PreforkConfig,
         var hooks: K,
@@ -451,7 +461,7 @@ struct HttpServer(Movable):
 
     def serve_prefork[
         H: Handler
-    ](mut self, var handler: H, *, workers: Optional[Int] = None) raises:
+    ](self, var handler: H, *, workers: Optional[Int] = None) raises:
         """Answers requests in several worker processes under a supervisor.
 
         Parameters:
@@ -468,7 +478,7 @@ struct HttpServer(Movable):
         self.serve_prefork(handler^, PreforkConfig(workers=count), NoHooks())
 
     def serve_prefork(
-        mut self,
+        self,
         function: HandlerFunction,
         *,
         workers: Optional[Int] = None,
@@ -484,21 +494,21 @@ struct HttpServer(Movable):
         """
         self.serve_prefork(FnHandler(function), workers=workers)
 
-    def _serve[H: Handler](mut self, var handler: H, plan: ThreadPlan) raises:
+    def _serve[H: Handler](self, var handler: H, plan: ThreadPlan) raises:
         check_worker_count(plan.worker_count)
-        check_handler(handler, self._terms.config)
-        var listeners = take_listeners(self._listeners, "serve")
+        check_handler(handler, self._terms[].config)
+        var listeners = take_listeners(self._listeners[], "serve")
         ignore_sigpipe()
-        self._terms.descriptors = prepare_descriptors(
-            self._terms.config, listeners.at(0).fd(), plan.worker_count
+        self._terms[].descriptors = prepare_descriptors(
+            self._terms[].config, listeners.at(0).fd(), plan.worker_count
         )
         var stop = ShutdownSignal(
-            self._waker.copy(), self._terms.config.handles_signals
+            self._waker.copy(), self._terms[].config.handles_signals
         )
         run_workers(
             ArcPointer(handler^),
             listeners^,
-            self._terms,
+            self._terms[],
             stop^,
             self._board,
             plan,
