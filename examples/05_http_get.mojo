@@ -39,10 +39,10 @@ def main() raises:
     var stopper = server.shutdown_handle()
     var url = String("http://", server.local_addr())
     var thread = Thread(Serving(server^))
-    var resp = get(url + "/hello")
+    var resp = get(url + "/hello", headers={"Accept": "text/plain"})
     print(resp.status, resp.reason, resp.text())
-    # Text is sent as JSON.
-    var r = post(url + "/echo", '{"hello": "world"}')
+    # A dictionary, a plain struct, or text that is JSON.
+    var r = post(url + "/echo", json={"hello": "world"})
     r.raise_for_status()
     var data = r.json()
     print(data["type"].string_value(), "says", end=" ")

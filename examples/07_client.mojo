@@ -55,9 +55,7 @@ struct Serving(Task):
 def use_client(url: String) raises:
     with HttpClient(url, BearerAuth("tok")).with_cookies() as client:
         print(client.get("/who").text(), end=", then ")
-        var request = ClientRequest("GET", "/who")
-        request.auth = BasicAuth("me", "password")
-        print(client.send(request^).text())
+        print(client.get("/who", auth=BasicAuth("me", "password")).text())
         var response = client.get("/old")
         print(response.text(), "after", response.redirect_count, "redirection")
 

@@ -172,7 +172,11 @@ def _signature(source: Source, function: Function) -> str:
 
 
 def _arguments(signature: str) -> list[str]:
-    """Splits a signature's argument list at its top-level commas."""
+    """Splits a signature's argument list at its top-level commas.
+
+    What can only be given by name is left out: a call names each of them, so
+    none is mistaken for another.
+    """
     depth = square = 0
     parts = [""]
     for char in signature:
@@ -189,8 +193,10 @@ def _arguments(signature: str) -> list[str]:
             parts.append("")
         elif depth:
             parts[-1] += char
-    names = (part.strip() for part in parts)
-    return [name for name in names if name not in ("", "self", "*", "/")]
+    names = [part.strip() for part in parts]
+    if "*" in names:
+        names = names[: names.index("*")]
+    return [name for name in names if name not in ("", "self", "/")]
 
 
 def pointer_aliases(sources: list[Source]) -> set[str]:

@@ -74,6 +74,21 @@ struct File(Movable):
         self._descriptor = descriptor^
 
     @staticmethod
+    def open(path: StringSpan) raises OsError -> Self:
+        """Opens a file or folder, to be read; never waits, as `open_beneath`.
+
+        Args:
+            path: Its path.
+
+        Returns:
+            The file.
+
+        Raises:
+            OsError: If it cannot be opened.
+        """
+        return Self(_open_at(_AT_FDCWD, path, _O_RDONLY))
+
+    @staticmethod
     def folder(path: StringSpan) raises OsError -> Self:
         """Opens a folder.
 

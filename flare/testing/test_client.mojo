@@ -1,8 +1,10 @@
 """Requests to a handler without a socket."""
 
 from flare.bytes.ascii import equals_ignore_case
-from flare.http.client.request import ClientRequest, RequestBody, request_url
+from flare.bytes.buffer import Buffer
+from flare.http.client.request import ClientRequest, request_url
 from flare.http.client.response import ClientResponse
+from flare.http.client.verbs import RequestMethods
 from flare.http.cookie.jar import CookieJar
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response, internal_error
@@ -17,7 +19,7 @@ from flare.sys.clock import unix_seconds
 comptime _BASE = StaticString("http://testserver")
 
 
-struct TestClient(Movable):
+struct TestClient(RequestMethods):
     """Sends requests to a handler, as `HttpClient` does to a server.
 
         var client = TestClient(router^)
@@ -56,120 +58,6 @@ struct TestClient(Movable):
         self.peer = SocketAddr.localhost(40_000)
         self.hides_errors = False
         self._base = Url.parse(_BASE)
-
-    def get(mut self, url: StringSpan) raises -> ClientResponse:
-        """Fetches a resource.
-
-        Args:
-            url: Its path, or an absolute URL.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the handler raises, or that the URL is none.
-        """
-        return self.send(ClientRequest("GET", String(url)))
-
-    def head(mut self, url: StringSpan) raises -> ClientResponse:
-        """Fetches what is said of a resource, without its content.
-
-        Args:
-            url: Its path, or an absolute URL.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the handler raises, or that the URL is none.
-        """
-        return self.send(ClientRequest("HEAD", String(url)))
-
-    def options(mut self, url: StringSpan) raises -> ClientResponse:
-        """Asks what a resource allows.
-
-        Args:
-            url: Its path, or an absolute URL.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the handler raises, or that the URL is none.
-        """
-        return self.send(ClientRequest("OPTIONS", String(url)))
-
-    def delete(
-        mut self, url: StringSpan, var body: RequestBody = RequestBody()
-    ) raises -> ClientResponse:
-        """Removes a resource.
-
-        Args:
-            url: Its path, or an absolute URL.
-            body: The content: text is sent as JSON, octets as octets, a form
-                as a form.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the handler raises, or that the URL is none.
-        """
-        return self.send(ClientRequest("DELETE", String(url), body^))
-
-    def post(
-        mut self, url: StringSpan, var body: RequestBody = RequestBody()
-    ) raises -> ClientResponse:
-        """Lets a resource process content.
-
-        Args:
-            url: Its path, or an absolute URL.
-            body: The content: text is sent as JSON, octets as octets, a form
-                as a form.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the handler raises, or that the URL is none.
-        """
-        return self.send(ClientRequest("POST", String(url), body^))
-
-    def put(
-        mut self, url: StringSpan, var body: RequestBody = RequestBody()
-    ) raises -> ClientResponse:
-        """Replaces a resource.
-
-        Args:
-            url: Its path, or an absolute URL.
-            body: The content: text is sent as JSON, octets as octets, a form
-                as a form.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the handler raises, or that the URL is none.
-        """
-        return self.send(ClientRequest("PUT", String(url), body^))
-
-    def patch(
-        mut self, url: StringSpan, var body: RequestBody = RequestBody()
-    ) raises -> ClientResponse:
-        """Changes a part of a resource.
-
-        Args:
-            url: Its path, or an absolute URL.
-            body: The content: text is sent as JSON, octets as octets, a form
-                as a form.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the handler raises, or that the URL is none.
-        """
-        return self.send(ClientRequest("PATCH", String(url), body^))
 
     def send(mut self, var request: ClientRequest) raises -> ClientResponse:
         """Sends a request.
@@ -210,7 +98,9 @@ struct TestClient(Movable):
         """Makes what the handler gets, with the fields that a client adds."""
         var owned = OwnedRequest(request.method, url.request_target())
         owned.peer = self.peer
-        owned.body.extend(request.body.content.as_bytes())
+        var content = Buffer()
+        request.body.append_to(content, 0, request.body.content_len())
+        owned.body.extend(content.span())
         for index in range(len(request.headers)):
             owned.add_header(
                 request.headers.name(index), request.headers.value(index)
@@ -230,9 +120,7 @@ struct TestClient(Movable):
             _add_missing(
                 owned, request, "Content-Type", request.body.content_type
             )
-            owned.add_header(
-                "Content-Length", String(len(request.body.content))
-            )
+            owned.add_header("Content-Length", String(len(content)))
         return owned^
 
     def _answer(self, owned: OwnedRequest) raises -> Response:

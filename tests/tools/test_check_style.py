@@ -259,7 +259,8 @@ def test_names_file_and_line(tree):
 @pytest.mark.parametrize(
     ("signature", "count"),
     [
-        ("def f(self, a: Int, *, b: Dict[Int, Int], c: Int = g(1, 2)):", 3),
+        ("def f(self, a: Int, *, b: Dict[Int, Int], c: Int = g(1, 2)):", 1),
+        ("def f(self, a: Int, b: Dict[Int, Int], c: Int = g(1, 2)):", 3),
         ("def f[T: A, U: B](a: T) -> Tuple[T, U]:", 1),
         ("def f():", 0),
     ],

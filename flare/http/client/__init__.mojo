@@ -2,6 +2,15 @@
 the pure cores of `flare.http.h1`.
 """
 
+from flare.http.client.arguments import (
+    DataContent,
+    FormContent,
+    JsonContent,
+    JsonItem,
+    PlainValue,
+    QueryParams,
+    RequestHeaders,
+)
 from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
 from flare.http.client.client import (
     delete,
@@ -41,3 +50,4 @@ from flare.http.client.proxy import (
 )
 from flare.http.client.request import ClientRequest, RequestBody
 from flare.http.client.response import ClientResponse, SendResult, StatusError
+from flare.http.client.verbs import RequestMethods

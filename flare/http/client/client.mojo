@@ -1,5 +1,12 @@
 """The HTTP client, and single requests without one."""
 
+from flare.http.client.arguments import (
+    DataContent,
+    FormContent,
+    JsonContent,
+    QueryParams,
+    RequestHeaders,
+)
 from flare.http.client.auth import Credentials
 from flare.http.client.config import ClientConfig
 from flare.http.client.driver import NoStream, run_task, run_tasks
@@ -12,18 +19,20 @@ from flare.http.client.prepared_request import (
 )
 from flare.http.client.proxy import credentials_of
 from flare.http.client.request import (
+    CLIENTS_OWN,
     ClientRequest,
     RequestBody,
     parse_request_url,
 )
 from flare.http.client.response import ClientResponse, SendResult
+from flare.http.client.verbs import RequestMethods
 from flare.http.cookie.jar import CookieJar
 from flare.url.url import Url
 from flare.io.stream import Readable, Writable
 from std.memory import ArcPointer
 
 
-struct HttpClient(Movable):
+struct HttpClient(RequestMethods):
     """Sends requests, and keeps connections alive between them.
 
         with HttpClient("https://api.example.com", BearerAuth(token)) as client:
@@ -34,6 +43,8 @@ struct HttpClient(Movable):
     name the phase; a status of 400 or more is a response like any other.
     """
 
+    comptime Failure = ClientError
+    """What is raised when there is no response."""
     # Shared with the client of a `with` block.
     var _state: ArcPointer[ClientState]
     var _base: Optional[Url]
@@ -145,117 +156,6 @@ struct HttpClient(Movable):
             How many there are.
         """
         return len(self._state[].pool)
-
-    def get(mut self, url: StringSpan) raises ClientError -> ClientResponse:
-        """Fetches a resource.
-
-        Args:
-            url: Its URL.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none.
-        """
-        return self.send(ClientRequest("GET", String(url)))
-
-    def head(mut self, url: StringSpan) raises ClientError -> ClientResponse:
-        """Fetches what is said of a resource, without its content.
-
-        Args:
-            url: Its URL.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none.
-        """
-        return self.send(ClientRequest("HEAD", String(url)))
-
-    def options(mut self, url: StringSpan) raises ClientError -> ClientResponse:
-        """Asks what a resource allows.
-
-        Args:
-            url: Its URL.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none.
-        """
-        return self.send(ClientRequest("OPTIONS", String(url)))
-
-    def delete(
-        mut self, url: StringSpan, var body: RequestBody = RequestBody()
-    ) raises ClientError -> ClientResponse:
-        """Removes a resource.
-
-        Args:
-            url: Its URL.
-            body: The content.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none.
-        """
-        return self.send(ClientRequest("DELETE", String(url), body^))
-
-    def post(
-        mut self, url: StringSpan, var body: RequestBody = RequestBody()
-    ) raises ClientError -> ClientResponse:
-        """Lets a resource process content.
-
-        Args:
-            url: Its URL.
-            body: The content: text is sent as JSON, octets as octets, a form
-                as a form.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none.
-        """
-        return self.send(ClientRequest("POST", String(url), body^))
-
-    def put(
-        mut self, url: StringSpan, var body: RequestBody = RequestBody()
-    ) raises ClientError -> ClientResponse:
-        """Replaces a resource.
-
-        Args:
-            url: Its URL.
-            body: The content, as for `post`.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none.
-        """
-        return self.send(ClientRequest("PUT", String(url), body^))
-
-    def patch(
-        mut self, url: StringSpan, var body: RequestBody = RequestBody()
-    ) raises ClientError -> ClientResponse:
-        """Changes a part of a resource.
-
-        Args:
-            url: Its URL.
-            body: The content, as for `post`.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none.
-        """
-        return self.send(ClientRequest("PATCH", String(url), body^))
 
     def send(
         mut self, var request: ClientRequest
@@ -385,62 +285,27 @@ struct HttpClient(Movable):
         return run_task(self._state[], prepared^, source, sink)
 
 
-def get(url: StringSpan) raises ClientError -> ClientResponse:
-    """Fetches a resource over a connection of its own.
-
-    Args:
-        url: Its URL.
-
-    Returns:
-        The response.
-
-    Raises:
-        ClientError: If there is none.
-    """
-    var client = HttpClient()
-    return client.get(url)
-
-
-def head(url: StringSpan) raises ClientError -> ClientResponse:
-    """Fetches what is said of a resource, without its content.
-
-    Args:
-        url: Its URL.
-
-    Returns:
-        The response.
-
-    Raises:
-        ClientError: If there is none.
-    """
-    var client = HttpClient()
-    return client.head(url)
-
-
-def options(url: StringSpan) raises ClientError -> ClientResponse:
-    """Asks what a resource allows.
-
-    Args:
-        url: Its URL.
-
-    Returns:
-        The response.
-
-    Raises:
-        ClientError: If there is none.
-    """
-    var client = HttpClient()
-    return client.options(url)
-
-
-def delete(
-    url: StringSpan, var body: RequestBody = RequestBody()
+def _single[
+    method: StaticString
+](
+    url: StringSpan,
+    *,
+    var headers: RequestHeaders = RequestHeaders(),
+    var params: QueryParams = QueryParams(),
+    timeout_ms: Int = CLIENTS_OWN,
+    auth: Credentials = Credentials(),
 ) raises ClientError -> ClientResponse:
-    """Removes a resource.
+    """Sends one request over a connection of its own.
+
+    Parameters:
+        method: The method.
 
     Args:
-        url: Its URL.
-        body: The content.
+        url: The URL.
+        headers: Header fields, such as `{"Accept": "text/html"}`.
+        params: Appended to the URL's query, such as `{"page": 2}`.
+        timeout_ms: Time for all of it in milliseconds.
+        auth: `BasicAuth` or `BearerAuth`.
 
     Returns:
         The response.
@@ -449,62 +314,81 @@ def delete(
         ClientError: If there is none.
     """
     var client = HttpClient()
-    return client.delete(url, body^)
+    return client.request(
+        method,
+        url,
+        headers=headers^,
+        params=params^,
+        timeout_ms=timeout_ms,
+        auth=auth,
+    )
 
 
-def post(
-    url: StringSpan, var body: RequestBody = RequestBody()
+def _single_with_content[
+    method: StaticString
+](
+    url: StringSpan,
+    var body: RequestBody = RequestBody(),
+    *,
+    var headers: RequestHeaders = RequestHeaders(),
+    var params: QueryParams = QueryParams(),
+    var json: JsonContent = JsonContent(),
+    var form: FormContent = FormContent(),
+    var data: DataContent = DataContent(),
+    timeout_ms: Int = CLIENTS_OWN,
+    auth: Credentials = Credentials(),
 ) raises ClientError -> ClientResponse:
-    """Lets a resource process content.
+    """Sends one request over a connection of its own.
+
+    Parameters:
+        method: The method.
 
     Args:
-        url: Its URL.
-        body: The content: text is sent as JSON, octets as octets, a form as a
-            form.
+        url: The URL.
+        body: The content, in place of `json`, `form` and `data`: text is sent
+            as JSON, octets as octets, a form as a form.
+        headers: Header fields, such as `{"Accept": "text/html"}`.
+        params: Appended to the URL's query, such as `{"page": 2}`.
+        json: The content as JSON: text that is JSON, a `JsonValue`, a
+            plain struct, or a dictionary.
+        form: The content as a form: a dictionary, a `FormData`, or a
+            `MultipartForm`.
+        data: The content as it is: text or octets.
+        timeout_ms: Time for all of it in milliseconds.
+        auth: `BasicAuth` or `BearerAuth`.
 
     Returns:
         The response.
 
     Raises:
-        ClientError: If there is none.
+        ClientError: If there is none, or content is given twice.
     """
     var client = HttpClient()
-    return client.post(url, body^)
+    return client.request(
+        method,
+        url,
+        body^,
+        headers=headers^,
+        params=params^,
+        json=json^,
+        form=form^,
+        data=data^,
+        timeout_ms=timeout_ms,
+        auth=auth,
+    )
 
 
-def put(
-    url: StringSpan, var body: RequestBody = RequestBody()
-) raises ClientError -> ClientResponse:
-    """Replaces a resource.
-
-    Args:
-        url: Its URL.
-        body: The content, as for `post`.
-
-    Returns:
-        The response.
-
-    Raises:
-        ClientError: If there is none.
-    """
-    var client = HttpClient()
-    return client.put(url, body^)
-
-
-def patch(
-    url: StringSpan, var body: RequestBody = RequestBody()
-) raises ClientError -> ClientResponse:
-    """Changes a part of a resource.
-
-    Args:
-        url: Its URL.
-        body: The content, as for `post`.
-
-    Returns:
-        The response.
-
-    Raises:
-        ClientError: If there is none.
-    """
-    var client = HttpClient()
-    return client.patch(url, body^)
+comptime get = _single["GET"]
+"""Fetches a resource, over a connection of its own."""
+comptime head = _single["HEAD"]
+"""Fetches what is said of a resource, without its content, over a connection of its own."""
+comptime options = _single["OPTIONS"]
+"""Asks what a resource allows, over a connection of its own."""
+comptime delete = _single_with_content["DELETE"]
+"""Removes a resource, over a connection of its own."""
+comptime post = _single_with_content["POST"]
+"""Lets a resource process content, over a connection of its own."""
+comptime put = _single_with_content["PUT"]
+"""Replaces a resource, over a connection of its own."""
+comptime patch = _single_with_content["PATCH"]
+"""Changes a part of a resource, over a connection of its own."""

@@ -1,30 +1,39 @@
 """Forms with files, as the content of a request."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.error import BadRequest, ClientError, Phase
-from flare.http.message.body import Body
+from flare.http.client.error import (
+    BadRequest,
+    ClientError,
+    Phase,
+    SourceFailed,
+)
 from flare.http.multipart.writer import (
     BOUNDARY_RANDOM_LEN,
     FilePart,
     MultipartWriter,
 )
+from flare.sys.errno import ENODATA, OsError
+from flare.sys.file import File
 from flare.sys.random import fill_random
 
 
 struct MultipartForm(Movable):
-    """A multipart/form-data body in memory (RFC 7578).
+    """A multipart/form-data body (RFC 7578).
 
         var form = MultipartForm()
         form.add("title", "holiday")
         form.add_file("photo", "beach.jpg", octets, "image/jpeg")
+        form.add_file_from("film", "beach.mp4", content_type="video/mp4")
         var response = client.post("/photos", form^)
 
-    For files that do not fit into memory there is `MultipartWriter` of
-    `flare.http.message`, and `HttpClient.upload`.
+    Files that are added by their path are read while they are sent, a piece at
+    a time, and again if the request is repeated or redirected.
     """
 
     var _writer: MultipartWriter
+    # What has been written since the last file that is read from its path.
     var _content: Buffer
+    var _parts: FormParts
 
     def __init__(out self) raises ClientError:
         """Makes a form without parts.
@@ -39,6 +48,7 @@ struct MultipartForm(Movable):
             raise _refused(String(error))
         self._writer = MultipartWriter(random)
         self._content = Buffer()
+        self._parts = FormParts()
 
     def add(mut self, name: StringSpan, value: StringSpan) raises ClientError:
         """Appends a field.
@@ -79,6 +89,40 @@ struct MultipartForm(Movable):
         except error:
             raise _refused(String(error))
 
+    def add_file_from(
+        mut self,
+        var name: String,
+        path: StringSpan,
+        *,
+        var filename: String = "",
+        var content_type: String = "application/octet-stream",
+    ) raises ClientError:
+        """Appends a file that stays where it is until it is sent.
+
+        Args:
+            name: The name of the form's field.
+            path: The file's path. Its length is taken now, and must not have
+                become less when it is sent.
+            filename: What the server is told; the last name of the path, if
+                it is left out.
+            content_type: The media type of its content.
+
+        Raises:
+            ClientError: If there is no such file, it is none that holds octets
+                (`SourceFailed`), or a name or the media type holds a control
+                octet.
+        """
+        var length = _length_of(path)
+        if filename.byte_length() == 0:
+            filename = String(path[byte = path.rfind("/") + 1 :])
+        var part = FilePart(name^, filename^, content_type^)
+        try:
+            self._writer.begin_file(self._content, part)
+        except error:
+            raise _refused(String(error))
+        self._take_content()
+        self._parts.add_file(String(path), length)
+
     def content_type(self) -> String:
         """Writes the value of the Content-Type field.
 
@@ -87,14 +131,145 @@ struct MultipartForm(Movable):
         """
         return self._writer.content_type()
 
-    def finish(deinit self) -> Body:
+    def finish(deinit self) -> FormParts:
         """Gives the content.
 
         Returns:
-            The octets.
+            The content; its files are still to be read.
         """
         self._writer.finish(self._content)
-        return Body(List[UInt8](self._content.span()))
+        self._take_content()
+        return self._parts^
+
+    def _take_content(mut self):
+        if len(self._content) > 0:
+            var octets = Buffer()
+            swap(octets, self._content)
+            self._parts.add_octets(octets^)
+
+
+struct _Part(Movable):
+    """Octets in memory, or a file."""
+
+    var octets: Buffer
+    var path: String
+    var length: Int
+
+    def __init__(out self, var octets: Buffer, var path: String, length: Int):
+        self.octets = octets^
+        self.path = path^
+        self.length = length
+
+
+struct FormParts(Movable, Sized):
+    """Content of which parts lie in memory and parts in files; it can be read
+    from any place, and as often as it takes."""
+
+    var _parts: List[_Part]
+    var _length: Int
+    # The file that was read last, and which part it is.
+    var _file: Optional[File]
+    var _file_index: Int
+
+    def __init__(out self):
+        """Makes empty content."""
+        self._parts = []
+        self._length = 0
+        self._file = None
+        self._file_index = -1
+
+    def __len__(self) -> Int:
+        """Counts the octets, those in files included.
+
+        Returns:
+            Bytes.
+        """
+        return self._length
+
+    def add_octets(mut self, var octets: Buffer):
+        """Appends octets.
+
+        Args:
+            octets: The octets.
+        """
+        var length = len(octets)
+        self._parts.append(_Part(octets^, String(), length))
+        self._length += length
+
+    def add_file(mut self, var path: String, length: Int):
+        """Appends what is in a file.
+
+        Args:
+            path: The file's path.
+            length: How much of it, in bytes.
+        """
+        self._parts.append(_Part(Buffer(), path^, length))
+        self._length += length
+
+    def append_to(
+        mut self, mut output: Buffer, start: Int, end: Int
+    ) raises ClientError:
+        """Copies a piece of the content.
+
+        Args:
+            output: Where to.
+            start: Where the piece begins, in bytes.
+            end: Where it ends; at most the length of the content.
+
+        Raises:
+            ClientError: If a file cannot be read, or has become shorter
+                (`SourceFailed`).
+        """
+        var part_start = 0
+        for index in range(len(self._parts)):
+            var part_end = part_start + self._parts[index].length
+            var first = max(start, part_start) - part_start
+            var last = min(end, part_end) - part_start
+            part_start = part_end
+            if first >= last:
+                continue
+            if self._parts[index].path.byte_length() == 0:
+                output.append(self._parts[index].octets.span()[first:last])
+                continue
+            try:
+                self._read(output, index, first, last)
+            except error:
+                raise _unreadable(self._parts[index].path, error)
+
+    def _read(
+        mut self, mut output: Buffer, index: Int, start: Int, end: Int
+    ) raises OsError:
+        if index != self._file_index:
+            self._file_index = -1
+            self._file = File.open(self._parts[index].path)
+            self._file_index = index
+        var length = end - start
+        output.reserve(length)
+        self._file.value().read_exactly_at(output.room()[0:length], start)
+        output.commit(length)
+
+
+def _length_of(path: StringSpan) raises ClientError -> Int:
+    try:
+        var status = File.open(path).status()
+        if status.is_regular:
+            return status.size
+    except error:
+        raise _unreadable(path, error)
+    raise ClientError(
+        materialize[Phase.REQUEST](),
+        materialize[SourceFailed](),
+        String(path, ": no file that holds octets; add what is read from it"),
+    )
+
+
+def _unreadable(path: StringSpan, error: OsError) -> ClientError:
+    var reason = String(path, ": ", error)
+    if error.number == ENODATA:
+        reason = String(path, ": the file is shorter than when it was added")
+    return ClientError(
+        materialize[Phase.WRITE](), materialize[SourceFailed](), reason^
+    )
 
 
 def _refused(var reason: String) -> ClientError:

@@ -125,7 +125,8 @@ struct PreparedRequest(Movable):
             raise error^
         self.proxy = config.proxy.choose(self.endpoint)
         self.url = url^
-        self.headers = request.headers.copy()
+        self.headers = HeaderMap()
+        swap(self.headers, request.headers)
         self.upload = upload
         self.redirect_count = 0
         self.retry_count = 0
@@ -144,7 +145,8 @@ struct PreparedRequest(Movable):
         if self._max_redirects == CLIENTS_OWN:
             self._max_redirects = config.max_redirects
         self.method = request.method
-        self.body = request.body.copy()
+        self.body = RequestBody()
+        swap(self.body, request.body)
         if self.proxy:
             self.endpoint.proxy = self.proxy.value().name()
 
@@ -273,7 +275,7 @@ struct PreparedRequest(Movable):
                 return RequestFraming.chunked(asks)
             return RequestFraming(self.upload.content_len, asks)
         if self.body.is_given:
-            var length = len(self.body.content)
+            var length = self.body.content_len()
             return RequestFraming(length, asks and length > 0)
         # RFC 9110 section 8.6: these methods give a content a meaning, so that
         # there is none has to be said.
@@ -291,7 +293,7 @@ struct PreparedRequest(Movable):
         Returns:
             True if so.
         """
-        return self.upload.is_streamed or len(self.body.content) > 0
+        return self.upload.is_streamed or self.body.content_len() > 0
 
     def will_follow(self, response: ClientResponse) -> Bool:
         """Tells whether a response leads elsewhere.

@@ -1,8 +1,9 @@
 """A request that is being made: URL, fields and content."""
 
+from flare.bytes.buffer import Buffer
 from flare.http.client.auth import Credentials
-from flare.http.client.error import BadUrl, ClientError, Phase
-from flare.http.client.multipart import MultipartForm
+from flare.http.client.error import BadRequest, BadUrl, ClientError, Phase
+from flare.http.client.multipart import FormParts, MultipartForm
 from flare.http.message.body import Body
 from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderError, HeaderMap
@@ -12,6 +13,7 @@ from flare.json.value import JsonValue
 from flare.json.writer import dumps
 from flare.url.parts import URL_TOO_LONG
 from flare.url.url import Url
+from std.memory import ArcPointer
 
 comptime CLIENTS_OWN = -2
 """A number of a request that leaves the choice to `ClientConfig`."""
@@ -48,6 +50,8 @@ struct ClientRequest(Copyable, Movable):
     """True to ask whether the content is wanted before sending it."""
     var minor_version: UInt8
     """1; 0 to speak HTTP/1.0."""
+    var problem: String
+    """Why it cannot be sent; empty if nothing is known against it."""
 
     def __init__(
         out self,
@@ -72,6 +76,7 @@ struct ClientRequest(Copyable, Movable):
         self.max_redirects = CLIENTS_OWN
         self.expects_continue = False
         self.minor_version = 1
+        self.problem = String()
 
     def add_query(mut self, var name: String, var value: String):
         """Appends a parameter to the query; it is encoded when it is sent.
@@ -108,7 +113,9 @@ struct RequestBody(Copyable, Defaultable, Movable):
     """
 
     var content: Body
-    """The octets."""
+    """The octets, unless they are a form's."""
+    # The parts of a form, shared by all copies.
+    var _parts: Optional[ArcPointer[FormParts]]
     var content_type: String
     """The media type; empty without content."""
     var is_given: Bool
@@ -117,6 +124,7 @@ struct RequestBody(Copyable, Defaultable, Movable):
     def __init__(out self):
         """Makes no content."""
         self.content = Body()
+        self._parts = None
         self.content_type = String()
         self.is_given = False
 
@@ -128,6 +136,7 @@ struct RequestBody(Copyable, Defaultable, Movable):
             content_type: The media type.
         """
         self.content = content^
+        self._parts = None
         self.content_type = content_type^
         self.is_given = True
 
@@ -184,7 +193,37 @@ struct RequestBody(Copyable, Defaultable, Movable):
             form: The form.
         """
         var content_type = form.content_type()
-        self = Self(form^.finish(), content_type^)
+        self = Self(Body(), content_type^)
+        self._parts = ArcPointer(form^.finish())
+
+    def content_len(self) -> Int:
+        """Counts the octets of content, those in files included.
+
+        Returns:
+            Bytes.
+        """
+        if self._parts:
+            return len(self._parts.value()[])
+        return len(self.content)
+
+    def append_to(
+        self, mut output: Buffer, start: Int, end: Int
+    ) raises ClientError:
+        """Copies a piece of the content.
+
+        Args:
+            output: Where to.
+            start: Where the piece begins, in bytes.
+            end: Where it ends; at most `content_len`.
+
+        Raises:
+            ClientError: If a file of a form cannot be read, or has become
+                shorter (`SourceFailed`).
+        """
+        if self._parts:
+            self._parts.value()[].append_to(output, start, end)
+        else:
+            output.append(self.content.as_bytes()[start:end])
 
     @staticmethod
     def json(value: JsonValue) raises JsonError -> Self:
@@ -216,8 +255,14 @@ def request_url(
         The URL, with the request's query.
 
     Raises:
-        ClientError: If it is no absolute URL.
+        ClientError: If it is no absolute URL, or the request has a `problem`.
     """
+    if request.problem.byte_length() > 0:
+        raise ClientError(
+            materialize[Phase.REQUEST](),
+            materialize[BadRequest](),
+            request.problem.copy(),
+        )
     var text = request.url
     if base and not _has_scheme(text):
         ref start = base.value()

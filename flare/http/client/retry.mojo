@@ -1,6 +1,6 @@
 """When a request may be sent once more."""
 
-from flare.http.client.error import ClientError, Phase
+from flare.http.client.error import ClientError, Phase, SourceFailed
 from flare.net.error import Timeout
 
 comptime BACKOFF_SHIFT_MAX = 16
@@ -89,6 +89,7 @@ def is_stale(failed: FailedAttempt, error: ClientError) -> Bool:
     return (
         failed.may_repeat()
         and error.kind != Timeout
+        and error.kind != SourceFailed
         and is_transient(error.phase)
     )
 
@@ -103,7 +104,11 @@ def may_retry(failed: FailedAttempt, error: ClientError) -> Bool:
     Returns:
         True if that is safe and may help.
     """
-    return failed.may_repeat() and is_transient(error.phase)
+    return (
+        failed.may_repeat()
+        and error.kind != SourceFailed
+        and is_transient(error.phase)
+    )
 
 
 def backoff_ms(attempt: Int, base_ms: Int, max_ms: Int, random: UInt64) -> Int:

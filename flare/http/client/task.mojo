@@ -496,7 +496,8 @@ def begin_attempt(
         config: The client's configuration.
 
     Raises:
-        ClientError: If a part of the request must not be sent.
+        ClientError: If a part of the request must not be sent, or a file of a
+            form not be read.
     """
     var asks = request.expects_continue and request.has_content()
     attempt.begin(request.method, asks, config.strict)
@@ -504,7 +505,7 @@ def begin_attempt(
     if request.upload.is_streamed:
         return
     if not asks:
-        _append_from_memory(attempt, request)
+        _append_own_content(attempt, request)
 
 
 def apply_step(
@@ -517,7 +518,7 @@ def apply_step(
     """Does what a step other than `WAIT` asks for.
 
     Args:
-        step: The step; `NEEDS_CONTENT` only for content in memory.
+        step: The step; `NEEDS_CONTENT` only for the request's own content.
         attempt: The attempt.
         request: The request.
         builder: Gets the response.
@@ -527,10 +528,11 @@ def apply_step(
         True if the exchange is over.
 
     Raises:
-        ClientError: If the content cannot be decoded.
+        ClientError: If the content cannot be decoded, or a file of a form not
+            be read.
     """
     if step == Step.NEEDS_CONTENT:
-        _append_from_memory(attempt, request)
+        _append_own_content(attempt, request)
     elif step == Step.HEAD:
         builder.take_head(attempt.exchange)
         var use = _use(attempt, request, builder)
@@ -566,13 +568,15 @@ def _use(
     return ContentUse.KEEP
 
 
-def _append_from_memory(mut attempt: Attempt, request: PreparedRequest):
-    ref content = request.body.content
-    var start = attempt.content_len
-    var end = min(start + PIECE_LEN, len(content))
-    attempt.output.append(content.as_bytes()[start:end])
+def _append_own_content(
+    mut attempt: Attempt, request: PreparedRequest
+) raises ClientError:
+    """Takes the next piece of content that can be had again."""
+    var length = request.body.content_len()
+    var end = min(attempt.content_len + PIECE_LEN, length)
+    request.body.append_to(attempt.output, attempt.content_len, end)
     attempt.content_len = end
-    if end == len(content):
+    if end == length:
         attempt.end_content()
 
 

@@ -127,6 +127,17 @@ def _request(command: JsonValue) raises -> ClientRequest:
                 "text/plain",
             )
         request.body = RequestBody(form^)
+    if command.contains("paths"):
+        var form = MultipartForm()
+        form.add("title", "by path")
+        for member in command["paths"].members():
+            form.add_file_from(
+                String(member.name),
+                member.value.string_value(),
+                content_type="text/plain",
+            )
+        form.add("end", "last")
+        request.body = RequestBody(form^)
     if command.contains("basic"):
         request.auth = BasicAuth("own", command["basic"].string_value())
     if command.contains("timeout_ms"):
