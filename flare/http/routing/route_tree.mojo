@@ -448,6 +448,12 @@ def _parse_segment(
                     pattern,
                     "':' and '*' stand at the start of a segment only",
                 )
+        # Other routers' spelling would be a text that no request has.
+        if part.startswith("{") and part.endswith("}"):
+            raise _error(
+                pattern,
+                "write ':name' for '{name}', and '*name' for all that is left",
+            )
         return Segment(SEGMENT_STATIC, String(part))
     var name = String(StringSpan(unsafe_from_utf8=octets.after(1)))
     if not _is_name(name):

@@ -318,6 +318,30 @@ struct Router(Handler):
             ANY_METHOD, pattern, handler^, max_body_size, may_block
         )
 
+    def any(
+        mut self,
+        pattern: StringSpan,
+        var handler: AnyHandler,
+        *,
+        max_body_size: Int = DEFAULT_BODY_LIMIT,
+        may_block: Bool = True,
+    ) raises RouteError:
+        """Registers a handler for every method that has no route of its own,
+        as `all` does.
+
+        Args:
+            pattern: The pattern.
+            handler: A plain function or any `Handler`.
+            max_body_size: Most content in bytes.
+            may_block: As for `route`.
+
+        Raises:
+            RouteError: As `route` does.
+        """
+        self.all(
+            pattern, handler^, max_body_size=max_body_size, may_block=may_block
+        )
+
     def ws(
         mut self,
         pattern: StringSpan,

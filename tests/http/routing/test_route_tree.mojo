@@ -30,6 +30,7 @@ def test_accepts() raises:
         _Row("/a b", "0a b "),
         _Row("/a/:b/c/*d", "0a 1b 0c 2d "),
         _Row("/ä/a.b~c", "0ä 0a.b~c "),
+        _Row("/{a/b}/c{d}", "0{a 0b} 0c{d} "),
     ]
     for row in rows:
         assert_equal(_outcome(row.pattern), row.segments, row.pattern)
@@ -52,6 +53,9 @@ def test_refuses_and_names_the_pattern() raises:
         "/:a/:a",
         "/:a/*a",
         "/a\n",
+        "/{id}",
+        "/a/{path...}/",
+        "/{*rest}",
     ]
     for row in rows:
         var outcome = _outcome(row)

@@ -6,6 +6,7 @@ from flare.http.message.response import Response, ok
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
 from flare.http.routing.router import Router
 from flare.http.routing.any_handler import Streamed
+from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_false, assert_true
 
 
@@ -324,3 +325,12 @@ def test_what_the_router_answers_by_itself_needs_no_content() raises:
     router.fallback(_quiet)
     var owned = OwnedRequest("POST", "/none")
     assert_true(router.policy_for(owned.view()).needs_content)
+
+
+def test_any_is_all() raises:
+    var router = Router()
+    router.any("/both", _Named("any"))
+    router.get("/both", _Named("get"))
+    var client = TestClient(router^)
+    assert_equal(client.get("/both").text(), "get")
+    assert_equal(client.delete("/both").text(), "any")
