@@ -88,7 +88,7 @@ struct _Client(Movable):
     def read(mut self, count: Int) raises -> Bool:
         """Reads octets, so that the server may send more; False at the end."""
         self.incoming.reserve(count)
-        var got = self.served.client.receive(self.incoming.room()[:count])
+        var got = self.served.client.receive(self.incoming.spare()[:count])
         if got == 0:
             return False
         self.incoming.commit(max(got, 0))
@@ -106,7 +106,7 @@ struct _Client(Movable):
         while True:
             self.responses.reserve(20_000)
             var got = self.session.value().read(
-                self.incoming, self.outgoing, self.responses.room()
+                self.incoming, self.outgoing, self.responses.spare()
             )
             self.responses.commit(got)
             if got == 0:

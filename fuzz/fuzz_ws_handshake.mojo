@@ -24,9 +24,8 @@ comptime LIMITS = HeadLimits(4_096, 8_192, 50)
 
 
 def _accept(mut input: Buffer) raises -> WsAcceptance:
-    input.seal()
     var head = RequestHead()
-    if not head.parse(input.base(), len(input), materialize[LIMITS]()):
+    if not head.parse(input.terminate(), materialize[LIMITS]()):
         raise Error("incomplete")
     var server = ServerHandshake(
         ["chat"], DeflateAgreement(False, True, 12, 11)
@@ -39,9 +38,8 @@ def _accept(mut input: Buffer) raises -> WsAcceptance:
 
 
 def _check(mut input: Buffer) raises -> WsAgreement:
-    input.seal()
     var head = ResponseHead()
-    if not head.parse(input.base(), len(input), materialize[LIMITS]()):
+    if not head.parse(input.terminate(), materialize[LIMITS]()):
         raise Error("incomplete")
     var client = ClientHandshake("the sample nonce".as_bytes())
     client.subprotocols = ["chat"]
@@ -124,8 +122,7 @@ struct WsHandshakeTarget(Target):
         var out = Buffer()
         acceptance.write_to(out, HeaderMap())
         var head = ResponseHead()
-        out.seal()
-        if not head.parse(out.base(), len(out), materialize[LIMITS]()):
+        if not head.parse(out.terminate(), materialize[LIMITS]()):
             raise Error("the answer is no response")
         # The head is parsed from its octets, which have to live as long.
         _ = out^

@@ -74,7 +74,7 @@ def variants(kind: Int) raises -> List[Buffer]:
                 raise Error("a request has ", text.byte_length(), " bytes")
         var buffer = Buffer(text.byte_length())
         buffer.append(text.as_bytes())
-        buffer.seal()
+        _ = buffer.terminate()
         made.append(buffer^)
     return made^
 
@@ -118,7 +118,7 @@ def measure_parse(name: StringSpan, kind: Int) raises:
         for index in range(REPEAT_COUNT):
             ref input = inputs[index & (VARIANT_COUNT - 1)]
             head.begin()
-            _ = head.parse(input.base(), len(input), materialize[LIMITS]())
+            _ = head.parse(input.terminate(), materialize[LIMITS]())
             keep(head.head_len)
         times.append(Float64(thread_cpu_ns() - began) / REPEAT_COUNT)
     show(name, times)
@@ -262,10 +262,9 @@ def measure_chunked() raises:
         for _ in range(REPEAT_COUNT // 40):
             buffer.clear()
             buffer.append(text.as_bytes())
-            buffer.seal()
             decoder.begin()
             _ = decoder.decode(
-                buffer.base(), len(buffer), 1 << 20, materialize[LIMITS]()
+                buffer.terminate(), 1 << 20, materialize[LIMITS]()
             )
             keep(decoder.content_len)
         times.append(Float64(thread_cpu_ns() - began) / (REPEAT_COUNT // 40))

@@ -1,13 +1,14 @@
 """A growable byte buffer: append at the tail, consume at the head.
 
 Behind the content there are always `SCAN_SLACK` readable bytes, the first of
-which is 0 after `seal`, so the scans of `flare.bytes.scan` may run over a
+which is 0 after `terminate`, so the scans of `flare.bytes.scan` may run over a
 buffer without a bounds check. Bytes are not moved when the head is consumed
 until room is needed.
 """
 
 from flare.bytes.lend import unsafe_lend
 from flare.bytes.scan import BytePtr, SCAN_SLACK
+from flare.bytes.terminated_input import TerminatedInput
 from flare.sys.memory.pages import release_pages
 from std.memory import (
     Allocation,
@@ -27,7 +28,7 @@ struct Buffer(Movable, Sized, Writer):
     """Owned bytes with a head, a tail and slack behind.
 
     Capacity grows by doubling and is never given back while the buffer lives.
-    A span lent by `span` or `room` ends with the next call that changes the
+    A span lent by `span` or `spare` ends with the next call that changes the
     buffer.
     """
 
@@ -105,7 +106,7 @@ struct Buffer(Movable, Sized, Writer):
         return unsafe_lend[ImmOrigin(origin_of(self))](self.base(), len(self))
 
     @always_inline
-    def room(mut self) -> Span[UInt8, MutUntrackedOrigin]:
+    def spare(mut self) -> Span[UInt8, MutUntrackedOrigin]:
         """Lends the free space behind the tail, for a read to fill.
 
         Returns:
@@ -120,22 +121,31 @@ struct Buffer(Movable, Sized, Writer):
 
     @always_inline
     def commit(mut self, count: Int):
-        """Makes bytes that were written into `room` part of the content.
+        """Makes bytes that were written into `spare` part of the content.
 
         Args:
-            count: How many; at most `len(self.room())`.
+            count: How many; at most `len(self.spare())`.
         """
         debug_assert[assert_mode="safe"](
             count >= 0 and self._tail + count <= self._capacity,
-            "commit is longer than the room",
+            "commit is longer than what is spare",
         )
         self._tail += count
 
     @always_inline
-    def seal(mut self):
-        """Puts the stop octet 0 behind the content, in the slack."""
-        # SAFETY: SCAN_SLACK bytes behind the capacity belong to the buffer.
+    def terminate(mut self) -> TerminatedInput[origin_of(self)]:
+        """Puts the stop octet 0 behind the content, in the slack.
+
+        Returns:
+            The content, as parsers take it; good until the buffer changes.
+        """
+        # SAFETY: SCAN_SLACK bytes behind the capacity belong to the buffer,
+        # whose origin the input has.
         self._base[unsafe_offset=self._tail] = 0
+        return TerminatedInput[origin_of(self)](
+            unsafe_base=self.base().unsafe_origin_cast[origin_of(self)](),
+            length=len(self),
+        )
 
     @always_inline
     def consume(mut self, count: Int):

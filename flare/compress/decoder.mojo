@@ -210,7 +210,7 @@ struct Decoder(Movable):
             return step
         var count = min(room_len, allowed)
         output.reserve(count)
-        var step = self._call(octets, output.room()[:count])
+        var step = self._call(octets, output.spare()[:count])
         output.commit(step.produced)
         self._note(step, len(octets), count)
         return step

@@ -137,7 +137,7 @@ struct Encoder(Movable):
         var taken = 0
         while True:
             output.reserve(PIECE_LEN)
-            var room = output.room()[:PIECE_LEN]
+            var room = output.spare()[:PIECE_LEN]
             var step = self._call(octets[taken:], room, flush)
             output.commit(step.produced)
             taken += step.consumed

@@ -86,7 +86,7 @@ struct RawDeflater(Movable):
         var taken = 0
         while True:
             output.reserve(_PIECE_LEN)
-            var room = output.room()
+            var room = output.spare()
             var step = self._stream.step(octets.after(taken), room, flush)
             output.commit(step.produced)
             taken += step.consumed
@@ -150,7 +150,7 @@ struct RawInflater(Movable):
                     return
                 continue
             output.reserve(min(_PIECE_LEN, allowed))
-            var room = output.room()
+            var room = output.spare()
             if len(room) > allowed:
                 room = room.before(allowed)
             var step = self._stream.step(octets.after(taken), room)

@@ -34,7 +34,7 @@ struct BufReader[R: Readable](Readable):
     def _fill(mut self) raises -> Bool:
         """Reads more from the stream; False at its end."""
         self._buffer.reserve(_READ_LEN)
-        var room = self._buffer.room()
+        var room = self._buffer.spare()
         var count = self._inner.read(room)
         if count < 0 or count > len(room):
             raise Error(

@@ -85,7 +85,7 @@ struct JsonParser[origin: ImmOrigin](Movable):
         self._depth_max = limits.depth_max
         self._octets = Buffer(len(text))
         self._octets.append(text)
-        self._octets.seal()
+        _ = self._octets.terminate()
         self._nodes = List[JsonNode](capacity=len(text) // 8 + 8)
         self._stack = List[JsonNode](capacity=32)
         self._frame = _NO_FRAME

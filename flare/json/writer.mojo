@@ -292,7 +292,7 @@ struct JsonWriter(Movable):
         self._out.append_octet(34)
         var start = len(self._out)
         self._out.append(text.as_bytes())
-        self._out.seal()
+        _ = self._out.terminate()
         var stop = scan_plain(self._out.base(), start)
         if stop < start + count:
             self._out.truncate(stop)

@@ -229,7 +229,7 @@ struct TlsChannel(Movable):
             Where octets go that `receive` is then told of.
         """
         self._input.reserve(RECORD_LEN_MAX)
-        return self._input.room()
+        return self._input.spare()
 
     def receive(mut self, count: Int) -> TlsStep:
         """Takes what has come into `spare`.

@@ -254,7 +254,7 @@ struct TlsSession(Movable):
         var length = self._ssl.output_len()
         if length > 0:
             output.reserve(length)
-            output.commit(self._ssl.take_output(output.room()))
+            output.commit(self._ssl.take_output(output.spare()))
 
     def _fail(mut self, var error: TlsError):
         if not self._failure:

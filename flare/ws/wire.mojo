@@ -110,7 +110,7 @@ struct Wire(Movable):
         """Reads once; gives a negative errno to wait."""
         input.reserve(READ_LEN)
         while True:
-            var count = self._connection.transport.receive(input.room())
+            var count = self._connection.transport.receive(input.spare())
             if count > 0:
                 input.commit(count)
             if count >= 0 or count == -EAGAIN:

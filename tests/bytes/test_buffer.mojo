@@ -26,13 +26,13 @@ def test_append_and_consume() raises:
 
 def test_room_and_commit() raises:
     var buffer = Buffer(8)
-    var room = buffer.room()
+    var room = buffer.spare()
     assert_equal(len(room), 8)
     room[0] = 65
     room[1] = 66
     buffer.commit(2)
     assert_equal(_text(buffer), "AB")
-    assert_equal(len(buffer.room()), 6)
+    assert_equal(len(buffer.spare()), 6)
 
 
 def test_consumed_space_is_used_again_before_growing() raises:
@@ -63,6 +63,6 @@ def test_writer() raises:
 def test_seal_puts_a_stop_octet_behind_the_content() raises:
     var buffer = Buffer(3)
     buffer.append("abc".as_bytes())
-    buffer.seal()
+    _ = buffer.terminate()
     assert_equal(Int(buffer.base()[unsafe_offset=3]), 0)
     _ = buffer^

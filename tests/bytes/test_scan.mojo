@@ -18,7 +18,7 @@ def _filled(length: Int, octet: UInt8) -> Buffer:
     var buffer = Buffer(length)
     for _ in range(length):
         buffer.append_octet(octet)
-    buffer.seal()
+    _ = buffer.terminate()
     return buffer^
 
 
@@ -29,7 +29,7 @@ def test_scans_agree_with_their_twins_for_every_octet() raises:
             buffer.append_octet(UInt8(octet))
             for _ in range(40):
                 buffer.append_octet(98)
-            buffer.seal()
+            _ = buffer.terminate()
             var base = buffer.base()
             var name = String("octet ", octet, " at ", position)
             assert_equal(
@@ -72,11 +72,11 @@ def test_field_value_scan_sees_high_octets() raises:
     # What the last vector holds behind the stop counts, so it is filled, too.
     for _ in range(64):
         plain.append_octet(97)
-    plain.seal()
+    _ = plain.terminate()
     assert_false(scan_field_value(plain.base(), 0).has_high_octets)
     var high = _filled(70, 97)
     high.append_octet(0xE4)
-    high.seal()
+    _ = high.terminate()
     assert_true(scan_field_value(high.base(), 0).has_high_octets)
     _ = plain^
     _ = high^
@@ -85,7 +85,7 @@ def test_field_value_scan_sees_high_octets() raises:
 def test_find_octet_within_stays_in_its_range() raises:
     var buffer = _filled(100, 97)
     buffer.append_octet(63)
-    buffer.seal()
+    _ = buffer.terminate()
     for end in range(0, 101):
         assert_equal(find_octet_within(buffer.base(), 0, end, 63), end)
     assert_equal(find_octet_within(buffer.base(), 0, 101, 63), 100)

@@ -16,7 +16,7 @@ def test_scan_stops_where_the_scalar_twin_does() raises:
                 buffer.append_octet(passed[index % len(passed)])
             buffer.append_octet(stop)
             buffer.append_octet(0x22)
-            buffer.seal()
+            _ = buffer.terminate()
             for start in range(min(length + 1, 40)):
                 assert_equal(scan_plain(buffer.base(), start), length)
                 assert_equal(scan_plain_scalar(buffer.base(), start), length)

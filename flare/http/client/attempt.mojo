@@ -319,9 +319,9 @@ struct Attempt(Movable):
         Raises:
             ClientError: If the connection fails.
         """
-        if len(self.exchange.input.room()) < ROOM_LEN_MIN:
+        if len(self.exchange.input.spare()) < ROOM_LEN_MIN:
             self.exchange.input.reserve(PIECE_LEN)
-        var count = connection.transport.receive(self.exchange.input.room())
+        var count = connection.transport.receive(self.exchange.input.spare())
         if count > 0:
             self.exchange.input.commit(count)
             return True

@@ -9,12 +9,9 @@ the body's octets. In pieces:
     # 4. END: read trailers(input); leftover(input) belongs to the next message
 """
 
-# SAFETY: `base` is the start of octets that the caller owns and does not change
-# meanwhile, with a 0 and slack behind them, where every scan and wide read ends.
-
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.scan import BytePtr
+from flare.bytes.terminated_input import TerminatedInput
 from flare.http.h1.chunked import ChunkedDecoder
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import HeadLimits
@@ -108,18 +105,15 @@ struct BodyDecoder(Movable):
 
     def decode(
         mut self,
-        base: BytePtr,
-        length: Int,
+        input: TerminatedInput,
         limits: HeadLimits,
         is_closed: Bool = False,
     ) raises RemoteProtocolError -> Bool:
         """Decodes what has arrived; the content piles up where the body starts.
 
         Args:
-            base: Start of the body, the same octets at each call but for what
-                `close_gap` moved; the octet at `length` is 0 and `SCAN_SLACK`
-                readable bytes follow.
-            length: How many octets are there.
+            input: The octets of the body: the same at each call but for what
+                `close_gap` moved.
             limits: Bounds of the trailers.
             is_closed: True if no octet will follow.
 
@@ -134,24 +128,24 @@ struct BodyDecoder(Movable):
             if self._length > self.max_body_size:
                 raise RemoteProtocolError(materialize[Rule.BODY_LEN](), 0)
             var missing_len = self._length - self.taken_len
-            self.content_len = min(length, missing_len)
+            self.content_len = min(len(input), missing_len)
             return self.content_len == missing_len
         if self._end == ContentEnd.CHUNKED:
-            return self._decode_chunked(base, length, limits)
+            return self._decode_chunked(input, limits)
         if self._end == ContentEnd.CLOSE:
             var room = self.max_body_size - self.taken_len
-            self.content_len = min(length, room)
-            if length > room:
+            self.content_len = min(len(input), room)
+            if len(input) > room:
                 raise RemoteProtocolError(materialize[Rule.BODY_LEN](), 0)
             return is_closed
         return True
 
     def _decode_chunked(
-        mut self, base: BytePtr, length: Int, limits: HeadLimits
+        mut self, input: TerminatedInput, limits: HeadLimits
     ) raises RemoteProtocolError -> Bool:
         var room = self.max_body_size - self.taken_len
         try:
-            var is_complete = self.chunked.decode(base, length, room, limits)
+            var is_complete = self.chunked.decode(input, room, limits)
             self.content_len = self.chunked.content_len
             return is_complete
         except error:
@@ -162,19 +156,19 @@ struct BodyDecoder(Movable):
                 error.offset += self._coded_offset
             raise error^
 
-    def close_gap(mut self, base: BytePtr, length: Int) -> Int:
+    def close_gap(mut self, input: TerminatedInput) -> Int:
         """Moves what is not decoded down to the content.
 
         Args:
-            base: Start of the body, as in `decode`.
-            length: How many octets are there.
+            input: The octets of the body: the same at each call but for what
+                `close_gap` moved.
 
         Returns:
             How many octets fewer are there now.
         """
         if self._end != ContentEnd.CHUNKED:
             return 0
-        return self.chunked.close_gap(base, length)
+        return self.chunked.close_gap(input)
 
     @always_inline
     def consumed_len(self) -> Int:
@@ -203,15 +197,15 @@ struct BodyDecoder(Movable):
         if self._is_complete:
             return BodyProgress.END
         self.drop(input)
-        input.seal()
         var is_whole = False
         try:
-            is_whole = self.decode(input.base(), len(input), limits, is_closed)
+            is_whole = self.decode(input.terminate(), limits, is_closed)
         except error:
             # The next call meets it again.
             if self.content_len == 0:
                 raise error^
         var count = self.content_len
+        debug_assert(count <= len(input), "content beyond the input")
         if count == 0 and is_whole:
             self._drop_len = self.consumed_len()
             self._is_complete = True
@@ -240,6 +234,7 @@ struct BodyDecoder(Movable):
         Args:
             input: The input.
         """
+        debug_assert(self._piece_len <= self._drop_len, "a piece that stays")
         input.consume(self._drop_len)
         self._drop_len = 0
         self._piece_len = 0

@@ -1,18 +1,13 @@
 """The chunked transfer coding: decoded in place, and written a chunk at a time."""
 
-# SAFETY: `base` is the start of octets that the caller owns and does not change
-# meanwhile, with a 0 and slack behind them, where every scan and wide read ends.
-
 from flare.bytes.ascii import hex_digit_value
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.octet_class import QDTEXT, TCHAR
-from flare.bytes.scan import BytePtr, scan_class
-from flare.bytes.word import load16
+from flare.bytes.terminated_input import TerminatedInput
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import CRLF, FieldSection, HeadLimits
 from flare.http.h1.framing import NOTED_IN_TRAILER, Framing
-from std.memory import unsafe_memmove
 
 comptime CHUNK_SIZE_DIGITS_MAX = 15
 """Most hex digits accepted in a chunk-size (RFC 9112 section 7.1).
@@ -91,8 +86,7 @@ struct ChunkedDecoder(Movable):
 
     def decode(
         mut self,
-        base: BytePtr,
-        length: Int,
+        input: TerminatedInput,
         max_body_size: Int,
         limits: HeadLimits,
     ) raises RemoteProtocolError -> Bool:
@@ -101,9 +95,8 @@ struct ChunkedDecoder(Movable):
         Source: RFC 9112 section 7.1.
 
         Args:
-            base: Start of the body, the same octets at each call but for what
-                `close_gap` moved; the octet at `length` is 0 and `SCAN_SLACK` readable bytes follow.
-            length: How many octets are there.
+            input: The octets of the body: the same at each call but for what
+                `close_gap` moved.
             max_body_size: Most octets of content.
             limits: Bounds of the trailer section.
 
@@ -113,41 +106,43 @@ struct ChunkedDecoder(Movable):
         Raises:
             RemoteProtocolError: If the body breaks a rule.
         """
+        debug_assert(
+            self.content_len <= self.consumed_len
+            and self.consumed_len <= len(input),
+            "a body that is not the one of the last call",
+        )
         while self._state != _DONE:
             if self._state == _SIZE:
-                if not self._read_size(base, length, max_body_size):
+                if not self._read_size(input, max_body_size):
                     return False
             elif self._state == _DATA:
-                if not self._move_data(base, length):
+                if not self._move_data(input):
                     return False
             elif self._state == _DATA_END:
-                if not self._read_data_end(base, length):
+                if not self._read_data_end(input):
                     return False
             else:
-                return self._read_trailers(base, length, limits)
+                return self._read_trailers(input, limits)
         return True
 
-    def close_gap(mut self, base: BytePtr, length: Int) -> Int:
+    def close_gap(mut self, input: TerminatedInput) -> Int:
         """Moves what is not decoded down to the content, over what was read.
 
         Without it, small chunks would keep many octets of framing in memory
         for each octet of content. A trailer section stays where it is.
 
         Args:
-            base: Start of the body, as in `decode`.
-            length: How many octets are there.
+            input: The octets of the body: the same at each call but for what
+                `close_gap` moved.
 
         Returns:
             How many octets fewer are there now.
         """
-        # SAFETY: source and target lie within `length` octets from `base`.
         var gap = self.consumed_len - self.content_len
         if gap < GAP_LEN_MIN or self._state >= _TRAILERS:
             return 0
-        unsafe_memmove(
-            dest=base.unsafe_offset(self.content_len),
-            src=base.unsafe_offset(self.consumed_len),
-            count=length - self.consumed_len,
+        input.move_down(
+            self.content_len, self.consumed_len, len(input) - self.consumed_len
         )
         self.consumed_len = self.content_len
         return gap
@@ -182,33 +177,32 @@ struct ChunkedDecoder(Movable):
         return self._state >= _TRAILERS
 
     def _read_size(
-        mut self, base: BytePtr, length: Int, max_body_size: Int
+        mut self, input: TerminatedInput, max_body_size: Int
     ) raises RemoteProtocolError -> Bool:
-        # SAFETY: the 0 at `length` ends both scans.
         var start = self.consumed_len
         var size = 0
         var end = start
         while True:
-            var digit = hex_digit_value(base[unsafe_offset=end])
+            var digit = hex_digit_value(input[end])
             if digit < 0:
                 break
             if end - start == CHUNK_SIZE_DIGITS_MAX:
                 raise RemoteProtocolError(materialize[Rule.CHUNK_SIZE](), end)
             size = size * 16 + digit
             end += 1
-        if end >= length:
+        if end >= len(input):
             return False
         if end == start:
-            if not self._skip_padding(base):
+            if not self._skip_padding(input):
                 raise RemoteProtocolError(materialize[Rule.CHUNK_SIZE](), end)
-            return self._read_size(base, length, max_body_size)
+            return self._read_size(input, max_body_size)
         var line_end = end
-        if base[unsafe_offset=end] != 13:
-            line_end = self._read_extensions(base, end, length)
+        if input[end] != 13:
+            line_end = self._read_extensions(input, end)
             if line_end < 0:
                 return False
-        if load16(base, line_end) != CRLF:
-            if line_end + 1 >= length and base[unsafe_offset=line_end] == 13:
+        if input.load16(line_end) != CRLF:
+            if line_end + 1 >= len(input) and input[line_end] == 13:
                 return False
             raise RemoteProtocolError(materialize[Rule.LINE_END](), line_end)
         self._extensions_len += max(line_end - end - size // 16, 0)
@@ -223,15 +217,13 @@ struct ChunkedDecoder(Movable):
         return True
 
     def _skip_padding(
-        mut self, base: BytePtr
+        mut self, input: TerminatedInput
     ) raises RemoteProtocolError -> Bool:
         """Skips whitespace before a size, if that is allowed; False if there
         is none."""
-        # SAFETY: the 0 behind the octets ends the loop.
         var start = self.consumed_len
         while self.reads_padding and (
-            base[unsafe_offset=self.consumed_len] == 32
-            or base[unsafe_offset=self.consumed_len] == 9
+            input[self.consumed_len] == 32 or input[self.consumed_len] == 9
         ):
             self._extensions_len += 1
             if self._extensions_len > CHUNK_EXTENSIONS_LEN_MAX:
@@ -243,37 +235,29 @@ struct ChunkedDecoder(Movable):
         return self.consumed_len > start
 
     def _read_extensions(
-        mut self, base: BytePtr, start: Int, length: Int
+        mut self, input: TerminatedInput, start: Int
     ) raises RemoteProtocolError -> Int:
         """Gives the offset of the CR behind extensions, or -1 if it is missing."""
-        # SAFETY: the 0 at `length` ends the loop.
         var end = start
-        while self.reads_padding and (
-            base[unsafe_offset=end] == 32 or base[unsafe_offset=end] == 9
-        ):
+        while self.reads_padding and (input[end] == 32 or input[end] == 9):
             end += 1
-        if end > start and base[unsafe_offset=end] == 13:
+        if end > start and input[end] == 13:
             self.is_irregular = True
         else:
-            end = extensions_end(base, start, length)
-        if (end if end >= 0 else length) - start > CHUNK_EXTENSION_LEN_MAX:
+            end = extensions_end(input, start)
+        if (end if end >= 0 else len(input)) - start > CHUNK_EXTENSION_LEN_MAX:
             raise RemoteProtocolError(
                 materialize[Rule.CHUNK_EXTENSION](), start
             )
         return end
 
-    def _move_data(mut self, base: BytePtr, length: Int) -> Bool:
-        # SAFETY: source and target lie within `length` octets from `base`,
-        # the target never behind the source.
-        var count = min(self._remaining, length - self.consumed_len)
+    def _move_data(mut self, input: TerminatedInput) -> Bool:
+        var count = min(self._remaining, len(input) - self.consumed_len)
         if count > 0 and self.content_len != self.consumed_len:
-            unsafe_memmove(
-                dest=base.unsafe_offset(self.content_len),
-                src=base.unsafe_offset(self.consumed_len),
-                count=count,
-            )
+            input.move_down(self.content_len, self.consumed_len, count)
         self.content_len += count
         self.consumed_len += count
+        debug_assert(count >= 0, "read beyond the input")
         self._remaining -= count
         if self._remaining > 0:
             return False
@@ -281,13 +265,12 @@ struct ChunkedDecoder(Movable):
         return True
 
     def _read_data_end(
-        mut self, base: BytePtr, length: Int
+        mut self, input: TerminatedInput
     ) raises RemoteProtocolError -> Bool:
-        # SAFETY: two octets from a position up to `length` lie in the slack.
         var position = self.consumed_len
-        if load16(base, position) != CRLF:
-            var is_unfinished = position >= length or (
-                position + 1 >= length and base[unsafe_offset=position] == 13
+        if input.load16(position) != CRLF:
+            var is_unfinished = position >= len(input) or (
+                position + 1 >= len(input) and input[position] == 13
             )
             if is_unfinished:
                 return False
@@ -297,13 +280,11 @@ struct ChunkedDecoder(Movable):
         return True
 
     def _read_trailers(
-        mut self, base: BytePtr, length: Int, limits: HeadLimits
+        mut self, input: TerminatedInput, limits: HeadLimits
     ) raises RemoteProtocolError -> Bool:
-        # SAFETY: the section starts within the octets that were consumed.
         var no_framing = Framing()
         var end = self.trailers.parse[NOTED_IN_TRAILER](
-            base.unsafe_offset(self.trailers_offset),
-            length - self.trailers_offset,
+            input.tail(self.trailers_offset),
             limits,
             no_framing,
         )
@@ -326,7 +307,7 @@ comptime _DELETE: UInt8 = 127
 
 
 def extensions_end(
-    base: BytePtr, start: Int, length: Int
+    input: TerminatedInput, start: Int
 ) raises RemoteProtocolError -> Int:
     """Finds the end of the extensions behind a chunk-size.
 
@@ -336,9 +317,8 @@ def extensions_end(
     pairs quotes must see the same end. Whitespace alone is no extension.
 
     Args:
-        base: Memory with a 0 at `length` and `SCAN_SLACK` bytes behind it.
+        input: The octets of the body.
         start: The offset behind the digits, where something other than CR is.
-        length: How many octets are there.
 
     Returns:
         The offset of the CR, or -1 if octets are missing.
@@ -346,76 +326,70 @@ def extensions_end(
     Raises:
         RemoteProtocolError: If an octet does not fit, as soon as it is here.
     """
-    # SAFETY: every scan stops at the 0 at `length`, and no read goes beyond.
     var position = start
     while True:
-        position = _skip_whitespace(base, position)
-        if position >= length:
+        position = _skip_whitespace(input, position)
+        if position >= len(input):
             return -1
-        if base[unsafe_offset=position] != _SEMICOLON:
-            raise _misfit(base, position)
-        position = _skip_whitespace(base, position + 1)
-        var end = scan_class[TCHAR](base, position)
-        if end >= length:
+        if input[position] != _SEMICOLON:
+            raise _misfit(input, position)
+        position = _skip_whitespace(input, position + 1)
+        var end = input.scan_class[TCHAR](position)
+        if end >= len(input):
             return -1
         if end == position:
-            raise _misfit(base, end)
-        position = _skip_whitespace(base, end)
-        if position < length and base[unsafe_offset=position] == _EQUALS:
-            position = _skip_whitespace(base, position + 1)
-            end = _value_end(base, position, length)
+            raise _misfit(input, end)
+        position = _skip_whitespace(input, end)
+        if position < len(input) and input[position] == _EQUALS:
+            position = _skip_whitespace(input, position + 1)
+            end = _value_end(input, position)
             if end < 0:
                 return -1
-        if end < length and base[unsafe_offset=end] == _CR:
+        if end < len(input) and input[end] == _CR:
             return end
         # Whitespace before `;` belongs to the next one.
         position = end
 
 
 def _value_end(
-    base: BytePtr, start: Int, length: Int
+    input: TerminatedInput, start: Int
 ) raises RemoteProtocolError -> Int:
     """Gives the offset behind a token or a quoted string, or -1."""
-    # SAFETY: as for `extensions_end`.
-    if start >= length:
+    if start >= len(input):
         return -1
-    if base[unsafe_offset=start] != _QUOTE:
-        var end = scan_class[TCHAR](base, start)
+    if input[start] != _QUOTE:
+        var end = input.scan_class[TCHAR](start)
         if end == start:
-            raise _misfit(base, end)
-        return end if end < length else -1
+            raise _misfit(input, end)
+        return end if end < len(input) else -1
     var position = start + 1
     while True:
-        position = scan_class[QDTEXT](base, position)
-        if position >= length:
+        position = input.scan_class[QDTEXT](position)
+        if position >= len(input):
             return -1
-        var octet = base[unsafe_offset=position]
+        var octet = input[position]
         if octet == _QUOTE:
-            return position + 1 if position + 1 < length else -1
+            return position + 1 if position + 1 < len(input) else -1
         if octet == _BACKSLASH:
             position += 1
-            if position >= length:
+            if position >= len(input):
                 return -1
-            octet = base[unsafe_offset=position]
+            octet = input[position]
         # What may stand behind a backslash, and text beyond ASCII.
         var is_control = octet < _SPACE and octet != _HTAB
         if is_control or octet == _DELETE:
-            raise _misfit(base, position)
+            raise _misfit(input, position)
         position += 1
 
 
-def _skip_whitespace(base: BytePtr, start: Int) -> Int:
-    # SAFETY: the 0 at the end is no whitespace.
+def _skip_whitespace(input: TerminatedInput, start: Int) -> Int:
     var position = start
-    while (
-        base[unsafe_offset=position] == _SPACE
-        or base[unsafe_offset=position] == _HTAB
-    ):
+    while input[position] == _SPACE or input[position] == _HTAB:
         position += 1
     return position
 
 
-def _misfit(base: BytePtr, offset: Int) -> RemoteProtocolError:
+def _misfit(input: TerminatedInput, offset: Int) -> RemoteProtocolError:
     return RemoteProtocolError(materialize[Rule.CHUNK_EXTENSION](), offset)
 
 

@@ -1,12 +1,8 @@
 """A section of field lines: the headers of a request, or its trailers."""
 
-# SAFETY: `base` is the start of octets that the caller owns and does not change
-# meanwhile, with a 0 and slack behind them, where every scan and wide read ends.
-
 from flare.bytes.lend import unsafe_lend
 from flare.bytes.octet_class import TCHAR
-from flare.bytes.scan import BytePtr, scan_class, scan_field_value
-from flare.bytes.word import load16
+from flare.bytes.terminated_input import TerminatedInput
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.framing import (
     Framing,
@@ -39,7 +35,7 @@ struct FieldSection(Movable):
     """The places of the field lines of one section, parsed as they arrive.
 
     Parsing resumes at the start of the line where the octets ended. Offsets
-    count from the `base` that each call is given: the message's start for
+    count from the start of the input that each call is given: the message's start for
     headers, the section's start for trailers.
     """
 
@@ -79,7 +75,7 @@ struct FieldSection(Movable):
             o: Where the octets live; the section lives at least as long.
 
         Args:
-            octets: The octets from the `base` that `parse` was given.
+            octets: The octets of the input that `parse` was given.
 
         Returns:
             Names and values.
@@ -97,8 +93,7 @@ struct FieldSection(Movable):
         noted_name_lens: Int
     ](
         mut self,
-        base: BytePtr,
-        length: Int,
+        input: TerminatedInput,
         limits: HeadLimits,
         mut framing: Framing,
     ) raises RemoteProtocolError -> Int:
@@ -112,9 +107,7 @@ struct FieldSection(Movable):
                 irregular if `framing` says so with `READS_IRREGULAR`.
 
         Args:
-            base: Where offsets count from; the octet at `length` is 0 and
-                `SCAN_SLACK` readable bytes follow.
-            length: How many octets are there.
+            input: Where offsets count from.
             limits: Bounds of the section.
             framing: Where to note what a header says.
 
@@ -124,8 +117,7 @@ struct FieldSection(Movable):
         Raises:
             RemoteProtocolError: If a line breaks a rule.
         """
-        # SAFETY: `_lines` has room for `max_fields` lines, and all scans stop
-        # at the 0 at `length`, behind which the caller promises the slack.
+        # SAFETY: `_lines` has room for `max_fields` lines.
         if unlikely(len(self._lines) < limits.max_fields):
             self._lines.resize(limits.max_fields, FieldLine(0, 0, 0, 0))
         var lines = self._lines.unsafe_ptr()
@@ -136,14 +128,14 @@ struct FieldSection(Movable):
             # The end of the line is looked for from its start, so that from
             # line to line there is one scan in a row; the scan for the colon
             # runs beside it.
-            var stop = scan_field_value(base, start)
+            var stop = input.scan_field_value(start)
             var end = stop.offset
             var next = end + 2
             var is_folded = False
-            var is_here = load16(base, end) == CRLF
+            var is_here = input.load16(end) == CRLF
             comptime if noted_name_lens == NOTED_IN_RESPONSE:
-                if unlikely(not is_here or _may_be_folded(base, start, next)):
-                    var found = _find_line_end(base, start, length, framing)
+                if unlikely(not is_here or _may_be_folded(input, start, next)):
+                    var found = _find_line_end(input, start, framing)
                     end = found.offset
                     next = found.next
                     is_folded = found.is_folded
@@ -151,37 +143,37 @@ struct FieldSection(Movable):
             if unlikely(not is_here):
                 self._save(count, is_high)
                 self._position = start
-                self._check_stop(base, end, length, limits)
+                self._check_stop(input, end, limits)
                 return 0
             if end == start:
                 break
-            is_high |= stop.has_high_octets
-            comptime if noted_name_lens == NOTED_IN_RESPONSE:
-                # What follows a fold was not looked at.
-                is_high |= is_folded
+            # What follows a fold was not looked at.
+            is_high |= stop.has_high_octets or is_folded
             if unlikely(
                 count >= limits.max_fields
                 or next - self._start > limits.max_header_size
             ):
                 var is_many = count >= limits.max_fields
                 raise self._keep(count, is_high, _too_large(is_many, end))
-            var colon = scan_class[TCHAR](base, start)
-            if unlikely(base[unsafe_offset=colon] != 58 or colon == start):
-                raise self._keep(count, is_high, _bad_name(base, start, colon))
-            var line = _line(base, start, colon, end)
+            var colon = input.scan_class[TCHAR](start)
+            if unlikely(input[colon] != 58 or colon == start):
+                raise self._keep(count, is_high, _bad_name(input, start, colon))
+            var line = _line(input, start, colon, end)
             comptime if noted_name_lens == NOTED_IN_RESPONSE:
                 if unlikely(is_folded):
-                    line = _unfold(base, line)
+                    line = _unfold(input, line)
             lines[unsafe_offset=count] = line
             count += 1
             comptime if noted_name_lens != NOTED_IN_TRAILER:
-                self._note[noted_name_lens](framing, base, line, count, is_high)
+                self._note[noted_name_lens](
+                    framing, input, line, count, is_high
+                )
             start = next
         self.count = count
         self.is_text = self.is_text and not is_high
         comptime if noted_name_lens == NOTED_IN_RESPONSE:
             # The empty line, too, may end with a bare LF.
-            if unlikely(base[unsafe_offset=start] == 10):
+            if unlikely(input[start] == 10):
                 return start + 1
         return start + 2
 
@@ -191,13 +183,13 @@ struct FieldSection(Movable):
     ](
         mut self,
         mut framing: Framing,
-        base: BytePtr,
+        input: TerminatedInput,
         line: FieldLine,
         count: Int,
         has_high: Bool,
     ) raises RemoteProtocolError:
         try:
-            framing.note[noted_name_lens](base, line)
+            framing.note[noted_name_lens](input, line)
         except error:
             raise self._keep(count, has_high, error^)
 
@@ -216,12 +208,11 @@ struct FieldSection(Movable):
 
     @no_inline
     def _check_stop(
-        self, base: BytePtr, stop: Int, length: Int, limits: HeadLimits
+        self, input: TerminatedInput, stop: Int, limits: HeadLimits
     ) raises RemoteProtocolError:
         """Tells an unfinished line from a broken one."""
-        # SAFETY: `stop` is at most `length`, where the 0 stands.
-        var octet = base[unsafe_offset=stop]
-        if stop >= length or (octet == 13 and stop + 1 >= length):
+        var octet = input[stop]
+        if stop >= len(input) or (octet == 13 and stop + 1 >= len(input)):
             # What is here of the line will be part of the section; an empty
             # line will end it.
             if stop > self._position and (
@@ -235,23 +226,19 @@ struct FieldSection(Movable):
 
 
 @always_inline
-def _line(base: BytePtr, start: Int, colon: Int, end: Int) -> FieldLine:
+def _line(
+    input: TerminatedInput, start: Int, colon: Int, end: Int
+) -> FieldLine:
     """Takes the whitespace off a value (RFC 9112 section 5, OWS)."""
-    # SAFETY: `colon < end`, and `end` is the CR of the line.
     var value = colon + 1
-    if likely(base[unsafe_offset=value] == 32):
+    if likely(input[value] == 32):
         value += 1
-    while unlikely(
-        base[unsafe_offset=value] == 32 or base[unsafe_offset=value] == 9
-    ):
+    while unlikely(input[value] == 32 or input[value] == 9):
         value += 1
     var value_end = end
     while unlikely(
         value_end > value
-        and (
-            base[unsafe_offset=value_end - 1] == 32
-            or base[unsafe_offset=value_end - 1] == 9
-        )
+        and (input[value_end - 1] == 32 or input[value_end - 1] == 9)
     ):
         value_end -= 1
     return FieldLine(start, colon - start, value, value_end - value)
@@ -268,16 +255,15 @@ struct _LineEnd(TrivialRegisterPassable):
 
 
 @always_inline
-def _may_be_folded(base: BytePtr, start: Int, next: Int) -> Bool:
+def _may_be_folded(input: TerminatedInput, start: Int, next: Int) -> Bool:
     """Tells whether the octet behind a line end may be a part of the line."""
-    # SAFETY: `next` is at most the end of the octets, where the 0 stands.
-    var octet = base[unsafe_offset=next]
+    var octet = input[next]
     return octet <= 32 and octet != 13 and next - 2 != start
 
 
 @no_inline
 def _find_line_end(
-    base: BytePtr, start: Int, length: Int, mut framing: Framing
+    input: TerminatedInput, start: Int, mut framing: Framing
 ) -> _LineEnd:
     """Finds the end of a line that may be folded, or end with a bare LF.
 
@@ -285,14 +271,13 @@ def _find_line_end(
     continues the last one, so that a line has ended only when the octet behind
     it is there.
     """
-    # SAFETY: all scans stop at the 0 at `length`.
     var is_lenient = framing.has(READS_IRREGULAR)
     var is_folded = False
-    var end = scan_field_value(base, start).offset
+    var end = input.scan_field_value(start).offset
     while True:
         var next = end + 2
-        if load16(base, end) != CRLF:
-            if base[unsafe_offset=end] != 10 or not is_lenient:
+        if input.load16(end) != CRLF:
+            if input[end] != 10 or not is_lenient:
                 return _LineEnd(end, 0, is_folded)
             framing.flags |= IS_IRREGULAR
             next = end + 1
@@ -300,58 +285,56 @@ def _find_line_end(
             return _LineEnd(end, next, False)
         if not is_lenient:
             return _LineEnd(end, next, False)
-        if next >= length:
-            return _LineEnd(length, 0, is_folded)
-        var octet = base[unsafe_offset=next]
+        if next >= len(input):
+            return _LineEnd(len(input), 0, is_folded)
+        var octet = input[next]
         if octet != 32 and octet != 9:
             return _LineEnd(end, next, is_folded)
         framing.flags |= IS_IRREGULAR
         is_folded = True
-        end = scan_field_value(base, next).offset
+        end = input.scan_field_value(next).offset
 
 
 @no_inline
-def _unfold(base: BytePtr, line: FieldLine) -> FieldLine:
+def _unfold(input: TerminatedInput, line: FieldLine) -> FieldLine:
     """Puts one space in the place of each fold, and trims what is then left
     (RFC 9112 section 5.2)."""
-    # SAFETY: only octets of the line's own value are read and written.
     var start = line.value_offset()
     var stop = start + line.value_len()
     var write = start
     var read = start
     while read < stop:
-        var octet = base[unsafe_offset=read]
+        var octet = input[read]
         if octet == 13 or octet == 10:
-            while write > start and _is_space(base, write - 1):
+            while write > start and _is_space(input, write - 1):
                 write -= 1
-            while read < stop and _is_fold(base, read):
+            while read < stop and _is_fold(input, read):
                 read += 1
             octet = 32
             if write == start or read == stop:
                 continue
         else:
             read += 1
-        base[unsafe_offset=write] = octet
+        input[write] = octet
         write += 1
     return FieldLine(line.name_offset(), line.name_len(), start, write - start)
 
 
-def _is_space(base: BytePtr, offset: Int) -> Bool:
-    # SAFETY: the caller stays within a value.
-    var octet = base[unsafe_offset=offset]
+def _is_space(input: TerminatedInput, offset: Int) -> Bool:
+    var octet = input[offset]
     return octet == 32 or octet == 9
 
 
-def _is_fold(base: BytePtr, offset: Int) -> Bool:
-    # SAFETY: the caller stays within a value.
-    var octet = base[unsafe_offset=offset]
+def _is_fold(input: TerminatedInput, offset: Int) -> Bool:
+    var octet = input[offset]
     return octet == 13 or octet == 10 or octet == 32 or octet == 9
 
 
 @no_inline
-def _bad_name(base: BytePtr, start: Int, colon: Int) -> RemoteProtocolError:
-    # SAFETY: `colon` lies within the line.
-    var octet = base[unsafe_offset=colon]
+def _bad_name(
+    input: TerminatedInput, start: Int, colon: Int
+) -> RemoteProtocolError:
+    var octet = input[colon]
     if colon == start and (octet == 32 or octet == 9):
         return RemoteProtocolError(materialize[Rule.OBS_FOLD](), start)
     return RemoteProtocolError(materialize[Rule.FIELD_NAME](), colon)

@@ -4,20 +4,13 @@ Each field line is looked at once, when it is parsed; nothing searches the head
 again. Names are told by their length, then by whole-word compares.
 """
 
-# SAFETY: `base` is the start of octets that the caller owns and does not change
-# meanwhile, with a 0 and slack behind them, where every scan and wide read ends.
-
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.checked import *
-from flare.bytes.lend import unsafe_lend
 from flare.bytes.octet_class import TCHAR
-from flare.bytes.scan import BytePtr
+from flare.bytes.terminated_input import TerminatedInput
 from flare.bytes.word import (
     CASE_BITS_32,
     CASE_BITS_64,
-    load16,
-    load32,
-    load64,
     word32,
     word64,
 )
@@ -151,7 +144,9 @@ struct Framing(TrivialRegisterPassable):
     @always_inline
     def note[
         noted_name_lens: Int
-    ](mut self, base: BytePtr, line: FieldLine) raises RemoteProtocolError:
+    ](
+        mut self, input: TerminatedInput, line: FieldLine
+    ) raises RemoteProtocolError:
         """Looks at one field line.
 
         Parameters:
@@ -159,7 +154,7 @@ struct Framing(TrivialRegisterPassable):
                 `NOTED_IN_RESPONSE`.
 
         Args:
-            base: Start of the head.
+            input: The octets of the head.
             line: The line's place in the head.
 
         Raises:
@@ -172,21 +167,21 @@ struct Framing(TrivialRegisterPassable):
         comptime HOST = word32("host")
         comptime CONNECTI = word64("connecti")
         if name_len == 4:
-            if (load32(base, name) | CASE_BITS_32) == HOST:
-                self._note_host(base, line)
+            if (input.load32(name) | CASE_BITS_32) == HOST:
+                self._note_host(input, line)
         elif name_len == 10:
             # A token has no octet whose case bit makes it another token octet
             # here but letters, and `-` has the bit already.
-            if (load64(base, name) | CASE_BITS_64) == CONNECTI and (
-                load16(base, name + 8) | 0x2020
+            if (input.load64(name) | CASE_BITS_64) == CONNECTI and (
+                input.load16(name + 8) | 0x2020
             ) == 0x6E6F:
-                self._note_connection(base, line)
+                self._note_connection(input, line)
         else:
-            self._note_rarer(base, line)
+            self._note_rarer(input, line)
 
     @always_inline
     def _note_host(
-        mut self, base: BytePtr, line: FieldLine
+        mut self, input: TerminatedInput, line: FieldLine
     ) raises RemoteProtocolError:
         if unlikely(self.has(HAS_HOST)):
             raise RemoteProtocolError(
@@ -194,37 +189,39 @@ struct Framing(TrivialRegisterPassable):
             )
         self.flags |= HAS_HOST
         var start = line.value_offset()
-        var stop = authority_error(base, start, start + line.value_len())
+        # SAFETY: the value ends before the terminator.
+        var stop = authority_error(
+            input.unsafe_base(), start, start + line.value_len()
+        )
         if unlikely(stop != AUTHORITY_IS_GOOD):
             raise RemoteProtocolError(materialize[Rule.HOST_VALUE](), stop)
 
     @always_inline
-    def _note_connection(mut self, base: BytePtr, line: FieldLine):
+    def _note_connection(mut self, input: TerminatedInput, line: FieldLine):
         comptime KEEP_ALI = word64("keep-ali")
         comptime CLOS = word32("clos")
         var value = line.value_offset()
         if (
             line.value_len() == 10
-            and (load64(base, value) | CASE_BITS_64) == KEEP_ALI
-            and (load16(base, value + 8) | 0x2020) == 0x6576
+            and (input.load64(value) | CASE_BITS_64) == KEEP_ALI
+            and (input.load16(value + 8) | 0x2020) == 0x6576
         ):
             self.flags |= SAYS_KEEP_ALIVE
         elif (
             line.value_len() == 5
-            and (load32(base, value) | CASE_BITS_32) == CLOS
-            and (load16(base, value + 3) | 0x2020) == 0x6573
+            and (input.load32(value) | CASE_BITS_32) == CLOS
+            and (input.load16(value + 3) | 0x2020) == 0x6573
         ):
             self.flags |= SAYS_CLOSE
         else:
-            self._note_connection_options(base, line)
+            self._note_connection_options(input, line)
 
     @no_inline
-    def _note_connection_options(mut self, base: BytePtr, line: FieldLine):
+    def _note_connection_options(
+        mut self, input: TerminatedInput, line: FieldLine
+    ):
         """Reads a list of connection options (RFC 9110 section 7.6.1)."""
-        # SAFETY: the line was found within the head that starts at `base`.
-        var value = unsafe_lend[ImmUntrackedOrigin](
-            base.unsafe_offset(line.value_offset()), line.value_len()
-        )
+        var value = input.span(line.value_offset(), line.value_len())
         for option in ListElements(value):
             if equals_ignore_case(option, "close".as_bytes()):
                 self.flags |= SAYS_CLOSE
@@ -233,15 +230,10 @@ struct Framing(TrivialRegisterPassable):
 
     @no_inline
     def _note_rarer(
-        mut self, base: BytePtr, line: FieldLine
+        mut self, input: TerminatedInput, line: FieldLine
     ) raises RemoteProtocolError:
-        var name = unsafe_lend[ImmUntrackedOrigin](
-            base.unsafe_offset(line.name_offset()), line.name_len()
-        )
-        # SAFETY: the line was found within the head that starts at `base`.
-        var value = unsafe_lend[ImmUntrackedOrigin](
-            base.unsafe_offset(line.value_offset()), line.value_len()
-        )
+        var name = input.span(line.name_offset(), line.name_len())
+        var value = input.span(line.value_offset(), line.value_len())
         if equals_ignore_case(name, "content-length".as_bytes()):
             self._note_length(value, line.value_offset())
         elif equals_ignore_case(name, "transfer-encoding".as_bytes()):

@@ -1,12 +1,9 @@
 """The head of a request: request line and header section, parsed as they arrive."""
 
-# SAFETY: `base` is the start of octets that the caller owns and does not change
-# meanwhile, with a 0 and slack behind them, where every scan and wide read ends.
-
 from flare.bytes.checked import *
 from flare.bytes.octet_class import TCHAR
-from flare.bytes.scan import BytePtr, scan_class, scan_target
-from flare.bytes.word import load16, load32, load64, word32, word64
+from flare.bytes.terminated_input import TerminatedInput
+from flare.bytes.word import word32, word64
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import CRLF, FieldSection, HeadLimits
 from flare.http.h1.framing import ASKS_FOR_TUNNEL, NOTED_IN_REQUEST, Framing
@@ -95,16 +92,14 @@ struct RequestHead(Movable):
 
     @always_inline
     def parse(
-        mut self, base: BytePtr, length: Int, limits: HeadLimits
+        mut self, input: TerminatedInput, limits: HeadLimits
     ) raises RemoteProtocolError -> Bool:
         """Parses the head as far as it has arrived.
 
         Source: RFC 9112 sections 2 to 6.
 
         Args:
-            base: Start of the request; the octet at `length` is 0 and
-                `SCAN_SLACK` readable bytes follow.
-            length: How many octets are there.
+            input: The octets of the request.
             limits: Bounds of the head.
 
         Returns:
@@ -114,13 +109,13 @@ struct RequestHead(Movable):
             RemoteProtocolError: If the request breaks a rule.
         """
         if likely(not self._is_in_fields):
-            var fields_offset = self._parse_request_line(base, length, limits)
+            var fields_offset = self._parse_request_line(input, limits)
             if unlikely(fields_offset == 0):
                 return False
             self._is_in_fields = True
             self.section.begin(fields_offset)
         var end = self.section.parse[NOTED_IN_REQUEST](
-            base, length, limits, self.framing
+            input, limits, self.framing
         )
         if unlikely(end == 0):
             return False
@@ -130,95 +125,88 @@ struct RequestHead(Movable):
 
     @always_inline
     def _parse_request_line(
-        mut self, base: BytePtr, length: Int, limits: HeadLimits
+        mut self, input: TerminatedInput, limits: HeadLimits
     ) raises RemoteProtocolError -> Int:
         """Gives the offset behind the line, or 0 if octets are missing."""
-        # SAFETY: every scan stops at the 0 at `length`; fixed reads stay
-        # within the slack behind it.
         var start = 0
-        if unlikely(base[unsafe_offset=0] == 13):
+        if unlikely(input[0] == 13):
             self.method = Method.OTHER
-            start = _skip_empty_lines(base, length)
+            start = _skip_empty_lines(input)
             if start < 0:
                 return 0
         comptime GET = word32("GET ")
         comptime POST = word32("POST")
-        var word = load32(base, start)
+        var word = input.load32(start)
         self.method_offset = start
         if likely(word == GET):
             self.method = Method.GET
             self.method_len = 3
-        elif word == POST and base[unsafe_offset=start + 4] == 32:
+        elif word == POST and input[start + 4] == 32:
             self.method = Method.POST
             self.method_len = 4
-        elif not self._parse_other_method(base, start, length):
+        elif not self._parse_other_method(input, start):
             return 0
         var target = start + self.method_len + 1
-        var end = scan_target(base, target)
+        var end = input.scan_target(target)
         if unlikely(
-            base[unsafe_offset=end] != 32
+            input[end] != 32
             or end == target
             or end - target > limits.max_target_size
         ):
-            _check_target_stop(target, end, length, limits)
+            _check_target_stop(target, end, len(input), limits)
             return 0
         self.target_offset = target
         self.target_len = end - target
-        self.target = split_target(self.method, base, target, end - target)
+        # SAFETY: the target ends before the terminator.
+        self.target = split_target(
+            self.method, input.unsafe_base(), target, end - target
+        )
         # The version goes first: a target of HTTP/2 may have no form of ours.
-        var fields_offset = self._parse_version(base, end + 1, length)
+        var fields_offset = self._parse_version(input, end + 1)
         if unlikely(self.target.path_offset < 0 and fields_offset > 0):
             raise RemoteProtocolError(materialize[Rule.TARGET](), target)
         return fields_offset
 
     @always_inline
     def _parse_version(
-        mut self, base: BytePtr, start: Int, length: Int
+        mut self, input: TerminatedInput, start: Int
     ) raises RemoteProtocolError -> Int:
-        # SAFETY: reads of ten octets from `start` stay within the slack.
         comptime HTTP_1_1 = word64("HTTP/1.1")
         comptime HTTP_1_0 = word64("HTTP/1.0")
-        var version = load64(base, start)
+        var version = input.load64(start)
         if likely(version == HTTP_1_1):
             self.minor_version = 1
         elif version == HTTP_1_0:
             self.minor_version = 0
-        elif start + VERSION_LEN > length:
-            check_version_start(base, start, length)
+        elif start + VERSION_LEN > len(input):
+            check_version_start(input, start)
             return 0
         else:
-            self.minor_version = other_minor_version(base, start)
-        if unlikely(load16(base, start + 8) != CRLF):
-            var has_lone_cr = (
-                start + 9 == length and base[unsafe_offset=start + 8] == 13
-            )
-            if start + 8 >= length or has_lone_cr:
+            self.minor_version = other_minor_version(input, start)
+        if unlikely(input.load16(start + 8) != CRLF):
+            var has_lone_cr = start + 9 == len(input) and input[start + 8] == 13
+            if start + 8 >= len(input) or has_lone_cr:
                 return 0
             raise RemoteProtocolError(materialize[Rule.LINE_END](), start + 8)
         return start + 10
 
     @no_inline
     def _parse_other_method(
-        mut self, base: BytePtr, start: Int, length: Int
+        mut self, input: TerminatedInput, start: Int
     ) raises RemoteProtocolError -> Bool:
-        # SAFETY: the scan stops at the 0 at `length`.
         # An answer to what has no method yet must not take that of the request
         # before.
         self.method = Method.OTHER
-        var end = scan_class[TCHAR](base, start)
+        var end = input.scan_class[TCHAR](start)
         if end - start > METHOD_LEN_MAX:
             raise RemoteProtocolError(materialize[Rule.METHOD_LEN](), end)
-        if end >= length:
+        if end >= len(input):
             return False
-        if base[unsafe_offset=end] != 32 or end == start:
+        if input[end] != 32 or end == start:
             raise RemoteProtocolError(materialize[Rule.METHOD](), end)
         self.method_len = end - start
         self.method = Method(
-            StringSpan(
-                unsafe_from_utf8=Span[UInt8, MutUntrackedOrigin](
-                    unsafe_ptr=base.unsafe_offset(start), length=end - start
-                )
-            )
+            StringSpan(unsafe_from_utf8=input.span(start, end - start))
         )
         if self.method == Method.CONNECT:
             self.framing.flags |= ASKS_FOR_TUNNEL
@@ -226,21 +214,18 @@ struct RequestHead(Movable):
 
 
 @no_inline
-def _skip_empty_lines(
-    base: BytePtr, length: Int
-) raises RemoteProtocolError -> Int:
+def _skip_empty_lines(input: TerminatedInput) raises RemoteProtocolError -> Int:
     """Gives the offset of the first octet behind CRLFs, or -1 if there is none."""
-    # SAFETY: the 0 at `length` ends the loop.
     var start = 0
-    while base[unsafe_offset=start] == 13:
-        if start + 1 >= length:
+    while input[start] == 13:
+        if start + 1 >= len(input):
             return -1
-        if base[unsafe_offset=start + 1] != 10:
+        if input[start + 1] != 10:
             raise RemoteProtocolError(materialize[Rule.LINE_END](), start)
         start += 2
         if start > 2 * EMPTY_LINE_COUNT_MAX:
             raise RemoteProtocolError(materialize[Rule.EMPTY_LINES](), start)
-    return start if start < length else -1
+    return start if start < len(input) else -1
 
 
 @no_inline
@@ -262,25 +247,22 @@ comptime VERSION_LEN = 8
 
 @no_inline
 def check_version_start(
-    base: BytePtr, start: Int, length: Int
+    input: TerminatedInput, start: Int
 ) raises RemoteProtocolError:
     """Refuses what can be no start of a version, however it goes on.
 
     Without it, a line that has ended too early would be waited for.
 
     Args:
-        base: Start of the message.
+        input: The octets of the message.
         start: Where the version stands.
-        length: How many octets are there, fewer than a version's behind
-            `start`.
 
     Raises:
         RemoteProtocolError: If an octet does not fit.
     """
-    # SAFETY: all reads are below `length`.
     comptime VERSION = StaticString("HTTP/1.1")
-    for offset in range(start, min(length, start + VERSION_LEN)):
-        var octet = base[unsafe_offset=offset]
+    for offset in range(start, min(len(input), start + VERSION_LEN)):
+        var octet = input[offset]
         var wanted = VERSION.as_bytes().at(offset - start)
         var is_digit = wanted == 49 and octet >= 48 and octet <= 57
         if octet != wanted and not is_digit:
@@ -289,14 +271,14 @@ def check_version_start(
 
 @no_inline
 def other_minor_version(
-    base: BytePtr, start: Int
+    input: TerminatedInput, start: Int
 ) raises RemoteProtocolError -> UInt8:
     """Reads a version that is neither 1.1 nor 1.0.
 
     Source: RFC 9112 section 2.3.
 
     Args:
-        base: Start of the message.
+        input: The octets of the message.
         start: Where the version stands; eight octets are there.
 
     Returns:
@@ -305,16 +287,15 @@ def other_minor_version(
     Raises:
         RemoteProtocolError: If it is no version, or another major one.
     """
-    # SAFETY: the caller saw eight octets from `start`.
     comptime NAME = word32("HTTP")
-    var major = base[unsafe_offset=start + 5]
-    var minor = base[unsafe_offset=start + 7]
+    var major = input[start + 5]
+    var minor = input[start + 7]
     var is_version = (
-        load32(base, start) == NAME
-        and base[unsafe_offset=start + 4] == 47
+        input.load32(start) == NAME
+        and input[start + 4] == 47
         and major >= 48
         and major <= 57
-        and base[unsafe_offset=start + 6] == 46
+        and input[start + 6] == 46
         and minor >= 48
         and minor <= 57
     )

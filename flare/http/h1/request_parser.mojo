@@ -128,8 +128,7 @@ struct RequestParser(Movable):
         if likely(self._state == _IN_HEAD):
             if unlikely(len(self.input) == 0):
                 return Progress.NEEDS_OCTETS
-            self.input.seal()
-            if not self.head.parse(self.input.base(), len(self.input), limits):
+            if not self.head.parse(self.input.terminate(), limits):
                 return Progress.NEEDS_OCTETS
             if likely(not self.head.framing.has_content()):
                 self._state = _COMPLETE
@@ -149,24 +148,21 @@ struct RequestParser(Movable):
     def _advance_body(
         mut self, limits: HeadLimits
     ) raises RemoteProtocolError -> Progress:
-        # SAFETY: the head's length lies within the input.
         if self._state == _COMPLETE:
             return Progress.READY
         if self._state == _SKIPPING:
             return self._advance_skip()
         var head_len = self.head.head_len
-        self.input.seal()
-        var base = self.input.base().unsafe_offset(head_len)
-        var length = len(self.input) - head_len
+        var body = self.input.terminate().tail(head_len)
         var is_complete: Bool
         try:
-            is_complete = self.body.decode(base, length, limits)
+            is_complete = self.body.decode(body, limits)
         except error:
             if not self.body.is_chunked():
                 error.offset += head_len
             raise error^
         if not is_complete:
-            var gap = self.body.close_gap(base, length)
+            var gap = self.body.close_gap(body)
             self.input.truncate(len(self.input) - gap)
             return Progress.NEEDS_OCTETS
         self._state = _COMPLETE
@@ -241,6 +237,7 @@ struct RequestParser(Movable):
         Returns:
             What takes the rest of the content.
         """
+        debug_assert(self._state == _IN_BODY, "no body is arriving")
         var decoder = BodyDecoder()
         swap(decoder, self.body)
         var detached = DetachedBody(
@@ -263,6 +260,7 @@ struct RequestParser(Movable):
     @always_inline
     def finish(mut self):
         """Drops the complete request; the next one is then first."""
+        debug_assert(self._state == _COMPLETE, "finished before it was whole")
         self.input.consume(self._request_len())
         self.head.begin()
         self._state = _IN_HEAD

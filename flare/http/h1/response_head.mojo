@@ -1,10 +1,7 @@
 """The head of a response, parsed as it arrives, and how the content behind it ends."""
 
-# SAFETY: `base` is the start of octets that the caller owns and does not change
-# meanwhile, with a 0 and slack behind them, where every scan and wide read ends.
-
-from flare.bytes.scan import BytePtr, scan_field_value
-from flare.bytes.word import load16, load64, word64
+from flare.bytes.terminated_input import TerminatedInput
+from flare.bytes.word import word64
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import CRLF, FieldSection, HeadLimits
 from flare.http.h1.framing import (
@@ -72,16 +69,14 @@ struct ResponseHead(Movable):
         self._is_in_fields = False
 
     def parse(
-        mut self, base: BytePtr, length: Int, limits: HeadLimits
+        mut self, input: TerminatedInput, limits: HeadLimits
     ) raises RemoteProtocolError -> Bool:
         """Parses the head as far as it has arrived.
 
         Source: RFC 9112 sections 4 and 5.
 
         Args:
-            base: Start of the response; the octet at `length` is 0 and
-                `SCAN_SLACK` readable bytes follow.
-            length: How many octets are there.
+            input: The octets of the response.
             limits: Bounds of the head.
 
         Returns:
@@ -94,54 +89,50 @@ struct ResponseHead(Movable):
             self.framing = Framing()
             if not self.is_strict:
                 self.framing.flags = READS_IRREGULAR
-            var fields_offset = self._parse_status_line(base, length, limits)
+            var fields_offset = self._parse_status_line(input, limits)
             if fields_offset == 0:
                 return False
             self._is_in_fields = True
             self.section.begin(fields_offset)
         self.head_len = self.section.parse[NOTED_IN_RESPONSE](
-            base, length, limits, self.framing
+            input, limits, self.framing
         )
         return self.head_len > 0
 
     def _parse_status_line(
-        mut self, base: BytePtr, length: Int, limits: HeadLimits
+        mut self, input: TerminatedInput, limits: HeadLimits
     ) raises RemoteProtocolError -> Int:
         """Gives the offset behind the line, or 0 if octets are missing."""
-        # SAFETY: all reads stay within the slack behind `length`, and the scan
-        # stops at the 0 there.
-        if length < VERSION_LEN:
-            check_version_start(base, 0, length)
+        if len(input) < VERSION_LEN:
+            check_version_start(input, 0)
             return 0
         comptime HTTP_1_1 = word64("HTTP/1.1")
         comptime HTTP_1_0 = word64("HTTP/1.0")
-        var version = load64(base, 0)
+        var version = input.load64(0)
         if likely(version == HTTP_1_1):
             self.minor_version = 1
         elif version == HTTP_1_0:
             self.minor_version = 0
         else:
-            self.minor_version = other_minor_version(base, 0)
-        if not self._parse_status(base, length):
+            self.minor_version = other_minor_version(input, 0)
+        if not self._parse_status(input):
             return 0
         # The space behind the digits is often left out with the reason; no two
         # parsers can disagree on what such a line means.
         var start = _STATUS_END
-        if likely(base[unsafe_offset=start] == 32):
+        if likely(input[start] == 32):
             start += 1
-        elif base[unsafe_offset=start] != 13 and (
-            self.is_strict or base[unsafe_offset=start] != 10
-        ):
+        elif input[start] != 13 and (self.is_strict or input[start] != 10):
             raise RemoteProtocolError(materialize[Rule.STATUS_LINE](), start)
-        var end = scan_field_value(base, start).offset
+        var end = input.scan_field_value(start).offset
         if unlikely(end - start > limits.max_target_size):
             raise RemoteProtocolError(
                 materialize[Rule.REASON_LEN](), start + limits.max_target_size
             )
         var next = end + 2
-        if unlikely(load16(base, end) != CRLF):
-            if self.is_strict or base[unsafe_offset=end] != 10:
-                _check_line_stop(base, end, length)
+        if unlikely(input.load16(end) != CRLF):
+            if self.is_strict or input[end] != 10:
+                _check_line_stop(input, end)
                 return 0
             self.framing.flags |= IS_IRREGULAR
             next = end + 1
@@ -150,20 +141,19 @@ struct ResponseHead(Movable):
         return next
 
     def _parse_status(
-        mut self, base: BytePtr, length: Int
+        mut self, input: TerminatedInput
     ) raises RemoteProtocolError -> Bool:
-        # SAFETY: the 0 at `length` is no octet that the line may have there.
-        if base[unsafe_offset=VERSION_LEN] != 32:
-            if length > VERSION_LEN:
+        if input[VERSION_LEN] != 32:
+            if len(input) > VERSION_LEN:
                 raise RemoteProtocolError(
                     materialize[Rule.STATUS_LINE](), VERSION_LEN
                 )
             return False
         self.status = 0
         for offset in range(_STATUS_OFFSET, _STATUS_END):
-            var digit = Int(base[unsafe_offset=offset]) - 48
+            var digit = Int(input[offset]) - 48
             if digit < 0 or digit > 9:
-                if length > offset:
+                if len(input) > offset:
                     raise RemoteProtocolError(
                         materialize[Rule.STATUS_LINE](), offset
                     )
@@ -173,17 +163,16 @@ struct ResponseHead(Movable):
             raise RemoteProtocolError(
                 materialize[Rule.STATUS_CODE](), _STATUS_OFFSET
             )
-        return length > _STATUS_END
+        return len(input) > _STATUS_END
 
 
 @no_inline
 def _check_line_stop(
-    base: BytePtr, stop: Int, length: Int
+    input: TerminatedInput, stop: Int
 ) raises RemoteProtocolError:
     """Tells an unfinished status line from a broken one."""
-    # SAFETY: `stop` is at most `length`, where the 0 stands.
-    var octet = base[unsafe_offset=stop]
-    if stop >= length or (octet == 13 and stop + 1 >= length):
+    var octet = input[stop]
+    if stop >= len(input) or (octet == 13 and stop + 1 >= len(input)):
         return
     if octet == 13 or octet == 10:
         raise RemoteProtocolError(materialize[Rule.LINE_END](), stop)

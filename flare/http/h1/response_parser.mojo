@@ -216,8 +216,7 @@ struct ResponseParser(Movable):
     def _advance_head(
         mut self, limits: HeadLimits
     ) raises RemoteProtocolError -> ResponseProgress:
-        self.input.seal()
-        if not self.head.parse(self.input.base(), len(self.input), limits):
+        if not self.head.parse(self.input.terminate(), limits):
             return self._wait(materialize[Rule.TRUNCATED_HEAD]())
         self._drop_len = self.head.head_len
         if self.head.framing.has(IS_IRREGULAR):

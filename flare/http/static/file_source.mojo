@@ -114,7 +114,7 @@ struct FileSource(BodySource, Movable):
         var region = self.region()
         if region.length > 0:
             out.reserve(min(region.length, FILE_PIECE_LEN))
-            var room = out.room()
+            var room = out.spare()
             var wanted = min(min(region.length, FILE_PIECE_LEN), len(room))
             var count = self._file[].read_at(room[:wanted], region.offset)
             if count == 0:

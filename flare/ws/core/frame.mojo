@@ -300,5 +300,5 @@ def write_frame(mut out: Buffer, header: FrameHeader, payload: Span[UInt8, _]):
         out.append(payload)
         return
     out.reserve(len(payload))
-    copy_masked(payload, out.room().before(len(payload)), header.key)
+    copy_masked(payload, out.spare().before(len(payload)), header.key)
     out.commit(len(payload))

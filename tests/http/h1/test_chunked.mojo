@@ -23,9 +23,8 @@ def _decode(
     while start < len(octets):
         var end = min(start + step, len(octets))
         buffer.append(octets[start:end])
-        buffer.seal()
         if decoder.decode(
-            buffer.base(), len(buffer), max_body_size, materialize[_LIMITS]()
+            buffer.terminate(), max_body_size, materialize[_LIMITS]()
         ):
             return True
         start = end

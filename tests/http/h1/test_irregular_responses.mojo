@@ -2,13 +2,12 @@
 cut, does not use the connection again, and refuses them if it is strict
 (RFC 9112 sections 2.2, 5.2, 6.3 and 7.1)."""
 
-from flare.bytes.scan import BytePtr, SCAN_SLACK
 from flare.http.h1.chunked import ChunkedDecoder
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.error import Rule
 from flare.http.h1.response_head import ResponseHead
 from std.testing import assert_equal, assert_false, assert_true
-from tests.support.guard_page import GuardedBytes
+from tests.support.guard_page import guarded_input, terminated_input
 from tests.support.response_log import ResponseLog
 
 comptime _OK = "HTTP/1.1 200 OK\r\n"
@@ -277,25 +276,6 @@ def test_an_endless_fold_and_endless_padding_are_bounded() raises:
     )
 
 
-def _base(ref memory: GuardedBytes) -> BytePtr:
-    return (
-        memory.span()
-        .unsafe_ptr()
-        .unsafe_mut_cast[True]()
-        .unsafe_origin_cast[MutUntrackedOrigin]()
-    )
-
-
-def _guarded(octets: Span[UInt8, _], filler: UInt8) raises -> GuardedBytes:
-    """Puts octets, the stop, and slack of one octet value before the page."""
-    var padded = List[UInt8](capacity=len(octets) + SCAN_SLACK)
-    padded.extend(octets)
-    padded.append(0)
-    for _ in range(SCAN_SLACK - 1):
-        padded.append(filler)
-    return GuardedBytes(Span(padded))
-
-
 def test_nothing_is_read_beyond_the_slack() raises:
     comptime HEAD = StaticString(
         "HTTP/1.1 200\nA:\r\n b \r\n\tc\nContent-Length: 5, 5\n\n"
@@ -305,21 +285,21 @@ def test_nothing_is_read_beyond_the_slack() raises:
     var fillers: List[UInt8] = [0, 9, 10, 13, 32, 48, 255]
     for filler in fillers:
         for length in range(len(HEAD.as_bytes()) + 1):
-            var memory = _guarded(HEAD.as_bytes()[0:length], filler)
+            var memory = guarded_input(HEAD.as_bytes()[0:length], filler)
             var head = ResponseHead()
             head.is_strict = False
             var is_complete = head.parse(
-                _base(memory), length, materialize[LIMITS]()
+                terminated_input(memory, length), materialize[LIMITS]()
             )
             assert_equal(is_complete, length == len(HEAD.as_bytes()))
             _ = memory^
         for length in range(len(BODY.as_bytes()) + 1):
-            var memory = _guarded(BODY.as_bytes()[0:length], filler)
+            var memory = guarded_input(BODY.as_bytes()[0:length], filler)
             var decoder = ChunkedDecoder()
             decoder.begin()
             decoder.reads_padding = True
             var is_complete = decoder.decode(
-                _base(memory), length, 1000, materialize[LIMITS]()
+                terminated_input(memory, length), 1000, materialize[LIMITS]()
             )
             assert_equal(is_complete, length == len(BODY.as_bytes()))
             _ = memory^

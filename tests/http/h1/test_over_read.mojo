@@ -1,34 +1,14 @@
 """The cores read no further than their contract says: `SCAN_SLACK` octets behind
 the stop, with a forbidden page right behind those."""
 
-from flare.bytes.scan import BytePtr, SCAN_SLACK
 from flare.http.h1.chunked import ChunkedDecoder
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_head import RequestHead
 from flare.http.h1.response_head import ResponseHead
 from std.testing import assert_equal
-from tests.support.guard_page import GuardedBytes
+from tests.support.guard_page import guarded_input, terminated_input
 
 comptime _LIMITS = HeadLimits(8192, 8192, 100)
-
-
-def _guarded(octets: Span[UInt8, _], filler: UInt8) raises -> GuardedBytes:
-    """Puts octets, the stop, and slack of one octet value before the page."""
-    var padded = List[UInt8](capacity=len(octets) + SCAN_SLACK)
-    padded.extend(octets)
-    padded.append(0)
-    for _ in range(SCAN_SLACK - 1):
-        padded.append(filler)
-    return GuardedBytes(Span(padded))
-
-
-def _base(ref memory: GuardedBytes) -> BytePtr:
-    return (
-        memory.span()
-        .unsafe_ptr()
-        .unsafe_mut_cast[True]()
-        .unsafe_origin_cast[MutUntrackedOrigin]()
-    )
 
 
 def test_heads_stay_within_the_slack_however_they_are_cut() raises:
@@ -39,10 +19,10 @@ def test_heads_stay_within_the_slack_however_they_are_cut() raises:
     var fillers: List[UInt8] = [0, 13, 10, 32, 58, 65, 255]
     for filler in fillers:
         for length in range(len(HEAD.as_bytes()) + 1):
-            var memory = _guarded(HEAD.as_bytes()[0:length], filler)
+            var memory = guarded_input(HEAD.as_bytes()[0:length], filler)
             var head = RequestHead()
             var is_complete = head.parse(
-                _base(memory), length, materialize[_LIMITS]()
+                terminated_input(memory, length), materialize[_LIMITS]()
             )
             assert_equal(is_complete, length == len(HEAD.as_bytes()))
             _ = memory^
@@ -56,10 +36,10 @@ def test_response_heads_stay_within_the_slack_however_they_are_cut() raises:
     var fillers: List[UInt8] = [0, 13, 10, 32, 48, 58, 255]
     for filler in fillers:
         for length in range(len(HEAD.as_bytes()) + 1):
-            var memory = _guarded(HEAD.as_bytes()[0:length], filler)
+            var memory = guarded_input(HEAD.as_bytes()[0:length], filler)
             var head = ResponseHead()
             var is_complete = head.parse(
-                _base(memory), length, materialize[_LIMITS]()
+                terminated_input(memory, length), materialize[_LIMITS]()
             )
             assert_equal(is_complete, length == len(HEAD.as_bytes()))
             _ = memory^
@@ -72,11 +52,11 @@ def test_chunks_stay_within_the_slack_however_they_are_cut() raises:
     var fillers: List[UInt8] = [0, 13, 10, 48, 59, 65, 255]
     for filler in fillers:
         for length in range(len(BODY.as_bytes()) + 1):
-            var memory = _guarded(BODY.as_bytes()[0:length], filler)
+            var memory = guarded_input(BODY.as_bytes()[0:length], filler)
             var decoder = ChunkedDecoder()
             decoder.begin()
             var is_complete = decoder.decode(
-                _base(memory), length, 1000, materialize[_LIMITS]()
+                terminated_input(memory, length), 1000, materialize[_LIMITS]()
             )
             assert_equal(is_complete, length == len(BODY.as_bytes()))
             _ = memory^

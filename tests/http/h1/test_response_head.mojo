@@ -21,8 +21,7 @@ def _parse_cut(
     while start < len(octets):
         var end = min(start + step, len(octets))
         buffer.append(octets[start:end])
-        buffer.seal()
-        if head.parse(buffer.base(), len(buffer), materialize[_LIMITS]()):
+        if head.parse(buffer.terminate(), materialize[_LIMITS]()):
             return True
         start = end
     return False
@@ -153,9 +152,8 @@ def test_an_unfinished_head_is_no_error() raises:
         buffer.clear()
         head.begin()
         buffer.append(HEAD.as_bytes()[0:count])
-        buffer.seal()
         assert_false(
-            head.parse(buffer.base(), len(buffer), materialize[_LIMITS]()),
+            head.parse(buffer.terminate(), materialize[_LIMITS]()),
             String(count),
         )
 

@@ -27,9 +27,8 @@ def _accept(
     """Parses a request, and lets a server look at it."""
     var input = Buffer()
     input.append(text.as_bytes())
-    input.seal()
     var head = RequestHead()
-    assert_true(head.parse(input.base(), len(input), materialize[_LIMITS]()))
+    assert_true(head.parse(input.terminate(), materialize[_LIMITS]()))
     var acceptance = handshake.accept(
         head.method, head.minor_version, head.section.fields(input.span())
     )
@@ -42,9 +41,8 @@ def _refusal(text: StringSpan, handshake: ServerHandshake) raises -> Int:
     """Gives the rule that a request breaks; 0 for none."""
     var input = Buffer()
     input.append(text.as_bytes())
-    input.seal()
     var head = RequestHead()
-    assert_true(head.parse(input.base(), len(input), materialize[_LIMITS]()))
+    assert_true(head.parse(input.terminate(), materialize[_LIMITS]()))
     try:
         _ = handshake.accept(
             head.method, head.minor_version, head.section.fields(input.span())
@@ -58,9 +56,8 @@ def _refusal(text: StringSpan, handshake: ServerHandshake) raises -> Int:
 def _check(text: StringSpan, handshake: ClientHandshake) raises -> WsAgreement:
     var input = Buffer()
     input.append(text.as_bytes())
-    input.seal()
     var head = ResponseHead()
-    assert_true(head.parse(input.base(), len(input), materialize[_LIMITS]()))
+    assert_true(head.parse(input.terminate(), materialize[_LIMITS]()))
     var agreement = handshake.check(
         head.status, head.section.fields(input.span())
     )
@@ -73,9 +70,8 @@ def _refused_by_client(
 ) raises -> Int:
     var input = Buffer()
     input.append(text.as_bytes())
-    input.seal()
     var head = ResponseHead()
-    assert_true(head.parse(input.base(), len(input), materialize[_LIMITS]()))
+    assert_true(head.parse(input.terminate(), materialize[_LIMITS]()))
     try:
         _ = handshake.check(head.status, head.section.fields(input.span()))
         _ = head^

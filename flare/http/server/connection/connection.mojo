@@ -570,7 +570,7 @@ def _receive_sealed(
         if not connection.tls.value()[].holds_plaintext:
             if is_drained:
                 return count if count > 0 else -EAGAIN
-            var space = state.tls_input.room()
+            var space = state.tls_input.spare()
             var wanted = min(len(room) - count + _RECORD_EXTRA_LEN, len(space))
             var got = connection.socket.receive(space.between(0, wanted))
             if got <= 0:

@@ -120,7 +120,7 @@ def read_proxy_header(
         YIELD to be driven as any other connection from now on, WAIT for
         more octets, CLOSE if there are none to come, or not a header.
     """
-    var room = scratch.input.room()
+    var room = scratch.input.spare()
     var seen = room.between(0, min(len(room), PROXY_HEADER_LEN_MAX))
     var count = connection.socket.peek(seen)
     if count == -EAGAIN or count == -EINTR:
@@ -197,7 +197,7 @@ def discard_input(
     """
     var total = 0
     while total < LINGER_LEN_MAX:
-        var count = connection.socket.receive(scratch.input.room())
+        var count = connection.socket.receive(scratch.input.spare())
         if count == -EAGAIN:
             return NextAction.WAIT
         if count <= 0 and count != -EINTR:

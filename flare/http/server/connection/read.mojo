@@ -186,7 +186,7 @@ def _read[
 ) -> NextAction:
     var may_have_more = is_closed
     for _ in range(_READ_COUNT_MAX):
-        var room = exchange.input.room()
+        var room = exchange.input.spare()
         var room_len = len(room)
         var count = receive(connection, state, room, may_have_more)
         if unlikely(count <= 0):

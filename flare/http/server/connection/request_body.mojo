@@ -174,7 +174,7 @@ def _receive(
         if content.is_paused or content.intake.is_complete():
             return NextAction.WAIT
         content.intake.input.reserve(_READ_LEN)
-        var room = content.intake.input.room()
+        var room = content.intake.input.spare()
         var count = receive(connection, state, room, may_have_more)
         if count == -EINTR:
             continue
@@ -268,7 +268,7 @@ def _drain(
         if intake.is_complete():
             return True
         intake.input.reserve(PARTIAL_BUFFER_LEN)
-        var room = intake.input.room()
+        var room = intake.input.spare()
         var count = receive(connection, state, room, may_have_more)
         if count <= 0 and count != -EINTR:
             return False

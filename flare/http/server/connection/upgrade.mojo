@@ -50,7 +50,7 @@ def read_upgraded(
             return await_pending(connection, state)
         if not is_taken(connection):
             return await_pending(connection, state)
-        var room = scratch.input.room()
+        var room = scratch.input.spare()
         var room_len = len(room)
         var count = receive(connection, state, room, may_have_more)
         if count == -EINTR:
