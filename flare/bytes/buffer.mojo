@@ -85,7 +85,7 @@ struct Buffer(Movable, Sized, Writer):
         return self._capacity
 
     @always_inline
-    def base(ref self) -> BytePtr:
+    def unsafe_base(ref self) -> BytePtr:
         """Lends the address of the first byte of content.
 
         Returns:
@@ -103,7 +103,9 @@ struct Buffer(Movable, Sized, Writer):
             The bytes between head and tail.
         """
         # SAFETY: the span's origin is this buffer, which owns the bytes.
-        return unsafe_lend[ImmOrigin(origin_of(self))](self.base(), len(self))
+        return unsafe_lend[ImmOrigin(origin_of(self))](
+            self.unsafe_base(), len(self)
+        )
 
     @always_inline
     def spare(mut self) -> Span[UInt8, MutUntrackedOrigin]:
@@ -143,7 +145,9 @@ struct Buffer(Movable, Sized, Writer):
         # whose origin the input has.
         self._base[unsafe_offset=self._tail] = 0
         return TerminatedInput[origin_of(self)](
-            unsafe_base=self.base().unsafe_origin_cast[origin_of(self)](),
+            unsafe_base=self.unsafe_base().unsafe_origin_cast[
+                origin_of(self)
+            ](),
             length=len(self),
         )
 
@@ -193,11 +197,15 @@ struct Buffer(Movable, Sized, Writer):
         # SAFETY: both blocks hold the lengths that are copied.
         var length = len(self)
         if length + count <= self._capacity:
-            unsafe_memmove(dest=self._base, src=self.base(), count=length)
+            unsafe_memmove(
+                dest=self._base, src=self.unsafe_base(), count=length
+            )
         else:
             var capacity = max(length + count, self._capacity * 2, 256)
             var grown = Buffer(capacity)
-            unsafe_memcpy(dest=grown._base, src=self.base(), count=length)
+            unsafe_memcpy(
+                dest=grown._base, src=self.unsafe_base(), count=length
+            )
             swap(self._base, grown._base)
             swap(self._capacity, grown._capacity)
         self._head = 0

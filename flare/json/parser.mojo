@@ -108,7 +108,7 @@ struct JsonParser[origin: ImmOrigin](Movable):
     def _parse_values(mut self) raises JsonError:
         # SAFETY: `at` never passes the 0 octet behind the text, because no
         # branch steps over an octet that it did not recognise.
-        var base = self._octets.base()
+        var base = self._octets.unsafe_base()
         var at = 0
         while True:
             at = _skip_space(base, at)

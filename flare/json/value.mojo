@@ -157,7 +157,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         var node = self.node()
         var octets = Span[UInt8, Self.origin](
             unsafe_ptr=self._document[]
-            .octets.base()
+            .octets.unsafe_base()
             .unsafe_offset(Int(node.payload))
             .unsafe_mut_cast[False]()
             .unsafe_origin_cast[Self.origin](),
@@ -275,7 +275,7 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         # the lengths are equal before octets are compared.
         var node = self.node()
         var wanted = JsonNode(JsonKind.STRING, name.byte_length(), 0).header
-        var base = self._document[].octets.base()
+        var base = self._document[].octets.unsafe_base()
         var first = Int(node.payload)
         for member in range(node.count() - 1, -1, -1):
             var index = first + 2 * member

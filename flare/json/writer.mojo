@@ -293,7 +293,7 @@ struct JsonWriter(Movable):
         var start = len(self._out)
         self._out.append(text.as_bytes())
         _ = self._out.terminate()
-        var stop = scan_plain(self._out.base(), start)
+        var stop = scan_plain(self._out.unsafe_base(), start)
         if stop < start + count:
             self._out.truncate(stop)
             self._put_escaped(text.as_bytes().after(stop - start))

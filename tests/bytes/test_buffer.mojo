@@ -64,5 +64,5 @@ def test_seal_puts_a_stop_octet_behind_the_content() raises:
     var buffer = Buffer(3)
     buffer.append("abc".as_bytes())
     _ = buffer.terminate()
-    assert_equal(Int(buffer.base()[unsafe_offset=3]), 0)
+    assert_equal(Int(buffer.unsafe_base()[unsafe_offset=3]), 0)
     _ = buffer^

@@ -18,5 +18,7 @@ def test_scan_stops_where_the_scalar_twin_does() raises:
             buffer.append_octet(0x22)
             _ = buffer.terminate()
             for start in range(min(length + 1, 40)):
-                assert_equal(scan_plain(buffer.base(), start), length)
-                assert_equal(scan_plain_scalar(buffer.base(), start), length)
+                assert_equal(scan_plain(buffer.unsafe_base(), start), length)
+                assert_equal(
+                    scan_plain_scalar(buffer.unsafe_base(), start), length
+                )

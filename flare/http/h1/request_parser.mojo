@@ -327,7 +327,7 @@ struct RequestParser(Movable):
         """
         # SAFETY: all offsets come from the parser and lie within the input;
         # the caller ends the loan before it changes the parser.
-        var octets = unsafe_lend[o](self.input.base(), len(self.input))
+        var octets = unsafe_lend[o](self.input.unsafe_base(), len(self.input))
         ref head = self.head
         var method_start = head.method_offset
         var path = _text(octets, head.target.path_offset, head.target.path_len)

@@ -313,7 +313,7 @@ struct ResponseParser(Movable):
         # SAFETY: offsets of the parsed head lie within the input.
         comptime o = ImmOrigin(origin_of(self))
         return self.head.section.fields(
-            unsafe_lend[o](self.input.base(), self.head.head_len)
+            unsafe_lend[o](self.input.unsafe_base(), self.head.head_len)
         )
 
     def reason(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
@@ -324,7 +324,7 @@ struct ResponseParser(Movable):
         """
         # SAFETY: offsets of the parsed head lie within the input.
         return unsafe_lend[ImmOrigin(origin_of(self))](
-            self.input.base().unsafe_offset(self.head.reason_offset),
+            self.input.unsafe_base().unsafe_offset(self.head.reason_offset),
             self.head.reason_len,
         )
 

@@ -139,7 +139,9 @@ struct OwnedRequest(Movable):
         var method_name = _unsafe_text[o](self._method, 0, len(self._method))
         var url = _unsafe_text[o](self._url, 0, len(self._url))
         var method = Method(method_name)
-        var parts = split_target(method, self._url.base(), 0, len(self._url))
+        var parts = split_target(
+            method, self._url.unsafe_base(), 0, len(self._url)
+        )
         var path: StringSpan[o]
         if parts.path_offset < 0:
             parts.query_offset = 0
@@ -179,7 +181,9 @@ def _unsafe_text[
     o: ImmOrigin
 ](buffer: Buffer, offset: Int, length: Int) -> StringSpan[o]:
     # SAFETY: the buffer belongs to the `OwnedRequest` that `o` names.
-    return unsafe_lend_text[o](buffer.base().unsafe_offset(offset), length)
+    return unsafe_lend_text[o](
+        buffer.unsafe_base().unsafe_offset(offset), length
+    )
 
 
 def _lend_peer(
@@ -198,7 +202,7 @@ def _lend_peer(
 def _unsafe_lend_fields[o: ImmOrigin](fields: _OwnedFields) -> Fields[o]:
     # SAFETY: the fields belong to the `OwnedRequest` that `o` names.
     return Fields(
-        unsafe_lend[o](fields.octets.base(), len(fields.octets)),
+        unsafe_lend[o](fields.octets.unsafe_base(), len(fields.octets)),
         unsafe_lend[o](fields.lines.unsafe_ptr(), len(fields.lines)),
         False,
     )

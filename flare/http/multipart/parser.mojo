@@ -122,8 +122,8 @@ struct MultipartParser(Movable):
         # SAFETY: both buffers are this parser's own, which is the origin.
         comptime o = ImmOrigin(origin_of(self))
         if self._decoder.is_identity():
-            return unsafe_lend[o](self._input.base(), self._lent_len)
-        return unsafe_lend[o](self._decoded.base(), len(self._decoded))
+            return unsafe_lend[o](self._input.unsafe_base(), self._lent_len)
+        return unsafe_lend[o](self._decoded.unsafe_base(), len(self._decoded))
 
     def next_event(mut self) raises MultipartError -> MultipartEvent:
         """Looks for what comes next.
@@ -194,7 +194,7 @@ struct MultipartParser(Movable):
         """Takes whole field lines; True behind the empty one."""
         while True:
             var end = find_octet_within(
-                self._input.base(), self._scanned, len(self._input), _CR
+                self._input.unsafe_base(), self._scanned, len(self._input), _CR
             )
             if self._section_len + end > self._limits.field_section_len_max:
                 raise self._too_large(
@@ -267,7 +267,7 @@ struct MultipartParser(Movable):
         while True:
             var input = self._input.span()
             var end = find_octet_within(
-                self._input.base(), self._scanned, len(input), _CR
+                self._input.unsafe_base(), self._scanned, len(input), _CR
             )
             var line = DelimiterMatch(NEEDS_MORE, False)
             if end < len(input):

@@ -199,14 +199,16 @@ struct FrameReceiver(Movable):
         # the span's origin names.
         comptime both = ImmOrigin(origin_of(self, input))
         if self._place == _IN_INPUT:
-            return unsafe_lend[both](input.base(), self._drop_len)
+            return unsafe_lend[both](input.unsafe_base(), self._drop_len)
         if self._place == _IN_MESSAGE:
-            return unsafe_lend[both](self._message.base(), len(self._message))
+            return unsafe_lend[both](
+                self._message.unsafe_base(), len(self._message)
+            )
         var skip_len = 0
         if self._place == _IN_CONTROL and self._frame.opcode == Opcode.CLOSE:
             skip_len = min(2, len(self._control))
         return unsafe_lend[both](
-            self._control.base().unsafe_offset(skip_len),
+            self._control.unsafe_base().unsafe_offset(skip_len),
             len(self._control) - skip_len,
         )
 
@@ -309,7 +311,7 @@ struct FrameReceiver(Movable):
         # SAFETY: the piece lies in the input, which the callers hold.
         var count = min(len(input), self._frame.payload_len - self._seen_len)
         var piece = Span[UInt8, MutUntrackedOrigin](
-            unsafe_ptr=input.base(), length=count
+            unsafe_ptr=input.unsafe_base(), length=count
         )
         if self._frame.key.is_given:
             apply_mask(piece, self._frame.key.rotated(self._seen_len))
