@@ -245,7 +245,7 @@ struct FormParts(Movable, Sized):
             self._file_index = index
         var length = end - start
         output.reserve(length)
-        self._file.value().read_exactly_at(output.room()[0:length], start)
+        self._file.value().read_exactly_at(output.spare()[0:length], start)
         output.commit(length)
 
 
