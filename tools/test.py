@@ -1,7 +1,8 @@
 """Runs the tests: all, or the parts named as arguments.
 
 Parts, quickest first: check (format, layers, style, tests, docs), refusals (programs
-that must not build), unit, cross, fuzz, vectors, examples, wire; asan and nightly only when named. An argument with a
+that must not build), unit, cross, size (of
+what the compiler generates), fuzz, vectors, examples, wire; asan and nightly only when named. An argument with a
 slash is a path: a test file, or a folder of them.
 """
 
@@ -12,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import build_size
 import check_docs
 import check_layers
 import check_style
@@ -174,6 +176,7 @@ PARTS = {
     "refusals": lambda report: report.step("refusals", refusals.run),
     "unit": lambda report: report.step("unit tests", unit.run),
     "cross": lambda report: report.step("cross builds", cross),
+    "size": lambda report: report.step("build sizes", build_size.run),
     "fuzz": lambda report: report.step("fuzz targets", fuzz),
     "vectors": lambda report: report.step("vectors", vectors),
     "examples": lambda report: report.step("examples", examples.run),
