@@ -18,10 +18,19 @@ from std.memory import (
     unsafe_memcpy,
     unsafe_memmove,
 )
+from std.sys.intrinsics import llvm_intrinsic
 
 comptime _RELEASED_LEN_MIN = 4 * 1024 * 1024
 # What is shorter is kept by the allocator for the next: faulting pages in again
 # costs about as much as filling them.
+
+
+@always_inline
+def _copy(destination: BytePtr, source: Pointer[UInt8, _], count: Int):
+    """Copies octets that do not overlap, in one line of IR where the standard
+    library's inlined copy takes 130."""
+    # SAFETY: both sides have `count` octets, as their callers see to.
+    llvm_intrinsic["llvm.memcpy", NoneType](destination, source, count, False)
 
 
 struct Buffer(Movable, Sized, Writer):
@@ -221,11 +230,7 @@ struct Buffer(Movable, Sized, Writer):
         # SAFETY: `reserve` made the room that is written.
         var count = len(octets)
         self.reserve(count)
-        unsafe_memcpy(
-            dest=self._base.unsafe_offset(self._tail),
-            src=octets.unsafe_ptr(),
-            count=count,
-        )
+        _copy(self._base.unsafe_offset(self._tail), octets.unsafe_ptr(), count)
         self._tail += count
 
     @always_inline
@@ -250,11 +255,7 @@ struct Buffer(Movable, Sized, Writer):
         # SAFETY: `reserve` made the room that is written.
         comptime count = text.byte_length()
         self.reserve(count)
-        unsafe_memcpy(
-            dest=self._base.unsafe_offset(self._tail),
-            src=text.unsafe_ptr(),
-            count=count,
-        )
+        _copy(self._base.unsafe_offset(self._tail), text.unsafe_ptr(), count)
         self._tail += count
 
     @always_inline

@@ -80,12 +80,14 @@ def _environment_number(name: StringSpan, most: Int) raises -> Int:
     var text = environment_value(name)
     if text.byte_length() == 0:
         return 0
-    var number = -1
-    try:
-        number = atol(text)
-    except:
-        pass
-    if number < 0 or number > most:
+    var number = 0
+    var is_number = True
+    for octet in text.as_bytes():
+        is_number = is_number and octet >= 48 and octet <= 57
+        # What is too large stays so, and does not overflow.
+        if number <= most:
+            number = number * 10 + Int(octet) - 48
+    if not is_number or number > most:
         raise Error(
             name, " is '", text, "'; allowed are whole numbers from 0 to ", most
         )

@@ -5,6 +5,7 @@ hands over in the environment (`LISTEN_FDS`, `NOTIFY_SOCKET`) is read when a
 configuration says so.
 """
 
+from flare.bytes.checked import *
 from flare.sys.platform import IS_MACOS
 from std.ffi import CStringSpan, OwnedDLHandle, c_char, external_call
 
@@ -40,10 +41,15 @@ def environment_value(name: StringSpan) -> String:
     Returns:
         Its value; empty if there is none.
     """
-    var prefix = String(name, "=")
+    var length = name.byte_length()
     for text in environment_texts():
-        if text.startswith(prefix):
-            return String(text.removeprefix(prefix))
+        var octets = text.as_bytes()
+        if (
+            len(octets) > length
+            and octets.at(length) == 61
+            and octets.before(length) == name.as_bytes()
+        ):
+            return String(unsafe_from_utf8=octets.after(length + 1))
     return String()
 
 

@@ -20,7 +20,7 @@ from flare.runtime.worker_count import WORKER_COUNT_MAX
 from flare.sys.affinity import usable_cpus
 from flare.sys.signal import SIGTERM
 from flare.sys.thread import Task
-from std.memory import ArcPointer
+from std.memory import ArcPointer, OwnedPointer
 
 
 @fieldwise_init
@@ -84,14 +84,30 @@ def split_listeners(
 struct _Serving[H: Handler](Task):
     """A worker's loop as the task of a thread."""
 
-    var worker: Worker[Self.H]
+    # In a box: a worker has hundreds of fields, which every move would copy.
+    var worker: OwnedPointer[Worker[Self.H]]
 
-    def __init__(out self, var worker: Worker[Self.H]):
+    def __init__(out self, var worker: OwnedPointer[Worker[Self.H]]):
         self.worker = worker^
 
     def run(mut self) raises:
-        self.worker.begin()
-        self.worker.run()
+        self.worker[].begin()
+        self.worker[].run()
+
+
+@no_inline
+def _make_worker[
+    H: Handler
+](
+    handler: ArcPointer[H],
+    var listeners: Listeners,
+    context: ServerContext,
+    var stop: ShutdownSignal,
+    var row: StatsRow,
+) raises -> OwnedPointer[Worker[H]]:
+    return OwnedPointer(
+        Worker(handler.copy(), listeners^, context, stop^, row^)
+    )
 
 
 def run_workers[
@@ -123,15 +139,16 @@ def run_workers[
             have ended then.
     """
     if plan.worker_count == 1:
-        var worker = Worker(
-            handler.copy(),
-            Listeners(sockets^, False),
-            context,
-            stop^,
-            StatsRow(board.copy(), 0),
+        var serving = _Serving(
+            _make_worker(
+                handler,
+                Listeners(sockets^, False),
+                context,
+                stop^,
+                StatsRow(board.copy(), 0),
+            )
         )
-        worker.begin()
-        worker.run()
+        serving.run()
         return
     var listeners = split_listeners(
         sockets^, plan.worker_count, context.config.listener
@@ -142,8 +159,8 @@ def run_workers[
         var waker = Waker()
         workers.append(
             _Serving(
-                Worker(
-                    handler.copy(),
+                _make_worker(
+                    handler,
                     listeners.pop(),
                     context,
                     ShutdownSignal(waker.copy(), False),

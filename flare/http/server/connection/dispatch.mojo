@@ -190,7 +190,7 @@ def answer_by_head[
     var scope = ExtensionScope(request.extensions(), note)
     var response = _serve(handler, request, state)
     scope^.end()
-    var result = write_response(exchange, connection, state, response^)
+    var result = write_rare_response(exchange, connection, state, response^)
     if result.keeps_alive:
         exchange.skip(rest_len)
     else:
@@ -252,6 +252,28 @@ def write_response(
         return Answer(False, not is_sound)
     var is_sound = append_response(connection, state, response^, framing)
     return Answer(keeps_alive, not is_sound)
+
+
+@no_inline
+def write_rare_response(
+    mut exchange: RequestParser,
+    mut connection: Connection,
+    mut state: WorkerState,
+    var response: Response,
+) -> Answer:
+    """Does what `write_response` does, once for all that few requests need:
+    inlined, it would stand in the program for each.
+
+    Args:
+        exchange: Has the request; it is dropped.
+        connection: Where it came from.
+        state: The worker's state.
+        response: What the handler answered.
+
+    Returns:
+        What became of it.
+    """
+    return write_response(exchange, connection, state, response^)
 
 
 @always_inline

@@ -7,7 +7,7 @@ from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import Connection
-from flare.http.server.connection.dispatch import busy, write_response
+from flare.http.server.connection.dispatch import busy, write_rare_response
 from flare.http.server.connection.phase import NextAction, PHASE_HANDLER
 from flare.http.server.connection.read import read_requests, put_back
 from flare.http.server.connection.request_body import (
@@ -227,7 +227,7 @@ def finish_request[
     Returns:
         What is to happen to the connection.
     """
-    var result = write_response(box[], connection, state, response^)
+    var result = write_rare_response(box[], connection, state, response^)
     if result.is_broken:
         state.give_exchange(box^)
         return NextAction.CLOSE
