@@ -18,6 +18,8 @@ from toolchain import BUILD, ROOT, build, environment
 BATCH_COUNT = 4
 TEST_TIMEOUT_S = 300
 TEST = re.compile(r"^def (test_\w+)\(\)", re.MULTILINE)
+# What must hold is asserted (`debug_assert`), and tests count on it.
+ASSERTIONS = ["-D", "ASSERT=all"]
 ASAN_OPTIONS = ["--sanitize", "address", "-g1"]
 # An empty list literal of octets has an address that the sanitizer's call for
 # marking spare room refuses, so that marking is off; leaks and heap are watched.
@@ -147,7 +149,8 @@ def run(report: Report, asan: bool = False, below: str = "tests") -> None:
         names = write_main(source, batches[index], tests, asan)
         binary = folder / f"batch_{index}"
         began = time.monotonic()
-        result = build(source, binary, *(ASAN_OPTIONS if asan else []))
+        options = ASSERTIONS + (ASAN_OPTIONS if asan else [])
+        result = build(source, binary, *options)
         report.timed(f"build {binary.name}", time.monotonic() - began)
         print(f"  {binary.name}: built, {len(names)} tests", flush=True)
         if result.returncode != 0:
