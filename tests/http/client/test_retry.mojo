@@ -1,11 +1,18 @@
 """When a request may be sent once more (RFC 9110 section 9.2.2)."""
 
-from flare.http.client.error import Phase
+from flare.http.client.error import (
+    ClientError,
+    NoResponse,
+    Phase,
+    SourceFailed,
+)
 from flare.http.client.retry import (
     FailedAttempt,
     backoff_ms,
     is_idempotent,
+    is_stale,
     is_transient,
+    may_retry,
 )
 from std.testing import assert_equal, assert_false, assert_true
 
@@ -67,6 +74,14 @@ def test_what_may_pass() raises:
     assert_false(is_transient(Phase.TLS))
     assert_false(is_transient(Phase.READ_BODY))
     assert_false(is_transient(Phase.TOTAL))
+
+
+def test_a_source_that_has_failed_is_not_asked_again() raises:
+    var failed = FailedAttempt(True, False, True, True)
+    var broken = ClientError(Phase.WRITE, materialize[NoResponse](), "reset")
+    assert_true(may_retry(failed, broken) and is_stale(failed, broken))
+    var gone = ClientError(Phase.WRITE, materialize[SourceFailed](), "gone")
+    assert_false(may_retry(failed, gone) or is_stale(failed, gone))
 
 
 def test_backoff_doubles_up_to_its_bound() raises:
