@@ -498,7 +498,7 @@ struct BodyStream(Movable):
         """Destroys the source."""
         self._drop(self._source)
 
-    def begin(mut self, var waker: StreamWaker):
+    def begin(self, var waker: StreamWaker):
         """Hands the waker on.
 
         Args:
@@ -506,7 +506,7 @@ struct BodyStream(Movable):
         """
         self._begin(self._source, waker^)
 
-    def fill(mut self, mut out: Buffer) raises -> Poll:
+    def fill(self, mut out: Buffer) raises -> Poll:
         """Appends the next piece.
 
         Args:
@@ -528,7 +528,7 @@ struct BodyStream(Movable):
         """
         return self._region(self._source)
 
-    def advance(mut self, count: Int):
+    def advance(self, count: Int):
         """Tells the source that octets of its region were sent.
 
         Args:
@@ -568,7 +568,7 @@ struct BodyStream(Movable):
         """
         return self._receive.__bool__()
 
-    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
+    def receive(self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Hands octets from the client to a conversation.
 
         Args:
@@ -583,7 +583,7 @@ struct BodyStream(Movable):
         """
         return self._receive.value()(self._source, input, out)
 
-    def take_failure(mut self) -> String:
+    def take_failure(self) -> String:
         """Asks a conversation what went wrong in what was received last.
 
         Returns:
@@ -601,7 +601,7 @@ struct BodyStream(Movable):
             return Int.MAX
         return self._stall_timeout_ms.value()(self._source)
 
-    def end_early(mut self, mut out: Buffer) -> Poll:
+    def end_early(self, mut out: Buffer) -> Poll:
         """Ends an endless stream.
 
         Args:

@@ -29,6 +29,7 @@ from flare.http.server.connection.phase import (
     PHASE_LINGER,
 )
 from flare.http.server.connection.read import on_readable, on_writable
+from flare.http.server.connection.upgrade import read_upgraded
 from flare.http.server.connection.write import has_to_write, on_wake
 from flare.http.server.connection_table import ConnectionTable
 from flare.http.server.handler_pool import HandlerPool
@@ -284,6 +285,13 @@ struct Worker[H: Handler](Movable):
                     action = read_proxy_header(
                         connection, self._scratch, self._state
                     )
+            elif unlikely(connection.tail.__bool__()):
+                action = read_upgraded(
+                    Pointer(to=connection),
+                    Pointer(to=self._scratch),
+                    Pointer(to=self._state),
+                    event.is_closed,
+                )
             else:
                 action = on_readable(
                     connection,

@@ -35,7 +35,6 @@ from flare.http.server.connection.request_body import (
     owes_continue,
     take_content,
 )
-from flare.http.server.connection.upgrade import read_upgraded
 from flare.http.server.connection.write import (
     await_pending,
     deliver,
@@ -68,7 +67,7 @@ def on_readable[
         H: The handler's type.
 
     Args:
-        connection: The connection; not lingering.
+        connection: The connection; not lingering, and without a tail.
         scratch: The worker's own exchange, idle; idle again afterwards.
         state: The worker's state.
         handler: Answers.
@@ -78,8 +77,6 @@ def on_readable[
     Returns:
         What is to happen to it.
     """
-    if unlikely(connection.tail.__bool__()):
-        return read_upgraded(connection, scratch, state, is_closed)
     connection.has_unread = False
     if unlikely(connection.exchange.__bool__()):
         return _read_partial(connection, state, handler, is_closed)

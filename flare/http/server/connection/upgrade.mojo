@@ -5,12 +5,14 @@ from flare.http.server.connection.connection import Connection, receive
 from flare.http.server.connection.phase import NextAction
 from flare.http.server.connection.write import (
     await_pending,
-    feed_upgraded,
+    await_source,
+    feed,
     is_taken,
 )
 from flare.http.server.worker_state import WorkerState
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EAGAIN, EINTR
+from std.sys.intrinsics import likely, unlikely
 
 comptime _READ_COUNT_MAX = 16
 # Reads of one round, so that others have their turn.
@@ -21,9 +23,9 @@ comptime _ROUND_MS = 5
 
 @no_inline
 def read_upgraded(
-    mut connection: Connection,
-    mut scratch: RequestParser,
-    mut state: WorkerState,
+    connection_at: MutPointer[Connection, _],
+    scratch_at: MutPointer[RequestParser, _],
+    state_at: MutPointer[WorkerState, _],
     is_closed: Bool,
 ) -> NextAction:
     """Drives a connection with a tail that is readable.
@@ -32,43 +34,52 @@ def read_upgraded(
     the client has taken what it was sent, and all that came before is answered.
     Anything else is read when the tail has gone.
 
+    The arguments are addresses, since a struct is passed by its fields, which
+    costs more than all of a short message.
+
     Args:
-        connection: Has a tail.
-        scratch: The worker's own exchange, idle; idle again afterwards.
-        state: The worker's state.
+        connection_at: The connection; it has a tail.
+        scratch_at: The worker's own exchange, idle; idle again afterwards.
+        state_at: The worker's state.
         is_closed: True if the end of the stream may stand behind the octets.
 
     Returns:
         What is to happen to it.
     """
+    ref connection = connection_at[]
+    ref state = state_at[]
+    ref input = scratch_at[].input
     connection.has_unread = True
-    if not connection.tail.value()[].listens():
+    if unlikely(not connection.tail.value()[].listens()):
         return await_pending(connection, state)
     var may_have_more = is_closed or connection.tls.__bool__()
     for _ in range(_READ_COUNT_MAX):
-        if connection.tail.value()[].has_more_to_say():
+        if not connection.tail.value()[].waits_for_source:
             return await_pending(connection, state)
         if not is_taken(connection):
             return await_pending(connection, state)
-        var room = scratch.input.spare()
+        var room = input.spare()
         var room_len = len(room)
         var count = receive(connection, state, room, may_have_more)
-        if count == -EINTR:
-            continue
-        if count == -EAGAIN:
-            connection.has_unread = False
-            return await_pending(connection, state)
-        if count <= 0:
+        if unlikely(count <= 0):
+            if count == -EINTR:
+                continue
+            if count == -EAGAIN:
+                connection.has_unread = False
+                return await_pending(connection, state)
             return NextAction.CLOSE
-        scratch.input.commit(count)
-        if not feed_upgraded(connection, state, scratch.input):
+        input.commit(count)
+        if unlikely(not feed(connection, state, input)):
             return NextAction.CLOSE
-        if not connection.tail:
+        if unlikely(not connection.tail):
             return NextAction.SHUTDOWN
-        if not connection.tail.value()[].listens():
+        ref tail = connection.tail.value()[]
+        if unlikely(not tail.listens()):
             return await_pending(connection, state)
         if count < room_len and not may_have_more and is_taken(connection):
             connection.has_unread = False
+            if likely(tail.waits_for_source):
+                return await_source(connection, state)
             return await_pending(connection, state)
         if coarse_monotonic_ms() - state.now_ms >= _ROUND_MS:
             break

@@ -225,15 +225,7 @@ def await_pending(
         return NextAction.WAIT
     ref tail = connection.tail.value()[]
     if tail.waits_for_source and is_taken(connection):
-        if connection.has_unread and tail.stream.value()[].listens():
-            return NextAction.YIELD
-        if connection.peer_has_ended:
-            return NextAction.CLOSE
-        connection.phase = PHASE_SOURCE
-        connection.deadline_ms = state.now_ms + max(
-            1, tail.stream.value()[].patience_ms()
-        )
-        return NextAction.WAIT
+        return await_source(connection, state)
     var action = NextAction.YIELD if tail.gives_way else NextAction.WAIT
     var begins = connection.begins_phase(PHASE_WRITE)
     if begins:
@@ -243,6 +235,28 @@ def await_pending(
     )
     _watch_for_stall(connection, state, begins)
     return action
+
+
+@always_inline
+def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
+    """Sets phase and deadline of a connection whose client has taken all, and
+    whose source has nothing more yet.
+
+    Args:
+        connection: Has a tail with a source.
+        state: The worker's state.
+
+    Returns:
+        What is to happen to it.
+    """
+    ref stream = connection.tail.value()[].stream.value()[]
+    if connection.has_unread and stream.listens():
+        return NextAction.YIELD
+    if unlikely(connection.peer_has_ended):
+        return NextAction.CLOSE
+    connection.phase = PHASE_SOURCE
+    connection.deadline_ms = state.now_ms + max(1, stream.patience_ms())
+    return NextAction.WAIT
 
 
 def _watch_for_stall(
@@ -363,7 +377,25 @@ def ask_again(mut connection: Connection):
         connection.tail.value()[].waits_for_source = False
 
 
+@no_inline
 def feed_upgraded(
+    mut connection: Connection, mut state: WorkerState, mut input: Buffer
+) -> Bool:
+    """As `feed`; for what came behind the request.
+
+    Args:
+        connection: Has a conversation in its tail, or one that has ended.
+        state: The worker's state.
+        input: The octets; empty afterwards.
+
+    Returns:
+        False if the connection is broken.
+    """
+    return feed(connection, state, input)
+
+
+@always_inline
+def feed(
     mut connection: Connection, mut state: WorkerState, mut input: Buffer
 ) -> Bool:
     """Hands octets from the client to a conversation, and sends its answer.
@@ -376,7 +408,7 @@ def feed_upgraded(
     Returns:
         False if the connection is broken.
     """
-    if not connection.tail or not connection.tail.value()[].stream:
+    if unlikely(not connection.tail or not connection.tail.value()[].stream):
         input.clear()
         return True
     ref tail = connection.tail.value()[]
@@ -395,13 +427,21 @@ def feed_upgraded(
         _log(connection, state, failure)
     input.clear()
     tail.waits_for_source = supply == Poll.PENDING
-    if supply == Poll.DONE:
+    if unlikely(supply == Poll.DONE):
         tail.stream = None
-    return _send_piece(connection, state) and write_pending(
-        connection, state, 1
-    )
+    if unlikely(not _send_piece(connection, state)):
+        return False
+    if likely(supply == Poll.PENDING and is_taken(connection)):
+        connection.phase = PHASE_SOURCE
+        ref rest = connection.tail.value()[]
+        rest.gives_way = False
+        if unlikely(rest.octets.capacity() > 0):
+            rest.octets = Buffer(0)
+        return True
+    return write_pending(connection, state, 1)
 
 
+@always_inline
 def is_taken(connection: Connection) -> Bool:
     """Tells whether the client has taken all that is here of the tail.
 
@@ -450,6 +490,7 @@ def _send_what_is_here(
             return False
 
 
+@always_inline
 def _send_piece(mut connection: Connection, mut state: WorkerState) -> Bool:
     """Sends what is in the worker's own piece; False if broken.
 
@@ -466,11 +507,13 @@ def _send_piece(mut connection: Connection, mut state: WorkerState) -> Bool:
                 return False
             state.piece.consume(max(count, 0))
             tail.pace.sent_len += max(count, 0)
-    tail.octets.append(state.piece.span())
+    if unlikely(len(state.piece) > 0):
+        tail.octets.append(state.piece.span())
     _shrink_piece(state)
     return not connection.tls or _send_what_is_here(connection, state)
 
 
+@always_inline
 def _shrink_piece(mut state: WorkerState):
     """Gives the memory of a long piece back."""
     if state.piece.capacity() > _PIECE_KEEP_LEN_MAX:
