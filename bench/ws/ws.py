@@ -5,7 +5,7 @@ another. CPU time is that of the server's threads, from /proc in nanoseconds.
 Every octet that comes back is compared; a server that fails gets no row.
 
 Run: .venv/bin/python bench/ws/ws.py [--built] [--rounds 5] [--milliseconds 1500]
-[NAME...]; it takes 3 minutes, and before that as long as the builds take.
+[NAME...]; it takes 4 minutes, and before that as long as the builds take.
 """
 
 import argparse
@@ -32,6 +32,8 @@ WARM_UP_MS = 300
 DESCRIPTOR_COUNT = 4096
 # What it is called, and the arguments of the load.
 WORKLOADS = {
+    "echo 64 B, 16 connections": ("echo", 16, 64, 1),
+    "echo 1 KiB, 16 connections": ("echo", 16, 1024, 1),
     "echo 125 B": ("echo", 64, 125, 1),
     "echo 125 B, 16 at once": ("echo", 64, 125, 16),
     "echo 4 KiB": ("echo", 64, 4096, 1),

@@ -239,7 +239,7 @@ struct WsClient(Movable):
             progress = self._link[].await_progress(by_frame=False)
         if progress == WsProgress.CLOSE:
             raise self._link[].closed_error()
-        var is_text = self._link[].core.receiver.opcode == Opcode.TEXT
+        var is_text = self._link[].core.receiver[].opcode == Opcode.TEXT
         return WsMessage(self._link[].take_payload(), is_text)
 
     def recv(mut self) raises WsError -> WsFrame:
@@ -260,7 +260,7 @@ struct WsClient(Movable):
         if progress == WsProgress.PONG:
             return WsFrame(Opcode.PONG, True, self._link[].take_payload())
         var payload = self._link[].take_payload()
-        ref receiver = self._link[].core.receiver
+        ref receiver = self._link[].core.receiver[]
         return WsFrame(receiver.opcode, receiver.is_final, payload^)
 
     def close(

@@ -117,7 +117,7 @@ struct WsLink(Movable):
             The octets.
         """
         var payload = List[UInt8](self.core.payload(self._input))
-        self.core.receiver.let_go(self._input)
+        self.core.receiver[].let_go(self._input)
         return payload^
 
     def flush(mut self) raises WsError:
@@ -234,7 +234,7 @@ struct WsLink(Movable):
             raise self.closed_error()
 
     def _note_close(mut self):
-        self.close_code = self.core.receiver.close_code
+        self.close_code = self.core.receiver[].close_code
         self.close_reason = String(
             unsafe_from_utf8=self.core.payload(self._input)
         )

@@ -10,6 +10,7 @@ from flare.ws.core.frame import Opcode
 from flare.ws.core.mask import MaskingKey
 from flare.ws.core.receiver import WsProgress
 from std.memory import ArcPointer
+from std.sys.intrinsics import unlikely
 
 comptime TURN_LEN_MAX = 65_536
 """Output behind which no further message is heard before the client was sent
@@ -307,23 +308,30 @@ def end(box: Mutex[WsOutbox]):
     box.lock()[].close()
 
 
+def must_pause(box: Mutex[WsOutbox]) -> Bool:
+    """Tells whether what was answered is to be sent before another message is
+    processed. What waits does not count any more: it is about to be sent.
+
+    Args:
+        box: The connection's.
+
+    Returns:
+        True if the turn has made enough.
+    """
+    var outbox = box.lock()
+    outbox[].pass_on()
+    return outbox[].is_full()
+
+
+@always_inline
 def advance(
-    box: Mutex[WsOutbox],
-    mut input: Buffer,
-    is_first: Bool,
-    ends_turn: Bool,
-    mut is_paused: Bool,
+    box: Mutex[WsOutbox], mut input: Buffer
 ) raises WsProtocolError -> WsProgress:
-    """Goes on with what the client has sent, unless that has to wait.
+    """Goes on with what the client has sent.
 
     Args:
         box: The connection's.
         input: What has come.
-        is_first: True at the first call of a turn: it goes on however much
-            others send to the client.
-        ends_turn: True if the turn has taken long enough.
-        is_paused: Becomes True if there is more, which has to wait until what
-            was answered is sent.
 
     Returns:
         What was found.
@@ -331,26 +339,30 @@ def advance(
     Raises:
         WsProtocolError: If the client breaks a rule.
     """
+    # SAFETY: only the worker's thread receives, so the receiver needs no lock;
+    # it lies in a box of its own.
+    ref receiver = box.unsafe_unlocked().core.receiver[]
+    try:
+        var progress = receiver.advance(input)
+        if unlikely(
+            progress == WsProgress.PING or progress == WsProgress.CLOSE
+        ):
+            _take_note(box, progress, input)
+        return progress
+    except error:
+        box.lock()[].core.stop_receiving()
+        raise error^
+
+
+@no_inline
+def _take_note(box: Mutex[WsOutbox], progress: WsProgress, input: Buffer):
+    """Takes note of a close frame, or of a ping; answers that, unless so many
+    were that the last one is enough (RFC 6455 section 5.5.3)."""
     var outbox = box.lock()
-    outbox[].pass_on()
-    if ends_turn or (not is_first and outbox[].is_full()):
-        outbox[].core.receiver.let_go(input)
-        if len(input) > 0:
-            is_paused = True
-            return WsProgress.NEEDS_OCTETS
-    return outbox[].core.advance(input)
-
-
-def answer_ping(box: Mutex[WsOutbox]):
-    """Answers a ping, unless so many were that the last one is enough (RFC 6455
-    section 5.5.3).
-
-    Args:
-        box: The connection's.
-    """
-    var outbox = box.lock()
-    if len(outbox[].core.output) < _PONGS_LEN_MAX:
-        outbox[].core.answer(MaskingKey.none())
+    outbox[].core.take_note(progress, input)
+    if progress == WsProgress.PING:
+        if len(outbox[].core.output) < _PONGS_LEN_MAX:
+            outbox[].core.answer(MaskingKey.none())
 
 
 def _frame_len(payload_len: Int) -> Int:

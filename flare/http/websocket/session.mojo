@@ -6,8 +6,8 @@ from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.outbox import (
     WsOutbox,
     advance,
-    answer_ping,
     end,
+    must_pause,
     send,
 )
 from flare.http.websocket.sender import WsSender
@@ -18,7 +18,8 @@ from flare.ws.core.error import WsProtocolError
 from flare.ws.core.frame import FrameHeader, Opcode, write_frame
 from flare.ws.core.mask import MaskingKey
 from flare.ws.core.receiver import WsProgress
-from std.memory import ArcPointer
+from std.memory import ArcPointer, OwnedPointer
+from std.sys.intrinsics import likely, unlikely
 
 comptime _TURN_MS = 2
 # How long one client's messages are answered while others wait; the clock of
@@ -44,6 +45,8 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
 
     var _handler: ArcPointer[Self.H]
     var _box: Mutex[WsOutbox]
+    # Lent to the handler with each message: a copy would be counted.
+    var _sender: WsSender
     var _config: ArcPointer[WsConfig]
     var _close_code: Int
     var _close_reason: String
@@ -52,7 +55,8 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
     var _pinged_ms: Int
     var _close_end_ms: Int
     # What has come, but has to wait for the next turn.
-    var _unheard: Optional[Buffer]
+    var _unheard: Optional[OwnedPointer[Buffer]]
+    var _is_paused: Bool
     var _handler_has_failed: Bool
 
     def __init__(
@@ -70,6 +74,7 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
         """
         self._handler = handler.copy()
         self._box = box
+        self._sender = WsSender(box)
         self._config = config.copy()
         self._close_code = CloseCode.ABNORMAL
         self._close_reason = String()
@@ -78,13 +83,15 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
         self._pinged_ms = _NEVER_MS
         self._close_end_ms = _NEVER_MS
         self._unheard = None
+        self._is_paused = False
         self._handler_has_failed = False
 
     def __deinit__(deinit self):
         """Tells the handler of the end."""
-        var sender = WsSender(self._box)
         end(self._box)
-        self._handler[].on_close(self._close_code, self._close_reason, sender)
+        self._handler[].on_close(
+            self._close_code, self._close_reason, self._sender
+        )
 
     def begin(mut self, var waker: StreamWaker):
         """Lets senders wake the connection.
@@ -147,12 +154,13 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
         var now_ms = coarse_monotonic_ms()
         self._heard_ms = now_ms
         self._pinged_ms = _NEVER_MS
-        var is_paused = False
-        var supply = self._take_turn(input, out, now_ms, is_paused)
-        if is_paused:
+        var supply = Self._take_turn(
+            Pointer(to=self), Pointer(to=input), Pointer(to=out), now_ms
+        )
+        if unlikely(self._is_paused):
             var unheard = Buffer(len(input))
             unheard.append(input.span())
-            self._unheard = unheard^
+            self._unheard = OwnedPointer(unheard^)
         return supply
 
     def take_failure(mut self) -> String:
@@ -239,86 +247,107 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
         # Its client is there: it has taken all answers so far.
         self._heard_ms = now_ms
         var unheard = self._unheard.take()
-        var is_paused = False
-        var supply = self._take_turn(unheard, out, now_ms, is_paused)
-        if is_paused:
+        var supply = Self._take_turn(
+            Pointer(to=self), Pointer(to=unheard[]), Pointer(to=out), now_ms
+        )
+        if self._is_paused:
             self._unheard = unheard^
         return supply
 
+    # These take the session by its address: a struct given as `self` to a
+    # function that is not inlined is passed by its fields, both ways.
+
+    @staticmethod
+    @no_inline
     def _take_turn(
-        mut self,
-        mut input: Buffer,
-        mut out: Buffer,
+        session_at: MutPointer[Self, _],
+        input_at: MutPointer[Buffer, _],
+        out_at: MutPointer[Buffer, _],
         now_ms: Int,
-        mut is_paused: Bool,
     ) raises -> Poll:
         """Answers messages until the turn ends; raises if the client is too far
         behind."""
-        self._box.lock()[].lend_room(out)
-        var failed = self._hear(input, now_ms, is_paused)
-        var box = self._box.lock()
+        ref session = session_at[]
+        session._box.lock()[].lend_room(out_at[])
+        session._is_paused = False
+        var failed = Self._process(session_at, input_at, now_ms)
+        var box = session._box.lock()
         box[].settle()
-        if failed:
+        if unlikely(Bool(failed)):
             box[].core.fail(failed.value(), MaskingKey.none())
-        else:
+        elif unlikely(box[].core.owes_answer()):
             box[].core.answer(MaskingKey.none())
-        box[].take_back(out, is_paused)
+        box[].take_back(out_at[], session._is_paused)
         var supply = Poll.DONE
-        if not failed:
-            supply = _what_follows(box[], self._close_end_ms, self._config[])
+        if likely(not failed):
+            supply = _what_follows(
+                box[], session._close_end_ms, session._config[]
+            )
         var is_cut = box[].is_cut
         deinit(box^)
-        if is_cut:
+        if unlikely(is_cut):
             raise Error("a WebSocket client is too far behind")
-        return Poll.READY if is_paused else supply
+        return Poll.READY if session._is_paused else supply
 
-    def _hear(
-        mut self, mut input: Buffer, start_ms: Int, mut is_paused: Bool
+    @staticmethod
+    @always_inline
+    def _process(
+        session_at: MutPointer[Self, _],
+        input_at: MutPointer[Buffer, _],
+        start_ms: Int,
     ) -> Optional[WsProtocolError]:
         """Answers what has come; gives the rule that the client broke."""
+        ref session = session_at[]
         var event_count = 0
         while True:
             var progress: WsProgress
             try:
-                progress = advance(
-                    self._box,
-                    input,
-                    event_count == 0,
-                    _ends(event_count, start_ms),
-                    is_paused,
-                )
+                progress = advance(session._box, input_at[])
             except error:
-                self._close_code = error.close_code()
+                session._close_code = error.close_code()
                 return error^
             if progress == WsProgress.NEEDS_OCTETS:
                 return None
             event_count += 1
             # SAFETY: only this thread receives, so what came in needs no lock.
-            ref core = self._box.unsafe_unlocked().core
-            if progress == WsProgress.MESSAGE:
-                self._answer(input)
-            elif progress == WsProgress.PING:
-                answer_ping(self._box)
+            ref receiver = session._box.unsafe_unlocked().core.receiver[]
+            if likely(progress == WsProgress.MESSAGE):
+                Self._answer(session_at, input_at[])
             elif progress == WsProgress.CLOSE:
-                self._close_code = core.receiver.close_code
-                self._close_reason = String(from_utf8_lossy=core.payload(input))
+                session._close_code = receiver.close_code
+                session._close_reason = String(
+                    from_utf8_lossy=receiver.payload(input_at[])
+                )
+                return None
+            receiver.let_go(input_at[])
+            if likely(len(input_at[]) == 0):
+                return None
+            # Each turn processes one message, however much others send.
+            if _ends(event_count, start_ms) or must_pause(session._box):
+                session._is_paused = True
                 return None
 
-    def _answer(mut self, ref input: Buffer):
-        if self._handler_has_failed:
+    @staticmethod
+    @always_inline
+    def _answer(session_at: MutPointer[Self, _], ref input: Buffer):
+        """Lets the handler answer a message."""
+        ref session = session_at[]
+        if unlikely(session._handler_has_failed):
             # RFC 6455 section 7.1.7: what follows is not processed.
             return
         # SAFETY: only this thread receives, so what came in needs no lock.
-        ref core = self._box.unsafe_unlocked().core
+        ref receiver = session._box.unsafe_unlocked().core.receiver[]
         var message = WsIncoming(
-            core.receiver.opcode == Opcode.TEXT, core.payload(input)
+            receiver.opcode == Opcode.TEXT, receiver.payload(input)
         )
-        var failure: String
         try:
-            self._handler[].on_message(message, WsSender(self._box))
-            return
+            session._handler[].on_message(message, session._sender)
         except error:
-            failure = String(error)
+            session._note_failure(String(error))
+
+    @no_inline
+    def _note_failure(mut self, failure: String):
+        """Closes a connection whose handler has failed."""
         self._handler_has_failed = True
         # A client that is too far behind is cut off by other means.
         if not self.has_given_up():
@@ -333,6 +362,7 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
             pass
 
 
+@always_inline
 def _what_follows(
     box: WsOutbox, mut close_end_ms: Int, config: WsConfig
 ) -> Poll:

@@ -14,6 +14,7 @@ much and reads nothing makes nothing grow.
 """
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.compress.error import CompressError
 from flare.ws.core.close import (
     CLOSE_REASON_LEN_MAX,
@@ -38,6 +39,7 @@ from flare.ws.core.frame import (
 )
 from flare.ws.core.mask import MaskingKey
 from flare.ws.core.receiver import FrameReceiver, WsLimits, WsProgress
+from std.memory import OwnedPointer
 
 
 struct WsConnection(Movable):
@@ -47,7 +49,9 @@ struct WsConnection(Movable):
     client, `MaskingKey.none()` from a server.
     """
 
-    var receiver: FrameReceiver
+    # In a box, so that one thread may receive while others send under a lock:
+    # the compiler keeps a struct's own fields in registers over a call.
+    var receiver: OwnedPointer[FrameReceiver]
     """What the peer sends."""
     var output: Buffer
     """What is to be sent; the shell consumes it."""
@@ -58,7 +62,10 @@ struct WsConnection(Movable):
     # Made for the first message that is compressed: it takes 260 KiB.
     var _deflater: Optional[MessageDeflater]
     var _is_in_message: Bool
-    var _ping: List[UInt8]
+    # The payload of the last ping. With an array in it, a struct is passed by
+    # its address, without one by its fields.
+    var _ping: Array[UInt8, CONTROL_PAYLOAD_LEN_MAX]
+    var _ping_len: Int
     var _owes_pong: Bool
 
     def __init__(
@@ -80,14 +87,15 @@ struct WsConnection(Movable):
         var inflater = Optional[MessageInflater]()
         if agreement:
             inflater = MessageInflater(agreement.value(), role)
-        self.receiver = FrameReceiver(role, limits, inflater^)
+        self.receiver = OwnedPointer(FrameReceiver(role, limits, inflater^))
         self.output = Buffer()
         self.state = CloseState.OPEN
         self._role = role
         self._agreement = agreement
         self._deflater = None
         self._is_in_message = False
-        self._ping = []
+        self._ping = Array[UInt8, CONTROL_PAYLOAD_LEN_MAX](fill=0)
+        self._ping_len = 0
         self._owes_pong = False
 
     @always_inline
@@ -106,29 +114,44 @@ struct WsConnection(Movable):
         Raises:
             WsProtocolError: If the peer breaks a rule; `fail` comes next.
         """
-        if not self.state.may_receive():
-            input.clear()
-            return WsProgress.NEEDS_OCTETS
         var progress: WsProgress
         try:
-            progress = self.receiver.advance(input, by_frame)
+            progress = self.receiver[].advance(input, by_frame)
         except error:
-            self.state = self.state.after_receiving()
-            self._owes_pong = False
+            self.stop_receiving()
             raise error^
+        if progress == WsProgress.PING or progress == WsProgress.CLOSE:
+            self.take_note(progress, input)
+        return progress
+
+    def take_note(mut self, progress: WsProgress, ref input: Buffer):
+        """Takes note of a ping, which is to be answered, or of the peer's close
+        frame; for those who call `receiver.advance` themselves.
+
+        Args:
+            progress: What the receiver found.
+            input: The buffer that it was given.
+        """
         if progress == WsProgress.PING:
-            self._ping.clear()
-            self._ping.extend(self.receiver.payload(input))
+            var payload = self.receiver[].payload(input)
+            for index in range(len(payload)):
+                self._ping.at(index) = payload.at(index)
+            self._ping_len = len(payload)
             self._owes_pong = True
         elif progress == WsProgress.CLOSE:
-            self.state = self.state.after_receiving()
-            self._owes_pong = False
-        return progress
+            self.stop_receiving()
+
+    def stop_receiving(mut self):
+        """Takes note that nothing more of the peer counts: it has closed, or
+        broken a rule."""
+        self.receiver[].stop()
+        self.state = self.state.after_receiving()
+        self._owes_pong = False
 
     @always_inline
     def payload(
         ref self, ref input: Buffer
-    ) -> Span[UInt8, ImmOrigin(origin_of(self.receiver, input))]:
+    ) -> Span[UInt8, ImmOrigin(origin_of(self.receiver[], input))]:
         """Lends the payload that `advance` told of.
 
         Args:
@@ -137,7 +160,7 @@ struct WsConnection(Movable):
         Returns:
             The octets; good until the next `advance`.
         """
-        return self.receiver.payload(input)
+        return self.receiver[].payload(input)
 
     @always_inline
     def owes_answer(self) -> Bool:
@@ -162,11 +185,12 @@ struct WsConnection(Movable):
             return
         if self.state == CloseState.OPEN:
             self._owes_pong = False
-            var header = FrameHeader(Opcode.PONG, len(self._ping))
+            var header = FrameHeader(Opcode.PONG, self._ping_len)
             header.key = key
-            write_frame(self.output, header, Span(self._ping))
+            var payload = Span(self._ping).before(self._ping_len)
+            write_frame(self.output, header, payload)
             return
-        self._write_close(self.receiver.close_code, "".as_bytes(), key)
+        self._write_close(self.receiver[].close_code, "".as_bytes(), key)
 
     def fail(mut self, error: WsProtocolError, key: MaskingKey):
         """Writes the close frame that tells the peer which rule it broke.
@@ -278,7 +302,9 @@ struct WsConnection(Movable):
         """Gives memory back; nothing is sent or received any more."""
         self.state = CloseState.CLOSED
         self.output = Buffer()
-        self.receiver = FrameReceiver(self._role, self.receiver.limits)
+        var limits = self.receiver[].limits
+        self.receiver[] = FrameReceiver(self._role, limits)
+        self.receiver[].stop()
         self._deflater = None
 
     def _check_may_send(self) raises WsMisuse:

@@ -9,6 +9,7 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.ws.core.error import WsProtocolError, WsRule
 from flare.ws.core.mask import MaskingKey, copy_masked
+from std.sys.intrinsics import unlikely
 
 
 @fieldwise_init
@@ -144,36 +145,49 @@ struct FrameHeader(TrivialRegisterPassable):
         self.payload_len = payload_len
         self.header_len = 0
 
+    @always_inline
     def write_to(self, mut out: Buffer):
         """Appends the header, its length in the fewest octets.
 
         Args:
             out: Where to.
         """
+        # SAFETY: the longest header fits into what was reserved.
+        out.reserve(FRAME_HEADER_LEN_MAX)
+        var at = out.spare().unsafe_ptr()
         var first = self.opcode.code
         if self.is_final:
             first |= _FIN
         if self.is_compressed:
             first |= _RSV1
-        out.append_octet(first)
+        at[unsafe_offset=0] = first
         var mask = _MASK if self.key.is_given else UInt8(0)
+        var length = 2
         if self.payload_len < _LENGTH_16:
-            out.append_octet(mask | UInt8(self.payload_len))
+            at[unsafe_offset=1] = mask | UInt8(self.payload_len)
         elif self.payload_len < 1 << 16:
-            out.append_octet(mask | UInt8(_LENGTH_16))
-            _append_big_endian(out, self.payload_len, 2)
+            at[unsafe_offset=1] = mask | UInt8(_LENGTH_16)
+            at[unsafe_offset=2] = UInt8(self.payload_len >> 8)
+            at[unsafe_offset=3] = UInt8(self.payload_len & 0xFF)
+            length = 4
         else:
-            out.append_octet(mask | UInt8(_LENGTH_64))
-            _append_big_endian(out, self.payload_len, 8)
+            at[unsafe_offset=1] = mask | UInt8(_LENGTH_64)
+            for place in range(8):
+                var octet = (self.payload_len >> (56 - 8 * place)) & 0xFF
+                at[unsafe_offset=2 + place] = UInt8(octet)
+            length = 10
         if self.key.is_given:
             for place in range(4):
-                var shift = UInt32(8 * place)
-                out.append_octet(UInt8((self.key.word >> shift) & 0xFF))
+                var octet = (self.key.word >> UInt32(8 * place)) & 0xFF
+                at[unsafe_offset=length + place] = UInt8(octet)
+            length += 4
+        out.commit(length)
 
 
+@always_inline
 def parse_frame_header(
-    octets: Span[UInt8, _], expected: FrameExpectation
-) raises WsProtocolError -> Optional[FrameHeader]:
+    octets: Span[UInt8, _], expected: FrameExpectation, mut header: FrameHeader
+) raises WsProtocolError -> Bool:
     """Reads the header at the start of a frame, as far as it is there.
 
     Source: RFC 6455 section 5.2. A rule that is broken is found as soon as
@@ -182,46 +196,54 @@ def parse_frame_header(
     Args:
         octets: The frame's first octets; what follows the header may be there.
         expected: What the frame has to keep to.
+        header: Gets what was read; it is whole if that was all.
 
     Returns:
-        The header, or nothing if octets are missing.
+        False if octets are missing.
 
     Raises:
         WsProtocolError: If the frame breaks a rule; the offset counts from
             the start of the frame.
     """
     if len(octets) < 1:
-        return None
-    var header = FrameHeader(Opcode(octets.at(0) & 15), 0)
-    header.is_final = (octets.at(0) & _FIN) != 0
-    header.is_compressed = (octets.at(0) & _RSV1) != 0
-    var broken = _broken_rule(header, octets.at(0), expected)
-    if broken:
-        raise WsProtocolError(broken.value(), 0)
+        return False
+    var first = octets.at(0)
+    header = FrameHeader(Opcode(first & 15), 0)
+    header.is_final = (first & _FIN) != 0
+    header.is_compressed = (first & _RSV1) != 0
+    # Most frames begin a message and have no other bit than FIN.
+    var is_plain = (first & ~_FIN) - Opcode.TEXT.code <= 1
+    if unlikely(not is_plain or expected.is_continuation):
+        var broken = _broken_rule(header, first, expected)
+        if broken:
+            raise WsProtocolError(broken.value(), 0)
     if len(octets) < 2:
-        return None
-    var is_masked = (octets.at(1) & _MASK) != 0
-    if is_masked != expected.is_masked:
+        return False
+    var second = octets.at(1)
+    var is_masked = (second & _MASK) != 0
+    if unlikely(is_masked != expected.is_masked):
         if is_masked:
             raise WsProtocolError(materialize[WsRule.MASKED](), 1)
         raise WsProtocolError(materialize[WsRule.NOT_MASKED](), 1)
-    header.payload_len = Int(octets.at(1) & 127)
-    if header.opcode.is_control() and header.payload_len >= _LENGTH_16:
-        raise WsProtocolError(materialize[WsRule.CONTROL_LEN](), 1)
-    var length_len = _length_len(header.payload_len)
+    header.payload_len = Int(second & 127)
+    var length_len = 0
+    if header.payload_len >= _LENGTH_16:
+        if header.opcode.is_control():
+            raise WsProtocolError(materialize[WsRule.CONTROL_LEN](), 1)
+        length_len = 2 if header.payload_len == _LENGTH_16 else 8
+        if not _read_length(octets, length_len, header):
+            return False
     header.header_len = 2 + length_len + (4 if is_masked else 0)
-    if length_len > 0 and not _read_length(octets, length_len, header):
-        return None
-    if header.payload_len > expected.frame_len_max:
+    if unlikely(header.payload_len > expected.frame_len_max):
         raise WsProtocolError(materialize[WsRule.FRAME_LEN](), 1)
-    if len(octets) < header.header_len:
-        return None
+    if unlikely(len(octets) < header.header_len):
+        return False
     if is_masked:
         header.key = _read_key(octets, 2 + length_len)
-    return header
+    return True
 
 
-@always_inline
+@no_inline
 def _broken_rule(
     header: FrameHeader, octet: UInt8, expected: FrameExpectation
 ) -> Optional[WsRule]:
@@ -247,13 +269,6 @@ def _broken_rule(
     return None
 
 
-@always_inline
-def _length_len(length: Int) -> Int:
-    if length < _LENGTH_16:
-        return 0
-    return 2 if length == _LENGTH_16 else 8
-
-
 def _read_length(
     octets: Span[UInt8, _], count: Int, mut header: FrameHeader
 ) raises WsProtocolError -> Bool:
@@ -273,16 +288,14 @@ def _read_length(
 
 @always_inline
 def _read_key(octets: Span[UInt8, _], offset: Int) -> MaskingKey:
-    var word = UInt32(0)
-    for place in range(4):
-        word |= UInt32(octets.at(offset + place)) << UInt32(8 * place)
-    return MaskingKey(word)
-
-
-def _append_big_endian(mut out: Buffer, number: Int, count: Int):
-    for place in range(count):
-        var shift = 8 * (count - 1 - place)
-        out.append_octet(UInt8((number >> shift) & 0xFF))
+    # SAFETY: the caller has seen that the four octets are there. Every target
+    # is little-endian.
+    return MaskingKey(
+        octets.unsafe_ptr()
+        .unsafe_offset(offset)
+        .unsafe_bitcast[UInt32]()
+        .unsafe_load[alignment=1]()
+    )
 
 
 def write_frame(mut out: Buffer, header: FrameHeader, payload: Span[UInt8, _]):
@@ -295,10 +308,10 @@ def write_frame(mut out: Buffer, header: FrameHeader, payload: Span[UInt8, _]):
         header: The header; its length is that of the payload.
         payload: The payload, unmasked; not a part of `out`.
     """
+    out.reserve(FRAME_HEADER_LEN_MAX + len(payload))
     header.write_to(out)
     if not header.key.is_given:
         out.append(payload)
         return
-    out.reserve(len(payload))
     copy_masked(payload, out.spare().before(len(payload)), header.key)
     out.commit(len(payload))

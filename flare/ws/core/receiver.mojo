@@ -212,6 +212,11 @@ struct FrameReceiver(Movable):
             len(self._control) - skip_len,
         )
 
+    def stop(mut self):
+        """Lets nothing of what follows count: the peer broke a rule, or the
+        connection has ended."""
+        self._is_over = True
+
     def held_len(self) -> Int:
         """Counts what is kept of a message that is not complete.
 
@@ -244,6 +249,7 @@ struct FrameReceiver(Movable):
         """How much more of the message there may be than was given out."""
         return self.limits.message_len_max - max(self._given_len, 0)
 
+    @always_inline
     def _expectation(self) -> FrameExpectation:
         return FrameExpectation(
             self._role == Role.SERVER,
@@ -257,11 +263,15 @@ struct FrameReceiver(Movable):
         mut self, mut input: Buffer
     ) raises WsProtocolError -> Bool:
         """Reads a header; keeps its octets if some are missing."""
+        if len(input) == 0:
+            return False
         try:
             if likely(self._header_len == 0):
-                var read = parse_frame_header(input.span(), self._expectation())
-                if likely(Bool(read)):
-                    self._frame = read.value()
+                if likely(
+                    parse_frame_header(
+                        input.span(), self._expectation(), self._frame
+                    )
+                ):
                     input.consume(self._frame.header_len)
                     return True
             return self._take_header_slowly(input)
@@ -277,12 +287,12 @@ struct FrameReceiver(Movable):
             self._header.at(self._header_len) = input.span().at(0)
             self._header_len += 1
             input.consume(1)
-            var read = parse_frame_header(
+            var is_whole = parse_frame_header(
                 Span(self._header).between(0, self._header_len),
                 self._expectation(),
+                self._frame,
             )
-            if read:
-                self._frame = read.value()
+            if is_whole:
                 self._header_len = 0
                 return True
         return False

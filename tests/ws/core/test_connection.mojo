@@ -145,7 +145,7 @@ def test_close_from_the_client() raises:
     assert_true(pair.client.state == CloseState.CLOSING)
     assert_equal(pair.to_server(), "5(bye)")
     assert_true(pair.server.state == CloseState.ANSWERING)
-    assert_equal(pair.server.receiver.close_code, 1000)
+    assert_equal(pair.server.receiver[].close_code, 1000)
     pair.server.answer(MaskingKey.none())
     assert_true(pair.server.state == CloseState.CLOSED)
     assert_equal(hex_of(pair.server.output.span()), "880203e8")
@@ -174,7 +174,7 @@ def test_a_close_without_a_code_is_answered_without_one() raises:
         CloseCode.NO_STATUS, "never sent", materialize[_KEY]()
     )
     assert_equal(pair.to_server(), "5()")
-    assert_equal(pair.server.receiver.close_code, CloseCode.NO_STATUS)
+    assert_equal(pair.server.receiver[].close_code, CloseCode.NO_STATUS)
     pair.server.answer(MaskingKey.none())
     assert_equal(hex_of(pair.server.output.span()), "8800")
 
@@ -215,7 +215,7 @@ def test_a_broken_rule_is_answered_with_its_code() raises:
             pair.server.fail(error, MaskingKey.none())
         assert_true(pair.server.state == CloseState.CLOSED, row.rule)
         var answer = pair.to_client()
-        assert_equal(pair.client.receiver.close_code, row.code, row.rule)
+        assert_equal(pair.client.receiver[].close_code, row.code, row.rule)
         assert_true(answer.byte_length() > 3, row.rule)
         # What follows counts no more, and is not kept.
         input.append("\x00\x01".as_bytes())

@@ -42,11 +42,13 @@ def test_good_headers() raises:
         var octets = octets_of(row.hex)
         for end in range(len(octets)):
             var memory = GuardedBytes(octets[0:end])
-            var read = parse_frame_header(memory.span(), expected)
-            assert_false(Bool(read), row.rule)
+            var part = FrameHeader(Opcode.TEXT, 0)
+            var is_whole = parse_frame_header(memory.span(), expected, part)
+            assert_false(is_whole, row.rule)
             _ = memory^
         var memory = GuardedBytes(Span(octets))
-        var header = parse_frame_header(memory.span(), expected).value()
+        var header = FrameHeader(Opcode.TEXT, 0)
+        assert_true(parse_frame_header(memory.span(), expected, header))
         _ = memory^
         assert_equal(Int(header.opcode.code), row.opcode, row.rule)
         assert_equal(header.payload_len, row.payload_len, row.rule)
@@ -60,9 +62,10 @@ def test_headers_with_a_key() raises:
     # RFC 6455 section 5.7: "Hello" under the key 37 FA 21 3D.
     var octets = octets_of("818537fa213d")
     var expected = FrameExpectation(True, False, False, _ANY_LEN)
+    var header = FrameHeader(Opcode.TEXT, 0)
     for end in range(len(octets)):
-        assert_false(Bool(parse_frame_header(octets[0:end], expected)))
-    var header = parse_frame_header(Span(octets), expected).value()
+        assert_false(parse_frame_header(octets[0:end], expected, header))
+    assert_true(parse_frame_header(Span(octets), expected, header))
     assert_equal(header.key.word, 0x3D21FA37)
     assert_true(header.key.is_given)
     var out = Buffer()
@@ -188,14 +191,17 @@ def _refusals() -> List[_Refusal]:
 
 
 def test_bad_headers_are_refused_at_the_octet_that_makes_them_bad() raises:
+    var header = FrameHeader(Opcode.TEXT, 0)
     for row in _refusals():
         var octets = octets_of(row.hex)
         for end in range(len(octets)):
-            var read = parse_frame_header(octets[0:end], row.expected)
-            assert_false(Bool(read), row.name)
+            var is_whole = parse_frame_header(
+                octets[0:end], row.expected, header
+            )
+            assert_false(is_whole, row.name)
         var found = -1
         try:
-            _ = parse_frame_header(Span(octets), row.expected)
+            _ = parse_frame_header(Span(octets), row.expected, header)
         except error:
             assert_true(error.rule == row.rule, row.name)
             found = error.offset
@@ -213,7 +219,8 @@ def test_every_first_octet_is_judged_as_the_standard_says() raises:
         var expected = FrameExpectation(False, False, False, _ANY_LEN)
         var was_taken = True
         try:
-            _ = parse_frame_header([UInt8(octet)], expected)
+            var header = FrameHeader(Opcode.TEXT, 0)
+            _ = parse_frame_header([UInt8(octet)], expected, header)
         except:
             was_taken = False
         assert_equal(was_taken, is_good, String(octet))
