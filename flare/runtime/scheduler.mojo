@@ -41,6 +41,7 @@ struct _Shared(Copyable):
     def note_end(self, var failure: String):
         """Counts a thread out; the first failure stops all others."""
         var outcome = self.outcome.lock()
+        debug_assert(outcome[].running_count > 0, "more ends than workers")
         outcome[].running_count -= 1
         if failure.byte_length() > 0 and outcome[].failure.byte_length() == 0:
             outcome[].failure = failure^

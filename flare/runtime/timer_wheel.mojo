@@ -118,6 +118,7 @@ struct TimerWheel(Movable, Sized):
         timer.deadline_ms = min(deadline_ms, DEADLINE_MAX_MS)
         timer.token = token
         var generation = timer.generation
+        debug_assert(timer.slot == _NONE, "a timer that waits is started")
         self._count += 1
         self._link(index)
         return TimerId(index, generation)
@@ -154,6 +155,10 @@ struct TimerWheel(Movable, Sized):
             var head = self._slots.at(current)
             if head != _NONE:
                 var token = self._timers.at(Int(head)).token
+                debug_assert(
+                    self._timers.at(Int(head)).deadline_ms <= self._now_ms,
+                    "a timer expires early",
+                )
                 self._unlink(head)
                 self._release(head)
                 return token
@@ -224,6 +229,7 @@ struct TimerWheel(Movable, Sized):
         )
         var level = (63 - Int(count_leading_zeros(differing))) // _SLOT_BITS
         var place = (deadline >> (level * _SLOT_BITS)) & (_SLOT_COUNT - 1)
+        debug_assert(level < _LEVEL_COUNT, "a deadline beyond the last level")
         var slot = level * _SLOT_COUNT + place
         var head = self._slots.at(slot)
         self._timers.at(Int(index)).slot = Int32(slot)
@@ -241,6 +247,7 @@ struct TimerWheel(Movable, Sized):
 
     def _unlink(mut self, index: Int32):
         var timer = self._timers.at(Int(index))
+        debug_assert(timer.slot != _NONE, "a timer that waits nowhere")
         var slot = Int(timer.slot)
         var head = self._slots.at(slot)
         if head == index:
@@ -257,6 +264,8 @@ struct TimerWheel(Movable, Sized):
 
     def _release(mut self, index: Int32):
         ref timer = self._timers.at(Int(index))
+        debug_assert(timer.slot != _NONE, "a timer that waits nowhere ends")
+        debug_assert(self._count > 0, "more timers end than wait")
         timer.generation += 1
         timer.slot = _NONE
         timer.next = self._free

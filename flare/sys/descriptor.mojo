@@ -1,6 +1,6 @@
 """An owned file descriptor."""
 
-from flare.sys.errno import OsError, last_errno
+from flare.sys.errno import EBADF, OsError, last_errno
 from flare.sys.platform import by_platform
 from std.ffi import external_call
 
@@ -142,6 +142,7 @@ def duplicate_to(number: Int32, target: Int32) raises OsError:
     Raises:
         OsError: If the kernel refuses.
     """
+    debug_assert(number != target, "dup2 onto itself keeps close-on-exec")
     if external_call["dup2", Int32](number, target) < 0:
         raise OsError("dup2", last_errno())
 
@@ -158,7 +159,12 @@ def close_descriptor(number: Int32):
     Args:
         number: An open descriptor.
     """
-    _ = external_call["close", Int32](number)
+    var result = external_call["close", Int32](number)
+    debug_assert(
+        result == 0 or last_errno() != EBADF,
+        "a descriptor that is not open is closed: ",
+        number,
+    )
 
 
 def read_into(number: Int32, room: MutSpan[UInt8, _]) -> Int:

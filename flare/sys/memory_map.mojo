@@ -100,7 +100,8 @@ def unmap_memory(address: Int, length: Int):
         address: What `map_memory` answered.
         length: What it was asked for.
     """
-    _ = external_call["munmap", Int32](address, length)
+    var result = external_call["munmap", Int32](address, length)
+    debug_assert(result == 0, "munmap refuses what was mapped")
 
 
 comptime _MAP_SHARED_ANONYMOUS = by_platform(0x21, 0x1001)

@@ -63,8 +63,10 @@ struct Thread(Movable):
 
     def join(deinit self):
         """Waits for the end of the thread."""
-        _ = external_call["pthread_join", Int32](self._handle, Int(0))
+        var result = external_call["pthread_join", Int32](self._handle, Int(0))
+        debug_assert(result == 0, "pthread_join gives ", result)
 
     def __deinit__(deinit self):
         """Lets the thread run on by itself."""
-        _ = external_call["pthread_detach", Int32](self._handle)
+        var result = external_call["pthread_detach", Int32](self._handle)
+        debug_assert(result == 0, "pthread_detach gives ", result)
