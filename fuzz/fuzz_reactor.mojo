@@ -43,7 +43,7 @@ struct _Slot(Movable):
 
     def ring(mut self):
         if not self.is_hung_up:
-            self.pipe.ring()
+            self.pipe.notify()
             self.has_octets = True
             self.is_armed = True
 

@@ -205,7 +205,7 @@ struct Waker(Copyable, Movable):
 
     def wake(self):
         """Makes the descriptor readable until `drain` is called."""
-        self._pipe[].ring()
+        self._pipe[].notify()
 
     def drain(self) -> Int:
         """Silences the bell.

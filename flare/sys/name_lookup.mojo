@@ -167,7 +167,7 @@ struct _Asking(Task):
 
     def run(mut self) raises:
         self.answer[].lookup = look_up(self.host, self.family)
-        self.answer[].bell.ring()
+        self.answer[].bell.notify()
 
 
 struct PendingLookup(Movable):

@@ -1,4 +1,4 @@
-"""A pipe, as a bell that any thread and any signal handler may ring."""
+"""A pipe by which any thread and any signal handler wakes who waits for it."""
 
 from flare.bytes.checked import *
 from flare.sys.descriptor import (
@@ -65,15 +65,15 @@ struct Pipe(Movable):
         """
         return Descriptor(owned=self._writing.release())
 
-    def ring(self):
+    def notify(self):
         """Makes the reading end ready; a full pipe is ready already."""
-        ring_bell(self._writing.fd())
+        notify_pipe(self._writing.fd())
 
     def drain(mut self) -> Int:
         """Reads all that was written.
 
         Returns:
-            How many octets there were: how often it was rung.
+            How many octets there were: how often `notify` was called.
         """
         return len(self.take())
 
@@ -93,7 +93,7 @@ struct Pipe(Movable):
                 taken.append(room.at(index))
 
 
-def ring_bell(writing_fd: Int32, octet: UInt8 = 1):
+def notify_pipe(writing_fd: Int32, octet: UInt8 = 1):
     """Writes one octet into a pipe; safe in a signal handler.
 
     Args:

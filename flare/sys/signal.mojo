@@ -9,7 +9,7 @@ with it, and the writing end is moved to one of these numbers.
 from flare.sys.descriptor import Descriptor, duplicate_from
 from flare.sys.errno import EBUSY, ESRCH, OsError, keep_errno, last_errno
 from flare.sys.log import log_line
-from flare.sys.pipe import Pipe, ring_bell
+from flare.sys.pipe import Pipe, notify_pipe
 from flare.sys.platform import IS_MACOS, by_platform
 from std.ffi import external_call
 
@@ -74,7 +74,7 @@ comptime _Handler = def(Int32) thin abi("C") -> None
 def _on_signal[bell_number: Int](number: Int32) abi("C"):
     # The code that was interrupted may be about to read its errno.
     var interrupted = last_errno()
-    ring_bell(Int32(bell_number), UInt8(number))
+    notify_pipe(Int32(bell_number), UInt8(number))
     keep_errno(interrupted)
 
 
@@ -132,7 +132,7 @@ comptime _SAVED_ACTION_LEN = 160
 # Bytes; `struct sigaction` has 152 on Linux and 16 on macOS.
 
 
-struct SignalBell(Movable):
+struct SignalPipe(Movable):
     """Rings when one of some signals arrives, while it lives.
 
     Signals belong to the process: of two bells for one signal, the later rings.

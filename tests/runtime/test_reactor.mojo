@@ -6,7 +6,7 @@ from flare.runtime.event import Event, Interest, Waker
 from flare.runtime.reactor import EVENT_COUNT_MAX, RESERVED_TOKEN, Reactor
 from flare.sys.clock import monotonic_ns
 from flare.sys.errno import EINVAL
-from flare.sys.signal import SIGUSR1, SignalBell, process_id, send_signal
+from flare.sys.signal import SIGUSR1, SignalPipe, process_id, send_signal
 from flare.sys.thread import Task, Thread
 from std.testing import assert_equal, assert_false, assert_true
 
@@ -154,7 +154,7 @@ def test_reactor_refuses_its_own_token() raises:
 
 def test_reactor_signal_is_an_event() raises:
     var reactor = Reactor()
-    var bell = SignalBell([SIGUSR1])
+    var bell = SignalPipe([SIGUSR1])
     reactor.register(bell.fd(), 9, Interest.READ)
     send_signal(process_id(), SIGUSR1)
     assert_equal(_poll_until_events(reactor), 1)

@@ -15,7 +15,7 @@ from std.testing import assert_equal
 def test_poll_tells_which_are_ready() raises:
     var silent = Pipe()
     var rung = Pipe()
-    rung.ring()
+    rung.notify()
     var entries: List[PollEntry] = [
         PollEntry(silent.reading_fd(), POLL_READ, 0),
         PollEntry(-1, POLL_READ, 0),
@@ -36,7 +36,7 @@ def test_wait_ends_at_its_deadline() raises:
     var number = pipe.reading_fd()
     assert_equal(wait_for(number, POLL_READ, Deadline(0)), 0)
     assert_equal(wait_for(number, POLL_READ, Deadline(20)), 0)
-    pipe.ring()
+    pipe.notify()
     assert_equal(wait_for(number, POLL_READ, Deadline(5_000)), 1)
     assert_equal(wait_for(number, POLL_READ, Deadline(-1)), 1)
     _ = pipe^

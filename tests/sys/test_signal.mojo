@@ -15,7 +15,7 @@ from flare.sys.signal import (
     SIGKILL,
     SIGTERM,
     SIGUSR1,
-    SignalBell,
+    SignalPipe,
     ignore_sigpipe,
     process_id,
     send_signal,
@@ -24,7 +24,7 @@ from std.testing import assert_equal, assert_true
 
 
 def test_signal_bell_counts_each_delivery() raises:
-    var bell = SignalBell([SIGTERM, SIGUSR1])
+    var bell = SignalPipe([SIGTERM, SIGUSR1])
     assert_equal(len(bell.take()), 0)
     send_signal(process_id(), SIGTERM)
     send_signal(process_id(), SIGTERM)
@@ -32,7 +32,7 @@ def test_signal_bell_counts_each_delivery() raises:
     assert_equal(_wait_for(bell, 3), 3)
 
 
-def _wait_for(mut bell: SignalBell, wanted: Int) raises -> Int:
+def _wait_for(mut bell: SignalPipe, wanted: Int) raises -> Int:
     """Waits until the signals were delivered, which another thread may do."""
     var epoll = create_epoll()
     var events = EpollEvents(1)
@@ -46,8 +46,8 @@ def _wait_for(mut bell: SignalBell, wanted: Int) raises -> Int:
 
 
 def test_signal_bell_puts_the_former_handler_back() raises:
-    var outer = SignalBell([SIGUSR1])
-    var inner = SignalBell([SIGUSR1])
+    var outer = SignalPipe([SIGUSR1])
+    var inner = SignalPipe([SIGUSR1])
     send_signal(process_id(), SIGUSR1)
     assert_equal(_wait_for(inner, 1), 1)
     _ = inner^
@@ -58,7 +58,7 @@ def test_signal_bell_puts_the_former_handler_back() raises:
 def test_signal_bell_leaves_a_descriptor_in_use_alone() raises:
     var pipe = Pipe()
     var taken = duplicate_from(pipe.writing_fd(), 250)
-    var bell = SignalBell([SIGUSR1])
+    var bell = SignalPipe([SIGUSR1])
     send_signal(process_id(), SIGUSR1)
     assert_equal(_wait_for(bell, 1), 1)
     assert_equal(pipe.drain(), 0)
@@ -69,10 +69,10 @@ def test_signal_bell_leaves_a_descriptor_in_use_alone() raises:
 
 
 def test_signal_bell_that_fails_leaves_no_handler() raises:
-    var outer = SignalBell([SIGHUP])
+    var outer = SignalPipe([SIGHUP])
     var number = 0
     try:
-        var refused = SignalBell([SIGHUP, SIGKILL])
+        var refused = SignalPipe([SIGHUP, SIGKILL])
         _ = refused.take()
     except error:
         number = error.number

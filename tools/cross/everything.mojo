@@ -55,7 +55,7 @@ from flare.runtime import (
     default_worker_count,
 )
 from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
-from flare.sys.signal import SIGHUP, SignalBell
+from flare.sys.signal import SIGHUP, SignalPipe
 from flare.sys.thread import Task, Thread
 from tools.cross.applications import applications
 from tools.cross.compiled import compiled
@@ -124,7 +124,7 @@ def event_loop() raises:
     """Reaches sockets, selector, timers, threads, signals and limits."""
     set_descriptor_limit(descriptor_limit())
     var reactor = Reactor()
-    var bell = SignalBell([SIGHUP])
+    var bell = SignalPipe([SIGHUP])
     reactor.register(bell.fd(), 1, Interest.READ)
     var socket = RawSocket.udp()
     socket.bind(SocketAddr.localhost(0))

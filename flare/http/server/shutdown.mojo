@@ -2,7 +2,7 @@
 
 from flare.runtime.event import Waker
 from flare.sys.errno import OsError
-from flare.sys.signal import SIGINT, SIGTERM, SignalBell
+from flare.sys.signal import SIGINT, SIGTERM, SignalPipe
 
 
 struct ShutdownSignal(Movable):
@@ -17,7 +17,7 @@ struct ShutdownSignal(Movable):
     var lifeline_fd: Int32
     """Becomes readable when the worker's master has ended; -1 without one."""
     var _waker: Waker
-    var _signals: Optional[SignalBell]
+    var _signals: Optional[SignalPipe]
     var _has_master: Bool
     var _is_signalled: Bool
 
@@ -49,7 +49,7 @@ struct ShutdownSignal(Movable):
         self._has_master = has_master
         self._is_signalled = False
         if handles_signals:
-            self._signals = SignalBell(signals)
+            self._signals = SignalPipe(signals)
 
     def waker_fd(self) -> Int32:
         """Lends the descriptor of the waker.

@@ -27,7 +27,7 @@ from flare.sys.signal import (
     SIGTTIN,
     SIGTTOU,
     SIGUSR2,
-    SignalBell,
+    SignalPipe,
     process_id,
 )
 from std.memory import ArcPointer
@@ -103,7 +103,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         var signals = List[Int]()
         for signal in materialize[MASTER_SIGNALS]():
             signals.append(signal)
-        var bell = SignalBell(signals)
+        var bell = SignalPipe(signals)
         self._pool.nursery.masters_own = bell.descriptors()
         self._pool.now_ms = monotonic_ms()
         if self._config.requests_max > 0 or self._config.memory_max > 0:

@@ -10,7 +10,7 @@ from flare.sys.descriptor import Descriptor, duplicate_from, duplicate_to
 from flare.sys.environment import environment_texts, environment_value
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
-from flare.sys.pipe import Pipe, ring_bell
+from flare.sys.pipe import Pipe, notify_pipe
 from flare.sys.process import (
     CStrings,
     end_process,
@@ -153,5 +153,5 @@ def tell_old_program() raises:
     if text.byte_length() == 0:
         return
     var ready = Descriptor(owned=Int32(atol(text)))
-    ring_bell(ready.fd())
+    notify_pipe(ready.fd())
     ready.close()
