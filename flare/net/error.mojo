@@ -41,17 +41,6 @@ struct NetworkErrorKind(Equatable, ImplicitlyCopyable, Writable):
         """
         self.name = name
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two kinds.
-
-        Args:
-            other: A kind.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.name == other.name
-
     def write_to(self, mut writer: Some[Writer]):
         """Writes the name.
 

@@ -91,17 +91,6 @@ struct IpNetwork(Equatable, Hashable, ImplicitlyCopyable, Writable):
             return False
         return _masked(plain, self.prefix_len) == self.base
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two networks.
-
-        Args:
-            other: A network.
-
-        Returns:
-            True if they hold the same addresses.
-        """
-        return self.base == other.base and self.prefix_len == other.prefix_len
-
     def write_to(self, mut writer: Some[Writer]):
         """Writes the form that `parse` reads.
 

@@ -72,17 +72,6 @@ struct ZonedIpAddr(Copyable, Equatable, Movable, Writable):
             ip, String(StringSpan(unsafe_from_utf8=octets[percent + 1 :]))
         )
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two addresses.
-
-        Args:
-            other: An address.
-
-        Returns:
-            True if address and zone are equal.
-        """
-        return self.ip == other.ip and self.zone == other.zone
-
     def write_to(self, mut writer: Some[Writer]):
         """Writes the form that `parse` reads.
 

@@ -58,17 +58,6 @@ struct Interest(Equatable, ImplicitlyCopyable):
         """
         return (self.bits & other.bits) != 0
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two interests.
-
-        Args:
-            other: An interest.
-
-        Returns:
-            True if they are equal.
-        """
-        return self.bits == other.bits
-
 
 @fieldwise_init
 struct Event(ImplicitlyCopyable):

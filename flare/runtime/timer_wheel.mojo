@@ -29,20 +29,6 @@ struct TimerId(Equatable, ImplicitlyCopyable):
     comptime NONE = TimerId(-1, 0)
     """Names no timer."""
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two names.
-
-        Args:
-            other: A name.
-
-        Returns:
-            True if both name the same timer.
-        """
-        return (
-            self._index == other._index
-            and self._generation == other._generation
-        )
-
 
 struct _Timer(TrivialRegisterPassable):
     var deadline_ms: Int

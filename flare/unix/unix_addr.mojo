@@ -181,18 +181,6 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
         """
         return self._name[0:]
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two addresses, octet by octet.
-
-        Args:
-            other: An address.
-
-        Returns:
-            True if they are the same text; two paths may still lead to one
-            file.
-        """
-        return self._name == other._name
-
     def write_to(self, mut writer: Some[Writer]):
         """Writes the path, `@` and the abstract name, or "unnamed".
 

@@ -61,17 +61,6 @@ struct Step(Equatable, TrivialRegisterPassable):
         """
         self.number = number
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases.
-
-        Args:
-            other: A case.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.number == other.number
-
 
 comptime _SENDING = UInt8(0)
 comptime _ASKING = UInt8(1)

@@ -69,17 +69,6 @@ struct Phase(Equatable, ImplicitlyCopyable, Writable):
         """
         self.name = name
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two phases.
-
-        Args:
-            other: A phase.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.name == other.name
-
     def write_to(self, mut writer: Some[Writer]):
         """Writes the name.
 

@@ -329,23 +329,6 @@ struct Endpoint(Copyable, Equatable, Movable):
         """
         return String(self.host, ":", self.port)
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two endpoints.
-
-        Args:
-            other: An endpoint.
-
-        Returns:
-            True if a connection to one leads to the other.
-        """
-        return (
-            self.port == other.port
-            and self.is_tls == other.is_tls
-            and self.is_unix == other.is_unix
-            and self.host == other.host
-            and self.proxy == other.proxy
-        )
-
 
 def _bad(reason: StaticString) -> ClientError:
     return ClientError(

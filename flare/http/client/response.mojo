@@ -275,17 +275,6 @@ struct ContentUse(Equatable, TrivialRegisterPassable):
         """
         self.number = number
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases.
-
-        Args:
-            other: A case.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.number == other.number
-
 
 struct ResponseBuilder(Movable):
     """Takes a response from an exchange."""

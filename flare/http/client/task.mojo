@@ -64,10 +64,6 @@ struct TaskEvent(Equatable, TrivialRegisterPassable):
         """Makes a case."""
         self.number = number
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases."""
-        return self.number == other.number
-
 
 struct TaskProgress(Equatable, TrivialRegisterPassable):
     """What a driver has to do before it goes on with a task."""
@@ -87,10 +83,6 @@ struct TaskProgress(Equatable, TrivialRegisterPassable):
     def __init__(out self, number: UInt8):
         """Makes a case."""
         self.number = number
-
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases."""
-        return self.number == other.number
 
 
 struct RequestTask(Movable):

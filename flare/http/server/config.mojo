@@ -33,17 +33,6 @@ struct ListenerMode(Equatable, ImplicitlyCopyable):
         """
         self.number = number
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two modes.
-
-        Args:
-            other: A mode.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.number == other.number
-
 
 comptime _HEAD_LEN_MAX = 65_000
 # Offsets in a `FieldLine` have 16 bits; a request line has some octets beside
