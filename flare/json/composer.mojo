@@ -8,130 +8,130 @@ from flare.json.writer import JsonWriter
 struct JsonComposer(Movable):
     """Writes objects member by member.
 
-    Its calls are never inlined: the code that uses it is a fifth of what it
-    would be with a `JsonWriter`, and slower.
+    Its calls are never inlined, and none of them raises: what is wrong is told
+    by `finish`. So the code that uses it is a tenth of what it would be with a
+    `JsonWriter`, and slower.
     """
 
     var _writer: JsonWriter
+    var _error: Optional[JsonError]
 
     def __init__(out self):
         """Begins with the outermost object."""
         self._writer = JsonWriter()
-        try:
-            self._writer.begin_object()
-        except:
-            # A writer that has nothing takes any value.
-            return
+        self._error = None
+        self.begin_object()
 
     @no_inline
-    def begin_object(mut self, name: StringSpan) raises JsonError:
+    def begin_object(mut self, name: StringSpan):
         """Begins an object that is a member.
 
         Args:
             name: The member's name.
-
-        Raises:
-            JsonError: If no member is due here.
         """
-        self._writer.key(name)
-        self._writer.begin_object()
+        try:
+            self._writer.key(name)
+            self._writer.begin_object()
+        except error:
+            self._keep(error^)
 
     @no_inline
-    def begin_object(mut self) raises JsonError:
-        """Begins an object that is an element.
-
-        Raises:
-            JsonError: If no element is due here.
-        """
-        self._writer.begin_object()
-
-    @no_inline
-    def end_object(mut self) raises JsonError:
-        """Ends the innermost object.
-
-        Raises:
-            JsonError: If an array is the innermost.
-        """
-        self._writer.end_object()
+    def begin_object(mut self):
+        """Begins an object that is an element."""
+        try:
+            self._writer.begin_object()
+        except error:
+            self._keep(error^)
 
     @no_inline
-    def begin_array(mut self, name: StringSpan) raises JsonError:
+    def end_object(mut self):
+        """Ends the innermost object."""
+        try:
+            self._writer.end_object()
+        except error:
+            self._keep(error^)
+
+    @no_inline
+    def begin_array(mut self, name: StringSpan):
         """Begins an array that is a member.
 
         Args:
             name: The member's name.
-
-        Raises:
-            JsonError: If no member is due here.
         """
-        self._writer.key(name)
-        self._writer.begin_array()
+        try:
+            self._writer.key(name)
+            self._writer.begin_array()
+        except error:
+            self._keep(error^)
 
     @no_inline
-    def end_array(mut self) raises JsonError:
-        """Ends the innermost array.
-
-        Raises:
-            JsonError: If an object is the innermost.
-        """
-        self._writer.end_array()
+    def end_array(mut self):
+        """Ends the innermost array."""
+        try:
+            self._writer.end_array()
+        except error:
+            self._keep(error^)
 
     @no_inline
-    def text(mut self, name: StringSpan, value: StringSpan) raises JsonError:
+    def text(mut self, name: StringSpan, value: StringSpan):
         """Writes a member.
 
         Args:
             name: Its name.
             value: A string.
-
-        Raises:
-            JsonError: If no member is due here, or a text is not UTF-8.
         """
-        self._writer.key(name)
-        self._writer.value(value)
+        try:
+            self._writer.key(name)
+            self._writer.value(value)
+        except error:
+            self._keep(error^)
 
     @no_inline
-    def number(mut self, name: StringSpan, value: Int) raises JsonError:
+    def number(mut self, name: StringSpan, value: Int):
         """Writes a member.
 
         Args:
             name: Its name.
             value: An integer.
-
-        Raises:
-            JsonError: If no member is due here.
         """
-        self._writer.key(name)
-        self._writer.value(value)
+        try:
+            self._writer.key(name)
+            self._writer.value(value)
+        except error:
+            self._keep(error^)
 
     @no_inline
-    def flag(mut self, name: StringSpan, value: Bool) raises JsonError:
+    def flag(mut self, name: StringSpan, value: Bool):
         """Writes a member.
 
         Args:
             name: Its name.
             value: A boolean.
-
-        Raises:
-            JsonError: If no member is due here.
         """
-        self._writer.key(name)
-        self._writer.value(value)
+        try:
+            self._writer.key(name)
+            self._writer.value(value)
+        except error:
+            self._keep(error^)
 
     @no_inline
-    def json(mut self, name: StringSpan, text: StringSpan) raises JsonError:
+    def json(mut self, name: StringSpan, text: StringSpan):
         """Writes a member.
 
         Args:
             name: Its name.
             text: Any value, as JSON text.
-
-        Raises:
-            JsonError: If no member is due here, or the text is no JSON.
         """
-        var value = parse(text)
-        self._writer.key(name)
-        self._writer.value(value.view())
+        try:
+            var value = parse(text)
+            self._writer.key(name)
+            self._writer.value(value.view())
+        except error:
+            self._keep(error^)
+
+    def _keep(mut self, var error: JsonError):
+        if not self._error:
+            self._error = error^
 
     def finish(deinit self) raises JsonError -> String:
         """Ends the outermost object.
@@ -140,7 +140,10 @@ struct JsonComposer(Movable):
             The text.
 
         Raises:
-            JsonError: If something is still open within.
+            JsonError: The first thing that was wrong: a text that is not UTF-8
+                or no JSON, or calls that make no object.
         """
+        if self._error:
+            raise self._error.take()
         self._writer.end_object()
         return self._writer^.finish()

@@ -220,9 +220,7 @@ def _parameters(operation: Operation) raises -> List[ParameterDescription]:
     return parameters^
 
 
-def _write_parameter(
-    mut writer: JsonComposer, parameter: ParameterDescription
-) raises:
+def _write_parameter(mut writer: JsonComposer, parameter: ParameterDescription):
     writer.begin_object()
     writer.text("name", parameter.name)
     writer.text("in", parameter.place)
@@ -231,7 +229,7 @@ def _write_parameter(
     writer.end_object()
 
 
-def _write_responses(mut writer: JsonComposer, operation: Operation) raises:
+def _write_responses(mut writer: JsonComposer, operation: Operation):
     writer.begin_object("responses")
     for ref content in operation.contents:
         if content.status == 0:
@@ -303,9 +301,7 @@ def _takes_parts(operation: Operation) -> Bool:
     return False
 
 
-def _write_content(
-    mut writer: JsonComposer, content: ContentDescription
-) raises:
+def _write_content(mut writer: JsonComposer, content: ContentDescription):
     writer.begin_object("content")
     writer.begin_object(content.media_type)
     writer.json("schema", content.schema)
@@ -317,7 +313,7 @@ def _write_components(
     mut writer: JsonComposer,
     operations: List[Operation],
     components: List[NamedSchema],
-) raises:
+):
     """Writes structs and the schemes of guards, if there are any."""
     var schemes = List[StaticString]()
     for scheme in [StaticString("basic"), StaticString("bearer")]:

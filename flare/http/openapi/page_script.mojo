@@ -1,7 +1,7 @@
 """The script of the page about an API: a form for each operation."""
 
 comptime PAGE_SCRIPT_DIGEST = StaticString(
-    "sha256-M/QbTVCwpvLxj0k19jq+Sq8jDTDzn8fEnmMQSWyO7jw="
+    "sha256-RBAy77DxTdBx2/lmfa+5fJN0zObKHdM0nSQ9MIT0tN4="
 )
 """What `Content-Security-Policy` names the script by."""
 
@@ -121,6 +121,7 @@ async function send(section, method, entries, content, credentials, output) {
   const began = performance.now();
   const where = target(section, entries);
   output.textContent = request.method + " " + where;
+  delete output.dataset.status;
   const end = String.fromCharCode(10);
   try {
     const answer = await fetch(where, request);
