@@ -245,6 +245,14 @@ trait HoldsHandler:
 
 
 def index_of_handler[T: AnyType]() -> Int:
+    """Finds the field that holds the inner handler.
+
+    Parameters:
+        T: The middleware's type.
+
+    Returns:
+        The index of the field `handler`; -1 if there is none.
+    """
     comptime for index in range(reflect[T].field_count()):
         comptime if reflect[T].field_names()[index] == "handler":
             return index
