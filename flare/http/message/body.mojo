@@ -295,12 +295,20 @@ trait BodySource(Deinitable, Movable):
         """
         return Poll.DONE
 
-    def patience_ms(self) -> Int:
+    def poll_interval_ms(self) -> Int:
         """Tells how long a source that answered `PENDING` may be left alone.
 
         Returns:
             Milliseconds after which it is asked even if nobody rings its
             waker.
+        """
+        return self.patience_ms()
+
+    def patience_ms(self) -> Int:
+        """Has become `poll_interval_ms`; works until 0.2.
+
+        Returns:
+            Milliseconds.
         """
         return 3_600_000
 
@@ -418,9 +426,9 @@ def _is_endless[T: BodySource](source: Erased) -> Bool:
     return source.unsafe_bitcast[T]()[].is_endless()
 
 
-def _patience_ms[T: BodySource](source: Erased) -> Int:
+def _poll_interval_ms[T: BodySource](source: Erased) -> Int:
     # SAFETY: as above.
-    return source.unsafe_bitcast[T]()[].patience_ms()
+    return source.unsafe_bitcast[T]()[].poll_interval_ms()
 
 
 def _has_given_up[T: BodySource](source: Erased) -> Bool:
@@ -446,7 +454,7 @@ struct BodyStream(Movable):
     ]
     var _take_failure: Optional[def(Erased) thin -> String]
     var _stall_timeout_ms: Optional[def(Erased) thin -> Int]
-    var _patience_ms: def(Erased) thin -> Int
+    var _poll_interval_ms: def(Erased) thin -> Int
     var _has_given_up: def(Erased) thin -> Bool
     var _drop: def(Erased) thin -> None
 
@@ -471,7 +479,7 @@ struct BodyStream(Movable):
         self._receive = None
         self._stall_timeout_ms = None
         self._take_failure = None
-        self._patience_ms = _patience_ms[T]
+        self._poll_interval_ms = _poll_interval_ms[T]
         self._has_given_up = _has_given_up[T]
         self._drop = destroy[T]
 
@@ -544,13 +552,13 @@ struct BodyStream(Movable):
         """
         return self._is_endless(self._source)
 
-    def patience_ms(self) -> Int:
+    def poll_interval_ms(self) -> Int:
         """Tells how long the source may be left alone.
 
         Returns:
             What the source says.
         """
-        return self._patience_ms(self._source)
+        return self._poll_interval_ms(self._source)
 
     def has_given_up(self) -> Bool:
         """Tells whether the stream is to be broken off.

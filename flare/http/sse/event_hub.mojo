@@ -191,7 +191,7 @@ struct _EventStream(BodySource):
         var now_ms = coarse_monotonic_ms()
         # The clock is coarse; a heartbeat may be a little early.
         var quiet_ms = now_ms - self._last_ms + 20
-        if len(out) == 0 and quiet_ms >= self.patience_ms():
+        if len(out) == 0 and quiet_ms >= self.poll_interval_ms():
             out.append_literal[HEARTBEAT]()
         if len(out) > 0:
             self._last_ms = now_ms
@@ -208,7 +208,7 @@ struct _EventStream(BodySource):
         except:
             return Poll.DONE
 
-    def patience_ms(self) -> Int:
+    def poll_interval_ms(self) -> Int:
         return self._heartbeat_ms
 
     def has_given_up(self) -> Bool:

@@ -209,7 +209,7 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
         """
         return True
 
-    def patience_ms(self) -> Int:
+    def poll_interval_ms(self) -> Int:
         """Tells when to look at the time again.
 
         Returns:

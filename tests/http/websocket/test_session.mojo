@@ -385,7 +385,7 @@ def test_a_silent_client_is_asked_and_given_up() raises:
     config.pong_timeout_ms = 0
     var scene = Scene(config^)
     assert_equal(scene.fill(), "\\x89\\x00")
-    assert_true(scene.session.patience_ms() <= 0)
+    assert_true(scene.session.poll_interval_ms() <= 0)
     assert_equal(scene.fill(), "|")
 
 

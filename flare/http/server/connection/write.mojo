@@ -255,7 +255,7 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
     if unlikely(connection.peer_has_ended):
         return NextAction.CLOSE
     connection.phase = PHASE_SOURCE
-    connection.deadline_ms = state.now_ms + max(1, stream.patience_ms())
+    connection.deadline_ms = state.now_ms + max(1, stream.poll_interval_ms())
     return NextAction.WAIT
 
 
