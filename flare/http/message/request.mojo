@@ -563,6 +563,11 @@ struct PathParams(Movable, Sized):
     """What the request has refused to its handler last, if it has."""
     var record: RequestRecord
     """Route and id, for logs and figures."""
+    # SAFETY: the server sets it for the length of a handler's call, to a value
+    # of the type that routers know.
+    var route_memo: OptionalPointer[NoneType, MutUntrackedOrigin]
+    """Where a router keeps the route it found when it was asked about the
+    request; nothing if nobody asked."""
     var _params: List[PathParam]
     var _decoded: List[String]
     # Whether there is anything to forget.
@@ -573,6 +578,7 @@ struct PathParams(Movable, Sized):
         self.extensions = Extensions()
         self.bad_input = None
         self.record = RequestRecord()
+        self.route_memo = None
         self._params = List[PathParam](capacity=PATH_PARAM_COUNT_MAX)
         self._decoded = List[String](capacity=PATH_PARAM_COUNT_MAX)
         self._is_used = False
@@ -589,6 +595,7 @@ struct PathParams(Movable, Sized):
     def clear(mut self):
         """Forgets what the last request has left, and keeps the storage."""
         self.record.clear()
+        self.route_memo = None
         if self._is_used:
             self._is_used = False
             self._params.clear()

@@ -13,6 +13,8 @@ from flare.http.routing.handler import (
 )
 from flare.http.routing.operation import Operation
 from flare.http.routing.route_tree import (
+    recall,
+    remember,
     ANY_METHOD,
     RouteMatch,
     RouteTree,
@@ -32,6 +34,7 @@ from flare.http.websocket.handler import WsConfig, WsHandler
 from flare.url.percent import PERCENT, PercentError, percent_decode
 from std.collections.string.string_span import get_static_string
 from std.memory import unsafe_memcmp
+from std.sys.intrinsics import likely
 
 
 struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
@@ -58,6 +61,7 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
     """
 
     comptime _WAYS = _ways(Self.ROUTES)
+    comptime _OWNER = _identity(Self.ROUTES)
 
     @always_inline
     def __init__(out self):
@@ -79,7 +83,10 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         """
         var found = RouteMatch()
         try:
-            find_compiled[Self._WAYS](req.method, req.path.as_bytes(), found)
+            if likely(not recall(req, Self._OWNER, found)):
+                find_compiled[Self._WAYS](
+                    req.method, req.path.as_bytes(), found
+                )
         except error:
             return bad_request(String(error))
         comptime for index in range(len(Self.ROUTES)):
@@ -103,7 +110,11 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         """
         var found = RouteMatch()
         try:
-            find_compiled[Self._WAYS](req.method, req.path.as_bytes(), found)
+            if not recall(req, Self._OWNER, found):
+                find_compiled[Self._WAYS](
+                    req.method, req.path.as_bytes(), found
+                )
+                remember(req, Self._OWNER, found)
         except error:
             return RequestPolicy.by_head()
         comptime for index in range(len(Self.ROUTES)):
@@ -196,6 +207,17 @@ def _fallback_index(routes: List[ComptimeRoute]) -> Int:
         if routes[index].is_fallback():
             return index
     return -1
+
+
+def _identity(routes: List[ComptimeRoute]) -> UInt64:
+    """Tells routers with different routes apart; no address of a router in
+    memory has the highest bit."""
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for route in routes:
+        for octet in route.pattern.as_bytes():
+            hash = (hash ^ UInt64(octet)) * 0x100_0000_01B3
+        hash = (hash ^ UInt64(256 + Int(route.method.number))) * 0x100_0000_01B3
+    return hash | (UInt64(1) << 63)
 
 
 def _ways(routes: List[ComptimeRoute]) -> List[Way]:

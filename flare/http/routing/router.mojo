@@ -20,6 +20,8 @@ from flare.http.routing.handler import (
 )
 from flare.http.routing.operation import Operation
 from flare.http.routing.route_tree import (
+    recall,
+    remember,
     ANY_METHOD,
     RouteError,
     RouteMatch,
@@ -32,6 +34,7 @@ from flare.http.routing.route_tree import (
 from flare.http.routing.ws_route import WsRoute
 from flare.http.websocket.handler import WsConfig, WsHandler
 from std.memory import OwnedPointer
+from std.sys.intrinsics import likely
 
 
 struct Router(Handler):
@@ -405,7 +408,8 @@ struct Router(Handler):
         ref table = self._table[]
         var found = RouteMatch()
         try:
-            table.tree.find(req.method, req.path.as_bytes(), found)
+            if likely(not recall(req, self.identity(), found)):
+                table.tree.find(req.method, req.path.as_bytes(), found)
             if found.route >= 0 and not capture(
                 req, found, table.routes.at(found.route).names
             ):
@@ -420,6 +424,15 @@ struct Router(Handler):
             return table.fallback.value().serve(req)
         return answer_without_route(req, found.allowed)
 
+    @always_inline
+    def identity(self) -> UInt64:
+        """Tells this router from others, for routes that are kept.
+
+        Returns:
+            A number that no other has at the same time; not 0.
+        """
+        return UInt64(Int(Pointer(to=self._table[])))
+
     def policy_for(self, req: Request) -> RequestPolicy:
         """Asks the request's route how it is to be treated.
 
@@ -432,7 +445,9 @@ struct Router(Handler):
         ref table = self._table[]
         var found = RouteMatch()
         try:
-            table.tree.find(req.method, req.path.as_bytes(), found)
+            if not recall(req, self.identity(), found):
+                table.tree.find(req.method, req.path.as_bytes(), found)
+                remember(req, self.identity(), found)
         except error:
             return RequestPolicy.by_head()
         if found.route >= 0:

@@ -4,9 +4,16 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
+from flare.http.routing.route_tree import (
+    RouteMatch,
+    RouteMemo,
+    erase_memo,
+    recall,
+)
 from flare.http.routing.router import Router
 from flare.http.routing.any_handler import Streamed
 from flare.testing.test_client import TestClient
+from std.memory import OwnedPointer
 from std.testing import assert_equal, assert_false, assert_true
 
 
@@ -334,3 +341,55 @@ def test_any_is_all() raises:
     var client = TestClient(router^)
     assert_equal(client.get("/both").text(), "get")
     assert_equal(client.delete("/both").text(), "any")
+def _text(response: Response) -> String:
+    return String(response.body)
+
+
+def test_a_route_is_looked_for_once() raises:
+    var router = _router()
+    var owned = OwnedRequest("GET", "/users/7")
+    var req = owned.view()
+    var memo = OwnedPointer(RouteMemo())
+    req.route_params()[].route_memo = erase_memo(memo[])
+    _ = router.policy_for(req)
+    var found = RouteMatch()
+    assert_true(recall(req, router.identity(), found))
+    assert_equal(found.capture_count, 1)
+    var by_memo = _text(router.serve(req))
+    req.route_params()[].clear()
+    assert_equal(_text(router.serve(req)), by_memo)
+    # It is the memo that decides: with another route in it, that one answers.
+    var other = OwnedRequest("GET", "/users")
+    var wrong = RouteMatch()
+    other.view().route_params()[].route_memo = erase_memo(memo[])
+    memo[].forget()
+    _ = router.policy_for(other.view())
+    assert_true(recall(other.view(), router.identity(), wrong))
+    memo[].forget()
+    memo[].keep(req, router.identity(), wrong)
+    req.route_params()[].clear()
+    req.route_params()[].route_memo = erase_memo(memo[])
+    assert_equal(_text(router.serve(req)), "users")
+    _ = memo^
+
+
+def test_a_route_is_for_its_own_request_and_router() raises:
+    var router = _router()
+    var owned = OwnedRequest("GET", "/users")
+    var req = owned.view()
+    var memo = OwnedPointer(RouteMemo())
+    req.route_params()[].route_memo = erase_memo(memo[])
+    _ = router.policy_for(req)
+    var found = RouteMatch()
+    for row in [("GET", "/userz"), ("POST", "/users"), ("GET", "/users/")]:
+        # Middleware may hand on another request with the same storage.
+        var changed = OwnedRequest(row[0], row[1])
+        changed.view().route_params()[].route_memo = erase_memo(memo[])
+        assert_false(recall(changed.view(), router.identity(), found), row[1])
+    var inner = _router()
+    _ = inner.policy_for(req)
+    assert_false(recall(req, inner.identity(), found), "the outer one's stays")
+    assert_true(recall(req, router.identity(), found))
+    memo[].forget()
+    assert_false(recall(req, router.identity(), found))
+    _ = memo^
