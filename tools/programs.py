@@ -63,7 +63,7 @@ def write_together(main: Path, programs: dict[str, str]) -> None:
 
 
 def build_together(
-    programs: dict[Path, Path], together: Path
+    programs: dict[Path, Path], together: Path, *options: str
 ) -> subprocess.CompletedProcess:
     """Builds programs, sources by the paths they shall have, as one file, which
     gets those paths too."""
@@ -72,7 +72,7 @@ def build_together(
     main = together.with_suffix(".mojo")
     texts = {source.stem: source.read_text() for source in programs.values()}
     write_together(main, texts)
-    result = build(main, together)
+    result = build(main, together, *options)
     if result.returncode == 0:
         for path in programs:
             os.link(together, path)

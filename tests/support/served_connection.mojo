@@ -8,9 +8,9 @@ from flare.http.server.config import ServerConfig, ServerContext
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.lifetime import begin_shutdown, discard_input
 from flare.http.server.connection.phase import (
+    Event,
     NextAction,
-    PHASE_HANDSHAKE,
-    PHASE_LINGER,
+    Phase,
 )
 from flare.http.server.connection.read import on_readable, on_writable
 from flare.http.server.connection.tls import TlsLink
@@ -78,7 +78,7 @@ struct ServedConnection(Movable):
         connection.open(socket^, address)
         if tls:
             connection.tls = OwnedPointer(TlsLink(tls.value().session()))
-            connection.phase = PHASE_HANDSHAKE
+            connection.enter[Event.TLS_BEGUN]()
         self._connection = connection^
         self._scratch = RequestParser(READ_BUFFER_LEN)
         var context = ServerContext(ServerConfig())
@@ -93,10 +93,10 @@ struct ServedConnection(Movable):
             if not self.is_open:
                 return
             var action = NextAction.WAIT
-            if self._connection.tail:
+            if self._connection.request[].pending:
                 action = on_writable(self._connection, self._state, handler)
             if action == NextAction.WAIT:
-                if self._connection.phase == PHASE_LINGER:
+                if self._connection.phase == Phase.LINGER:
                     action = discard_input(self._connection, self._scratch)
                 else:
                     action = on_readable(

@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from processes import next_line  # noqa: E402
 from toolchain import BUILD, environment  # noqa: E402
+import wire_programs  # noqa: E402
 from wire_programs import build_all, built  # noqa: E402
 
 START_TIMEOUT_S = 10
@@ -24,7 +25,18 @@ MANY_FILES = 10
 LIMIT_NAME = "RLIMIT_NOFILE"
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--asserts",
+        action="store_true",
+        help="build the servers with -D ASSERT=all, so that they abort where"
+        " something happens that must not",
+    )
+
+
 def pytest_configure(config):
+    if config.getoption("asserts"):
+        wire_programs.OPTIONS += ["-D", "ASSERT=all"]
     config.addinivalue_line("markers", "nightly: takes minutes")
 
 

@@ -18,6 +18,9 @@ TOGETHER = [
      "servers/workers_server", "servers/tls_client", "servers/tls_echo"],
 ]
 
+# More options of the compiler, for a whole run; see `--asserts`.
+OPTIONS: list[str] = []
+
 
 def built(name: str, folder: str = "servers") -> Path:
     """Builds tests/wire/FOLDER/NAME.mojo unless nothing has changed."""
@@ -30,7 +33,7 @@ def built_program(source: Path, *folders: str) -> Path:
     """Builds a program unless neither it nor a file of the folders changed."""
     binary = binary_of(source, *folders)
     if not binary.exists():
-        result = build(source, binary)
+        result = build(source, binary, *OPTIONS)
         assert result.returncode == 0, result.stdout
     return binary
 
@@ -39,7 +42,7 @@ def built_program(source: Path, *folders: str) -> Path:
 def binary_of(source: Path, *folders: str) -> Path:
     """Names the binary of a program and of all that it is made of; they are read
     once, since every start of a server asks."""
-    digest = hashlib.sha256(source.read_bytes())
+    digest = hashlib.sha256(" ".join(OPTIONS).encode() + source.read_bytes())
     for path in mojo_sources(*folders):
         digest.update(path.read_bytes())
     return BUILD / "wire" / f"{source.stem}-{digest.hexdigest()[:16]}"
@@ -53,7 +56,7 @@ def built_example(name: str, folder: str) -> Path:
     own = BUILD / "examples" / name
     sources = [source, *mojo_sources(*folders)]
     newest = max(path.stat().st_mtime for path in sources)
-    if own.exists() and own.stat().st_mtime >= newest:
+    if not OPTIONS and own.exists() and own.stat().st_mtime >= newest:
         return own
     return built_program(source, *folders)
 
@@ -69,7 +72,9 @@ def build_all() -> list[str]:
         }
         if all(binary.exists() for binary in programs):
             return ""
-        result = build_together(programs, BUILD / "wire" / f"programs_{number}")
+        result = build_together(
+            programs, BUILD / "wire" / f"programs_{number}", *OPTIONS
+        )
         return result.stdout if result.returncode else ""
 
     with ThreadPoolExecutor(2) as pool:

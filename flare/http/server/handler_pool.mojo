@@ -17,6 +17,7 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.request import CancelFlag, PathParams, Request, TlsPeer
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
+from flare.http.routing.route_tree import RouteMemo, erase_memo
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.body_pipe import (
     BodyCharge,
@@ -68,6 +69,8 @@ struct Job(Movable):
     """True if no thread was free for it."""
     var params: PathParams
     """Storage for path parameters."""
+    var memo: Optional[OwnedPointer[RouteMemo]]
+    """The route that was found for it, if the handler was asked about it."""
     var response: Response
     """The answer, when there is one."""
 
@@ -97,6 +100,7 @@ struct Job(Movable):
         self.is_late = False
         self.had_to_wait = False
         self.params = PathParams()
+        self.memo = None
         self.response = Response(500)
 
     def run[H: Handler](mut self, handler: H):
@@ -108,6 +112,8 @@ struct Job(Movable):
         Args:
             handler: Answers.
         """
+        if self.memo:
+            self.params.route_memo = erase_memo(self.memo.value()[])
         # SAFETY: exchange, storage and flag belong to this job, which does not
         # move and outlives the call; the handler's own signature keeps it from
         # holding on to a part of the request.

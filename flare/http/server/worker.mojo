@@ -24,9 +24,9 @@ from flare.http.server.connection.offload import (
     waits_for,
 )
 from flare.http.server.connection.phase import (
-    NextAction,
     NEVER_MS,
-    PHASE_LINGER,
+    NextAction,
+    Phase,
 )
 from flare.http.server.connection.read import on_readable, on_writable
 from flare.http.server.connection.upgrade import read_upgraded
@@ -218,7 +218,7 @@ struct Worker[H: Handler](Movable):
     def _end_pool(mut self):
         """Tells handlers on other threads that nobody waits any more."""
         for slot in range(self._table.slot_count()):
-            self._table.at(slot).cancel_job()
+            self._table.at(slot).request[].cancel()
         self._pool.close()
 
     def _tick(mut self):
@@ -267,7 +267,7 @@ struct Worker[H: Handler](Movable):
     def _on_connection(mut self, slot: Int, event: Event):
         ref connection = self._table.at(slot)
         var action = NextAction.WAIT
-        if unlikely(connection.job.__bool__()):
+        if unlikely(connection.request[].job.__bool__()):
             self._on_offloaded(slot)
             return
         if unlikely(event.is_writable and has_to_write(connection)):
@@ -278,14 +278,14 @@ struct Worker[H: Handler](Movable):
             event.is_readable
             and (action == NextAction.WAIT or action == NextAction.YIELD)
         ):
-            if unlikely(connection.phase >= PHASE_LINGER):
-                if connection.phase == PHASE_LINGER:
+            if unlikely(not connection.phase.reads_requests()):
+                if connection.phase == Phase.LINGER:
                     action = discard_input(connection, self._scratch)
                 else:
                     action = read_proxy_header(
                         connection, self._scratch, self._state
                     )
-            elif unlikely(connection.tail.__bool__()):
+            elif unlikely(connection.request[].pending.__bool__()):
                 action = read_upgraded(
                     Pointer(to=connection),
                     Pointer(to=self._scratch),
@@ -372,7 +372,7 @@ struct Worker[H: Handler](Movable):
     def _close(mut self, slot: Int):
         ref connection = self._table.at(slot)
         _ = self._wheel.cancel(connection.timer)
-        var had_job = connection.job.__bool__()
+        var had_job = connection.request[].job.__bool__()
         self._table.close(slot)
         if unlikely(had_job):
             self._pool.drop_gone()
@@ -409,7 +409,7 @@ struct Worker[H: Handler](Movable):
         if self._state.now_ms < connection.deadline_ms:
             self._arm(slot)
             return
-        var had_job = connection.job.__bool__()
+        var had_job = connection.request[].job.__bool__()
         self._settle(slot, on_timeout(connection, self._state))
         if had_job:
             self._pool.drop_gone()

@@ -9,13 +9,17 @@ from flare.http.message.request import PathParams, Request
 from flare.http.message.response import Response
 from flare.http.middleware.health import ReadySwitch
 from flare.http.routing.handler import Handler
+from flare.http.routing.route_tree import RouteMemo
 from flare.http.server.config import (
     DescriptorBudget,
     ServerConfig,
     ServerContext,
 )
 from flare.http.server.connection.body_pipe import BodyCharge
-from flare.http.server.connection.phase import FRESH_GRACE_MS, NEVER_MS
+from flare.http.server.connection.phase import (
+    FRESH_GRACE_MS,
+    NEVER_MS,
+)
 from flare.http.server.errors import SlowHandlers, report_crash
 from flare.runtime.jitter import Jitter
 from flare.runtime.stats_board import (
@@ -236,6 +240,7 @@ struct WorkerState(Movable):
     """What descriptors connections may take."""
     var _jitter: Jitter
     var _body_sum: ArcPointer[Atomic[Int64]]
+    var _memos: List[OwnedPointer[RouteMemo]]
     var _pool: List[OwnedPointer[RequestParser]]
     var _ready: ReadySwitch
 
@@ -268,6 +273,7 @@ struct WorkerState(Movable):
         self._jitter = Jitter(UInt64(monotonic_ns()))
         self._body_sum = ArcPointer(Atomic[Int64](0))
         self._pool = []
+        self._memos = []
         self._ready = context.ready
 
     def params_pointer(mut self) -> Pointer[PathParams, MutUntrackedOrigin]:
@@ -362,6 +368,27 @@ struct WorkerState(Movable):
             charge = BodyCharge(self._body_sum)
         charge.value().set(length)
         return True
+
+    def take_memo(mut self) -> OwnedPointer[RouteMemo]:
+        """Takes storage for the route of a request that a handler is asked
+        about.
+
+        Returns:
+            Its box.
+        """
+        if len(self._memos) > 0:
+            return self._memos.pop()
+        return OwnedPointer(RouteMemo())
+
+    def give_memo(mut self, var memo: OwnedPointer[RouteMemo]):
+        """Takes such storage back.
+
+        Args:
+            memo: Its box.
+        """
+        self.params[].route_memo = None
+        if len(self._memos) < _POOLED_COUNT_MAX:
+            self._memos.append(memo^)
 
     def take_exchange(mut self) -> OwnedPointer[RequestParser]:
         """Takes an empty exchange, for a part of a request.

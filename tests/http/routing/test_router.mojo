@@ -341,6 +341,8 @@ def test_any_is_all() raises:
     var client = TestClient(router^)
     assert_equal(client.get("/both").text(), "get")
     assert_equal(client.delete("/both").text(), "any")
+
+
 def _text(response: Response) -> String:
     return String(response.body)
 

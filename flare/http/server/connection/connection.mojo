@@ -10,13 +10,17 @@ from flare.http.message.body import Body, BodyStream, FileRegion
 from flare.http.message.body_reader import BodyError
 from flare.http.message.request import CancelFlag, TlsPeer, no_route
 from flare.http.routing.handler import RequestPolicy
+from flare.http.routing.route_tree import RouteMemo
 from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
 from flare.http.server.connection.phase import (
+    CHECKS_PHASES,
+    Event,
     FRESH_GRACE_MS,
     NEVER_MS,
-    PHASE_HANDSHAKE,
-    PHASE_HEAD,
-    PHASE_IDLE,
+    NextAction,
+    Phase,
+    action_after,
+    phase_after,
 )
 from flare.http.server.connection.tls import TlsLink
 from flare.http.server.worker_state import WorkerState
@@ -291,16 +295,73 @@ struct StreamedContent(Movable):
 
 
 struct RequestState(Movable):
-    """What is known of the request that is first on a connection."""
+    """One request under way, from its first octet to the last of its response.
 
+    A connection of HTTP/1.1 has one at a time, and so one of these, in a box.
+    """
+
+    var parser: Optional[OwnedPointer[RequestParser]]
+    """The part of it that has arrived, if it waits for more."""
+    var pending: Optional[OwnedPointer[PendingWrite]]
+    """What of its response the client has not taken."""
+    var job: Optional[ArcPointer[CancelFlag]]
+    """The flag of a handler on another thread that has it."""
+    var content: Optional[OwnedPointer[StreamedContent]]
+    """Its content, if that handler reads it while it arrives."""
+    var is_head: Bool
+    """True if that handler's request is a HEAD."""
+    var memo: Optional[OwnedPointer[RouteMemo]]
+    """The route that was found when the handler was asked about it, if it was
+    asked."""
     var policy: RequestPolicy
     """What the handler said of it, if it was asked."""
     var charge: Optional[BodyCharge]
     """The memory that its content takes here, if it is counted."""
 
     def __init__(out self):
-        """Knows nothing."""
+        """Makes the state of a connection between requests."""
+        self.parser = None
+        self.pending = None
+        self.job = None
+        self.content = None
+        self.is_head = False
+        self.memo = None
         self.policy = RequestPolicy()
+        self.charge = None
+
+    def take_parser(mut self) -> OwnedPointer[RequestParser]:
+        """Takes the part of a request out; there must be one.
+
+        Returns:
+            Its box.
+        """
+        return self.parser.take()
+
+    def has_all_content(self) -> Bool:
+        """Tells whether nothing more is to be received for a handler.
+
+        Returns:
+            True unless a handler's content still arrives.
+        """
+        return not self.content or self.content.value()[].intake.is_complete()
+
+    def cancel(mut self):
+        """Tells a handler on another thread that nobody waits for it, if there
+        is one; what it answers is dropped."""
+        if self.content:
+            self.content.take()[].pipe.fail(
+                BodyError(503, "nobody waits for the response any more")
+            )
+            self.charge = None
+        if self.job:
+            self.job.take()[].set()
+
+    def drop(mut self):
+        """Ends the request, whatever has become of it."""
+        self.cancel()
+        self.parser = None
+        self.pending = None
+        self.memo = None
         self.charge = None
 
 
@@ -319,8 +380,8 @@ struct Connection(Movable):
     """Counts the connections that had this slot."""
     var token: UInt64
     """What events and timers know the connection by."""
-    var phase: UInt8
-    """One of the `PHASE_` constants."""
+    var phase: Phase
+    """What is waited for; `enter` changes it."""
     var closes: Bool
     """True if the connection ends when the tail is sent."""
     var lingers: Bool
@@ -331,8 +392,6 @@ struct Connection(Movable):
     """True if the client has closed its side, or the connection failed."""
     var is_ready: Bool
     """True if the connection is on the worker's ready list."""
-    var is_head: Bool
-    """True if the request that a handler on another thread has is a HEAD."""
     var request_count: UInt64
     """Requests answered."""
     var phase_request: UInt64
@@ -347,23 +406,15 @@ struct Connection(Movable):
     """When the timer will look at the deadline; never after it."""
     var timer: TimerId
     """The one timer."""
-    var exchange: Optional[OwnedPointer[RequestParser]]
-    """The part of a request that has arrived."""
-    var tail: Optional[OwnedPointer[PendingWrite]]
-    """What is still to be sent."""
     var tls: Optional[OwnedPointer[TlsLink]]
     """The TLS side; nothing for plain HTTP."""
     # SAFETY: points into `tls`, behind its counted pointer; ends with it.
     var tls_peer: OptionalPointer[TlsPeer, ImmUntrackedOrigin]
     """What TLS tells about the client, once the handshake is complete."""
     # In a box, since a connection is passed by its fields: each costs every
-    # request, and these are of those with content.
+    # request.
     var request: OwnedPointer[RequestState]
-    """What is known of the request that is first, beyond its octets."""
-    var job: Optional[ArcPointer[CancelFlag]]
-    """The flag of the request that a handler on another thread has."""
-    var content: Optional[OwnedPointer[StreamedContent]]
-    """That request's content, if it is still to be handed on."""
+    """The request under way."""
 
     def __init__(out self):
         """Makes a free slot."""
@@ -371,13 +422,12 @@ struct Connection(Movable):
         self.peer = SocketAddr.any(0)
         self.generation = 0
         self.token = 0
-        self.phase = PHASE_IDLE
+        self.phase = Phase.CLOSED
         self.closes = False
         self.lingers = False
         self.has_unread = False
         self.peer_has_ended = False
         self.is_ready = False
-        self.is_head = False
         self.request_count = 0
         self.phase_request = 0
         self.phase_start_ms = 0
@@ -385,13 +435,9 @@ struct Connection(Movable):
         self.deadline_ms = NEVER_MS
         self.armed_ms = NEVER_MS
         self.timer = TimerId.NONE
-        self.exchange = None
-        self.tail = None
         self.tls = None
         self.tls_peer = None
         self.request = OwnedPointer(RequestState())
-        self.job = None
-        self.content = None
 
     def open(mut self, var socket: RawSocket, peer: SocketAddr):
         """Starts a connection in this slot.
@@ -402,13 +448,12 @@ struct Connection(Movable):
         """
         self.socket = socket^
         self.peer = peer
-        self.phase = PHASE_HEAD
+        self.enter[Event.ACCEPTED]()
         self.closes = False
         self.lingers = False
         self.has_unread = False
         self.peer_has_ended = False
         self.is_ready = False
-        self.is_head = False
         self.request_count = 0
         self.phase_request = 0
         self.retire_ms = NEVER_MS
@@ -417,29 +462,64 @@ struct Connection(Movable):
         self.timer = TimerId.NONE
 
     @always_inline
-    def begins_phase(self, phase: UInt8) -> Bool:
-        """Tells whether a phase is a new one for the request at hand.
+    def enter[event: Event](mut self):
+        """Goes where an event leads; nothing else changes the phase.
+
+        Parameters:
+            event: What has happened. With `-D ASSERT=all` the program aborts if
+                the table does not know it in this phase.
+        """
+        comptime NEXT = phase_after(Phase.IDLE, event)
+        comptime if CHECKS_PHASES:
+            debug_assert(
+                action_after(self.phase, event) != NextAction.NONE,
+                "no edge of a connection's life: event ",
+                event.number,
+                " while ",
+                self.phase,
+            )
+        self.phase = NEXT
+
+    def decide(self, event: Event) -> NextAction:
+        """Tells what an event asks for that leaves the phase as it is.
 
         Args:
-            phase: One of the `PHASE_` constants.
+            event: What has happened.
 
         Returns:
-            False if the connection is in it already.
+            What the table says.
         """
-        return self.phase != phase or self.phase_request != self.request_count
+        return action_after(self.phase, event)
 
     @always_inline
-    def begin_phase(mut self, phase: UInt8, now_ms: Int, timeout_ms: Int):
-        """Enters a phase, unless it is in it already for the same request.
+    def begins[event: Event](self) -> Bool:
+        """Tells whether an event leads to another phase, or to the same one of
+        another request.
+
+        Parameters:
+            event: What has happened.
+
+        Returns:
+            False if the connection is in that phase already.
+        """
+        comptime NEXT = phase_after(Phase.IDLE, event)
+        return self.phase != NEXT or self.phase_request != self.request_count
+
+    @always_inline
+    def begin[event: Event](mut self, now_ms: Int, timeout_ms: Int):
+        """Goes where an event leads, with a deadline; unless the connection is
+        there already for the same request.
+
+        Parameters:
+            event: What has happened.
 
         Args:
-            phase: One of the `PHASE_` constants.
             now_ms: The time now.
             timeout_ms: How long the phase may take.
         """
-        if not self.begins_phase(phase):
+        if not self.begins[event]():
             return
-        self.phase = phase
+        self.enter[event]()
         self.phase_request = self.request_count
         self.phase_start_ms = now_ms
         self.deadline_ms = now_ms + timeout_ms
@@ -452,32 +532,13 @@ struct Connection(Movable):
             now_ms: The time now.
             timeout_ms: How long to wait, if the connection may get so old.
         """
-        self.phase = PHASE_IDLE
+        self.enter[Event.ALL_ANSWERED]()
         self.deadline_ms = now_ms + timeout_ms
         if unlikely(self.deadline_ms > self.retire_ms):
             # The next request may be on its way: it is answered as the last.
             self.deadline_ms = min(
                 self.deadline_ms, max(self.retire_ms, now_ms + FRESH_GRACE_MS)
             )
-
-    def has_all_content(self) -> Bool:
-        """Tells whether nothing more is to be received for a handler.
-
-        Returns:
-            True unless a handler's content still arrives.
-        """
-        return not self.content or self.content.value()[].intake.is_complete()
-
-    def cancel_job(mut self):
-        """Tells a handler on another thread that nobody waits for it, if there
-        is one; what it answers is dropped."""
-        if self.content:
-            self.content.take()[].pipe.fail(
-                BodyError(503, "nobody waits for the response any more")
-            )
-            self.request[].charge = None
-        if self.job:
-            self.job.take()[].set()
 
     def finish_writing(mut self):
         """Ends the own direction, over TLS with a notice of it before."""
@@ -496,22 +557,12 @@ struct Connection(Movable):
         Over TLS the client is told that nothing follows, unless something was
         still to be sent: it can tell a cut response from a whole one.
         """
-        if self.tls and not self.tail:
+        if self.tls and not self.request[].pending:
             self.tls.value()[].send_close_notify(self.socket)
+        self.enter[Event.CLOSED]()
         self.socket.close()
-        self.cancel_job()
-        self.exchange = None
-        self.request[].charge = None
-        self.tail = None
+        self.request[].drop()
         self.drop_tls()
-
-    def take_exchange(mut self) -> OwnedPointer[RequestParser]:
-        """Takes the part of a request out; there must be one.
-
-        Returns:
-            Its box.
-        """
-        return self.exchange.take()
 
 
 comptime TLS_BROKEN = -1_000_000
@@ -624,7 +675,7 @@ def _open(
     if len(state.tls_output) > 0:
         _send_answer(connection, state)
     if (
-        connection.phase == PHASE_HANDSHAKE
+        connection.phase == Phase.HANDSHAKE
         and connection.tls.value()[].pump.session.is_established()
     ):
         _leave_handshake(connection, state)
@@ -639,8 +690,8 @@ def _send_answer(mut connection: Connection, mut state: WorkerState):
     if count >= 0 and count < len(state.tls_output):
         state.tls_output.consume(count)
         connection.tls.value()[].unsent.append(state.tls_output.span())
-        if not connection.tail:
-            connection.tail = OwnedPointer(PendingWrite())
+        if not connection.request[].pending:
+            connection.request[].pending = OwnedPointer(PendingWrite())
         connection.has_unread = True
     # If the connection is broken, the next read says so.
     state.tls_output.clear()
@@ -656,6 +707,6 @@ def _leave_handshake(mut connection: Connection, mut state: WorkerState):
         .unsafe_mut_cast[False]()
         .unsafe_origin_cast[ImmUntrackedOrigin]()
     )
-    connection.begin_phase(
-        PHASE_HEAD, state.now_ms, state.first_head_timeout_ms()
+    connection.begin[Event.HANDSHAKE_DONE](
+        state.now_ms, state.first_head_timeout_ms()
     )

@@ -30,8 +30,10 @@ from flare.http.routing.handler import (
     Handler,
     HeadOnly,
 )
+from flare.http.routing.route_tree import erase_memo
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.phase import NextAction
 from flare.http.server.connection.write import (
     COPIED_BODY_LEN_MAX,
     feed_upgraded,
@@ -65,6 +67,10 @@ def ask_policy[
         handler: Knows.
     """
     state.params[].clear()
+    if not connection.request[].memo:
+        connection.request[].memo = state.take_memo()
+    connection.request[].memo.value()[].forget()
+    _lend_memo(connection, state)
     # SAFETY: the request ends before the exchange changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var policy = handler.policy_for(
@@ -107,16 +113,6 @@ def check_handler[
         )
 
 
-@fieldwise_init
-struct Answer(TrivialRegisterPassable):
-    """What became of a request."""
-
-    var keeps_alive: Bool
-    """False if the connection ends with this response."""
-    var is_broken: Bool
-    """True if the connection failed while sending."""
-
-
 @always_inline
 def answer[
     H: Handler
@@ -125,7 +121,7 @@ def answer[
     mut connection: Connection,
     mut state: WorkerState,
     handler: H,
-) -> Answer:
+) -> NextAction:
     """Lets the handler answer the complete request that is first.
 
     Parameters:
@@ -138,10 +134,26 @@ def answer[
         handler: Answers.
 
     Returns:
-        What became of it.
+        WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
+        if it is broken.
     """
-    var response = _call(exchange, connection, state, handler)
+    state.params[].clear()
+    if unlikely(connection.request[].memo.__bool__()):
+        _lend_memo(connection, state)
+    # SAFETY: the request ends before the exchange changes; the handler's own
+    # signature keeps it from holding on to a part of it.
+    var request = exchange.unsafe_request[ImmUntrackedOrigin](
+        connection.peer, state.params_pointer(), tls=connection.tls_peer
+    )
+    var response = serve_request(handler, request, state)
     return write_response(exchange, connection, state, response^)
+
+
+def _lend_memo(mut connection: Connection, mut state: WorkerState):
+    """Lets a router keep the route of the request at hand, or find it again."""
+    # SAFETY: the box outlives the call of the handler, behind which the storage
+    # forgets it.
+    state.params[].route_memo = erase_memo(connection.request[].memo.value()[])
 
 
 comptime SKIPPED_LEN_MAX = 64 * 1024
@@ -158,7 +170,7 @@ def answer_by_head[
     mut state: WorkerState,
     handler: H,
     owes_continue: Bool,
-) -> Answer:
+) -> NextAction:
     """Lets the handler answer a request whose content it does not need, and of
     which a part is still to come.
 
@@ -176,22 +188,26 @@ def answer_by_head[
         owes_continue: True if the client waits for 100 (Continue).
 
     Returns:
-        What became of it.
+        WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
+        if it is broken.
     """
     var rest_len = exchange.leave_content()
     if rest_len < 0 or rest_len > SKIPPED_LEN_MAX or owes_continue:
         exchange.end_connection()
     state.params[].clear()
-    # SAFETY: as in `_call`.
+    if connection.request[].memo:
+        _lend_memo(connection, state)
+    # SAFETY: the request ends before the exchange changes; the handler's own
+    # signature keeps it from holding on to a part of it.
     var request = exchange.unsafe_request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     var note = HeadOnly()
     var scope = ExtensionScope(request.extensions(), note)
-    var response = _serve(handler, request, state)
+    var response = serve_request(handler, request, state)
     scope^.end()
     var result = write_rare_response(exchange, connection, state, response^)
-    if result.keeps_alive:
+    if result == NextAction.WAIT:
         exchange.skip(rest_len)
     else:
         connection.lingers = True
@@ -204,7 +220,7 @@ def write_response(
     mut connection: Connection,
     mut state: WorkerState,
     var response: Response,
-) -> Answer:
+) -> NextAction:
     """Puts the response to the complete request that is first into the output.
 
     Args:
@@ -214,7 +230,8 @@ def write_response(
         response: What the handler answered.
 
     Returns:
-        What became of it.
+        WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
+        if it is broken.
     """
     var is_head = exchange.head.method == Method.HEAD
     var minor_version = exchange.head.minor_version
@@ -225,6 +242,8 @@ def write_response(
     )
     connection.request_count += 1
     state.request_count += 1
+    if unlikely(connection.request[].memo.__bool__()):
+        state.give_memo(connection.request[].memo.take())
     var request_max = state.config.max_keepalive_requests
     if unlikely(
         request_max > 0 and connection.request_count >= UInt64(request_max)
@@ -249,9 +268,10 @@ def write_response(
         # What came behind the request is the conversation's.
         if is_sound and len(exchange.input) > 0:
             is_sound = feed_upgraded(connection, state, exchange.input)
-        return Answer(False, not is_sound)
-    var is_sound = append_response(connection, state, response^, framing)
-    return Answer(keeps_alive, not is_sound)
+        return NextAction.SHUTDOWN if is_sound else NextAction.CLOSE
+    if unlikely(not append_response(connection, state, response^, framing)):
+        return NextAction.CLOSE
+    return NextAction.WAIT if likely(keeps_alive) else NextAction.SHUTDOWN
 
 
 @no_inline
@@ -260,7 +280,7 @@ def write_rare_response(
     mut connection: Connection,
     mut state: WorkerState,
     var response: Response,
-) -> Answer:
+) -> NextAction:
     """Does what `write_response` does, once for all that few requests need:
     inlined, it would stand in the program for each.
 
@@ -271,36 +291,31 @@ def write_rare_response(
         response: What the handler answered.
 
     Returns:
-        What became of it.
+        WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
+        if it is broken.
     """
     return write_response(exchange, connection, state, response^)
 
 
 @always_inline
-def _call[
-    H: Handler
-](
-    exchange: RequestParser,
-    connection: Connection,
-    mut state: WorkerState,
-    handler: H,
-) -> Response:
-    state.params[].clear()
-    # SAFETY: the request ends before the exchange changes; the handler's own
-    # signature keeps it from holding on to a part of it.
-    var request = exchange.unsafe_request[ImmUntrackedOrigin](
-        connection.peer, state.params_pointer(), tls=connection.tls_peer
-    )
-    return _serve(handler, request, state)
-
-
-@always_inline
-def _serve[
+def serve_request[
     H: Handler
 ](
     handler: H, request: Request[ImmUntrackedOrigin], mut state: WorkerState
 ) -> Response:
-    """Calls the handler; a crash in it will name the request."""
+    """Calls the handler; a crash in it will name the request.
+
+    Parameters:
+        H: The handler's type.
+
+    Args:
+        handler: Answers.
+        request: The request.
+        state: The worker's state.
+
+    Returns:
+        The response.
+    """
     # SAFETY: the request outlives the call, behind which it is forgotten.
     state.params[].record.request = (
         Pointer(to=request)
@@ -465,7 +480,7 @@ def answer_content_error(
         _unknown(connection, state),
         error.status(),
         String(error.rule.text()),
-        connection.is_head,
+        connection.request[].is_head,
     )
 
 
@@ -481,14 +496,14 @@ def answer_timeout(
         is_head: True if the method of the request is known, and is HEAD.
     """
     comptime REASON = "the request did not arrive in time"
-    if not connection.exchange:
+    if not connection.request[].parser:
         var request = _unknown(connection, state)
         _answer_last(connection, state, request, 408, REASON, is_head)
         return
-    var box = connection.take_exchange()
+    var box = connection.request[].take_parser()
     var request = _known(box[], connection, state)
     _answer_last(connection, state, request, 408, REASON, is_head)
-    connection.exchange = box^
+    connection.request[].parser = box^
 
 
 @no_inline
@@ -541,7 +556,9 @@ def answer_content_full(mut connection: Connection, mut state: WorkerState):
         state: The worker's state.
     """
     var request = _unknown(connection, state)
-    _answer_last(connection, state, request, 503, _FULL, connection.is_head)
+    _answer_last(
+        connection, state, request, 503, _FULL, connection.request[].is_head
+    )
 
 
 @no_inline
@@ -582,7 +599,7 @@ def answer_late(mut connection: Connection, mut state: WorkerState):
         request,
         503,
         "the answer could not be made in time",
-        connection.is_head,
+        connection.request[].is_head,
     )
 
 

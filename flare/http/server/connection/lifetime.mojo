@@ -16,24 +16,17 @@ from flare.http.server.connection.dispatch import (
     answer_timeout,
 )
 from flare.http.server.connection.phase import (
+    Event,
     FRESH_GRACE_MS,
-    NextAction,
     NEVER_MS,
-    PHASE_BODY,
-    PHASE_HANDSHAKE,
-    PHASE_HEAD,
-    PHASE_IDLE,
-    PHASE_LINGER,
-    PHASE_PROXY,
-    PHASE_SOURCE,
-    PHASE_WRITE,
+    NextAction,
+    Phase,
 )
 from flare.http.server.connection.tls import TlsLink
 from flare.http.server.connection.write import (
     ask_again,
     await_pending,
-    deliver,
-    flush,
+    deliver_last,
     prolong_sending,
 )
 from flare.http.server.worker_state import WorkerState
@@ -90,7 +83,7 @@ def on_accept(
         connection.deadline_ms = state.now_ms + state.config.header_timeout_ms
     if unlikely(is_announced):
         # The deadline is one total for the header and what follows.
-        connection.phase = PHASE_PROXY
+        connection.enter[Event.PROXY_NAMED]()
     if is_refused:
         return refuse(connection, state)
     return NextAction.WAIT
@@ -99,8 +92,8 @@ def on_accept(
 def _begin_tls(mut connection: Connection, state: WorkerState) raises TlsError:
     ref context = state.tls.value()
     connection.tls = OwnedPointer(TlsLink(context.session()))
-    connection.begin_phase(
-        PHASE_HANDSHAKE, state.now_ms, context.config.handshake_timeout_ms
+    connection.begin[Event.TLS_BEGUN](
+        state.now_ms, context.config.handshake_timeout_ms
     )
 
 
@@ -143,7 +136,10 @@ def read_proxy_header(
         return NextAction.CLOSE
     if header.client:
         connection.peer = header.client.value().without_mapping()
-    connection.phase = PHASE_HANDSHAKE if connection.tls else PHASE_HEAD
+    if connection.tls:
+        connection.enter[Event.TLS_BEGUN]()
+    else:
+        connection.enter[Event.PROXY_READ]()
     return NextAction.YIELD
 
 
@@ -172,13 +168,13 @@ def begin_shutdown(
         What is to happen to it.
     """
     connection.closes = True
-    if connection.tail:
+    if connection.request[].pending:
         return await_pending(connection, state)
     if not connection.lingers:
         return NextAction.CLOSE
     connection.finish_writing()
-    connection.begin_phase(
-        PHASE_LINGER, state.now_ms, state.config.linger_timeout_ms
+    connection.begin[Event.LAST_SENT](
+        state.now_ms, state.config.linger_timeout_ms
     )
     return NextAction.YIELD
 
@@ -222,37 +218,34 @@ def on_timeout(
         SHUTDOWN if an answer was sent, YIELD to ask a source, WAIT if the
         client has earned more time, CLOSE otherwise.
     """
-    if connection.phase == PHASE_SOURCE:
+    var action = connection.decide(Event.TIMED_OUT)
+    if action == NextAction.ASK:
         # Nobody is late; the source wants to be asked, and that sets the next.
         connection.deadline_ms = NEVER_MS
         ask_again(connection)
         return NextAction.YIELD
-    if connection.job:
-        connection.cancel_job()
-        if connection.phase == PHASE_BODY:
-            answer_timeout(connection, state, connection.is_head)
-        else:
-            answer_late(connection, state)
-    elif connection.exchange and (
-        connection.phase == PHASE_HEAD or connection.phase == PHASE_BODY
-    ):
-        if connection.exchange.value()[].is_skipping():
-            # Its request was answered.
-            return NextAction.CLOSE
-        ref head = connection.exchange.value()[].head
-        answer_timeout(connection, state, head.method == Method.HEAD)
-        connection.exchange = None
-        connection.request[].charge = None
-    elif connection.phase == PHASE_WRITE and connection.tail:
-        if prolong_sending(connection, state):
+    if action == NextAction.MEASURE:
+        if connection.request[].pending and prolong_sending(connection, state):
             return NextAction.WAIT
         return NextAction.CLOSE
-    else:
+    if action != NextAction.REFUSE:
+        return action
+    ref request = connection.request[]
+    if request.job:
+        request.cancel()
+        if connection.phase == Phase.BODY:
+            answer_timeout(connection, state, connection.request[].is_head)
+        else:
+            answer_late(connection, state)
+        return deliver_last(connection, state)
+    if not request.parser or request.parser.value()[].is_skipping():
+        # Nothing has come, or it was answered already.
         return NextAction.CLOSE
-    connection.lingers = True
-    return NextAction.SHUTDOWN if deliver(
-        connection, state
-    ) else NextAction.CLOSE
+    var is_head = request.parser.value()[].head.method == Method.HEAD
+    answer_timeout(connection, state, is_head)
+    connection.request[].parser = None
+    connection.request[].charge = None
+    return deliver_last(connection, state)
 
 
 def refuse(mut connection: Connection, mut state: WorkerState) -> NextAction:
@@ -269,8 +262,7 @@ def refuse(mut connection: Connection, mut state: WorkerState) -> NextAction:
     if connection.tls:
         return NextAction.CLOSE
     answer_overload(connection, state)
-    connection.lingers = True
-    return NextAction.SHUTDOWN if flush(connection, state) else NextAction.CLOSE
+    return deliver_last(connection, state)
 
 
 def begin_drain(mut connection: Connection, state: WorkerState) -> NextAction:
@@ -286,30 +278,23 @@ def begin_drain(mut connection: Connection, state: WorkerState) -> NextAction:
         answered a moment ago may have its next request on the way: it is
         waited for shortly, and answered with `Connection: close`.
     """
-    if connection.phase == PHASE_SOURCE or (
-        connection.tail and connection.tail.value()[].stream
-    ):
+    var action = connection.decide(Event.DRAIN_BEGUN)
+    if action == NextAction.ASK:
         # One whose client is behind is asked when the client has caught up.
         ask_again(connection)
         return NextAction.YIELD
-    if connection.exchange:
+    if action == NextAction.WAIT or connection.request[].parser:
         return NextAction.WAIT
     var idle_timeout_ms = state.config.idle_timeout_ms
     var idle_ms = state.now_ms - (connection.deadline_ms - idle_timeout_ms)
     # The deadline of one that has grown old tells nothing of its pause.
     var is_known = connection.deadline_ms < connection.retire_ms
-    if connection.phase == PHASE_IDLE and (
+    if connection.phase == Phase.IDLE and (
         is_known and idle_ms >= FRESH_GRACE_MS
     ):
         return NextAction.YIELD
-    if (
-        connection.phase == PHASE_HEAD
-        or connection.phase == PHASE_HANDSHAKE
-        or connection.phase == PHASE_PROXY
-        or connection.phase == PHASE_IDLE
-    ):
-        # A request may be on its way.
-        connection.deadline_ms = min(
-            connection.deadline_ms, state.now_ms + FRESH_GRACE_MS
-        )
+    # A request may be on its way.
+    connection.deadline_ms = min(
+        connection.deadline_ms, state.now_ms + FRESH_GRACE_MS
+    )
     return NextAction.WAIT

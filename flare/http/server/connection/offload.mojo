@@ -8,7 +8,10 @@ from flare.http.routing.handler import Handler
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import busy, write_rare_response
-from flare.http.server.connection.phase import NextAction, PHASE_HANDLER
+from flare.http.server.connection.phase import (
+    Event,
+    NextAction,
+)
 from flare.http.server.connection.read import read_requests, put_back
 from flare.http.server.connection.request_body import (
     end_content,
@@ -48,10 +51,10 @@ def offload[
     Returns:
         WAIT, or what follows a refusal.
     """
-    var box = connection.take_exchange()
+    var box = connection.request[].take_parser()
     # What the socket still has is read when the answer is there.
     connection.has_unread = True
-    connection.is_head = box[].head.method == Method.HEAD
+    connection.request[].is_head = box[].head.method == Method.HEAD
     var is_late = box[].is_in_body()
     if box[].head.framing.has_content() and not state.charge(
         connection.request[].charge, box[].input.capacity()
@@ -67,7 +70,7 @@ def offload[
         state.log(String("handler threads: ", error))
     if is_admitted:
         var timeout_ms = connection.request[].policy.timeout_ms
-        connection.begin_phase(PHASE_HANDLER, state.now_ms, timeout_ms)
+        connection.begin[Event.OFFLOADED](state.now_ms, timeout_ms)
         if pipe:
             start_content(connection, box[], pipe.value(), timeout_ms)
         return _submit(connection, token, box^, pipe^, pool, state)
@@ -117,11 +120,12 @@ def _submit(
         )
     else:
         swap(job.charge, connection.request[].charge)
-    job.is_late = connection.content.__bool__()
+    swap(job.memo, connection.request[].memo)
+    job.is_late = connection.request[].content.__bool__()
     pool.submit(OwnedPointer(job^))
-    connection.job = flag^
+    connection.request[].job = flag^
     var action = NextAction.WAIT
-    if connection.content:
+    if connection.request[].content:
         action = take_content(connection, state)
     note_job(connection, pool)
     return action
@@ -134,9 +138,9 @@ def note_job(connection: Connection, mut pool: HandlerPool):
         connection: Has just been looked at.
         pool: The threads.
     """
-    if connection.peer_has_ended or not connection.job:
+    if connection.peer_has_ended or not connection.request[].job:
         pool.drop_gone()
-    elif connection.has_all_content():
+    elif connection.request[].has_all_content():
         pool.note_complete(connection.token)
 
 
@@ -156,10 +160,10 @@ def on_event_while_offloaded(
     # What is not read now, no other event will announce; reading to the end of
     # what is here takes it back.
     connection.has_unread = True
-    if not connection.has_all_content():
+    if not connection.request[].has_all_content():
         return take_content(connection, state)
     if connection.peer_has_ended:
-        connection.job.value()[].set()
+        connection.request[].job.value()[].set()
     return NextAction.WAIT
 
 
@@ -185,18 +189,21 @@ def on_job_done[
     Returns:
         What is to happen to the connection.
     """
-    connection.job = None
+    connection.request[].job = None
     if job.charge:
         swap(connection.request[].charge, job.charge)
-    if connection.tail:
+    if connection.request[].pending:
         # The client has not even taken what it was told before the answer.
         return NextAction.CLOSE
     var response = Response(500)
     swap(response, job.response)
     state.params[].record.copy_from(job.params.record)
+    swap(connection.request[].memo, job.memo)
     var box = state.take_exchange()
     swap(box, job.box)
-    if not connection.content or end_content(connection, box[], state):
+    if not connection.request[].content or end_content(
+        connection, box[], state
+    ):
         return finish_request(connection, box^, response^, state, handler)
     var action = finish_request(connection, box^, response^, state, handler)
     connection.lingers = True
@@ -228,20 +235,18 @@ def finish_request[
         What is to happen to the connection.
     """
     var result = write_rare_response(box[], connection, state, response^)
-    if result.is_broken:
+    if result == NextAction.CLOSE:
         state.give_exchange(box^)
-        return NextAction.CLOSE
-    if not result.keeps_alive:
+        return result
+    if result == NextAction.SHUTDOWN:
         connection.lingers = connection.lingers or len(box[].input) > 0
         state.give_exchange(box^)
         connection.request[].charge = None
-        return NextAction.SHUTDOWN if deliver(
-            connection, state
-        ) else NextAction.CLOSE
-    if connection.tail:
+        return result if deliver(connection, state) else NextAction.CLOSE
+    if connection.request[].pending:
         # The rest waits until the client has read this.
         var is_sound = deliver(connection, state)
-        connection.exchange = box^
+        connection.request[].parser = box^
         connection.has_unread = True
         return await_pending(
             connection, state
@@ -263,6 +268,6 @@ def waits_for(connection: Connection, job: Job) -> Bool:
     Returns:
         False if the connection gave the job up.
     """
-    if not connection.job:
+    if not connection.request[].job:
         return False
-    return connection.job.value() is job.cancel
+    return connection.request[].job.value() is job.cancel

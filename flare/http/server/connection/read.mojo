@@ -14,7 +14,6 @@ from flare.http.server.connection.connection import (
     receive,
 )
 from flare.http.server.connection.dispatch import (
-    Answer,
     answer,
     answer_by_head,
     answer_error,
@@ -23,13 +22,9 @@ from flare.http.server.connection.dispatch import (
     ask_policy,
 )
 from flare.http.server.connection.phase import (
+    Event,
     NextAction,
-    PHASE_BODY,
-    PHASE_HANDSHAKE,
-    PHASE_HEAD,
-    PHASE_IDLE,
-    PHASE_SOURCE,
-    PHASE_WRITE,
+    Phase,
 )
 from flare.http.server.connection.request_body import (
     owes_continue,
@@ -38,7 +33,7 @@ from flare.http.server.connection.request_body import (
 from flare.http.server.connection.write import (
     await_pending,
     deliver,
-    flush,
+    deliver_last,
     write_pending,
 )
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
@@ -78,7 +73,7 @@ def on_readable[
         What is to happen to it.
     """
     connection.has_unread = False
-    if unlikely(connection.exchange.__bool__()):
+    if unlikely(connection.request[].parser.__bool__()):
         return _read_partial(connection, state, handler, is_closed)
     var action = _read(connection, scratch, state, handler, is_closed)
     if likely(scratch.is_idle()):
@@ -90,7 +85,7 @@ def on_readable[
     box[].take_over(scratch)
     if unlikely(not _charge(connection, box[], state)):
         return _refuse_content(connection, box^, state)
-    connection.exchange = box^
+    connection.request[].parser = box^
     return action
 
 
@@ -104,7 +99,7 @@ def _read_partial[
     is_closed: Bool,
 ) -> NextAction:
     """Drives a connection with a part of a request in its own exchange."""
-    var box = connection.take_exchange()
+    var box = connection.request[].take_parser()
     var missing = box[].missing_len() if box[].is_in_body() else 0
     # Room grows with what has arrived, not with what is announced.
     var arrived = max(len(box[].input), 4_096)
@@ -134,16 +129,13 @@ def _refuse_content(
 ) -> NextAction:
     """Ends a connection whose content there is no memory for."""
     connection.request[].charge = None
-    if connection.tail:
+    if connection.request[].pending:
         # It was told something before that it has not taken.
         state.give_exchange(box^)
         return NextAction.CLOSE
     answer_full(box[], connection, state)
     state.give_exchange(box^)
-    connection.lingers = True
-    return NextAction.SHUTDOWN if deliver(
-        connection, state
-    ) else NextAction.CLOSE
+    return deliver_last(connection, state)
 
 
 def put_back(
@@ -168,7 +160,7 @@ def put_back(
         state.give_exchange(box^)
         connection.request[].charge = None
     else:
-        connection.exchange = box^
+        connection.request[].parser = box^
 
 
 @no_inline
@@ -195,7 +187,7 @@ def _read[
         if unlikely(action != NextAction.WAIT):
             connection.has_unread = True
             return action
-        if unlikely(connection.tail.__bool__()):
+        if unlikely(connection.request[].pending.__bool__()):
             connection.has_unread = True
             return NextAction.WAIT
         if likely(count < room_len and not may_have_more):
@@ -215,9 +207,9 @@ def _stop_reading(
 ) -> NextAction:
     """Tells what follows when nothing more can be read now."""
     if count == -EAGAIN:
-        if connection.phase == PHASE_HANDSHAKE:
+        if connection.phase == Phase.HANDSHAKE:
             return NextAction.WAIT
-        if connection.phase == PHASE_IDLE and exchange.is_idle():
+        if connection.phase == Phase.IDLE and exchange.is_idle():
             # At most a part of a record has come. Its deadline stays.
             return NextAction.CLOSE if state.is_draining else NextAction.WAIT
         return _settle(connection, exchange, state)
@@ -270,11 +262,11 @@ def read_requests[
             connection.lingers = True
             keeps_alive = False
             break
-        var result: Answer
+        var result: NextAction
         if unlikely(progress != Progress.READY):
             if progress == Progress.SKIPPED:
                 # The next request has its own time, also if it is here already.
-                connection.phase = PHASE_IDLE
+                connection.enter[Event.ALL_ANSWERED]()
                 continue
             if not exchange.is_in_body():
                 break
@@ -296,13 +288,13 @@ def read_requests[
                 ):
                     return _park(connection, exchange, state)
             result = answer(exchange, connection, state, handler)
-        if unlikely(result.is_broken):
-            return NextAction.CLOSE
-        keeps_alive = result.keeps_alive
+        if unlikely(result == NextAction.CLOSE):
+            return result
+        keeps_alive = result == NextAction.WAIT
         if unlikely(len(state.out) > FLUSH_LEN):
-            if not flush(connection, state):
+            if not deliver(connection, state):
                 return NextAction.CLOSE
-        if unlikely(connection.tail.__bool__()):
+        if unlikely(connection.request[].pending.__bool__()):
             break
     if unlikely(not deliver(connection, state)):
         return NextAction.CLOSE
@@ -350,7 +342,7 @@ def _park(
     request waits here until the client has taken it."""
     if not deliver(connection, state):
         return NextAction.CLOSE
-    if connection.tail:
+    if connection.request[].pending:
         return _settle_unfinished(connection, exchange, state)
     return NextAction.OFFLOAD
 
@@ -360,7 +352,9 @@ def _settle(
     mut connection: Connection, exchange: RequestParser, mut state: WorkerState
 ) -> NextAction:
     """Sets the phase and the deadline of a connection that waits."""
-    if likely(exchange.is_idle() and not connection.tail.__bool__()):
+    if likely(
+        exchange.is_idle() and not connection.request[].pending.__bool__()
+    ):
         if connection.request_count > 0:
             if unlikely(state.is_draining):
                 return NextAction.CLOSE
@@ -374,10 +368,12 @@ def _settle_unfinished(
     mut connection: Connection, exchange: RequestParser, mut state: WorkerState
 ) -> NextAction:
     ref config = state.config
-    if connection.tail:
+    if connection.request[].pending:
         return await_pending(connection, state)
     elif exchange.is_in_body():
-        connection.begin_phase(PHASE_BODY, state.now_ms, config.body_timeout_ms)
+        connection.begin[Event.BODY_AWAITED](
+            state.now_ms, config.body_timeout_ms
+        )
         if config.min_body_rate > 0:
             var earned_ms = (
                 exchange.body_received_len() * 1_000 // config.min_body_rate
@@ -386,10 +382,12 @@ def _settle_unfinished(
                 connection.phase_start_ms + config.body_timeout_ms + earned_ms
             )
     elif exchange.is_skipping():
-        connection.begin_phase(PHASE_BODY, state.now_ms, config.body_timeout_ms)
+        connection.begin[Event.BODY_AWAITED](
+            state.now_ms, config.body_timeout_ms
+        )
     else:
-        connection.begin_phase(
-            PHASE_HEAD, state.now_ms, config.header_timeout_ms
+        connection.begin[Event.HEAD_STARTED](
+            state.now_ms, config.header_timeout_ms
         )
     return NextAction.WAIT
 
@@ -410,28 +408,28 @@ def on_writable[
     Returns:
         What is to happen to it; YIELD if it should be read again.
     """
-    if connection.content:
+    if connection.request[].content:
         return take_content(connection, state)
-    if not connection.tail:
+    if not connection.request[].pending:
         return NextAction.WAIT
     if not write_pending(connection, state):
         return NextAction.CLOSE
-    if connection.tail:
+    if connection.request[].pending:
         return await_pending(connection, state)
     if connection.closes:
         return NextAction.SHUTDOWN
-    if connection.exchange:
-        var box = connection.take_exchange()
+    if connection.request[].parser:
+        var box = connection.request[].take_parser()
         var action = read_requests(connection, box[], state, handler)
         put_back(connection, box^, state, action)
-        if action != NextAction.WAIT or connection.tail:
+        if action != NextAction.WAIT or connection.request[].pending:
             return action
     if connection.has_unread:
         return NextAction.YIELD
     var was_sending = (
-        connection.phase == PHASE_WRITE or connection.phase == PHASE_SOURCE
+        connection.phase == Phase.WRITE or connection.phase == Phase.SOURCE
     )
-    if was_sending and not connection.exchange:
+    if was_sending and not connection.request[].parser:
         if state.is_draining:
             return NextAction.CLOSE
         connection.begin_idling(state.now_ms, state.config.idle_timeout_ms)

@@ -28,11 +28,15 @@ from flare.http.server.connection.dispatch import (
     answer_content_full,
 )
 from flare.http.server.connection.phase import (
+    Event,
     NextAction,
-    PHASE_BODY,
-    PHASE_HANDLER,
+    Phase,
 )
-from flare.http.server.connection.write import deliver, write_pending
+from flare.http.server.connection.write import (
+    deliver,
+    deliver_last,
+    write_pending,
+)
 from flare.http.server.worker_state import PARTIAL_BUFFER_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer
@@ -78,7 +82,7 @@ def start_content(
         handler_timeout_ms: How long each of the handler's turns may take.
     """
     var owes = owes_continue(exchange)
-    connection.content = OwnedPointer(
+    connection.request[].content = OwnedPointer(
         StreamedContent(exchange.detach_body(), pipe, owes, handler_timeout_ms)
     )
 
@@ -96,7 +100,7 @@ def take_content(
     Returns:
         What is to happen to it.
     """
-    var box = connection.content.take()
+    var box = connection.request[].content.take()
     var action = _take(connection, box[], state)
     if action == NextAction.WAIT or action == NextAction.YIELD:
         var length = box[].intake.input.capacity() + box[].pipe.held_len()
@@ -105,12 +109,12 @@ def take_content(
     if action == NextAction.CLOSE or action == NextAction.SHUTDOWN:
         connection.request[].charge = None
         box[].pipe.fail(BodyError(400, "the client broke it off"))
-        connection.cancel_job()
+        connection.request[].cancel()
         return action
     if connection.peer_has_ended and box[].intake.is_complete():
-        connection.job.value()[].set()
+        connection.request[].job.value()[].set()
     _share_time(connection, box[], state)
-    connection.content = box^
+    connection.request[].content = box^
     return action
 
 
@@ -119,13 +123,10 @@ def _refuse_content(
 ) -> NextAction:
     """Ends a connection whose content there is no memory for."""
     pipe.fail(BodyError(503, "the server holds too much unfinished content"))
-    if connection.tail:
+    if connection.request[].pending:
         return NextAction.CLOSE
     answer_content_full(connection, state)
-    connection.lingers = True
-    return NextAction.SHUTDOWN if deliver(
-        connection, state
-    ) else NextAction.CLOSE
+    return deliver_last(connection, state)
 
 
 def _take(
@@ -140,15 +141,15 @@ def _take(
             return NextAction.WAIT
         content.is_paused = False
         # The handler has moved, so its next turn is a new one.
-        connection.begin_phase(PHASE_BODY, state.now_ms, 0)
+        connection.begin[Event.BODY_AWAITED](state.now_ms, 0)
     if content.owes_continue:
         content.owes_continue = False
         state.out.append_literal[CONTINUE_RESPONSE]()
         if not deliver(connection, state):
             return NextAction.CLOSE
-    if connection.tail and not write_pending(connection, state):
+    if connection.request[].pending and not write_pending(connection, state):
         return NextAction.CLOSE
-    if connection.tail:
+    if connection.request[].pending:
         return NextAction.WAIT
     return _receive(connection, content, state)
 
@@ -167,10 +168,7 @@ def _receive(
                 BodyError(error.status(), String(error.rule.text()))
             )
             answer_content_error(connection, state, error)
-            connection.lingers = True
-            return NextAction.SHUTDOWN if deliver(
-                connection, state
-            ) else NextAction.CLOSE
+            return deliver_last(connection, state)
         if content.is_paused or content.intake.is_complete():
             return NextAction.WAIT
         content.intake.input.reserve(_READ_LEN)
@@ -207,13 +205,13 @@ def _share_time(
     """Sets the deadline of the side that is waited for."""
     ref config = state.config
     if content.is_paused or content.intake.is_complete():
-        if connection.phase == PHASE_BODY:
+        if connection.phase == Phase.BODY:
             content.client_ms += state.now_ms - connection.phase_start_ms
-        connection.begin_phase(
-            PHASE_HANDLER, state.now_ms, content.handler_timeout_ms
+        connection.begin[Event.OFFLOADED](
+            state.now_ms, content.handler_timeout_ms
         )
         return
-    connection.begin_phase(PHASE_BODY, state.now_ms, 0)
+    connection.begin[Event.BODY_AWAITED](state.now_ms, 0)
     var timeout_ms = config.body_timeout_ms
     if config.min_body_rate > 0:
         timeout_ms += (
@@ -241,7 +239,7 @@ def end_content(
     Returns:
         False if the content goes on, so that the connection has to end.
     """
-    var box = connection.content.take()
+    var box = connection.request[].content.take()
     box[].pipe.fail(BodyError(503, "the handler has answered"))
     connection.request[].charge = None
     if not box[].owes_continue and _drain(connection, box[].intake, state):
@@ -259,7 +257,10 @@ def _drain(
     """Drops content up to its end; False if that has not arrived."""
     var length_max = intake.decoder.taken_len + DRAINED_LEN_MAX
     var may_have_more = True
-    while intake.decoder.taken_len < length_max and not connection.tail:
+    while (
+        intake.decoder.taken_len < length_max
+        and not connection.request[].pending
+    ):
         try:
             while intake.advance(state.limits) == BodyProgress.CONTENT:
                 pass

@@ -11,11 +11,10 @@ from flare.http.h1.chunked import LAST_CHUNK, append_chunk
 from flare.http.message.body import Body, BodyStream, Poll
 from flare.http.server.connection.connection import Connection, PendingWrite
 from flare.http.server.connection.phase import (
-    NextAction,
+    Event,
     NEVER_MS,
-    PHASE_HANDSHAKE,
-    PHASE_SOURCE,
-    PHASE_WRITE,
+    NextAction,
+    Phase,
 )
 from flare.http.server.worker_state import WorkerState
 from flare.tls.pump import PLAINTEXT_LEN_MAX, TlsStatus
@@ -32,11 +31,12 @@ less than the copy.
 
 
 @always_inline
-def flush(mut connection: Connection, mut state: WorkerState) -> Bool:
-    """Sends the worker's output; what is not taken becomes the tail.
+def deliver(mut connection: Connection, mut state: WorkerState) -> Bool:
+    """Sends the worker's output, behind what waits already if anything does;
+    what the client does not take now waits, too.
 
     Args:
-        connection: Where to; has no tail.
+        connection: Where to.
         state: The worker's state; its output is empty afterwards.
 
     Returns:
@@ -44,6 +44,11 @@ def flush(mut connection: Connection, mut state: WorkerState) -> Bool:
     """
     var length = len(state.out)
     if length == 0:
+        return True
+    if unlikely(connection.request[].pending.__bool__()):
+        ref pending = connection.request[].pending.value()[]
+        pending.octets.append(state.out.span())
+        state.out.clear()
         return True
     if unlikely(connection.tls.__bool__()):
         return tls_write(connection, state, Body())
@@ -54,24 +59,23 @@ def flush(mut connection: Connection, mut state: WorkerState) -> Bool:
     return _park(connection, state, Body(), count)
 
 
-@always_inline
-def deliver(mut connection: Connection, mut state: WorkerState) -> Bool:
-    """Sends the worker's output, behind the tail if there is one.
+@no_inline
+def deliver_last(
+    mut connection: Connection, mut state: WorkerState
+) -> NextAction:
+    """Sends the last response of a connection.
 
     Args:
-        connection: Where to.
+        connection: Where to; its client may not have been read to the end.
         state: The worker's state; its output is empty afterwards.
 
     Returns:
-        False if the connection is broken.
+        SHUTDOWN, or CLOSE if the connection is broken.
     """
-    if likely(not connection.tail.__bool__()):
-        return flush(connection, state)
-    if len(state.out) > 0:
-        ref tail = connection.tail.value()[]
-        tail.octets.append(state.out.span())
-        state.out.clear()
-    return True
+    connection.lingers = True
+    if deliver(connection, state):
+        return NextAction.SHUTDOWN
+    return NextAction.CLOSE
 
 
 def flush_with_body(
@@ -87,7 +91,7 @@ def flush_with_body(
     Returns:
         False if the connection is broken.
     """
-    if unlikely(connection.tail.__bool__()):
+    if unlikely(connection.request[].pending.__bool__()):
         state.out.append(body.as_bytes())
         return deliver(connection, state)
     if unlikely(connection.tls.__bool__()):
@@ -109,7 +113,7 @@ def _park(
     if count < 0 and count != -EAGAIN and count != -EINTR:
         state.out.clear()
         return False
-    connection.tail = OwnedPointer(
+    connection.request[].pending = OwnedPointer(
         PendingWrite(body^, state.out.span(), max(count, 0))
     )
     state.out.clear()
@@ -156,7 +160,7 @@ def start_stream(
     if record.has_id():
         tail.request_id = String(record.id())
     stream[].begin(state.wake_queue.waker_for(connection.token))
-    connection.tail = OwnedPointer(tail^)
+    connection.request[].pending = OwnedPointer(tail^)
     # A file is there at once, so it goes with its head.
     if stream[].region().length > 0:
         if not _fill(connection, state):
@@ -177,31 +181,35 @@ def write_pending(
     Returns:
         False if the connection is broken.
     """
-    if not connection.tail:
+    if not connection.request[].pending:
         return True
-    connection.tail.value()[].gives_way = False
+    connection.request[].pending.value()[].gives_way = False
     for count in range(made_count, _PIECE_COUNT_MAX):
         if not _send_what_is_here(connection, state):
             return False
         if not is_taken(connection):
             return True
-        ref tail = connection.tail.value()[]
+        ref tail = connection.request[].pending.value()[]
         if not tail.stream:
-            connection.tail = None
+            connection.request[].pending = None
             return True
-        if tail.waits_for_source or state.config.min_send_rate == 0:
+        var waits = tail.waits_for_source
+        if waits and tail.octets.capacity() > 0:
+            tail.octets = Buffer(0)
+        if waits or state.config.min_send_rate == 0:
             # The client keeps nobody waiting: what comes has its own time.
-            connection.phase = PHASE_SOURCE
-        if tail.waits_for_source:
-            if tail.octets.capacity() > 0:
-                tail.octets = Buffer(0)
+            connection.enter[Event.SOURCE_EMPTY]()
+        if waits:
             return True
         if not _fill(connection, state):
             return False
-        if count > 0 and connection.tail.value()[].has_more_to_say():
+        if (
+            count > 0
+            and connection.request[].pending.value()[].has_more_to_say()
+        ):
             # What a conversation does takes longer than to make a piece.
             break
-    connection.tail.value()[].gives_way = True
+    connection.request[].pending.value()[].gives_way = True
     return True
 
 
@@ -220,18 +228,18 @@ def await_pending(
     Returns:
         What is to happen to it.
     """
-    if connection.phase == PHASE_HANDSHAKE:
+    if connection.phase == Phase.HANDSHAKE:
         # A part of it; its deadline holds.
         return NextAction.WAIT
-    ref tail = connection.tail.value()[]
+    ref tail = connection.request[].pending.value()[]
     if tail.waits_for_source and is_taken(connection):
         return await_source(connection, state)
     var action = NextAction.YIELD if tail.gives_way else NextAction.WAIT
-    var begins = connection.begins_phase(PHASE_WRITE)
+    var begins = connection.begins[Event.WRITE_BLOCKED]()
     if begins:
         tail.pace.begin(connection.socket.undelivered_len())
-    connection.begin_phase(
-        PHASE_WRITE, state.now_ms, state.config.write_timeout_ms
+    connection.begin[Event.WRITE_BLOCKED](
+        state.now_ms, state.config.write_timeout_ms
     )
     _watch_for_stall(connection, state, begins)
     return action
@@ -249,13 +257,13 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
     Returns:
         What is to happen to it.
     """
-    ref stream = connection.tail.value()[].stream.value()[]
+    ref stream = connection.request[].pending.value()[].stream.value()[]
     if connection.has_unread and stream.listens():
         return NextAction.YIELD
     if unlikely(connection.peer_has_ended):
         return NextAction.CLOSE
-    connection.phase = PHASE_SOURCE
     connection.deadline_ms = state.now_ms + max(1, stream.poll_interval_ms())
+    connection.enter[Event.SOURCE_EMPTY]()
     return NextAction.WAIT
 
 
@@ -264,7 +272,7 @@ def _watch_for_stall(
 ):
     """Sets the deadline of a client that has to take something at least, if
     what a conversation sends is not to wait for it as long as all else."""
-    ref tail = connection.tail.value()[]
+    ref tail = connection.request[].pending.value()[]
     if begins or tail.write_end_ms == 0:
         tail.write_end_ms = connection.deadline_ms
         tail.taken_len = -1
@@ -290,7 +298,7 @@ def _is_stalled(mut connection: Connection, state: WorkerState) -> Bool:
         String(
             connection.peer,
             " is cut off: it took nothing for ",
-            state.now_ms - connection.tail.value()[].taken_ms,
+            state.now_ms - connection.request[].pending.value()[].taken_ms,
             " ms, and has more to be answered (stall_timeout_ms)",
         )
     )
@@ -307,10 +315,10 @@ def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
     Returns:
         False if there is none; that is logged.
     """
-    if connection.tail.value()[].write_end_ms > state.now_ms:
+    if connection.request[].pending.value()[].write_end_ms > state.now_ms:
         return not _is_stalled(connection, state)
     ref config = state.config
-    ref pace = connection.tail.value()[].pace
+    ref pace = connection.request[].pending.value()[].pace
     var queued_len = connection.socket.undelivered_len()
     var earned_ms = pace.earn_ms(queued_len, config.min_send_rate)
     connection.deadline_ms = min(
@@ -318,7 +326,9 @@ def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
         state.now_ms + config.write_timeout_ms,
     )
     if connection.deadline_ms > state.now_ms:
-        connection.tail.value()[].write_end_ms = connection.deadline_ms
+        connection.request[].pending.value()[].write_end_ms = (
+            connection.deadline_ms
+        )
         _watch_for_stall(connection, state, False)
         return True
     state.log(
@@ -343,10 +353,11 @@ def has_to_write(connection: Connection) -> Bool:
     Returns:
         False if it has no tail, or only a source that has nothing.
     """
-    if not connection.tail:
+    if not connection.request[].pending:
         return False
     return not (
-        connection.tail.value()[].waits_for_source and is_taken(connection)
+        connection.request[].pending.value()[].waits_for_source
+        and is_taken(connection)
     )
 
 
@@ -360,8 +371,8 @@ def on_wake(mut connection: Connection) -> NextAction:
         CLOSE if the source gives the client up, YIELD otherwise.
     """
     ask_again(connection)
-    if connection.tail:
-        ref tail = connection.tail.value()[]
+    if connection.request[].pending:
+        ref tail = connection.request[].pending.value()[]
         if tail.stream and tail.stream.value()[].has_given_up():
             return NextAction.CLOSE
     return NextAction.YIELD
@@ -373,8 +384,8 @@ def ask_again(mut connection: Connection):
     Args:
         connection: Any.
     """
-    if connection.tail:
-        connection.tail.value()[].waits_for_source = False
+    if connection.request[].pending:
+        connection.request[].pending.value()[].waits_for_source = False
 
 
 @no_inline
@@ -408,10 +419,13 @@ def feed(
     Returns:
         False if the connection is broken.
     """
-    if unlikely(not connection.tail or not connection.tail.value()[].stream):
+    if unlikely(
+        not connection.request[].pending
+        or not connection.request[].pending.value()[].stream
+    ):
         input.clear()
         return True
-    ref tail = connection.tail.value()[]
+    ref tail = connection.request[].pending.value()[]
     var supply: Poll
     state.piece.clear()
     try:
@@ -432,8 +446,8 @@ def feed(
     if unlikely(not _send_piece(connection, state)):
         return False
     if likely(supply == Poll.PENDING and is_taken(connection)):
-        connection.phase = PHASE_SOURCE
-        ref rest = connection.tail.value()[]
+        connection.enter[Event.SOURCE_EMPTY]()
+        ref rest = connection.request[].pending.value()[]
         rest.gives_way = False
         if unlikely(rest.octets.capacity() > 0):
             rest.octets = Buffer(0)
@@ -453,13 +467,13 @@ def is_taken(connection: Connection) -> Bool:
     """
     if connection.tls and len(connection.tls.value()[].unsent) > 0:
         return False
-    return connection.tail.value()[].is_empty()
+    return connection.request[].pending.value()[].is_empty()
 
 
 @no_inline
 def _log(connection: Connection, state: WorkerState, what: String):
     """Tells of a stream that fails, and whose it is."""
-    ref tail = connection.tail.value()[]
+    ref tail = connection.request[].pending.value()[]
     var line = String(what, " [route ")
     write_escaped(tail.route.as_bytes(), line)
     line.write(", from ", connection.peer)
@@ -475,7 +489,7 @@ def _send_what_is_here(
     if connection.tls:
         return tls_write_pending(connection, state)
     while True:
-        ref tail = connection.tail.value()[]
+        ref tail = connection.request[].pending.value()[]
         if tail.is_empty():
             return True
         var count = tail.send_to(connection.socket)
@@ -496,7 +510,7 @@ def _send_piece(mut connection: Connection, mut state: WorkerState) -> Bool:
 
     What the client does not take now is kept in the tail.
     """
-    ref tail = connection.tail.value()[]
+    ref tail = connection.request[].pending.value()[]
     if tail.is_empty() and not connection.tls:
         while len(state.piece) > 0:
             var count = connection.socket.send(state.piece.span())
@@ -522,7 +536,7 @@ def _shrink_piece(mut state: WorkerState):
 
 def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
     """Has the source make a piece, and sends it; False if it cannot."""
-    ref tail = connection.tail.value()[]
+    ref tail = connection.request[].pending.value()[]
     var stream = tail.stream.value()
     tail.waits_for_source = False
     if tail.sends_regions:
@@ -591,7 +605,7 @@ def tls_write(
     if count < len(state.out) + len(body) or (
         len(connection.tls.value()[].unsent) > 0
     ):
-        connection.tail = OwnedPointer(
+        connection.request[].pending = OwnedPointer(
             PendingWrite(body^, state.out.span(), count)
         )
     state.out.clear()
@@ -618,8 +632,8 @@ def tls_write_pending(
         if count < 0 and count != -EINTR:
             return False
         unsent.consume(max(count, 0))
-        connection.tail.value()[].pace.sent_len += max(count, 0)
-    var box = connection.tail.take()
+        connection.request[].pending.value()[].pace.sent_len += max(count, 0)
+    var box = connection.request[].pending.take()
     var is_sound = True
     if not box[].is_empty():
         var sent_len = 0
@@ -633,7 +647,7 @@ def tls_write_pending(
         is_sound = count >= 0
         box[].drop(max(count, 0))
         box[].pace.sent_len += sent_len
-    connection.tail = box^
+    connection.request[].pending = box^
     return is_sound
 
 
