@@ -47,33 +47,40 @@ struct CompressError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write(self.format, ": ")
+        writer.write(self._message())
+
+    @no_inline
+    def _message(self) -> String:
+        # Not generic: it would be generated for each kind of writer.
+        var message = String()
+        message.write(self.format, ": ")
         if self.kind == CompressErrorKind.UNAVAILABLE:
-            writer.write("this format needs a library: ", self.reason)
-            writer.write("; install it, or use gzip")
-            return
+            message.write("this format needs a library: ", self.reason)
+            message.write("; install it, or use gzip")
+            return message^
         if self.kind == CompressErrorKind.MISUSED:
-            writer.write(self.reason)
-            return
+            message.write(self.reason)
+            return message^
         if self.kind == CompressErrorKind.NO_MEMORY:
-            writer.write("the library got no memory")
-            return
-        writer.write("at byte ", self.offset, " of the stream, ")
+            message.write("the library got no memory")
+            return message^
+        message.write("at byte ", self.offset, " of the stream, ")
         if self.kind == CompressErrorKind.CORRUPT:
-            writer.write("the octets are not of this format")
+            message.write("the octets are not of this format")
             if self.reason.byte_length() > 0:
-                writer.write(" (", self.reason, ")")
-            writer.write("; the sender must send them whole and unchanged")
+                message.write(" (", self.reason, ")")
+            message.write("; the sender must send them whole and unchanged")
         elif self.kind == CompressErrorKind.TRUNCATED:
-            writer.write("the octets end before the stream does;")
-            writer.write(" the transfer was cut short, try it again")
+            message.write("the octets end before the stream does;")
+            message.write(" the transfer was cut short, try it again")
         elif self.kind == CompressErrorKind.TRAILING:
-            writer.write("the stream has ended, but octets follow;")
-            writer.write(" the sender must send nothing behind it")
+            message.write("the stream has ended, but octets follow;")
+            message.write(" the sender must send nothing behind it")
         else:
-            writer.write("it comes to more than ", self.output_len_max)
-            writer.write(" bytes decompressed; raise the limit to read it,")
-            writer.write(" if the sender is to be trusted")
+            message.write("it comes to more than ", self.output_len_max)
+            message.write(" bytes decompressed; raise the limit to read it,")
+            message.write(" if the sender is to be trusted")
+        return message^
 
 
 @fieldwise_init

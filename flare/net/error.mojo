@@ -194,18 +194,25 @@ struct NetworkError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write(self.operation)
+        writer.write(self._message())
+
+    @no_inline
+    def _message(self) -> String:
+        # Not generic: it would be generated for each kind of writer.
+        var message = String()
+        message.write(self.operation)
         if self.address.byte_length() > 0:
-            writer.write(" ", self.address)
-        writer.write(": ", self.reason)
+            message.write(" ", self.address)
+        message.write(": ", self.reason)
         # Unix sockets have no ports; they say "bind socket", with advice.
         var has_port = self.operation == "bind" or self.operation == "listen"
         if self.kind == AddressInUse and has_port:
-            writer.write("; stop the other program or choose another port")
+            message.write("; stop the other program or choose another port")
         elif self.kind == ConnectionRefused:
-            writer.write("; is a server listening there?")
+            message.write("; is a server listening there?")
         elif self.kind == PermissionDenied and has_port:
-            writer.write("; ports below 1024 need privileges")
+            message.write("; ports below 1024 need privileges")
+        return message^
 
 
 def _kind(number: Int) -> NetworkErrorKind:
@@ -301,7 +308,14 @@ struct AddressParseError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write("'")
-        write_escaped(self.text.as_bytes(), writer)
-        writer.write("' is not ", self.expected, ": ", self.reason)
-        writer.write(" (byte ", self.offset, ")")
+        writer.write(self._message())
+
+    @no_inline
+    def _message(self) -> String:
+        # Not generic: it would be generated for each kind of writer.
+        var message = String()
+        message.write("'")
+        write_escaped(self.text.as_bytes(), message)
+        message.write("' is not ", self.expected, ": ", self.reason)
+        message.write(" (byte ", self.offset, ")")
+        return message^

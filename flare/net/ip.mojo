@@ -288,10 +288,17 @@ struct IpAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         Args:
             writer: Where to.
         """
+        writer.write(self._message())
+
+    @no_inline
+    def _message(self) -> String:
+        # Not generic: it would be generated for each kind of writer.
+        var message = String()
         if self._is_v4:
-            write_v4(self._low, writer)
+            write_v4(self._low, message)
         else:
-            write_v6(self._high, self._low, writer)
+            write_v6(self._high, self._low, message)
+        return message^
 
 
 comptime _IP = StaticString("an IPv4 or IPv6 address")

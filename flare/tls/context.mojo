@@ -18,8 +18,8 @@ from flare.tls.config import (
     TlsIdentity,
     TlsServerConfig,
 )
-from flare.tls.error import BadTlsConfig, TlsError
-from flare.tls.session import TlsSession
+from flare.tls.error import BadTlsConfig, TlsError, session_error
+from flare.tls.session import SessionExplainer, TlsSession
 from std.memory import ArcPointer
 from std.utils import BlockingScopedLock, BlockingSpinLock
 
@@ -88,7 +88,11 @@ struct TlsClientContext(ImplicitlyCopyable):
         ref shared = self._shared[]
         var ssl = _begin(shared.context, peer)
         return TlsSession(
-            ssl^, peer.text, shared.offer.copy(), shared.shows_identity
+            ssl^,
+            peer.text,
+            shared.offer.copy(),
+            shared.shows_identity,
+            session_error,
         )
 
 
@@ -148,6 +152,7 @@ struct TlsServerContext(Copyable, Movable):
     var config: TlsServerConfig
     """What it was made from."""
     var _current: ArcPointer[_Current]
+    var _explainer: SessionExplainer
 
     def __init__(out self, var config: TlsServerConfig) raises TlsError:
         """Reads what a configuration names.
@@ -160,6 +165,7 @@ struct TlsServerContext(Copyable, Movable):
                 value does not work (`BadTlsConfig`).
         """
         self._current = ArcPointer(_Current(_choices(config)))
+        self._explainer = session_error
         self.config = config^
 
     def session(self) raises TlsError -> TlsSession:
@@ -172,7 +178,9 @@ struct TlsServerContext(Copyable, Movable):
             TlsError: If memory is short.
         """
         var choices = self._current[].get()
-        return TlsSession(_server_context_begin(choices[]), choices)
+        return TlsSession(
+            _server_context_begin(choices[]), choices, self._explainer
+        )
 
     def reload(self) raises TlsError:
         """Reads the files of the configuration again, for new sessions.

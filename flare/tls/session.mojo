@@ -30,9 +30,12 @@ from flare.tls.error import (
     PlainHttpRequest,
     RenegotiationRefused,
     TlsError,
-    session_error,
 )
 from std.memory import ArcPointer
+
+comptime SessionExplainer = def(mut SslSession, String, Bool) thin -> TlsError
+"""What `session_error` is. A context brings it along as a value, so that a
+program without one has nothing of it in its build."""
 
 
 struct TlsSession(Movable):
@@ -49,6 +52,7 @@ struct TlsSession(Movable):
     var _peer: String
     var _offer: List[UInt8]
     var _shows_identity: Bool
+    var _explainer: SessionExplainer
     var _is_begun: Bool
     var _is_established: Bool
     var _is_peer_done: Bool
@@ -62,6 +66,7 @@ struct TlsSession(Movable):
         var peer: String,
         var offer: List[UInt8],
         shows_identity: Bool,
+        explainer: SessionExplainer,
     ):
         """Makes a client's session; programs call `TlsClientContext.session`.
 
@@ -70,12 +75,14 @@ struct TlsSession(Movable):
             peer: What errors call the server.
             offer: The protocols that are offered, as on the wire.
             shows_identity: True if there is a certificate of the client.
+            explainer: Tells why it failed, if it does.
         """
         self._ssl = ssl^
         self._choices = None
         self._peer = peer^
         self._offer = offer^
         self._shows_identity = shows_identity
+        self._explainer = explainer
         self._is_begun = False
         self._is_established = False
         self._is_peer_done = False
@@ -84,15 +91,19 @@ struct TlsSession(Movable):
         self._has_alert = False
 
     def __init__(
-        out self, var ssl: SslSession, choices: ArcPointer[ServerChoices]
+        out self,
+        var ssl: SslSession,
+        choices: ArcPointer[ServerChoices],
+        explainer: SessionExplainer,
     ):
         """Makes a server's session; programs call `TlsServerContext.session`.
 
         Args:
             ssl: The session, before its handshake.
             choices: What answers in its handshake.
+            explainer: Tells why it failed, if it does.
         """
-        self = Self(ssl^, "the client", List[UInt8](), True)
+        self = Self(ssl^, "the client", List[UInt8](), True, explainer)
         self._choices = choices
 
     def advance(
@@ -268,7 +279,7 @@ struct TlsSession(Movable):
         return TlsError(materialize[ClosedEarly](), self._peer, found^)
 
     def _explain(mut self) -> TlsError:
-        var error = session_error(self._ssl, self._peer, self._shows_identity)
+        var error = self._explainer(self._ssl, self._peer, self._shows_identity)
         # Behind the handshake there is one thing left that this alert of a
         # server of TLS 1.2 can be about.
         if (

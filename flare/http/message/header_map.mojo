@@ -326,26 +326,33 @@ struct HeaderError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
+        writer.write(self._message())
+
+    @no_inline
+    def _message(self) -> String:
+        # Not generic: it would be generated for each kind of writer.
+        var message = String()
         if self.part == "header block":
-            writer.write(
+            message.write(
                 "header block: with this field it would be over 65,535 bytes;",
                 " send less in headers",
             )
-            return
-        writer.write(self.part, " '")
-        write_escaped(self.text.as_bytes(), writer)
-        writer.write("': ")
+            return message^
+        message.write(self.part, " '")
+        write_escaped(self.text.as_bytes(), message)
+        message.write("': ")
         if self.text.byte_length() == 0:
-            writer.write("it is empty; a name needs at least one octet")
-            return
-        writer.write("octet ", Int(self.text.as_bytes().at(self.offset)))
-        writer.write(" at byte ", self.offset, " is not allowed; ")
+            message.write("it is empty; a name needs at least one octet")
+            return message^
+        message.write("octet ", Int(self.text.as_bytes().at(self.offset)))
+        message.write(" at byte ", self.offset, " is not allowed; ")
         if self.part == "field name":
-            writer.write("a name is letters, digits and !#$%&'*+-.^_`|~")
-            writer.write(" (RFC 9110 section 5.6.2)")
+            message.write("a name is letters, digits and !#$%&'*+-.^_`|~")
+            message.write(" (RFC 9110 section 5.6.2)")
         else:
-            writer.write("a value holds no control octet but HTAB")
-            writer.write(" (RFC 9110 section 5.5)")
+            message.write("a value holds no control octet but HTAB")
+            message.write(" (RFC 9110 section 5.5)")
+        return message^
 
 
 def _tchar_table() -> Array[Bool, 256]:
