@@ -2,7 +2,7 @@
 
 from flare.bytes.utf8 import decode_utf8
 from flare.url.idna import domain_to_ascii, punycode_decode, punycode_encode
-from flare.url.normal_form import normalize
+from flare.url.idna_data import normalize
 from fuzz.engine import Target, fuzz_main
 
 

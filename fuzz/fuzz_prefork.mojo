@@ -2,9 +2,8 @@
 
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.runtime.jitter import Jitter
-from flare.runtime.prefork.listener_share import ListenerShare
-from flare.runtime.prefork.config import RestartBudget, RestartPolicy
+from flare.runtime.prefork.config import Jitter, RestartBudget, RestartPolicy
+from flare.runtime.prefork.roster import ListenerShare
 from fuzz.engine import Target, fuzz_main
 
 

@@ -1,6 +1,6 @@
 """Fuzzes signed texts: nothing but what was signed is read."""
 
-from flare.bytes.base64url import base64url_decode, base64url_encode
+from flare.bytes.base64 import base64url_decode, base64url_encode
 from flare.http.session.session import has_csrf_token
 from flare.http.session.signing_keys import SigningKeys
 from fuzz.engine import Target, fuzz_main

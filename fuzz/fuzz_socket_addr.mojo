@@ -1,8 +1,7 @@
 """Fuzzes socket addresses, networks and zones: what prints parses back."""
 
-from flare.net.ip_network import IpNetwork
+from flare.net.ip import IpNetwork, ZonedIpAddr
 from flare.net.socket_addr import SocketAddr
-from flare.net.zoned_ip import ZonedIpAddr
 from fuzz.engine import Target, fuzz_main
 
 

@@ -1,7 +1,7 @@
 """Fuzzes UTF-8 in pieces: as the whole, as the decoder, and as early."""
 
 from flare.bytes.utf8 import is_valid_utf8
-from flare.ws.core.utf8 import Utf8Checker
+from flare.ws.core.receiver import Utf8Checker
 from fuzz.engine import Target, cut_points, fuzz_main, octets_from_hex
 
 

@@ -2,8 +2,8 @@
 beside memcpy, and beside the check of UTF-8."""
 
 from flare.sys.clock import thread_cpu_ns
-from flare.ws.core.mask import MaskingKey, apply_mask, apply_mask_scalar
-from flare.ws.core.utf8 import Utf8Checker
+from flare.ws.core.frame import MaskingKey, apply_mask, apply_mask_scalar
+from flare.ws.core.receiver import Utf8Checker
 from std.benchmark import keep
 from std.memory import unsafe_memcpy
 

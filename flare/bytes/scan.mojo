@@ -1,17 +1,80 @@
-"""SIMD scans for the first octet outside a class.
+"""Classes of octets, and scans that look at many at once, with scalar twins."""
 
-Every scan here runs to a *stop*: an octet that is in no class. The caller
-promises one (a `Buffer` keeps a 0 octet behind its content, and 0 stops every
-scan) and promises `SCAN_SLACK` readable bytes from the stop on, because whole
-vectors are loaded. That is why the loops need no bounds check, which is the
-measured gain; `scan_*_scalar` are the twins that the tests compare with.
-"""
-
-from flare.bytes.octet_class import HIGH, NibbleTable, OctetClass
 from std.bit import count_trailing_zeros
 from std.memory import pack_bits
 from std.sys import CompilationTarget
 from std.sys.intrinsics import likely, llvm_intrinsic
+
+comptime NibbleTable = SIMD[DType.uint8, 16]
+"""Sixteen octets, indexed by a nibble."""
+
+
+struct OctetClass(TrivialRegisterPassable):
+    """A set of ASCII octets."""
+
+    var low: NibbleTable
+    """For each low nibble, one bit for each high nibble that completes a member."""
+
+    def __init__(out self, members: StaticString):
+        """Builds a class from its members.
+
+        Args:
+            members: Every member, once each, ASCII only.
+        """
+        self.low = NibbleTable(0)
+        for octet in members.as_bytes():
+            var row = Int(octet & 15)
+            self.low[row] = self.low[row] | (UInt8(1) << (octet >> 4))
+
+    def contains(self, octet: UInt8) -> Bool:
+        """Tells whether an octet is a member.
+
+        Args:
+            octet: Any octet.
+
+        Returns:
+            True for members; False for all octets from 0x80 up.
+        """
+        if octet >= 0x80:
+            return False
+        return (self.low[Int(octet & 15)] & (UInt8(1) << (octet >> 4))) != 0
+
+
+def _high_nibble_bits() -> NibbleTable:
+    var table = NibbleTable(0)
+    for nibble in range(8):
+        table[nibble] = UInt8(1) << UInt8(nibble)
+    return table
+
+
+comptime HIGH = _high_nibble_bits()
+"""For each high nibble below 8, its bit; the same for all ASCII classes."""
+
+comptime TCHAR = OctetClass(
+    "!#$%&'*+-.^_`|~0123456789"
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+"""Octets of a token (RFC 9110 section 5.6.2)."""
+
+comptime REG_NAME = OctetClass(
+    "-._~!$&'()*+,;=0123456789"
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+"""Octets of a registered name or an IPv4 address but `%`, behind which two hex
+digits have to stand (RFC 3986 section 3.2.2)."""
+
+comptime IP_FUTURE = OctetClass(
+    "-._~!$&'()*+,;=:0123456789"
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+"""Octets of an IPvFuture behind its version (RFC 3986 section 3.2.2)."""
+
+comptime QDTEXT = OctetClass(
+    "\t !#$%&'()*+,-./0123456789:;<=>?@"
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~"
+)
+"""ASCII octets that stand for themselves in a quoted string (RFC 9110 section
+5.6.4)."""
 
 comptime BytePtr = Pointer[UInt8, MutUntrackedOrigin]
 """A position in memory that some `Buffer` owns."""
@@ -227,3 +290,98 @@ def find_octet_within(base: BytePtr, start: Int, end: Int, octet: UInt8) -> Int:
             return min(end, offset + Int(count_trailing_zeros(hits)))
         offset += SCAN_WIDTH
     return end
+
+
+comptime CASE_BITS_32: UInt32 = 0x20202020
+"""The bit that tells lower-case ASCII letters from upper-case, in four octets."""
+
+comptime CASE_BITS_64: UInt64 = 0x2020202020202020
+"""The bit that tells lower-case ASCII letters from upper-case, in eight octets."""
+
+
+@always_inline
+def word64(text: StaticString) -> UInt64:
+    """Makes the word of a text, for use at compile time.
+
+    Args:
+        text: Eight octets.
+
+    Returns:
+        The word that `load64` gives for the same octets.
+    """
+    var word = UInt64(0)
+    var shift = UInt64(0)
+    for octet in text.as_bytes():
+        word |= UInt64(octet) << shift
+        shift += 8
+    return word
+
+
+@always_inline
+def word32(text: StaticString) -> UInt32:
+    """Makes the word of a text, for use at compile time.
+
+    Args:
+        text: Four octets.
+
+    Returns:
+        The word that `load32` gives for the same octets.
+    """
+    return UInt32(word64(text))
+
+
+@always_inline
+def load64(base: BytePtr, offset: Int) -> UInt64:
+    """Reads eight octets.
+
+    Args:
+        base: Start of the memory.
+        offset: Offset of the first octet, with seven readable ones behind.
+
+    Returns:
+        The octets as a word.
+    """
+    # SAFETY: the caller promises eight readable octets.
+    return (
+        base.unsafe_offset(offset)
+        .unsafe_bitcast[UInt64]()
+        .unsafe_load[alignment=1]()
+    )
+
+
+@always_inline
+def load32(base: BytePtr, offset: Int) -> UInt32:
+    """Reads four octets.
+
+    Args:
+        base: Start of the memory.
+        offset: Offset of the first octet, with three readable ones behind.
+
+    Returns:
+        The octets as a word.
+    """
+    # SAFETY: the caller promises four readable octets.
+    return (
+        base.unsafe_offset(offset)
+        .unsafe_bitcast[UInt32]()
+        .unsafe_load[alignment=1]()
+    )
+
+
+@always_inline
+def load16(base: BytePtr, offset: Int) -> UInt16:
+    """Reads two octets.
+
+    Args:
+        base: Start of the memory.
+        offset: Offset of the first octet, with one readable one behind.
+
+    Returns:
+        The octets as a word.
+    """
+    # SAFETY: the caller promises two readable octets.
+    return (
+        base.unsafe_offset(offset)
+        .unsafe_bitcast[UInt16]()
+        .unsafe_load[alignment=1]()
+    )

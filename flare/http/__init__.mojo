@@ -26,7 +26,7 @@ from flare.http.routing.stack import Layer, NEXT, stack
 from flare.http.server.config import ServerConfig
 from flare.http.server.server import HttpServer, ShutdownHandle
 from flare.http.sse.event_hub import EventHub
-from flare.http.sse.server_sent_event import ServerSentEvent
+from flare.http.sse.event_hub import ServerSentEvent
 from flare.http.static.file_server import FileServer, FileServerConfig
 
 # Messages, and the usual answers.
@@ -234,7 +234,7 @@ from flare.http.multipart.parser import (
     PartHead,
 )
 from flare.http.multipart.writer import FilePart, MultipartWriter
-from flare.http.openapi.api_docs import add_api_docs
+from flare.http.openapi.page import add_api_docs
 from flare.http.openapi.document import ApiInfo, openapi_document
 from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.app import StateFunction, StateGuard, StateHandler

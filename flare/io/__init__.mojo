@@ -1,7 +1,7 @@
 """Streams of octets, and buffered reading and writing."""
 
-from flare.io.buf_reader import BufReader
-from flare.io.buf_writer import BufWriter
+from flare.io.buffered import BufReader
+from flare.io.buffered import BufWriter
 from flare.io.stream import (
     LimitExceeded,
     MemoryReader,

@@ -1,9 +1,8 @@
 """The parser of JSON texts (RFC 8259), its numbers, and the document it makes."""
 
 from flare.bytes.buffer import Buffer
-from flare.bytes.scan import BytePtr
+from flare.bytes.scan import BytePtr, load32, word32
 from flare.bytes.utf8 import decode_utf8, is_valid_utf8
-from flare.bytes.word import load32, word32
 from flare.json.error import JsonError, JsonErrorKind, JsonKind, JsonLimits
 from flare.json.string import scan_plain, unescape
 from std.builtin.globals import global_constant

@@ -6,7 +6,7 @@
 
 from flare.bytes.siphash import Keyed
 from flare.json.error import JsonError, JsonErrorKind, JsonKind
-from flare.json.errors import JsonErrors
+from flare.json.error import JsonErrors
 from flare.json.field_types import (
     is_json_scalar,
     is_plain_struct,

@@ -26,7 +26,7 @@ from flare.net.error import (
     WouldBlock,
 )
 from flare.net.ip import IpAddr
-from flare.net.ip_network import IpNetwork
+from flare.net.ip import IpNetwork
 from flare.net.raw_socket import RawSocket, Shutdown
 from flare.net.socket_addr import SocketAddr
-from flare.net.zoned_ip import ZonedIpAddr
+from flare.net.ip import ZonedIpAddr

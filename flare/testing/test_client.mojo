@@ -1,4 +1,4 @@
-"""Requests to a handler without a socket."""
+"""The client without a socket."""
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
@@ -6,15 +6,16 @@ from flare.http.client.request import ClientRequest, request_url
 from flare.http.client.response import ClientResponse
 from flare.http.client.verbs import RequestMethods
 from flare.http.cookie.jar import CookieJar
+from flare.http.message.body import Body, Poll, StreamWaker, WakeTarget
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response, internal_error
-from flare.url.url import Url
 from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.failure import bad_input_of
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT
-from flare.testing.whole_body import whole_body
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import unix_seconds
+from flare.sys.mutex import Condvar, Mutex
+from flare.url.url import Url
 
 comptime _BASE = StaticString("http://testserver")
 
@@ -146,3 +147,68 @@ def _add_missing(
 ) raises:
     if value.byte_length() > 0 and name not in request.headers:
         owned.add_header(name, value)
+
+
+comptime QUIET_MS_MAX = 5_000
+"""How long a source may have nothing before a test gives up, in milliseconds."""
+
+comptime WHOLE_LEN_MAX = 64 * 1024 * 1024
+"""Most content of a source that is read, in bytes."""
+
+
+@fieldwise_init
+struct _Call(Copyable, WakeTarget):
+    """A source's call, for which the reader waits."""
+
+    var has_come: Mutex[Bool]
+    var changed: Condvar
+
+    def wake(self, token: UInt64):
+        var has_come = self.has_come.lock()
+        has_come[] = True
+        self.changed.notify_one()
+        deinit(has_come^)
+
+    def wait(self) -> Bool:
+        """Waits for a call; False if none comes in time."""
+        var has_come = self.has_come.lock()
+        var is_in_time = True
+        while not has_come[] and is_in_time:
+            is_in_time = self.changed.wait_for(has_come, QUIET_MS_MAX)
+        var is_called = has_come[]
+        has_come[] = False
+        return is_called
+
+
+def whole_body(body: Body) raises -> Body:
+    """Reads a body's source, if it has one.
+
+    Args:
+        body: The body; its source is used up.
+
+    Returns:
+        Content in memory. Of an endless source that which it has now.
+
+    Raises:
+        Error: What the source raises, or that it does not end.
+    """
+    if not body.is_stream():
+        return body.copy()
+    var stream = body.stream()
+    var call = _Call(Mutex(False), Condvar())
+    stream[].begin(StreamWaker(call.copy(), 0))
+    var content = Buffer()
+    while len(content) <= WHOLE_LEN_MAX:
+        var supply = stream[].fill(content)
+        if supply == Poll.DONE:
+            return Body(List[UInt8](content.span()))
+        if supply == Poll.PENDING:
+            if stream[].is_endless():
+                return Body(List[UInt8](content.span()))
+            if not call.wait():
+                raise Error(
+                    "the content's source had nothing for ",
+                    QUIET_MS_MAX,
+                    " ms, and did not end",
+                )
+    raise Error("the content's source made more than ", WHOLE_LEN_MAX, " bytes")

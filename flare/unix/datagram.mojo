@@ -10,8 +10,7 @@ from flare.sys.poll import POLL_READ, POLL_WRITE
 from flare.sys.sock_addr import SockAddr
 from flare.sys.socket import SOCK_DGRAM, connect_socket, send_patiently
 from flare.sys.socket_file import SocketFile
-from flare.unix.binding import bind_unix, open_unix
-from flare.unix.unix_addr import UnixAddr
+from flare.unix.unix_addr import UnixAddr, bind_unix, open_unix
 
 
 @fieldwise_init

@@ -20,8 +20,8 @@ from flare.url.idna_data import (
     VALID,
     append_spelling,
     idna_entry,
+    normalize,
 )
-from flare.url.normal_form import normalize
 
 comptime _DOT = 46
 comptime _NON_JOINER = 0x200C

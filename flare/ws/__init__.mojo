@@ -2,10 +2,10 @@
 
 from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.hub import WsHub
-from flare.http.websocket.sender import WsSender
+from flare.http.websocket.outbox import WsSender
 from flare.ws.client import WsClient
 from flare.ws.config import WsClientConfig
-from flare.ws.core.close import CloseCode
+from flare.ws.core.error import CloseCode
 from flare.ws.core.deflate import DeflateAgreement
 from flare.ws.core.frame import Opcode
 from flare.ws.error import (

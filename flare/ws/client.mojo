@@ -4,7 +4,7 @@ from flare.http.client.response import url_without_credentials
 from flare.http.message.header_map import HeaderMap
 from flare.sys.clock import Deadline
 from flare.ws.config import WsClientConfig
-from flare.ws.core.close import CloseCode
+from flare.ws.core.error import CloseCode
 from flare.ws.core.frame import Opcode
 from flare.ws.core.receiver import WsProgress
 from flare.ws.error import WsError

@@ -3,8 +3,7 @@
 from flare.http.client.error import ClientError
 from flare.net.error import NetworkError, NetworkErrorKind, Timeout
 from flare.sys.errno import OsError
-from flare.ws.core.close import CloseCode
-from flare.ws.core.error import WsMisuse, WsProtocolError
+from flare.ws.core.error import CloseCode, WsMisuse, WsProtocolError
 from flare.ws.core.handshake import HandshakeRule, WsHandshakeError
 
 comptime WsClosed = NetworkErrorKind("WsClosed")

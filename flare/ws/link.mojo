@@ -3,11 +3,9 @@
 from flare.bytes.buffer import Buffer
 from flare.sys.clock import Deadline
 from flare.ws.config import WsClientConfig
-from flare.ws.core.close import CloseCode
 from flare.ws.core.connection import WsConnection
-from flare.ws.core.error import WsMisuse
-from flare.ws.core.frame import Role
-from flare.ws.core.mask import MaskingKey
+from flare.ws.core.error import CloseCode, WsMisuse
+from flare.ws.core.frame import MaskingKey, Role
 from flare.ws.core.receiver import WsProgress
 from flare.ws.error import WsError, WsMisused
 from flare.ws.masking_keys import MaskingKeys

@@ -2,7 +2,7 @@
 
 from flare.sys.errno import OsError
 from flare.sys.random import fill_random
-from flare.ws.core.mask import MaskingKey
+from flare.ws.core.frame import MaskingKey
 
 comptime _STOCK_LEN = 256
 

@@ -1,6 +1,6 @@
 """Comparison in constant time compares."""
 
-from flare.bytes.hmac import equals_in_constant_time
+from flare.bytes.hash import equals_in_constant_time
 from std.testing import assert_equal
 
 

@@ -1,8 +1,9 @@
 """Scans against their scalar twins, at every offset and for every octet."""
 
 from flare.bytes.buffer import Buffer
-from flare.bytes.octet_class import REG_NAME, TCHAR
 from flare.bytes.scan import (
+    REG_NAME,
+    TCHAR,
     find_octet_within,
     scan_class,
     scan_class_scalar,

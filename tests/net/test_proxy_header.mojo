@@ -1,6 +1,6 @@
 """PROXY headers: accepted and refused ones of both versions, at every cut."""
 
-from flare.bytes.crc32c import Crc32c
+from flare.bytes.hash import Crc32c
 from flare.net.proxy_header import (
     PROXY_HEADER_LEN_MAX,
     ProxyHeader,

@@ -1,7 +1,7 @@
 """Octets that end where the memory ends, to catch reads past the end."""
 
 from flare.bytes.scan import SCAN_SLACK
-from flare.bytes.terminated_input import TerminatedInput
+from flare.bytes.buffer import TerminatedInput
 from flare.sys.memory_map import GuardedMemory
 
 

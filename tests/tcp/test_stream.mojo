@@ -1,7 +1,6 @@
 """Tests of TCP streams, with real peers on loopback."""
 
-from flare.io.buf_reader import BufReader
-from flare.io.buf_writer import BufWriter
+from flare.io.buffered import BufReader, BufWriter
 from flare.net.error import (
     BrokenPipe,
     ConnectionRefused,
@@ -15,24 +14,19 @@ from flare.net.error import (
 )
 from flare.net.raw_socket import RawSocket, Shutdown
 from flare.net.socket_addr import SocketAddr
-from flare.sys.clock import NO_TIMEOUT_MS, Deadline, monotonic_ns
+from flare.sys.clock import Deadline, NO_TIMEOUT_MS, monotonic_ns
 from flare.sys.errno import EAGAIN
-from flare.sys.poll import (
-    POLL_READ,
-    PollEntry,
-    poll_descriptors,
-    wait_for,
-)
+from flare.sys.poll import POLL_READ, PollEntry, poll_descriptors, wait_for
 from flare.sys.thread import Task, Thread
 from flare.tcp.listener import TcpListener
 from flare.tcp.stream import KeepAlive, TcpStream
-from std.testing import assert_equal, assert_false, assert_true
 from tests.support.loopback import (
     PATIENCE_MS,
     RefusingPort,
     SilentPort,
     TcpPair,
 )
+from std.testing import assert_equal, assert_false, assert_true
 
 
 def _read(mut stream: TcpStream) raises -> String:

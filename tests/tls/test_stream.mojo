@@ -1,6 +1,6 @@
 """Tests of TLS over real connections on the loopback."""
 
-from flare.io.buf_reader import BufReader
+from flare.io.buffered import BufReader
 from flare.net.error import ConnectionRefused, Timeout
 from flare.net.socket_addr import SocketAddr
 from flare.sys.thread import Task, Thread

@@ -1,6 +1,6 @@
 """Tests of Unix streams and listeners."""
 
-from flare.io.buf_reader import BufReader
+from flare.io.buffered import BufReader
 from flare.net.error import (
     AddressInUse,
     BadAddress,
@@ -17,14 +17,12 @@ from flare.sys.clock import monotonic_ns
 from flare.sys.sock_addr import SockAddr
 from flare.sys.socket import SOCK_STREAM, bind_socket
 from flare.sys.thread import Task, Thread
-from flare.unix.binding import open_unix
-from flare.unix.listener import UnixListener
-from flare.unix.stream import UnixStream
-from flare.unix.unix_addr import UnixAddr
+from flare.unix.stream import UnixListener, UnixStream
+from flare.unix.unix_addr import UnixAddr, open_unix
+from tests.support.loopback import PATIENCE_MS
 from std.os.path import exists
 from std.tempfile import TemporaryDirectory
 from std.testing import assert_equal, assert_false, assert_true
-from tests.support.loopback import PATIENCE_MS
 
 
 def _abstract() -> String:

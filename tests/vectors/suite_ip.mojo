@@ -4,7 +4,7 @@ Both sources of the vectors accept zones behind IPv6 addresses, so this asks the
 type that has them; what it refuses, `IpAddr` refuses too.
 """
 
-from flare.net.zoned_ip import ZonedIpAddr
+from flare.net.ip import ZonedIpAddr
 from tests.vectors.hex_text import octets_of
 
 

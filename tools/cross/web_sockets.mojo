@@ -3,18 +3,10 @@
 from flare.bytes.buffer import Buffer
 from flare.http import OwnedRequest, Request, Router
 from flare.http.message.header_map import HeaderMap
-from flare.ws import (
-    Opcode,
-    WsClient,
-    WsHandler,
-    WsHub,
-    WsIncoming,
-    WsSender,
-)
+from flare.ws import Opcode, WsClient, WsHandler, WsHub, WsIncoming, WsSender
 from flare.ws.core.connection import WsConnection
-from flare.ws.core.frame import Role
+from flare.ws.core.frame import MaskingKey, Role
 from flare.ws.core.handshake import ServerHandshake
-from flare.ws.core.mask import MaskingKey
 from flare.ws.core.receiver import WsLimits
 
 

@@ -11,7 +11,7 @@ Who drives it (a blocking call, or a reactor with many) waits for the
 `watches`, no longer than `wait_ms`, and calls `advance`.
 """
 
-from flare.dns.resolving import Resolving
+from flare.dns.resolve import Resolving
 from flare.http.client.attempt import Attempt, Step, shorter, total_error
 from flare.http.client.auth import challenge_schemes
 from flare.http.client.error import (

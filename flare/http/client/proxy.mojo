@@ -4,10 +4,9 @@ from flare.bytes.ascii import equals_ignore_case
 from flare.http.client.auth import BasicAuth, Credentials
 from flare.http.client.error import BadUrl, ClientError, Phase
 from flare.http.client.pool import Endpoint
+from flare.net.ip import IpAddr, IpNetwork
 from flare.url.percent import percent_decode
 from flare.url.url import Url
-from flare.net.ip import IpAddr
-from flare.net.ip_network import IpNetwork
 from std.os import getenv
 
 

@@ -10,8 +10,7 @@ from flare.http.routing.operation import (
     InputError,
     Operation,
 )
-from flare.json.error import JsonError, JsonErrorKind
-from flare.json.errors import JsonErrors
+from flare.json.error import JsonError, JsonErrorKind, JsonErrors
 from flare.json.struct_reader import (
     Erased,
     FieldSource,

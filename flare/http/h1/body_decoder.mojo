@@ -9,9 +9,8 @@ the body's octets. In pieces:
     # 4. END: read trailers(input); leftover(input) belongs to the next message
 """
 
-from flare.bytes.buffer import Buffer
+from flare.bytes.buffer import Buffer, TerminatedInput
 from flare.bytes.checked import *
-from flare.bytes.terminated_input import TerminatedInput
 from flare.http.h1.chunked import ChunkedDecoder
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import HeadLimits

@@ -1,13 +1,12 @@
 """The chunked transfer coding: decoded in place, and written a chunk at a time."""
 
 from flare.bytes.ascii import hex_digit_value
-from flare.bytes.buffer import Buffer
+from flare.bytes.buffer import Buffer, TerminatedInput
 from flare.bytes.checked import *
-from flare.bytes.octet_class import QDTEXT, TCHAR
-from flare.bytes.terminated_input import TerminatedInput
+from flare.bytes.scan import QDTEXT, TCHAR
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import CRLF, FieldSection, HeadLimits
-from flare.http.h1.framing import NOTED_IN_TRAILER, Framing
+from flare.http.h1.framing import Framing, NOTED_IN_TRAILER
 
 comptime CHUNK_SIZE_DIGITS_MAX = 15
 """Most hex digits accepted in a chunk-size (RFC 9112 section 7.1).

@@ -1,8 +1,7 @@
 """A section of field lines: the headers of a request, or its trailers."""
 
-from flare.bytes.lend import unsafe_lend
-from flare.bytes.octet_class import TCHAR
-from flare.bytes.terminated_input import TerminatedInput
+from flare.bytes.buffer import TerminatedInput, unsafe_lend
+from flare.bytes.scan import TCHAR
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.framing import (
     Framing,

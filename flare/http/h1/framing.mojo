@@ -5,15 +5,9 @@ again. Names are told by their length, then by whole-word compares.
 """
 
 from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.buffer import TerminatedInput
 from flare.bytes.checked import *
-from flare.bytes.octet_class import TCHAR
-from flare.bytes.terminated_input import TerminatedInput
-from flare.bytes.word import (
-    CASE_BITS_32,
-    CASE_BITS_64,
-    word32,
-    word64,
-)
+from flare.bytes.scan import CASE_BITS_32, CASE_BITS_64, TCHAR, word32, word64
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.message.fields import FieldLine, ListElements
 from flare.http.message.target import AUTHORITY_IS_GOOD, authority_error

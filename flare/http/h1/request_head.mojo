@@ -1,12 +1,11 @@
 """The head of a request: request line and header section, parsed as they arrive."""
 
+from flare.bytes.buffer import TerminatedInput
 from flare.bytes.checked import *
-from flare.bytes.octet_class import TCHAR
-from flare.bytes.terminated_input import TerminatedInput
-from flare.bytes.word import word32, word64
+from flare.bytes.scan import TCHAR, word32, word64
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import CRLF, FieldSection, HeadLimits
-from flare.http.h1.framing import ASKS_FOR_TUNNEL, NOTED_IN_REQUEST, Framing
+from flare.http.h1.framing import ASKS_FOR_TUNNEL, Framing, NOTED_IN_REQUEST
 from flare.http.message.method import Method
 from flare.http.message.target import TargetParts, split_target
 from std.sys.intrinsics import likely, unlikely

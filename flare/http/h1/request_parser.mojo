@@ -14,9 +14,8 @@
                 HEAD --skip(count)--> SKIPPING --all dropped---> SKIPPED, HEAD
 """
 
-from flare.bytes.buffer import Buffer
+from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
-from flare.bytes.lend import unsafe_lend
 from flare.http.h1.body_decoder import BodyDecoder, DetachedBody
 from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.field_section import HeadLimits

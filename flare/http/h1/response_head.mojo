@@ -1,7 +1,7 @@
 """The head of a response, parsed as it arrives, and how the content behind it ends."""
 
-from flare.bytes.terminated_input import TerminatedInput
-from flare.bytes.word import word64
+from flare.bytes.buffer import TerminatedInput
+from flare.bytes.scan import word64
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import CRLF, FieldSection, HeadLimits
 from flare.http.h1.framing import (

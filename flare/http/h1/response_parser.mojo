@@ -16,16 +16,11 @@ What `advance` tells of (a head, a piece of content) is lent until the next
 call, which drops it from the input: a body of any length needs a small buffer.
 """
 
-from flare.bytes.buffer import Buffer
-from flare.bytes.lend import unsafe_lend
+from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.http.h1.body_decoder import BodyDecoder, BodyProgress
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import HeadLimits
-from flare.http.h1.framing import (
-    ContentEnd,
-    IS_IRREGULAR,
-    SWITCHING_PROTOCOLS,
-)
+from flare.http.h1.framing import ContentEnd, IS_IRREGULAR, SWITCHING_PROTOCOLS
 from flare.http.h1.response_head import ResponseHead, content_end
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method

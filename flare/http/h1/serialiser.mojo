@@ -3,7 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.octet_class import TCHAR
+from flare.bytes.scan import TCHAR
 from flare.http.h1.error import LocalProtocolError
 from flare.http.h1.framing import (
     CONTENT_LENGTH_DIGITS_MAX,

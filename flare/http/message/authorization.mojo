@@ -2,7 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.base64 import base64_decode
-from flare.bytes.octet_class import OctetClass
+from flare.bytes.scan import OctetClass
 
 comptime TOKEN68 = OctetClass(
     "-._~+/0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -1,7 +1,6 @@
 """Content of a response: octets, or a stream that a source makes piece by piece."""
 
-from flare.bytes.buffer import Buffer
-from flare.bytes.lend import unsafe_lend
+from flare.bytes.buffer import Buffer, unsafe_lend
 from std.memory import Allocation, ArcPointer, Layout, alloc, dealloc
 
 

@@ -2,7 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace, write_escaped
 from flare.bytes.buffer import Buffer
-from flare.bytes.octet_class import OctetClass, TCHAR
+from flare.bytes.scan import OctetClass, TCHAR
 from flare.http.message.date import append_imf_fixdate
 from flare.http.message.header_map import HeaderError
 

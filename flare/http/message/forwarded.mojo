@@ -1,7 +1,7 @@
 """The Forwarded field and its forerunners (RFC 7239): hops, and the origin a client asked for."""
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
-from flare.bytes.octet_class import OctetClass, TCHAR
+from flare.bytes.scan import OctetClass, TCHAR
 from flare.http.message.request import Request
 from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr

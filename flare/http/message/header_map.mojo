@@ -2,8 +2,8 @@
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace, write_escaped
 from flare.bytes.checked import *
-from flare.bytes.lend import unsafe_lend_text
-from flare.bytes.octet_class import TCHAR
+from flare.bytes.buffer import unsafe_lend_text
+from flare.bytes.scan import TCHAR
 from flare.http.message.fields import FieldLine, ListElements, find_line
 from std.builtin.globals import global_constant
 

@@ -1,7 +1,7 @@
 """Media types."""
 
 from flare.bytes.ascii import ascii_lower, equals_ignore_case, write_escaped
-from flare.bytes.octet_class import TCHAR
+from flare.bytes.scan import TCHAR
 
 comptime PARAMETER_COUNT_MAX = 16
 """Most parameters of a media type.

@@ -1,7 +1,6 @@
 """A request that owns its octets, for tests and for work that outlives a call."""
 
-from flare.bytes.buffer import Buffer
-from flare.bytes.lend import unsafe_lend, unsafe_lend_text
+from flare.bytes.buffer import Buffer, unsafe_lend, unsafe_lend_text
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.header_map import HeaderError, check_field
 from flare.http.message.method import Method
@@ -12,7 +11,7 @@ from flare.http.message.request import (
     TlsPeer,
     Version,
 )
-from flare.http.message.target import unsafe_path_without_octets, split_target
+from flare.http.message.target import split_target, unsafe_path_without_octets
 from flare.net.socket_addr import SocketAddr
 from std.memory import OwnedPointer
 

@@ -1,7 +1,7 @@
 """A request as its handler sees it, with what the router and the server know of it."""
 
 from flare.bytes.checked import *
-from flare.bytes.lend import unsafe_lend_text
+from flare.bytes.buffer import unsafe_lend_text
 from flare.http.message.body_reader import BodyReader, LentFeed
 from flare.http.message.cookie import (
     Cookie,

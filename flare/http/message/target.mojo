@@ -1,10 +1,15 @@
 """The request target and its authority (RFC 9112 section 3.2, RFC 3986)."""
 
 from flare.bytes.ascii import hex_digit_value
-from flare.bytes.lend import unsafe_lend, unsafe_lend_text
-from flare.bytes.octet_class import IP_FUTURE, REG_NAME
-from flare.bytes.scan import BytePtr, find_octet_within, scan_class
-from flare.bytes.word import load32
+from flare.bytes.buffer import unsafe_lend, unsafe_lend_text
+from flare.bytes.scan import (
+    BytePtr,
+    IP_FUTURE,
+    REG_NAME,
+    find_octet_within,
+    load32,
+    scan_class,
+)
 from flare.http.message.method import Method
 from flare.net.ip import IpAddr
 from std.sys.intrinsics import likely, unlikely

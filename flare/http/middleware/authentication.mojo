@@ -1,6 +1,6 @@
 """Basic and Bearer credentials required of requests (RFC 7617, RFC 6750)."""
 
-from flare.bytes.hmac import equals_in_constant_time
+from flare.bytes.hash import equals_in_constant_time
 from flare.http.message.authorization import (
     BasicCredentials,
     has_scheme,

@@ -1,7 +1,7 @@
 """Answering clients that say what they have."""
 
-from flare.bytes.base64url import base64url_encode
-from flare.bytes.sha256 import sha256
+from flare.bytes.base64 import base64url_encode
+from flare.bytes.hash import sha256
 from flare.http.conditional.conditional import (
     EntityTag,
     Precondition,

@@ -5,7 +5,7 @@ from flare.http.message.response import Response, TEXT_PLAIN
 from flare.http.routing.handler import Handler, RequestPolicy, refuses_by_head
 from flare.http.routing.stack import Layer
 from flare.http.routing.app import State
-from flare.net.ip_network import IpNetwork
+from flare.net.ip import IpNetwork
 from flare.sys.clock import monotonic_ns
 from flare.sys.random import KeyedHasher
 

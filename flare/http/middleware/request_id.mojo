@@ -1,6 +1,6 @@
 """Ids of requests, taken over from clients and sent back."""
 
-from flare.bytes.octet_class import TCHAR
+from flare.bytes.scan import TCHAR
 from flare.http.message.header_map import HeaderError
 from flare.http.message.request import REQUEST_ID_LEN_MAX, Request
 from flare.http.message.response import Response

@@ -1,6 +1,6 @@
 """Sessions of clients, from cookie to handler and back."""
 
-from flare.bytes.base64url import base64url_encode
+from flare.bytes.base64 import base64url_encode
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.header_map import add_vary
 from flare.http.message.request import Request

@@ -7,8 +7,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.stack import Layer
-from flare.net.ip import IpAddr
-from flare.net.ip_network import IpNetwork, any_contains
+from flare.net.ip import IpAddr, IpNetwork, any_contains
 from flare.net.socket_addr import SocketAddr
 
 # Of a client that a trusted proxy does not name, or not so that it can be read.

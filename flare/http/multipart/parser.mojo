@@ -1,10 +1,8 @@
 """The parser of multipart/form-data (RFC 7578, RFC 2046), with its events, limits and errors."""
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
-from flare.bytes.buffer import Buffer
-from flare.bytes.lend import unsafe_lend
-from flare.bytes.octet_class import TCHAR
-from flare.bytes.scan import find_octet_within
+from flare.bytes.buffer import Buffer, unsafe_lend
+from flare.bytes.scan import TCHAR, find_octet_within
 from flare.http.message.media_type import MediaType, MediaTypeError
 from flare.http.multipart.part import FormDisposition, TransferDecoder
 

@@ -7,7 +7,7 @@ from flare.http.routing.operation import (
     ParameterDescription,
 )
 from flare.http.routing.route_tree import SEGMENT_STATIC, parse_pattern
-from flare.json.composer import JsonComposer
+from flare.json.writer import JsonComposer
 from flare.json.schema import NamedSchema, SCHEMA_PLACE
 
 comptime OPENAPI_VERSION = StaticString("3.1.0")

@@ -1,6 +1,6 @@
 """Routes known when the program is built, and the branches compiled for them."""
 
-from flare.bytes.lend import unsafe_lend, unsafe_lend_text
+from flare.bytes.buffer import unsafe_lend, unsafe_lend_text
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, bad_request, internal_error

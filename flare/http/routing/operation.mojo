@@ -3,7 +3,7 @@
 from flare.bytes.ascii import write_escaped
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.json.composer import JsonComposer
+from flare.json.writer import JsonComposer
 from flare.json.error import JsonError
 from flare.json.schema import SchemaBook, schema_of
 

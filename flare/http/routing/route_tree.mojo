@@ -1,7 +1,7 @@
 """Route patterns, and the tree that finds the route of a path."""
 
 from flare.bytes.checked import *
-from flare.bytes.lend import unsafe_lend_text
+from flare.bytes.buffer import unsafe_lend_text
 from flare.http.message.method import Method
 from flare.http.message.request import PATH_PARAM_COUNT_MAX, Request
 from flare.url.percent import PERCENT, PercentError, percent_decode

@@ -1,7 +1,7 @@
 """The router: routes registered when the program runs."""
 
 from flare.bytes.checked import *
-from flare.bytes.lend import unsafe_lend_text
+from flare.bytes.buffer import unsafe_lend_text
 from flare.http.message.method import Method
 from flare.http.message.method_registry import METHOD_COUNT, method_name
 from flare.http.message.request import Request

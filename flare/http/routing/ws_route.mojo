@@ -8,8 +8,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN, forbidden
 from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.websocket.handler import WsConfig, WsHandler
-from flare.http.websocket.outbox import WsOutbox
-from flare.http.websocket.sender import WsSender
+from flare.http.websocket.outbox import WsOutbox, WsSender
 from flare.http.websocket.session import WsSession
 from flare.sys.mutex import Mutex
 from flare.sys.process import next_process_number

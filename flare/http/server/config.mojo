@@ -2,7 +2,7 @@
 
 from flare.http.h1.field_section import HeadLimits
 from flare.http.middleware.health import ReadySwitch
-from flare.net.ip_network import IpNetwork
+from flare.net.ip import IpNetwork
 from flare.sys.descriptor import duplicate_from
 from flare.sys.log import log_line
 from flare.sys.resource_limit import descriptor_limit, raise_descriptor_limit

@@ -8,8 +8,12 @@ from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
 from flare.runtime.service_manager import inherited_listeners
 from flare.sys.errno import EAGAIN, OsError
-from flare.unix.binding import BoundSocket, UNIX_BACKLOG, listen_unix
-from flare.unix.unix_addr import UnixAddr
+from flare.unix.unix_addr import (
+    BoundSocket,
+    UNIX_BACKLOG,
+    UnixAddr,
+    listen_unix,
+)
 
 comptime _BATCH_LEN = 64
 comptime _SHARED_BATCH_LEN = 4

@@ -21,7 +21,7 @@ from flare.http.server.connection.phase import (
     NEVER_MS,
 )
 from flare.http.server.errors import SlowHandlers, report_crash
-from flare.runtime.jitter import Jitter
+from flare.runtime.prefork.config import Jitter
 from flare.runtime.stats_board import (
     STAT_CONNECTIONS,
     STAT_OPEN,

@@ -11,7 +11,7 @@ from flare.http.server.worker import Worker
 from flare.http.server.worker_state import StatsRow
 from flare.net.raw_socket import RawSocket
 from flare.runtime.event import Interest, Waker
-from flare.runtime.prefork.listener_share import ListenerShare
+from flare.runtime.prefork.roster import ListenerShare
 from flare.runtime.prefork.program import ChildProcess, PreforkProgram
 from flare.runtime.reactor import Reactor
 from flare.runtime.scheduler import Scheduler

@@ -1,7 +1,7 @@
 """Sessions in signed cookies, and tokens against cross-site requests."""
 
-from flare.bytes.base64url import base64url_decode, base64url_encode
-from flare.bytes.sha256 import SHA256_LEN
+from flare.bytes.base64 import base64url_decode, base64url_encode
+from flare.bytes.hash import SHA256_LEN
 from flare.http.message.cookie import (
     Cookie,
     CookieError,

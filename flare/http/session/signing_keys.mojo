@@ -1,8 +1,12 @@
 """Signed text: what a client keeps for us and cannot change."""
 
-from flare.bytes.base64url import base64url_decode, base64url_encode
-from flare.bytes.hmac import HmacSha256, equals_in_constant_time
-from flare.bytes.sha256 import SHA256_LEN, Sha256Digest
+from flare.bytes.base64 import base64url_decode, base64url_encode
+from flare.bytes.hash import (
+    HmacSha256,
+    SHA256_LEN,
+    Sha256Digest,
+    equals_in_constant_time,
+)
 
 comptime SIGNING_KEY_LEN_MIN = 32
 """Shortest signing key, in bytes: as long as the code (RFC 2104 section 3)."""

@@ -1,4 +1,4 @@
 """Server-sent events (WHATWG HTML section 9.2)."""
 
 from flare.http.sse.event_hub import EventHub
-from flare.http.sse.server_sent_event import ServerSentEvent
+from flare.http.sse.event_hub import ServerSentEvent

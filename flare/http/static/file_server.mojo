@@ -24,9 +24,8 @@ from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, not_found, redirect
 from flare.http.routing.handler import Handler, RequestPolicy
-from flare.http.static.file_folder import FileFolder, FoundFile
+from flare.http.static.file_folder import FileFolder, FileSource, FoundFile
 from flare.http.static.file_path import FilePath, file_type
-from flare.http.static.file_source import FileSource
 from flare.sys.errno import OsError
 from flare.sys.file import File, FileStatus
 from flare.sys.random import fill_random

@@ -1,7 +1,7 @@
 """What answers the messages of WebSocket clients."""
 
 from flare.http.message.request import Request
-from flare.http.websocket.sender import WsSender
+from flare.http.websocket.outbox import WsSender
 from flare.ws.core.deflate import DeflateAgreement
 
 

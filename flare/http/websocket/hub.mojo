@@ -1,7 +1,7 @@
 """Messages for many WebSocket clients at once."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.websocket.sender import WsSender, shared_frame
+from flare.http.websocket.outbox import WsSender, shared_frame
 from flare.sys.mutex import Mutex
 from flare.sys.random import KeyedHasher
 from flare.ws.core.frame import Opcode

@@ -1,22 +1,20 @@
 """One WebSocket connection of a server: the core, fed by the worker's loop."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.message.body import UpgradedProtocol, StreamWaker, Poll
+from flare.http.message.body import Poll, StreamWaker, UpgradedProtocol
 from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.outbox import (
     WsOutbox,
+    WsSender,
     advance,
     end,
     must_pause,
     send,
 )
-from flare.http.websocket.sender import WsSender
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.mutex import Mutex
-from flare.ws.core.close import CloseCode
-from flare.ws.core.error import WsProtocolError
-from flare.ws.core.frame import FrameHeader, Opcode, write_frame
-from flare.ws.core.mask import MaskingKey
+from flare.ws.core.error import CloseCode, WsProtocolError
+from flare.ws.core.frame import FrameHeader, MaskingKey, Opcode, write_frame
 from flare.ws.core.receiver import WsProgress
 from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import likely, unlikely

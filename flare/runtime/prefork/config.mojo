@@ -1,11 +1,4 @@
-"""What a supervisor of worker processes is told, and when a crashed worker
-starts again.
-
-    delay = min(first * 2^(crashes in a row - 1), most), less up to half of it
-
-A crash in a row is one of a process that did not live for `settle_ms`. Over
-`restarts_max` crashes of all workers within `window_ms` end the program.
-"""
+"""When a worker process is started again, and how many there are."""
 
 from flare.runtime.worker_count import WORKER_COUNT_MAX
 
@@ -193,3 +186,42 @@ def _check(name: StaticString, value: Int, least: Int, most: Int) raises:
             " to ",
             most,
         )
+
+
+struct Jitter(Movable):
+    """Random numbers to spread moments, not to keep secrets (xorshift64)."""
+
+    var _state: UInt64
+
+    def __init__(out self, seed: UInt64):
+        """Starts a sequence.
+
+        Args:
+            seed: Where; each has its own sequence.
+        """
+        # The one state that never changes is 0.
+        self._state = seed if seed != 0 else 1
+
+    def next(mut self) -> UInt64:
+        """Gives the next number.
+
+        Returns:
+            Any number but 0.
+        """
+        self._state ^= self._state << 13
+        self._state ^= self._state >> 7
+        self._state ^= self._state << 17
+        return self._state
+
+    def raised(mut self, limit: Int, percent: Int) -> Int:
+        """Raises a limit a little.
+
+        Args:
+            limit: At least 0.
+            percent: By how much at most.
+
+        Returns:
+            The limit and up to so much of it.
+        """
+        var most = limit // 100 * percent + limit % 100 * percent // 100
+        return limit + Int(self.next() % UInt64(most + 1))

@@ -1,12 +1,11 @@
 """The worker processes of a master: made, replaced, stopped, reaped."""
 
 from flare.net.raw_socket import RawSocket
-from flare.runtime.jitter import Jitter
-from flare.runtime.prefork.listener_share import ListenerShare
-from flare.runtime.prefork.config import PreforkConfig, RestartBudget
+from flare.runtime.prefork.config import Jitter, PreforkConfig, RestartBudget
 from flare.runtime.prefork.orders import NEWS_READY, OrderSender
 from flare.runtime.prefork.program import PreforkHooks, PreforkProgram
 from flare.runtime.prefork.roster import (
+    ListenerShare,
     NEVER_MS,
     WorkerProcess,
     WorkerRoster,

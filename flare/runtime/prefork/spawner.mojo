@@ -1,7 +1,7 @@
 """Making worker processes: fork, and what the new process does first."""
 
 from flare.net.raw_socket import RawSocket
-from flare.runtime.prefork.listener_share import ListenerShare
+from flare.runtime.prefork.roster import ListenerShare
 from flare.runtime.prefork.orders import MasterLine, News, read_news
 from flare.runtime.prefork.program import (
     ChildProcess,

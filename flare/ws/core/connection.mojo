@@ -16,12 +16,6 @@ much and reads nothing makes nothing grow.
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.compress.error import CompressError
-from flare.ws.core.close import (
-    CLOSE_REASON_LEN_MAX,
-    CloseCode,
-    CloseState,
-    may_send_close_code,
-)
 from flare.ws.core.deflate import (
     COMPRESSED_LEN_MIN,
     DeflateAgreement,
@@ -29,15 +23,22 @@ from flare.ws.core.deflate import (
     MessageInflater,
     can_deflate,
 )
-from flare.ws.core.error import WsMisuse, WsProtocolError
+from flare.ws.core.error import (
+    CLOSE_REASON_LEN_MAX,
+    CloseCode,
+    CloseState,
+    WsMisuse,
+    WsProtocolError,
+    may_send_close_code,
+)
 from flare.ws.core.frame import (
     CONTROL_PAYLOAD_LEN_MAX,
     FrameHeader,
+    MaskingKey,
     Opcode,
     Role,
     write_frame,
 )
-from flare.ws.core.mask import MaskingKey
 from flare.ws.core.receiver import FrameReceiver, WsLimits, WsProgress
 from std.memory import OwnedPointer
 

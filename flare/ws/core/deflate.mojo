@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.octet_class import TCHAR
+from flare.bytes.scan import TCHAR
 from flare.compress.error import CompressError, CompressErrorKind
 from flare.compress.raw_deflate import RawDeflater, RawInflater, WINDOW_BITS_MIN
 from flare.ws.core.error import WsRule

@@ -3,8 +3,8 @@
 from flare.bytes.ascii import equals_ignore_case, write_escaped
 from flare.bytes.base64 import base64_decode, base64_encode
 from flare.bytes.buffer import Buffer
-from flare.bytes.octet_class import TCHAR
-from flare.bytes.sha1 import sha1
+from flare.bytes.scan import TCHAR
+from flare.bytes.hash import sha1
 from flare.http.message.fields import Fields, ListElements
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.method import Method

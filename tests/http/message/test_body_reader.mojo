@@ -2,7 +2,7 @@
 
 from flare.http.message.body_reader import BodyError
 from flare.http.message.owned_request import OwnedRequest
-from flare.io.buf_reader import BufReader
+from flare.io.buffered import BufReader
 from std.testing import assert_equal
 
 

@@ -6,7 +6,7 @@ from flare.http.message.response import Response, ok
 from flare.http.middleware.rate_limit import RateLimit, TokenBuckets
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
 from flare.http.routing.handler import FnHandler
-from flare.net.ip_network import IpNetwork
+from flare.net.ip import IpNetwork
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_raises, assert_true

@@ -5,15 +5,14 @@ from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.parameter import OptQueryInt, PathInt, QueryParam
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.middleware.authentication import RequireBasicAuth, KnownUsers
-from flare.http.openapi.api_docs import add_api_docs
+from flare.http.middleware.authentication import KnownUsers, RequireBasicAuth
 from flare.http.openapi.document import (
     ApiInfo,
     component_names,
     openapi_document,
     template,
 )
-from flare.http.openapi.page import openapi_page
+from flare.http.openapi.page import add_api_docs, openapi_page
 from flare.http.routing.handler import FnHandler
 from flare.http.routing.operation import Operation
 from flare.http.routing.router import Router

@@ -22,7 +22,7 @@ from flare.http.routing.handler import (
 from flare.http.routing.operation import Operation
 from flare.http.routing.router import Router
 from flare.http.websocket.handler import WsHandler, WsIncoming
-from flare.http.websocket.sender import WsSender
+from flare.http.websocket.outbox import WsSender
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_true
 

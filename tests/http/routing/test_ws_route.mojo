@@ -8,8 +8,8 @@ from flare.http.routing.handler import Handler
 from flare.http.routing.ws_route import WsRoute, is_same_origin
 from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.hub import WsHub
-from flare.http.websocket.sender import WsSender
-from flare.net.ip_network import IpNetwork
+from flare.http.websocket.outbox import WsSender
+from flare.net.ip import IpNetwork
 from std.collections import Set
 from std.memory import ArcPointer
 from std.testing import assert_equal, assert_raises, assert_true

@@ -1,7 +1,7 @@
 """Rooms of WebSocket clients."""
 
 from flare.http.websocket.hub import WsHub
-from flare.http.websocket.sender import WsSender
+from flare.http.websocket.outbox import WsSender
 from std.testing import assert_equal
 from tests.support.ws_box import open_box, taken
 

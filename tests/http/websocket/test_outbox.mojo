@@ -1,13 +1,18 @@
 """What waits for one WebSocket client: order, limits, memory."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.websocket.outbox import end, send, send_shared
-from flare.http.websocket.sender import WsSender, shared_frame
+from flare.http.websocket.outbox import (
+    WsSender,
+    end,
+    send,
+    send_shared,
+    shared_frame,
+)
 from flare.ws.core.deflate import DeflateAgreement
 from flare.ws.core.frame import Opcode
+from tests.support.ws_box import bell_of, open_box, taken
 from std.memory import ArcPointer
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
-from tests.support.ws_box import bell_of, open_box, taken
 
 
 def frame(text: StringSpan) -> ArcPointer[Buffer]:

@@ -4,15 +4,13 @@ from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
 from flare.http.message.body import Poll
 from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
-from flare.http.websocket.outbox import WsOutbox
-from flare.http.websocket.sender import WsSender
+from flare.http.websocket.outbox import WsOutbox, WsSender
 from flare.http.websocket.session import WsSession
 from flare.sys.mutex import Mutex
-from flare.ws.core.frame import FrameHeader, Opcode, write_frame
-from flare.ws.core.mask import MaskingKey
+from flare.ws.core.frame import FrameHeader, MaskingKey, Opcode, write_frame
+from tests.support.ws_box import open_box, taken
 from std.memory import ArcPointer
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
-from tests.support.ws_box import open_box, taken
 
 comptime _MAX = 1_000
 

@@ -1,7 +1,6 @@
 """Tests of backoff, budget and jitter."""
 
-from flare.runtime.jitter import Jitter
-from flare.runtime.prefork.config import RestartBudget, RestartPolicy
+from flare.runtime.prefork.config import Jitter, RestartBudget, RestartPolicy
 from std.testing import assert_equal, assert_true
 
 

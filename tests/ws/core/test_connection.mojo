@@ -1,15 +1,18 @@
 """Both sides of a connection, and how it is closed."""
 
 from flare.bytes.buffer import Buffer
-from flare.ws.core.close import CloseCode, CloseState, may_send_close_code
 from flare.ws.core.connection import WsConnection
 from flare.ws.core.deflate import DeflateAgreement
-from flare.ws.core.error import WsMisuse
-from flare.ws.core.frame import Opcode, Role
-from flare.ws.core.mask import MaskingKey
+from flare.ws.core.error import (
+    CloseCode,
+    CloseState,
+    WsMisuse,
+    may_send_close_code,
+)
+from flare.ws.core.frame import MaskingKey, Opcode, Role
 from flare.ws.core.receiver import WsLimits, WsProgress
-from std.testing import assert_equal, assert_false, assert_true
 from tests.vectors.hex_text import hex_of, octets_of
+from std.testing import assert_equal, assert_false, assert_true
 
 comptime _KEY = MaskingKey(0x3D21FA37)
 

@@ -6,7 +6,7 @@ it logs and counts them, adds its fields, and may give them another shape. How
 they are framed, and that the connection ends, is not its business.
 """
 
-from flare.bytes.lend import unsafe_lend_text
+from flare.bytes.buffer import unsafe_lend_text
 from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.framing import SWITCHING_PROTOCOLS
 from flare.http.h1.request_parser import RequestParser

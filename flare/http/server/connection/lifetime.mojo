@@ -30,7 +30,7 @@ from flare.http.server.connection.write import (
     prolong_sending,
 )
 from flare.http.server.worker_state import WorkerState
-from flare.net.ip_network import any_contains
+from flare.net.ip import any_contains
 from flare.net.proxy_header import (
     PROXY_HEADER_LEN_MAX,
     ProxyHeader,

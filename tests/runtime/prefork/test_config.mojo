@@ -1,4 +1,4 @@
-from flare.runtime.jitter import Jitter
+from flare.runtime.prefork.config import Jitter
 from std.testing import assert_equal, assert_true
 
 

@@ -1,0 +1,465 @@
+"""Checksums and hashes: SHA-1, SHA-256 (FIPS 180-4), HMAC (RFC 2104), CRC-32C."""
+
+from flare.bytes.checked import *
+from std.bit import byte_swap
+from std.builtin.globals import global_constant
+
+comptime SHA1_LEN = 20
+"""Length of a digest in bytes."""
+
+comptime _BLOCK_LEN = 64
+# Where the length of the message stands in its last block.
+comptime _LENGTH_OFFSET = 56
+
+
+def sha1(octets: Span[UInt8, _]) -> Array[UInt8, SHA1_LEN]:
+    """Computes a digest.
+
+    Args:
+        octets: The message.
+
+    Returns:
+        The digest.
+    """
+    var state: Array[UInt32, 5] = [
+        0x67452301,
+        0xEFCDAB89,
+        0x98BADCFE,
+        0x10325476,
+        0xC3D2E1F0,
+    ]
+    var start = 0
+    while len(octets) - start >= _BLOCK_LEN:
+        _add_block(state, octets.between(start, start + _BLOCK_LEN))
+        start += _BLOCK_LEN
+    _add_last(state, octets.after(start), len(octets))
+    var digest = Array[UInt8, SHA1_LEN](fill=0)
+    for index in range(SHA1_LEN):
+        var shift = UInt32(24 - 8 * (index & 3))
+        digest.at(index) = UInt8((state.at(index >> 2) >> shift) & 0xFF)
+    return digest^
+
+
+def _add_last(
+    mut state: Array[UInt32, 5], rest: Span[UInt8, _], message_len: Int
+):
+    """Adds the octets that fill no block, a 1 bit, and the length in bits."""
+    var block = Array[UInt8, _BLOCK_LEN](fill=0)
+    for index in range(len(rest)):
+        block.at(index) = rest.at(index)
+    block.at(len(rest)) = 0x80
+    if len(rest) >= _LENGTH_OFFSET:
+        _add_block(state, Span(block))
+        block = Array[UInt8, _BLOCK_LEN](fill=0)
+    var bit_count = UInt64(message_len) * 8
+    for index in range(8):
+        var shift = UInt64(56 - 8 * index)
+        block.at(_LENGTH_OFFSET + index) = UInt8((bit_count >> shift) & 0xFF)
+    _add_block(state, Span(block))
+
+
+def _add_block(mut state: Array[UInt32, 5], block: Span[UInt8, _]):
+    var words = Array[UInt32, 80](fill=0)
+    for index in range(_BLOCK_LEN):
+        words.at(index >> 2) = words.at(index >> 2) << 8 | UInt32(
+            block.at(index)
+        )
+    for index in range(16, 80):
+        words.at(index) = _rotate[1](
+            words.at(index - 3)
+            ^ words.at(index - 8)
+            ^ words.at(index - 14)
+            ^ words.at(index - 16)
+        )
+    var a = state[0]
+    var b = state[1]
+    var c = state[2]
+    var d = state[3]
+    var e = state[4]
+    for index in range(80):
+        var next = _rotate[5](a) + _mix(index, b, c, d) + e + words.at(index)
+        e = d
+        d = c
+        c = _rotate[30](b)
+        b = a
+        a = next
+    state[0] += a
+    state[1] += b
+    state[2] += c
+    state[3] += d
+    state[4] += e
+
+
+@always_inline
+def _mix(index: Int, b: UInt32, c: UInt32, d: UInt32) -> UInt32:
+    """Gives function and constant of a step (FIPS 180-4 sections 4.1.1, 4.2.1)."""
+    if index < 20:
+        return ((b & c) | (~b & d)) + 0x5A827999
+    if index < 40:
+        return (b ^ c ^ d) + 0x6ED9EBA1
+    if index < 60:
+        return ((b & c) | (b & d) | (c & d)) + 0x8F1BBCDC
+    return (b ^ c ^ d) + 0xCA62C1D6
+
+
+@always_inline
+def _rotate[count: Int](word: UInt32) -> UInt32:
+    return word << UInt32(count) | word >> UInt32(32 - count)
+
+
+comptime SHA256_LEN = 32
+"""Length of a digest in bytes."""
+comptime SHA256_BLOCK_LEN = 64
+"""What is taken at a time, in bytes (FIPS 180-4 section 5.2.1)."""
+
+comptime Sha256Digest = Array[UInt8, SHA256_LEN]
+"""A digest."""
+
+# FIPS 180-4 section 4.2.2: the cube roots of the first 64 primes, the first 32
+# bits of what is behind the point.
+comptime _ROUND_CONSTANTS: Array[UInt32, 64] = [
+    0x428A_2F98,
+    0x7137_4491,
+    0xB5C0_FBCF,
+    0xE9B5_DBA5,
+    0x3956_C25B,
+    0x59F1_11F1,
+    0x923F_82A4,
+    0xAB1C_5ED5,
+    0xD807_AA98,
+    0x1283_5B01,
+    0x2431_85BE,
+    0x550C_7DC3,
+    0x72BE_5D74,
+    0x80DE_B1FE,
+    0x9BDC_06A7,
+    0xC19B_F174,
+    0xE49B_69C1,
+    0xEFBE_4786,
+    0x0FC1_9DC6,
+    0x240C_A1CC,
+    0x2DE9_2C6F,
+    0x4A74_84AA,
+    0x5CB0_A9DC,
+    0x76F9_88DA,
+    0x983E_5152,
+    0xA831_C66D,
+    0xB003_27C8,
+    0xBF59_7FC7,
+    0xC6E0_0BF3,
+    0xD5A7_9147,
+    0x06CA_6351,
+    0x1429_2967,
+    0x27B7_0A85,
+    0x2E1B_2138,
+    0x4D2C_6DFC,
+    0x5338_0D13,
+    0x650A_7354,
+    0x766A_0ABB,
+    0x81C2_C92E,
+    0x9272_2C85,
+    0xA2BF_E8A1,
+    0xA81A_664B,
+    0xC24B_8B70,
+    0xC76C_51A3,
+    0xD192_E819,
+    0xD699_0624,
+    0xF40E_3585,
+    0x106A_A070,
+    0x19A4_C116,
+    0x1E37_6C08,
+    0x2748_774C,
+    0x34B0_BCB5,
+    0x391C_0CB3,
+    0x4ED8_AA4A,
+    0x5B9C_CA4F,
+    0x682E_6FF3,
+    0x748F_82EE,
+    0x78A5_636F,
+    0x84C8_7814,
+    0x8CC7_0208,
+    0x90BE_FFFA,
+    0xA450_6CEB,
+    0xBEF9_A3F7,
+    0xC671_78F2,
+]
+
+# FIPS 180-4 section 5.3.3: as above, of the square roots of the first 8 primes.
+comptime _START = SIMD[DType.uint32, 8](
+    0x6A09_E667,
+    0xBB67_AE85,
+    0x3C6E_F372,
+    0xA54F_F53A,
+    0x510E_527F,
+    0x9B05_688C,
+    0x1F83_D9AB,
+    0x5BE0_CD19,
+)
+
+
+struct Sha256(Copyable, Movable):
+    """Takes octets in pieces of any length, and gives their digest.
+
+    Its time depends on the length alone, not on the octets.
+    """
+
+    var _state: SIMD[DType.uint32, 8]
+    var _block: Array[UInt8, SHA256_BLOCK_LEN]
+    var _block_len: Int
+    var _length: UInt64
+
+    def __init__(out self):
+        """Starts with no octets."""
+        self._state = _START
+        self._block = Array[UInt8, SHA256_BLOCK_LEN](fill=0)
+        self._block_len = 0
+        self._length = 0
+
+    def update(mut self, octets: Span[UInt8, _]):
+        """Takes more octets.
+
+        Args:
+            octets: Of any number.
+        """
+        self._length += UInt64(len(octets))
+        var start = 0
+        if self._block_len > 0:
+            start = min(SHA256_BLOCK_LEN - self._block_len, len(octets))
+            for index in range(start):
+                self._block[self._block_len + index] = octets[index]
+            self._block_len += start
+            if self._block_len < SHA256_BLOCK_LEN:
+                return
+            _compress(self._state, Span(self._block))
+            self._block_len = 0
+        while len(octets) - start >= SHA256_BLOCK_LEN:
+            _compress(self._state, octets[start : start + SHA256_BLOCK_LEN])
+            start += SHA256_BLOCK_LEN
+        for index in range(start, len(octets)):
+            self._block[self._block_len] = octets[index]
+            self._block_len += 1
+
+    def finish(deinit self) -> Sha256Digest:
+        """Ends the octets (FIPS 180-4 section 5.1.1).
+
+        Returns:
+            The digest.
+        """
+        var bit_count = self._length << 3
+        self._block[self._block_len] = 0x80
+        for index in range(self._block_len + 1, SHA256_BLOCK_LEN):
+            self._block[index] = 0
+        if self._block_len >= SHA256_BLOCK_LEN - 8:
+            _compress(self._state, Span(self._block))
+            self._block = Array[UInt8, SHA256_BLOCK_LEN](fill=0)
+        for index in range(8):
+            self._block[56 + index] = UInt8(
+                (bit_count >> UInt64(56 - 8 * index)) & 0xFF
+            )
+        _compress(self._state, Span(self._block))
+        var digest = Sha256Digest(fill=0)
+        for index in range(SHA256_LEN):
+            digest[index] = UInt8(
+                (self._state[index // 4] >> UInt32(24 - 8 * (index % 4))) & 0xFF
+            )
+        return digest^
+
+
+def sha256(octets: Span[UInt8, _]) -> Sha256Digest:
+    """Computes the digest of octets at hand.
+
+    Args:
+        octets: Any octets.
+
+    Returns:
+        The digest.
+    """
+    var hash = Sha256()
+    hash.update(octets)
+    return hash^.finish()
+
+
+# FIPS 180-4 section 6.2.2.
+def _compress(mut state: SIMD[DType.uint32, 8], block: Span[UInt8, _]):
+    # SAFETY: the caller gives 64 octets, and all indices below stay within the
+    # schedule's and the table's 64 words.
+    var schedule = Array[UInt32, 64](uninitialized=True)
+    var words = block.unsafe_ptr().unsafe_bitcast[UInt32]()
+    comptime for index in range(16):
+        schedule.unsafe_get(index) = byte_swap(
+            words.unsafe_offset(index).unsafe_load[alignment=1]()
+        )
+    for index in range(16, 64):
+        var far = schedule.unsafe_get(index - 15)
+        var near = schedule.unsafe_get(index - 2)
+        schedule.unsafe_get(index) = (
+            schedule.unsafe_get(index - 16)
+            + (_right[7](far) ^ _right[18](far) ^ (far >> 3))
+            + schedule.unsafe_get(index - 7)
+            + (_right[17](near) ^ _right[19](near) ^ (near >> 10))
+        )
+    var a, b, c, d = state[0], state[1], state[2], state[3]
+    var e, f, g, h = state[4], state[5], state[6], state[7]
+    ref constants = global_constant[_ROUND_CONSTANTS]()
+    for index in range(64):
+        var first = (
+            h
+            + (_right[6](e) ^ _right[11](e) ^ _right[25](e))
+            + ((e & f) ^ (~e & g))
+            + constants.unsafe_get(index)
+            + schedule.unsafe_get(index)
+        )
+        var second = (_right[2](a) ^ _right[13](a) ^ _right[22](a)) + (
+            (a & b) ^ (a & c) ^ (b & c)
+        )
+        h = g
+        g = f
+        f = e
+        e = d + first
+        d = c
+        c = b
+        b = a
+        a = first + second
+    state += SIMD[DType.uint32, 8](a, b, c, d, e, f, g, h)
+
+
+@always_inline
+def _right[count: Int](word: UInt32) -> UInt32:
+    return (word >> UInt32(count)) | (word << UInt32(32 - count))
+
+
+struct HmacSha256(Copyable, Movable):
+    """Takes octets in pieces of any length, and gives their code.
+
+    Compare codes with `equals_in_constant_time` alone.
+    """
+
+    var _inner: Sha256
+    var _outer: Sha256
+
+    def __init__(out self, key: Span[UInt8, _]):
+        """Starts with no octets.
+
+        Args:
+            key: The secret: 32 random octets are right; a longer one than a
+                block is replaced by its digest (RFC 2104 section 2).
+        """
+        var block = Array[UInt8, SHA256_BLOCK_LEN](fill=0)
+        if len(key) <= SHA256_BLOCK_LEN:
+            for index in range(len(key)):
+                block[index] = key[index]
+        else:
+            var digest = sha256(key)
+            for index in range(SHA256_LEN):
+                block[index] = digest[index]
+        self._inner = Sha256()
+        self._outer = Sha256()
+        for index in range(SHA256_BLOCK_LEN):
+            block[index] ^= 0x36
+        self._inner.update(Span(block))
+        for index in range(SHA256_BLOCK_LEN):
+            block[index] ^= 0x36 ^ 0x5C
+        self._outer.update(Span(block))
+
+    def update(mut self, octets: Span[UInt8, _]):
+        """Takes more octets.
+
+        Args:
+            octets: Of any number.
+        """
+        self._inner.update(octets)
+
+    def finish(deinit self) -> Sha256Digest:
+        """Ends the octets.
+
+        Returns:
+            The code.
+        """
+        var inner = self._inner^
+        var outer = self._outer^
+        var digest = inner^.finish()
+        outer.update(Span(digest))
+        return outer^.finish()
+
+
+def hmac_sha256(key: Span[UInt8, _], octets: Span[UInt8, _]) -> Sha256Digest:
+    """Computes the code of octets at hand.
+
+    Args:
+        key: The secret, as for `HmacSha256`.
+        octets: Any octets.
+
+    Returns:
+        The code.
+    """
+    var code = HmacSha256(key)
+    code.update(octets)
+    return code^.finish()
+
+
+def equals_in_constant_time(
+    left: Span[UInt8, _], right: Span[UInt8, _]
+) -> Bool:
+    """Compares a secret with what a peer sent.
+
+    The time depends on the length of `right` alone, so that the peer learns
+    nothing from it about how much was right.
+
+    Args:
+        left: The secret.
+        right: What the peer sent.
+
+    Returns:
+        True if both have the same octets.
+    """
+    var difference = len(left) ^ len(right)
+    for index in range(len(right)):
+        var octet = left[index % len(left)] if len(left) > 0 else UInt8(0)
+        difference |= Int(octet ^ right[index])
+    return difference == 0
+
+
+comptime _POLYNOMIAL: UInt32 = 0x82F63B78
+# 0x1EDC6F41 with its bits in reverse order.
+
+
+def _table() -> Array[UInt32, 256]:
+    var table = Array[UInt32, 256](fill=0)
+    for octet in range(256):
+        var rest = UInt32(octet)
+        for _ in range(8):
+            rest = (rest >> 1) ^ (_POLYNOMIAL if rest & 1 == 1 else 0)
+        table[octet] = rest
+    return table^
+
+
+comptime _TABLE = _table()
+
+
+struct Crc32c(Copyable, Movable):
+    """A checksum over octets that come in pieces."""
+
+    var _rest: UInt32
+
+    def __init__(out self):
+        """Starts with no octets."""
+        self._rest = UInt32.MAX
+
+    def update(mut self, octets: Span[UInt8, _]):
+        """Adds octets.
+
+        Args:
+            octets: What follows.
+        """
+        ref table = global_constant[_TABLE]()
+        for octet in octets:
+            var index = Int((self._rest ^ UInt32(octet)) & 0xFF)
+            self._rest = (self._rest >> 8) ^ table.at(index)
+
+    def value(self) -> UInt32:
+        """Gives the checksum.
+
+        Returns:
+            The checksum of all octets so far.
+        """
+        return self._rest ^ UInt32.MAX
