@@ -234,7 +234,7 @@ struct ServerProgram[H: Handler](PreforkProgram):
                 Waker(),
                 True,
                 [SIGTERM],
-                child.lifeline_number(),
+                child.lifeline_fd(),
                 has_master=True,
             ),
             StatsRow(self.board.copy(), child.row),

@@ -11,7 +11,7 @@ from flare.runtime.prefork.roster import (
     WorkerRoster,
     WorkerSlot,
 )
-from flare.runtime.prefork.spawner import Birth, Nursery
+from flare.runtime.prefork.spawner import SpawnRequest, Spawner
 from flare.runtime.stats_board import (
     BANK_LEN,
     STAT_PROCESS,
@@ -39,7 +39,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
         K: The hooks' type.
     """
 
-    var nursery: Nursery[Self.P, Self.K]
+    var spawner: Spawner[Self.P, Self.K]
     """Makes processes."""
     var listeners: ListenerShare
     """What workers accept from."""
@@ -77,7 +77,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
         Raises:
             Error: If the process has no more descriptors.
         """
-        self.nursery = Nursery(program^, hooks^)
+        self.spawner = Spawner(program^, hooks^)
         self.listeners = ListenerShare(listeners^, config.reuseport)
         self.listeners.provide(config.workers)
         self.now_ms = 0
@@ -110,7 +110,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
 
     def announce(mut self):
         """Tells the hooks that all workers are ready."""
-        self.nursery.hooks.on_master_ready(self.roster.worker_count)
+        self.spawner.hooks.on_master_ready(self.roster.worker_count)
 
     def fill(mut self):
         """Makes the processes that are due."""
@@ -142,14 +142,14 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
         var process_id: Int
         var line: Descriptor
         try:
-            var newborn = self.nursery.spawn(
-                Birth(index, row),
+            var spawned = self.spawner.spawn(
+                SpawnRequest(index, row),
                 self.listeners,
                 self.listeners.of(index, self.roster.worker_count),
                 self.roster.line_numbers(),
             )
-            process_id = newborn.process_id
-            line = newborn.take_line()
+            process_id = spawned.process_id
+            line = spawned.take_line()
         except error:
             log_line(String("worker ", index, " cannot be started: ", error))
             return None
@@ -165,12 +165,12 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
             self._config.memory_max, percent
         )
         self._board[].set(row, STAT_PROCESS, process_id)
-        self.nursery.hooks.on_child_spawned(index, process_id)
+        self.spawner.hooks.on_child_spawned(index, process_id)
         return process^
 
     def note_news(mut self):
         """Does what follows when workers become ready, or leave."""
-        for news in self.nursery.take_news():
+        for news in self.spawner.take_news():
             for index in range(len(self.roster.slots)):
                 if news.kind == NEWS_READY:
                     self._note_ready(index, news.process_id)
@@ -225,7 +225,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
                 process.kill_ms = NEVER_MS
                 if process.is_successor:
                     process.is_successor = False
-                    self.nursery.hooks.on_child_recovered(index, process_id)
+                    self.spawner.hooks.on_child_recovered(index, process_id)
 
     def _leave(mut self, index: Int):
         self.roster.leave(index, self.now_ms + self._config.grace_ms)
@@ -341,7 +341,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
                 self._give_up_replacing()
                 log_line(
                     String(
-                        gone.epitaph(index, status, self._age_ms(gone)),
+                        gone.exit_summary(index, status, self._age_ms(gone)),
                         " before it was ready; the old process goes on",
                     )
                 )
@@ -376,7 +376,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
             slot.crash_count = 0
         slot.crash_count += 1
         self._board[].add(index, STAT_RESTARTS, 1)
-        var line = process.epitaph(index, status, lived_ms)
+        var line = process.exit_summary(index, status, lived_ms)
         var policy = self._config.restart.copy()
         var count = self._budget.note(policy, self.now_ms)
         if count > policy.restarts_max:

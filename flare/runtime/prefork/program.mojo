@@ -15,7 +15,7 @@ trait PreforkProgram(Deinitable, Movable):
         SIGTERM asks for an orderly stop, once however often it comes: one to
         the whole process group comes beside the supervisor's. SIGINT, SIGHUP,
         SIGUSR2, SIGTTIN and SIGTTOU are the supervisor's and ignored here. A
-        program that has a loop watches `child.lifeline_number()` and ends when
+        program that has a loop watches `child.lifeline_fd()` and ends when
         it is readable.
 
         Args:
@@ -151,13 +151,22 @@ struct ChildProcess(Movable):
         swap(line, self._line)
         return line^
 
-    def lifeline_number(self) -> Int32:
+    def lifeline_fd(self) -> Int32:
         """Lends a descriptor that becomes readable when the master has ended.
 
         Returns:
             A descriptor, good while this value lives.
         """
         return self._lifeline.fd()
+
+    @deprecated("use lifeline_fd")
+    def lifeline_number(self) -> Int32:
+        """Lends the descriptor under its name until 0.2.
+
+        Returns:
+            What `lifeline_fd` returns.
+        """
+        return self.lifeline_fd()
 
     def is_orphan(self) -> Bool:
         """Tells whether the master has ended.

@@ -38,7 +38,7 @@ from flare.sys.signal import (
 
 
 @fieldwise_init
-struct Birth(ImplicitlyCopyable):
+struct SpawnRequest(ImplicitlyCopyable):
     """Which worker a new process is to be."""
 
     var worker: Int
@@ -47,7 +47,7 @@ struct Birth(ImplicitlyCopyable):
     """Its row on the board."""
 
 
-struct Newborn(Movable):
+struct SpawnedProcess(Movable):
     """A worker process that was just made, seen from the master."""
 
     var process_id: Int
@@ -74,7 +74,7 @@ struct Newborn(Movable):
         return Descriptor(owned=self.line.release())
 
 
-struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
+struct Spawner[P: PreforkProgram, K: PreforkHooks](Movable):
     """What the master needs to make workers.
 
     Parameters:
@@ -134,15 +134,15 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
 
     def spawn(
         mut self,
-        birth: Birth,
+        request: SpawnRequest,
         mut share: ListenerShare,
         own: List[Int],
         lines: List[Int32],
-    ) raises OsError -> Newborn:
+    ) raises OsError -> SpawnedProcess:
         """Makes a worker process; in that process the call does not return.
 
         Args:
-            birth: Which worker it is to be.
+            request: Which worker it is to be.
             share: All listening sockets of the master.
             own: Which of these the worker accepts from.
             lines: The master's ends of the lines to other workers.
@@ -165,14 +165,14 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
             masters_end.close()
             for number in lines:
                 close_descriptor(number)
-            self._live(birth, share, own, master_id, pair.take_second(), pause^)
+            self._live(request, share, own, master_id, pair.take_second(), pause^)
         else:
             pause^.end()
-        return Newborn(child_id, pair.take_first())
+        return SpawnedProcess(child_id, pair.take_first())
 
     def _live(
         mut self,
-        birth: Birth,
+        request: SpawnRequest,
         mut share: ListenerShare,
         own: List[Int],
         master_id: Int,
@@ -182,15 +182,15 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
         """Is the whole life of a worker process."""
         var code = 0
         try:
-            self._work(birth, share, own, master_id, orders^, pause^)
+            self._work(request, share, own, master_id, orders^, pause^)
         except error:
-            log_line(String("worker ", birth.worker, ": ", error))
+            log_line(String("worker ", request.worker, ": ", error))
             code = 1
         end_process(code)
 
     def _work(
         mut self,
-        birth: Birth,
+        request: SpawnRequest,
         mut share: ListenerShare,
         own: List[Int],
         master_id: Int,
@@ -208,8 +208,8 @@ struct Nursery[P: PreforkProgram, K: PreforkHooks](Movable):
         _ = self._lifeline.take_writing()
         _ = self._status.take_reading()
         var child = ChildProcess(
-            birth.worker,
-            birth.row,
+            request.worker,
+            request.row,
             kept^,
             share.is_shared,
             self._lifeline.take_reading(),

@@ -114,7 +114,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         for signal in materialize[MASTER_SIGNALS]():
             signals.append(signal)
         var bell = SignalPipe(signals)
-        self._pool.nursery.masters_own = bell.descriptors()
+        self._pool.spawner.masters_own = bell.descriptors()
         self._pool.now_ms = monotonic_ms()
         if self._config.requests_max > 0 or self._config.memory_max > 0:
             self._tick_ms = self._pool.now_ms
@@ -149,7 +149,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         var entries = Array[PollEntry, 4](
             fill=PollEntry(bell_number, POLL_READ, 0)
         )
-        entries[1].number = self._pool.nursery.status_fd()
+        entries[1].number = self._pool.spawner.status_fd()
         entries[2].number = upgrade_number
         entries[3].number = self._waker.fd()
         var wait_ms = max(0, min(deadline - monotonic_ms(), _WAIT_MAX_MS))
@@ -190,7 +190,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
 
     def _renew(mut self):
         try:
-            self._pool.nursery.renew_program()
+            self._pool.spawner.renew_program()
         except error:
             log_line(
                 String("SIGHUP: ", error, "; the program goes on as it was")
