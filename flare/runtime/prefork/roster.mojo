@@ -75,7 +75,9 @@ struct WorkerProcess(Movable):
         self.memory_max = 0
         self.orders = orders^
 
-    def exit_summary(self, worker: Int, status: ExitStatus, lived_ms: Int) -> String:
+    def exit_summary(
+        self, worker: Int, status: ExitStatus, lived_ms: Int
+    ) -> String:
         """Says how the process ended.
 
         Args:

@@ -165,7 +165,9 @@ struct Spawner[P: PreforkProgram, K: PreforkHooks](Movable):
             masters_end.close()
             for number in lines:
                 close_descriptor(number)
-            self._live(request, share, own, master_id, pair.take_second(), pause^)
+            self._live(
+                request, share, own, master_id, pair.take_second(), pause^
+            )
         else:
             pause^.end()
         return SpawnedProcess(child_id, pair.take_first())
