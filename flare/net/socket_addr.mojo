@@ -95,17 +95,6 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         """
         return Self(self.ip.without_mapping(), self.port)
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two socket addresses.
-
-        Args:
-            other: A socket address.
-
-        Returns:
-            True if address and port are equal.
-        """
-        return self.ip == other.ip and self.port == other.port
-
     def __lt__(self, other: Self) -> Bool:
         """Orders socket addresses by address, then port.
 

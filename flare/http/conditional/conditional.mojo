@@ -45,6 +45,7 @@ struct Validators(Copyable, Defaultable, Movable):
             )
 
 
+@fieldwise_init
 struct Precondition(Equatable, ImplicitlyCopyable):
     """What the conditions of a request come to."""
 
@@ -57,27 +58,6 @@ struct Precondition(Equatable, ImplicitlyCopyable):
     """Answer 304 (RFC 9110 section 15.4.5): the client has it."""
     comptime FAILED = Precondition(2)
     """Answer 412 (RFC 9110 section 15.5.13), and change nothing."""
-
-    @always_inline
-    def __init__(out self, code: UInt8):
-        """Makes a case.
-
-        Args:
-            code: The case.
-        """
-        self.code = code
-
-    @always_inline
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases.
-
-        Args:
-            other: A case.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.code == other.code
 
 
 def evaluate_preconditions(
@@ -386,6 +366,7 @@ def scan_entity_tag(octets: Span[UInt8, _], start: Int) -> EntityTagCut:
     return EntityTagCut(opaque_start, index + 1)
 
 
+@fieldwise_init
 struct TagListMatch(Equatable, ImplicitlyCopyable):
     """What a list of entity tags says of one."""
 
@@ -400,27 +381,6 @@ struct TagListMatch(Equatable, ImplicitlyCopyable):
     """The list is `*`."""
     comptime MALFORMED = TagListMatch(3)
     """This is no list of entity tags."""
-
-    @always_inline
-    def __init__(out self, code: UInt8):
-        """Makes a case.
-
-        Args:
-            code: The case.
-        """
-        self.code = code
-
-    @always_inline
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases.
-
-        Args:
-            other: A case.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.code == other.code
 
 
 def match_tag_list(

@@ -52,6 +52,7 @@ struct ByteRange(Equatable, TrivialRegisterPassable, Writable):
         writer.write(self.start, "-", self.end() - 1)
 
 
+@fieldwise_init
 struct RangeVerdict(Equatable, ImplicitlyCopyable):
     """What a Range field comes to."""
 
@@ -66,27 +67,6 @@ struct RangeVerdict(Equatable, ImplicitlyCopyable):
     """Answer 416 (RFC 9110 section 15.5.17): nothing is there."""
     comptime PARTS = RangeVerdict(3)
     """Answer 206 (RFC 9110 section 15.3.7) with the ranges."""
-
-    @always_inline
-    def __init__(out self, code: UInt8):
-        """Makes a case.
-
-        Args:
-            code: The case.
-        """
-        self.code = code
-
-    @always_inline
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases.
-
-        Args:
-            other: A case.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.code == other.code
 
 
 struct RangeSet(Copyable, Movable):

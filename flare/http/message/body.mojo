@@ -197,18 +197,6 @@ struct Poll(Equatable, ImplicitlyCopyable):
         """
         self.number = number
 
-    @always_inline
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases.
-
-        Args:
-            other: A case.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.number == other.number
-
 
 @deprecated("`Supply` is `Poll`; the old name goes in 0.2")
 comptime Supply = Poll

@@ -844,17 +844,6 @@ struct Version(Comparable, ImplicitlyCopyable, Writable):
         self.major = major
         self.minor = minor
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two versions.
-
-        Args:
-            other: A version.
-
-        Returns:
-            True if both numbers are equal.
-        """
-        return self.major == other.major and self.minor == other.minor
-
     def __lt__(self, other: Self) -> Bool:
         """Orders two versions.
 

@@ -47,17 +47,6 @@ struct Status(Comparable, Hashable, ImplicitlyCopyable, Writable):
         """
         self.code = code
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two codes.
-
-        Args:
-            other: A status or an integer.
-
-        Returns:
-            True if they are equal.
-        """
-        return self.code == other.code
-
     def __lt__(self, other: Self) -> Bool:
         """Orders two codes.
 

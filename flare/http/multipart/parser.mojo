@@ -355,6 +355,7 @@ struct MultipartLimits(ImplicitlyCopyable):
         self.total_len_max = total_len_max
 
 
+@fieldwise_init
 struct MultipartEvent(Equatable, ImplicitlyCopyable, Writable):
     """What a parser found next."""
 
@@ -371,27 +372,6 @@ struct MultipartEvent(Equatable, ImplicitlyCopyable, Writable):
     """The part's content is complete."""
     comptime END = MultipartEvent(4)
     """The form is complete; what follows is ignored."""
-
-    @always_inline
-    def __init__(out self, code: UInt8):
-        """Makes a case.
-
-        Args:
-            code: The case.
-        """
-        self.code = code
-
-    @always_inline
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two cases.
-
-        Args:
-            other: A case.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.code == other.code
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the number of the case.
