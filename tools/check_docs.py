@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mojo_source import Problem, Source, conclude
+from check_layers import Layers
+from mojo_source import DEFINITION, Problem, Source, conclude
 from programs import write_together
 from report import Report
 from toolchain import BUILD, ROOT, build, mojo
@@ -214,6 +215,54 @@ def compile_programs(root: Path) -> tuple[int, str]:
     return len(programs), result.stdout if result.returncode else ""
 
 
+DIAGNOSTIC = re.compile(r"^(?P<path>/\S+?):(?P<line>\d+):\d+: error: ")
+
+
+def offered_names(root: Path) -> set[tuple[Path, str]]:
+    """What users import: names re-exported by a front, each with its file."""
+    found = set()
+    for package in Layers.read(root / "tools" / "layers.toml").fronts:
+        front = Path(package) / "__init__.mojo"
+        if (root / front).exists():
+            for entry in Source.read(root, front).imports:
+                path = Path(*entry.module.split(".")).with_suffix(".mojo")
+                found.update((path, name) for name in entry.names)
+    return found
+
+
+def gaps_of_fronts(root: Path, output: str) -> str:
+    """Keeps those of the compiler's lines that are about what a front offers.
+
+    Inside of the library a docstring stands where name and types leave
+    something open; what a package front exports has all of it.
+    """
+    offered = offered_names(root)
+    kept: list[str] = []
+    keeps = True
+    for line in output.splitlines():
+        if match := DIAGNOSTIC.match(line):
+            path = Path(match["path"]).relative_to(root)
+            name = _definition_around(root, path, int(match["line"]))
+            keeps = (path, name) in offered
+        elif line.startswith(" "):
+            pass
+        else:
+            # What the compiler says at the end of all is said of any gap.
+            keeps = "could not generate documentation" not in line
+        if keeps:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _definition_around(root: Path, path: Path, number: int) -> str:
+    """Names what is defined at the top level around a line, if anything."""
+    code = Source.read(root, path).code
+    for index in range(number - 1, -1, -1):
+        if match := DEFINITION.match(code[index]):
+            return match["name"]
+    return ""
+
+
 def check_docstrings() -> str:
     """Lets the compiler look for public names without a docstring."""
     (BUILD / "docs").mkdir(parents=True, exist_ok=True)
@@ -225,7 +274,7 @@ def check_docstrings() -> str:
         "-o",
         str(BUILD / "docs" / "api.json"),
     )
-    return result.stdout if result.returncode else ""
+    return gaps_of_fronts(ROOT, result.stdout) if result.returncode else ""
 
 
 def run(report: Report) -> None:

@@ -44,6 +44,31 @@ def declarations(
     return found
 
 
+def inherited(node: Node, found: dict[tuple[str, str], Node]) -> list[str]:
+    """Names, a line a trait of ours, the methods that a struct has from it."""
+    own = {signature_key(method) for method in node.get("functions", [])}
+    out = []
+    for parent in node.get("parentTraits", []):
+        module, _, name = parent["path"].strip("/").rpartition("/")
+        methods = found.get((module.replace("/", "."), name), {})
+        names = [
+            method["name"]
+            for method in methods.get("functions", [])
+            if not method["name"].startswith("_")
+            and signature_key(method) not in own
+        ]
+        if names:
+            listed = ", ".join(f"`{name}`" for name in dict.fromkeys(names))
+            out += [f"Also has, from `{name}`: {listed}.", ""]
+    return out
+
+
+def signature_key(method: Node) -> tuple[str, ...]:
+    """Tells a method from others: its name and those of its arguments."""
+    arguments = method["overloads"][0]["args"]
+    return (method["name"], *(argument["name"] for argument in arguments))
+
+
 def section(node: Node, level: int) -> list[str]:
     """Writes one declaration with all that belongs to it."""
     if "overloads" in node:
@@ -114,7 +139,9 @@ def page(front: Path, found: dict[tuple[str, str], Node]) -> list[str]:
             exact = (entry.module, name)
             chosen = exact if exact in found else next(iter(keys), None)
             if chosen:
-                out += [*section(found[chosen], 2)]
+                out += section(found[chosen], 2)
+                if found[chosen]["kind"] == "struct":
+                    out += inherited(found[chosen], found)
     return out
 
 

@@ -85,3 +85,23 @@ def test_wants_a_map(tree):
     }
     [problem] = check_docs.problems(tree(files))
     assert "missing" in problem
+
+
+GAP = "error: public symbol 'parse' is missing a doc string"
+LAYERS = {"tools/layers.toml": 'layer = []\n[fronts]\npackages = ["flare/net"]\n'}
+
+
+@pytest.mark.parametrize("name, is_kept", [("IpAddr", True), ("_Cut", False)])
+def test_docstrings_are_asked_of_what_fronts_offer(tree, name, is_kept):
+    text = f"struct Other:\n    var x: Int\n\nstruct {name}:\n    def parse(self):\n"
+    root = tree(BASE | LAYERS | {"flare/net/ip.mojo": text})
+    output = f"{root}/flare/net/ip.mojo:5:9: {GAP}\n    def parse\n        ^"
+    end = "mojo: error: could not generate documentation"
+    kept = check_docs.gaps_of_fronts(root, f"{output}\n{end}")
+    assert kept == (output if is_kept else "")
+
+
+def test_a_failure_without_a_place_is_told(tree):
+    root = tree(BASE | LAYERS)
+    failure = "mojo: error: failed to parse the provided Mojo source module"
+    assert check_docs.gaps_of_fronts(root, failure) == failure

@@ -31,7 +31,11 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
     comptime Inner = Self.H
     """The inner handler's type."""
     comptime Around[I: Handler]: Handler = AccessLog[I, Self.S]
-    """The same around a handler of another type, for `stack`."""
+    """The same around a handler of another type, for `stack`.
+
+    Parameters:
+        I: The other handler's type.
+    """
     var handler: Self.H
     """What answers."""
     var format: LogFormat

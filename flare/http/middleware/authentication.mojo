@@ -113,7 +113,11 @@ struct RequireBasicAuth[H: Handler, C: PasswordCheck](Layer):
     comptime Inner = Self.H
     """The inner handler's type."""
     comptime Around[I: Handler]: Handler = RequireBasicAuth[I, Self.C]
-    """The same around a handler of another type, for `stack`."""
+    """The same around a handler of another type, for `stack`.
+
+    Parameters:
+        I: The other handler's type.
+    """
     var handler: Self.H
     """What answers those who may enter."""
     var check: Self.C
@@ -315,7 +319,11 @@ struct RequireBearerAuth[H: Handler, C: TokenCheck](Layer):
     comptime Inner = Self.H
     """The inner handler's type."""
     comptime Around[I: Handler]: Handler = RequireBearerAuth[I, Self.C]
-    """The same around a handler of another type, for `stack`."""
+    """The same around a handler of another type, for `stack`.
+
+    Parameters:
+        I: The other handler's type.
+    """
     var handler: Self.H
     """What answers those who may enter."""
     var check: Self.C

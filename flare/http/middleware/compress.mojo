@@ -43,7 +43,11 @@ struct Compress[H: Handler](Layer):
     comptime Inner = Self.H
     """The inner handler's type."""
     comptime Around[I: Handler]: Handler = Compress[I]
-    """The same around a handler of another type, for `stack`."""
+    """The same around a handler of another type, for `stack`.
+
+    Parameters:
+        I: The other handler's type.
+    """
     var handler: Self.H
     """What answers."""
     var content_len_min: Int

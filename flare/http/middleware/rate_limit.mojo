@@ -52,7 +52,11 @@ struct RateLimit[H: Handler](Layer):
     comptime Inner = Self.H
     """The inner handler's type."""
     comptime Around[I: Handler]: Handler = RateLimit[I]
-    """The same around a handler of another type, for `stack`."""
+    """The same around a handler of another type, for `stack`.
+
+    Parameters:
+        I: The other handler's type.
+    """
     var handler: Self.H
     """What answers requests within the rate."""
     var key: RateKey

@@ -46,7 +46,11 @@ struct Sessions[H: Handler](Layer):
     comptime Inner = Self.H
     """The inner handler's type."""
     comptime Around[I: Handler]: Handler = Sessions[I]
-    """The same around a handler of another type, for `stack`."""
+    """The same around a handler of another type, for `stack`.
+
+    Parameters:
+        I: The other handler's type.
+    """
     var handler: Self.H
     """What answers."""
     var config: SessionConfig

@@ -30,7 +30,11 @@ struct App[T: Movable & Deinitable, H: Handler](Layer):
     comptime Inner = Self.H
     """The handler's type."""
     comptime Around[I: Handler]: Handler = App[Self.T, I]
-    """The same around a handler of another type, for `stack`."""
+    """The same around a handler of another type, for `stack`.
+
+    Parameters:
+        I: The other handler's type.
+    """
     var state: State[Self.T]
     """What the handlers share."""
     var handler: Self.H

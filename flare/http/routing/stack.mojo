@@ -47,7 +47,11 @@ trait Layer(Handler, HoldsHandler):
     """
 
     comptime Around[I: Handler]: Handler
-    """The same middleware around a handler of another type."""
+    """The same middleware around a handler of another type.
+
+    Parameters:
+        I: The other handler's type.
+    """
 
 
 def stack[
