@@ -1,5 +1,6 @@
 """Addresses, network errors and raw sockets."""
 
+from flare.net.blocking_socket import SocketOwner, SocketStream
 from flare.net.error import (
     AddressInUse,
     AddressNotAvailable,

@@ -174,3 +174,108 @@ struct BlockingSocket(Movable):
         var result = shutdown_socket(self.raw.fd(), how.number)
         if result < 0 and result != -ENOTCONN:
             raise NetworkError(OsError("shutdown", -result), self.name)
+
+
+trait SocketOwner(Deinitable, Movable):
+    """What has a socket with calls that wait, each until a deadline."""
+
+    def _blocking(ref self) -> ref[self] BlockingSocket:
+        """Lends the socket.
+
+        Returns:
+            The socket, which is a field of this.
+        """
+        ...
+
+    def set_read_timeout(mut self, timeout_ms: Int):
+        """Chooses how long one read or receive may take.
+
+        Args:
+            timeout_ms: Milliseconds; 0 takes only what is there, negative
+                (`NO_TIMEOUT_MS`) waits as long as it takes.
+        """
+        self._blocking().read_timeout_ms = timeout_ms
+
+    def set_write_timeout(mut self, timeout_ms: Int):
+        """Chooses how long one write or send may take; that of `write_all` is
+        for all octets together.
+
+        Args:
+            timeout_ms: As for `set_read_timeout`.
+        """
+        self._blocking().write_timeout_ms = timeout_ms
+
+    def close(mut self):
+        """Closes the socket now; a second call does nothing."""
+        self._blocking().raw.close()
+
+    def is_open(self) -> Bool:
+        """Tells whether the socket has not been closed on this side.
+
+        Returns:
+            False after `close`.
+        """
+        return self._blocking().raw.is_open()
+
+    def fd(self) -> Int32:
+        """Lends the descriptor, which is non-blocking, for a reactor.
+
+        Returns:
+            The number, good while the socket's owner lives; -1 if closed.
+        """
+        return self._blocking().raw.fd()
+
+
+trait SocketStream(SocketOwner):
+    """A connection over a socket, whatever its family."""
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
+        """Reads what is there, waiting for the first octet.
+
+        Args:
+            room: Where to; not empty.
+
+        Returns:
+            How many octets; 0 when the peer has ended its direction.
+
+        Raises:
+            NetworkError: If the connection fails or the time is over.
+        """
+        return self._blocking().read(room)
+
+    def write(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
+        """Writes what the connection takes, waiting until it takes some.
+
+        Args:
+            octets: What to write.
+
+        Returns:
+            How many octets were taken, perhaps not all.
+
+        Raises:
+            NetworkError: If the connection fails or the time is over.
+        """
+        return self._blocking().write(octets)
+
+    def write_all(mut self, octets: Span[UInt8, _]) raises NetworkError:
+        """Writes all octets; the timeout is for all of them together.
+
+        Args:
+            octets: What to write.
+
+        Raises:
+            NetworkError: If the connection fails or the time is over; some of
+                the octets may have been sent.
+        """
+        self._blocking().write_all(octets)
+
+    def shutdown(mut self, how: Shutdown = Shutdown.WRITE) raises NetworkError:
+        """Ends one or both directions; a peer that is gone is no error.
+
+        Args:
+            how: Which; after `Shutdown.WRITE` the peer may still answer.
+
+        Raises:
+            NetworkError: If the connection is closed.
+        """
+        self._blocking().shutdown(how)

@@ -1,6 +1,6 @@
 """A UDP socket with calls that wait."""
 
-from flare.net.blocking_socket import BlockingSocket
+from flare.net.blocking_socket import BlockingSocket, SocketOwner
 from flare.net.error import (
     BadAddress,
     NetworkError,
@@ -29,7 +29,7 @@ struct Datagram(ImplicitlyCopyable):
     """Who sent it. UDP proves nothing: anyone can write any address there."""
 
 
-struct UdpSocket(Movable):
+struct UdpSocket(SocketOwner):
     """A socket for datagrams; it is closed when its owner goes.
 
     Each call has a deadline: 30 s unless the timeouts are set otherwise.
@@ -286,22 +286,10 @@ struct UdpSocket(Movable):
         """
         self._socket.raw.set_option(SocketOption.BROADCAST, 1 if is_on else 0)
 
-    def set_read_timeout(mut self, timeout_ms: Int):
-        """Chooses how long one receive may take.
-
-        Args:
-            timeout_ms: Milliseconds; 0 takes only what is there, negative
-                (`NO_TIMEOUT_MS`) waits as long as it takes.
-        """
-        self._socket.read_timeout_ms = timeout_ms
-
-    def set_write_timeout(mut self, timeout_ms: Int):
-        """Chooses how long one send may take.
-
-        Args:
-            timeout_ms: As for `set_read_timeout`.
-        """
-        self._socket.write_timeout_ms = timeout_ms
+    def _blocking(ref self) -> ref[self] BlockingSocket:
+        # SAFETY: the field lives as long as what it is a field of.
+        ref socket = self._socket
+        return Pointer(to=socket).unsafe_origin_cast[origin_of(self)]()[]
 
     def local_addr(self) raises NetworkError -> SocketAddr:
         """Reads the address of the own side.
@@ -325,14 +313,6 @@ struct UdpSocket(Movable):
         """
         return self._socket.raw.peer_addr()
 
-    def fd(self) -> Int32:
-        """Lends the descriptor, which is non-blocking, for a reactor.
-
-        Returns:
-            The number, good while this socket lives; -1 if closed.
-        """
-        return self._socket.raw.fd()
-
     @deprecated("use fd")
     def number(self) -> Int32:
         """Lends the descriptor under its name until 0.2.
@@ -341,10 +321,6 @@ struct UdpSocket(Movable):
             What `fd` returns.
         """
         return self.fd()
-
-    def close(mut self):
-        """Closes the socket now; a second call does nothing."""
-        self._socket.raw.close()
 
     def _check_family(
         self, ip: IpAddr, operation: StaticString

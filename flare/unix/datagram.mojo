@@ -1,6 +1,6 @@
 """A Unix datagram socket with calls that wait."""
 
-from flare.net.blocking_socket import BlockingSocket
+from flare.net.blocking_socket import BlockingSocket, SocketOwner
 from flare.net.error import NetworkError, Timeout, send_failure, truncation
 from flare.net.raw_socket import RawSocket
 from flare.sys.clock import Deadline
@@ -23,7 +23,7 @@ struct UnixMessage(Movable):
     """Who sent it; unnamed if nobody can answer."""
 
 
-struct UnixDatagram(Movable):
+struct UnixDatagram(SocketOwner):
     """A socket for datagrams on this machine, which neither lose nor reorder.
 
     Each call has a deadline: 30 s unless the timeouts are set otherwise. When
@@ -187,30 +187,10 @@ struct UnixDatagram(Movable):
         """
         return self.recv_from(room).length
 
-    def set_read_timeout(mut self, timeout_ms: Int):
-        """Chooses how long one receive may take.
-
-        Args:
-            timeout_ms: Milliseconds; 0 takes only what is there, negative
-                (`NO_TIMEOUT_MS`) waits as long as it takes.
-        """
-        self._socket.read_timeout_ms = timeout_ms
-
-    def set_write_timeout(mut self, timeout_ms: Int):
-        """Chooses how long one send may take.
-
-        Args:
-            timeout_ms: As for `set_read_timeout`.
-        """
-        self._socket.write_timeout_ms = timeout_ms
-
-    def fd(self) -> Int32:
-        """Lends the descriptor, which is non-blocking, for a reactor.
-
-        Returns:
-            The number, good while this socket lives; -1 if closed.
-        """
-        return self._socket.raw.fd()
+    def _blocking(ref self) -> ref[self] BlockingSocket:
+        # SAFETY: the field lives as long as what it is a field of.
+        ref socket = self._socket
+        return Pointer(to=socket).unsafe_origin_cast[origin_of(self)]()[]
 
     @deprecated("use fd")
     def number(self) -> Int32:

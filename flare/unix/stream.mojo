@@ -1,9 +1,9 @@
 """Unix streams and their listeners."""
 
 from flare.io.stream import Readable, Writable
-from flare.net.blocking_socket import BlockingSocket
+from flare.net.blocking_socket import BlockingSocket, SocketStream
 from flare.net.error import ConnectionTimeout, NetworkError
-from flare.net.raw_socket import RawSocket, Shutdown
+from flare.net.raw_socket import RawSocket
 from flare.sys.clock import Deadline, NO_TIMEOUT_MS
 from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, OsError
 from flare.sys.poll import POLL_READ
@@ -22,7 +22,7 @@ comptime CONNECT_TIMEOUT_MS = 30_000
 full queue of the listener lets it wait at all."""
 
 
-struct UnixStream(Readable, Writable):
+struct UnixStream(Readable, SocketStream, Writable):
     """A connection to a program on this machine; closed when its owner goes.
 
     Each call has a deadline: 30 s for a read or a write unless the timeouts
@@ -78,85 +78,10 @@ struct UnixStream(Readable, Writable):
             raise NetworkError(OsError("connect", -result), String(address))
         return Self(socket^, address)
 
-    def read(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
-        """Reads what is there, waiting for the first octet.
-
-        Args:
-            room: Where to; not empty.
-
-        Returns:
-            How many octets; 0 when the peer has ended its direction.
-
-        Raises:
-            NetworkError: If the connection fails or the time is over.
-        """
-        return self._socket.read(room)
-
-    def write(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
-        """Writes what the connection takes, waiting until it takes some.
-
-        Args:
-            octets: What to write.
-
-        Returns:
-            How many octets were taken, perhaps not all.
-
-        Raises:
-            NetworkError: If the connection fails or the time is over.
-        """
-        return self._socket.write(octets)
-
-    def write_all(mut self, octets: Span[UInt8, _]) raises NetworkError:
-        """Writes all octets; the timeout is for all of them together.
-
-        Args:
-            octets: What to write.
-
-        Raises:
-            NetworkError: If the connection fails or the time is over; some of
-                the octets may have been sent.
-        """
-        self._socket.write_all(octets)
-
-    def shutdown(mut self, how: Shutdown = Shutdown.WRITE) raises NetworkError:
-        """Ends one or both directions; a peer that is gone is no error.
-
-        Args:
-            how: Which; after `Shutdown.WRITE` the peer may still answer.
-
-        Raises:
-            NetworkError: If the connection is closed.
-        """
-        self._socket.shutdown(how)
-
-    def close(mut self):
-        """Closes the connection now; a second call does nothing."""
-        self._socket.raw.close()
-
-    def is_open(self) -> Bool:
-        """Tells whether the connection has not been closed on this side.
-
-        Returns:
-            False after `close`.
-        """
-        return self._socket.raw.is_open()
-
-    def set_read_timeout(mut self, timeout_ms: Int):
-        """Chooses how long one read may take.
-
-        Args:
-            timeout_ms: Milliseconds; 0 reads only what is there, negative
-                (`NO_TIMEOUT_MS`) waits as long as it takes.
-        """
-        self._socket.read_timeout_ms = timeout_ms
-
-    def set_write_timeout(mut self, timeout_ms: Int):
-        """Chooses how long one `write` or `write_all` may take.
-
-        Args:
-            timeout_ms: As for `set_read_timeout`.
-        """
-        self._socket.write_timeout_ms = timeout_ms
+    def _blocking(ref self) -> ref[self] BlockingSocket:
+        # SAFETY: the field lives as long as what it is a field of.
+        ref socket = self._socket
+        return Pointer(to=socket).unsafe_origin_cast[origin_of(self)]()[]
 
     def peer_addr(self) raises NetworkError -> UnixAddr:
         """Reads the address of the other side.
@@ -179,14 +104,6 @@ struct UnixStream(Readable, Writable):
             NetworkError: If the connection is closed.
         """
         return UnixAddr.from_kernel(local_address(self._socket.raw.fd()))
-
-    def fd(self) -> Int32:
-        """Lends the descriptor, which is non-blocking, for a reactor.
-
-        Returns:
-            The number, good while this stream lives; -1 if closed.
-        """
-        return self._socket.raw.fd()
 
     @deprecated("use fd")
     def number(self) -> Int32:

@@ -269,8 +269,10 @@ def test_udp_multicast_refusals() raises:
 def test_udp_that_is_closed_says_so() raises:
     var socket = _bound()
     var address = socket.local_addr()
+    assert_true(socket.is_open())
     socket.close()
     socket.close()
+    assert_false(socket.is_open())
     assert_true(_recv_failure(socket, 4).kind == NotConnected)
     assert_true(_send_failure(socket, 1, address).kind == NotConnected)
     assert_equal(socket.fd(), -1)

@@ -71,9 +71,9 @@ def test_unix_datagram_by_path() raises:
     _talk(first, second)
     assert_false(exists(first) or exists(second))
     var socket = UnixDatagram.bind(first)
-    assert_true(exists(first))
+    assert_true(exists(first) and socket.is_open())
     socket.close()
-    assert_false(exists(first))
+    assert_false(exists(first) or socket.is_open())
     _ = folder^
 
 
