@@ -49,7 +49,8 @@ def inherited(node: Node, found: dict[tuple[str, str], Node]) -> list[str]:
     own = {signature_key(method) for method in node.get("functions", [])}
     out = []
     for parent in node.get("parentTraits", []):
-        module, _, name = parent["path"].strip("/").rpartition("/")
+        path = parent.get("path", "")
+        module, _, name = path.strip("/").rpartition("/")
         methods = found.get((module.replace("/", "."), name), {})
         names = [
             method["name"]
