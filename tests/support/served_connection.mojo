@@ -93,7 +93,7 @@ struct ServedConnection(Movable):
             if not self.is_open:
                 return
             var action = NextAction.WAIT
-            if self._connection.request[].pending:
+            if self._connection.request.pending:
                 action = on_writable(self._connection, self._state, handler)
             if action == NextAction.WAIT:
                 if self._connection.phase == Phase.LINGER:

@@ -218,7 +218,7 @@ struct Worker[H: Handler](Movable):
     def _end_pool(mut self):
         """Tells handlers on other threads that nobody waits any more."""
         for slot in range(self._table.slot_count()):
-            self._table.at(slot).request[].cancel()
+            self._table.at(slot).request.cancel()
         self._pool.close()
 
     def _tick(mut self):
@@ -267,7 +267,7 @@ struct Worker[H: Handler](Movable):
     def _on_connection(mut self, slot: Int, event: Event):
         ref connection = self._table.at(slot)
         var action = NextAction.WAIT
-        if unlikely(connection.request[].job.__bool__()):
+        if unlikely(connection.request.job.__bool__()):
             self._on_offloaded(slot)
             return
         if unlikely(event.is_writable and has_to_write(connection)):
@@ -285,7 +285,7 @@ struct Worker[H: Handler](Movable):
                     action = read_proxy_header(
                         connection, self._scratch, self._state
                     )
-            elif unlikely(connection.request[].pending.__bool__()):
+            elif unlikely(connection.request.pending.__bool__()):
                 action = read_upgraded(
                     Pointer(to=connection),
                     Pointer(to=self._scratch),
@@ -372,7 +372,7 @@ struct Worker[H: Handler](Movable):
     def _close(mut self, slot: Int):
         ref connection = self._table.at(slot)
         _ = self._wheel.cancel(connection.timer)
-        var had_job = connection.request[].job.__bool__()
+        var had_job = connection.request.job.__bool__()
         self._table.close(slot)
         if unlikely(had_job):
             self._pool.drop_gone()
@@ -409,7 +409,7 @@ struct Worker[H: Handler](Movable):
         if self._state.now_ms < connection.deadline_ms:
             self._arm(slot)
             return
-        var had_job = connection.request[].job.__bool__()
+        var had_job = connection.request.job.__bool__()
         self._settle(slot, on_timeout(connection, self._state))
         if had_job:
             self._pool.drop_gone()

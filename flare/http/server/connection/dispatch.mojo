@@ -67,9 +67,9 @@ def ask_policy[
         handler: Knows.
     """
     state.params[].clear()
-    if not connection.request[].memo:
-        connection.request[].memo = state.take_memo()
-    connection.request[].memo.value()[].forget()
+    if not connection.request.memo:
+        connection.request.memo = state.take_memo()
+    connection.request.memo.value()[].forget()
     _lend_memo(connection, state)
     # SAFETY: the request ends before the exchange changes; the handler's own
     # signature keeps it from holding on to a part of it.
@@ -85,7 +85,7 @@ def ask_policy[
     policy.timeout_ms = max(policy.timeout_ms, 1)
     # Reading waits for the client, which the worker's own thread must not.
     policy.streams = policy.streams and state.config.handler_threads > 0
-    connection.request[].policy = policy
+    connection.request.policy = policy
 
 
 def check_handler[
@@ -138,7 +138,7 @@ def answer[
         if it is broken.
     """
     state.params[].clear()
-    if unlikely(connection.request[].memo.__bool__()):
+    if unlikely(connection.request.memo.__bool__()):
         _lend_memo(connection, state)
     # SAFETY: the request ends before the exchange changes; the handler's own
     # signature keeps it from holding on to a part of it.
@@ -153,7 +153,7 @@ def _lend_memo(mut connection: Connection, mut state: WorkerState):
     """Lets a router keep the route of the request at hand, or find it again."""
     # SAFETY: the box outlives the call of the handler, behind which the storage
     # forgets it.
-    state.params[].route_memo = erase_memo(connection.request[].memo.value()[])
+    state.params[].route_memo = erase_memo(connection.request.memo.value()[])
 
 
 comptime SKIPPED_LEN_MAX = 64 * 1024
@@ -195,7 +195,7 @@ def answer_by_head[
     if rest_len < 0 or rest_len > SKIPPED_LEN_MAX or owes_continue:
         exchange.end_connection()
     state.params[].clear()
-    if connection.request[].memo:
+    if connection.request.memo:
         _lend_memo(connection, state)
     # SAFETY: the request ends before the exchange changes; the handler's own
     # signature keeps it from holding on to a part of it.
@@ -242,8 +242,8 @@ def write_response(
     )
     connection.request_count += 1
     state.request_count += 1
-    if unlikely(connection.request[].memo.__bool__()):
-        state.give_memo(connection.request[].memo.take())
+    if unlikely(connection.request.memo.__bool__()):
+        state.give_memo(connection.request.memo.take())
     var request_max = state.config.max_keepalive_requests
     if unlikely(
         request_max > 0 and connection.request_count >= UInt64(request_max)
@@ -480,7 +480,7 @@ def answer_content_error(
         _unknown(connection, state),
         error.status(),
         String(error.rule.text()),
-        connection.request[].is_head,
+        connection.request.is_head,
     )
 
 
@@ -496,14 +496,14 @@ def answer_timeout(
         is_head: True if the method of the request is known, and is HEAD.
     """
     comptime REASON = "the request did not arrive in time"
-    if not connection.request[].parser:
+    if not connection.request.parser:
         var request = _unknown(connection, state)
         _answer_last(connection, state, request, 408, REASON, is_head)
         return
-    var box = connection.request[].take_parser()
+    var box = connection.request.take_parser()
     var request = _known(box[], connection, state)
     _answer_last(connection, state, request, 408, REASON, is_head)
-    connection.request[].parser = box^
+    connection.request.parser = box^
 
 
 @no_inline
@@ -557,7 +557,7 @@ def answer_content_full(mut connection: Connection, mut state: WorkerState):
     """
     var request = _unknown(connection, state)
     _answer_last(
-        connection, state, request, 503, _FULL, connection.request[].is_head
+        connection, state, request, 503, _FULL, connection.request.is_head
     )
 
 
@@ -599,7 +599,7 @@ def answer_late(mut connection: Connection, mut state: WorkerState):
         request,
         503,
         "the answer could not be made in time",
-        connection.request[].is_head,
+        connection.request.is_head,
     )
 
 

@@ -168,7 +168,7 @@ def begin_shutdown(
         What is to happen to it.
     """
     connection.closes = True
-    if connection.request[].pending:
+    if connection.request.pending:
         return await_pending(connection, state)
     if not connection.lingers:
         return NextAction.CLOSE
@@ -225,16 +225,16 @@ def on_timeout(
         ask_again(connection)
         return NextAction.YIELD
     if action == NextAction.MEASURE:
-        if connection.request[].pending and prolong_sending(connection, state):
+        if connection.request.pending and prolong_sending(connection, state):
             return NextAction.WAIT
         return NextAction.CLOSE
     if action != NextAction.REFUSE:
         return action
-    ref request = connection.request[]
+    ref request = connection.request
     if request.job:
         request.cancel()
         if connection.phase == Phase.BODY:
-            answer_timeout(connection, state, connection.request[].is_head)
+            answer_timeout(connection, state, connection.request.is_head)
         else:
             answer_late(connection, state)
         return deliver_last(connection, state)
@@ -243,8 +243,8 @@ def on_timeout(
         return NextAction.CLOSE
     var is_head = request.parser.value()[].head.method == Method.HEAD
     answer_timeout(connection, state, is_head)
-    connection.request[].parser = None
-    connection.request[].charge = None
+    connection.request.parser = None
+    connection.request.charge = None
     return deliver_last(connection, state)
 
 
@@ -283,7 +283,7 @@ def begin_drain(mut connection: Connection, state: WorkerState) -> NextAction:
         # One whose client is behind is asked when the client has caught up.
         ask_again(connection)
         return NextAction.YIELD
-    if action == NextAction.WAIT or connection.request[].parser:
+    if action == NextAction.WAIT or connection.request.parser:
         return NextAction.WAIT
     var idle_timeout_ms = state.config.idle_timeout_ms
     var idle_ms = state.now_ms - (connection.deadline_ms - idle_timeout_ms)

@@ -51,13 +51,13 @@ def offload[
     Returns:
         WAIT, or what follows a refusal.
     """
-    var box = connection.request[].take_parser()
+    var box = connection.request.take_parser()
     # What the socket still has is read when the answer is there.
     connection.has_unread = True
-    connection.request[].is_head = box[].head.method == Method.HEAD
+    connection.request.is_head = box[].head.method == Method.HEAD
     var is_late = box[].is_in_body()
     if box[].head.framing.has_content() and not state.charge(
-        connection.request[].charge, box[].input.capacity()
+        connection.request.charge, box[].input.capacity()
     ):
         return _refuse(connection, box^, is_late, state, handler)
     var pipe = Optional[BodyPipe](None)
@@ -69,7 +69,7 @@ def offload[
     except error:
         state.log(String("handler threads: ", error))
     if is_admitted:
-        var timeout_ms = connection.request[].policy.timeout_ms
+        var timeout_ms = connection.request.policy.timeout_ms
         connection.begin[Event.OFFLOADED](state.now_ms, timeout_ms)
         if pipe:
             start_content(connection, box[], pipe.value(), timeout_ms)
@@ -119,13 +119,13 @@ def _submit(
             state.wake_queue.waker_for(token), pool.pace()
         )
     else:
-        swap(job.charge, connection.request[].charge)
-    swap(job.memo, connection.request[].memo)
-    job.is_late = connection.request[].content.__bool__()
+        swap(job.charge, connection.request.charge)
+    swap(job.memo, connection.request.memo)
+    job.is_late = connection.request.content.__bool__()
     pool.submit(OwnedPointer(job^))
-    connection.request[].job = flag^
+    connection.request.job = flag^
     var action = NextAction.WAIT
-    if connection.request[].content:
+    if connection.request.content:
         action = take_content(connection, state)
     note_job(connection, pool)
     return action
@@ -138,9 +138,9 @@ def note_job(connection: Connection, mut pool: HandlerPool):
         connection: Has just been looked at.
         pool: The threads.
     """
-    if connection.peer_has_ended or not connection.request[].job:
+    if connection.peer_has_ended or not connection.request.job:
         pool.drop_gone()
-    elif connection.request[].has_all_content():
+    elif connection.request.has_all_content():
         pool.note_complete(connection.token)
 
 
@@ -160,10 +160,10 @@ def on_event_while_offloaded(
     # What is not read now, no other event will announce; reading to the end of
     # what is here takes it back.
     connection.has_unread = True
-    if not connection.request[].has_all_content():
+    if not connection.request.has_all_content():
         return take_content(connection, state)
     if connection.peer_has_ended:
-        connection.request[].job.value()[].set()
+        connection.request.job.value()[].set()
     return NextAction.WAIT
 
 
@@ -189,21 +189,19 @@ def on_job_done[
     Returns:
         What is to happen to the connection.
     """
-    connection.request[].job = None
+    connection.request.job = None
     if job.charge:
-        swap(connection.request[].charge, job.charge)
-    if connection.request[].pending:
+        swap(connection.request.charge, job.charge)
+    if connection.request.pending:
         # The client has not even taken what it was told before the answer.
         return NextAction.CLOSE
     var response = Response(500)
     swap(response, job.response)
     state.params[].record.copy_from(job.params.record)
-    swap(connection.request[].memo, job.memo)
+    swap(connection.request.memo, job.memo)
     var box = state.take_exchange()
     swap(box, job.box)
-    if not connection.request[].content or end_content(
-        connection, box[], state
-    ):
+    if not connection.request.content or end_content(connection, box[], state):
         return finish_request(connection, box^, response^, state, handler)
     var action = finish_request(connection, box^, response^, state, handler)
     connection.lingers = True
@@ -241,12 +239,12 @@ def finish_request[
     if result == NextAction.SHUTDOWN:
         connection.lingers = connection.lingers or len(box[].input) > 0
         state.give_exchange(box^)
-        connection.request[].charge = None
+        connection.request.charge = None
         return result if deliver(connection, state) else NextAction.CLOSE
-    if connection.request[].pending:
+    if connection.request.pending:
         # The rest waits until the client has read this.
         var is_sound = deliver(connection, state)
-        connection.request[].parser = box^
+        connection.request.parser = box^
         connection.has_unread = True
         return await_pending(
             connection, state
@@ -268,6 +266,6 @@ def waits_for(connection: Connection, job: Job) -> Bool:
     Returns:
         False if the connection gave the job up.
     """
-    if not connection.request[].job:
+    if not connection.request.job:
         return False
-    return connection.request[].job.value() is job.cancel
+    return connection.request.job.value() is job.cancel

@@ -73,7 +73,7 @@ def on_readable[
         What is to happen to it.
     """
     connection.has_unread = False
-    if unlikely(connection.request[].parser.__bool__()):
+    if unlikely(connection.request.parser.__bool__()):
         return _read_partial(connection, state, handler, is_closed)
     var action = _read(connection, scratch, state, handler, is_closed)
     if likely(scratch.is_idle()):
@@ -85,7 +85,7 @@ def on_readable[
     box[].take_over(scratch)
     if unlikely(not _charge(connection, box[], state)):
         return _refuse_content(connection, box^, state)
-    connection.request[].parser = box^
+    connection.request.parser = box^
     return action
 
 
@@ -99,7 +99,7 @@ def _read_partial[
     is_closed: Bool,
 ) -> NextAction:
     """Drives a connection with a part of a request in its own exchange."""
-    var box = connection.request[].take_parser()
+    var box = connection.request.take_parser()
     var missing = box[].missing_len() if box[].is_in_body() else 0
     # Room grows with what has arrived, not with what is announced.
     var arrived = max(len(box[].input), 4_096)
@@ -118,7 +118,7 @@ def _charge(
     left for it."""
     if not exchange.is_in_body():
         return True
-    return state.charge(connection.request[].charge, exchange.input.capacity())
+    return state.charge(connection.request.charge, exchange.input.capacity())
 
 
 @no_inline
@@ -128,8 +128,8 @@ def _refuse_content(
     mut state: WorkerState,
 ) -> NextAction:
     """Ends a connection whose content there is no memory for."""
-    connection.request[].charge = None
-    if connection.request[].pending:
+    connection.request.charge = None
+    if connection.request.pending:
         # It was told something before that it has not taken.
         state.give_exchange(box^)
         return NextAction.CLOSE
@@ -158,9 +158,9 @@ def put_back(
         or action == NextAction.SHUTDOWN
     ):
         state.give_exchange(box^)
-        connection.request[].charge = None
+        connection.request.charge = None
     else:
-        connection.request[].parser = box^
+        connection.request.parser = box^
 
 
 @no_inline
@@ -187,7 +187,7 @@ def _read[
         if unlikely(action != NextAction.WAIT):
             connection.has_unread = True
             return action
-        if unlikely(connection.request[].pending.__bool__()):
+        if unlikely(connection.request.pending.__bool__()):
             connection.has_unread = True
             return NextAction.WAIT
         if likely(count < room_len and not may_have_more):
@@ -272,7 +272,7 @@ def read_requests[
                 break
             if exchange.is_streamed:
                 return _park(connection, exchange, state)
-            if connection.request[].policy.needs_content:
+            if connection.request.policy.needs_content:
                 break
             result = answer_by_head(
                 exchange, connection, state, handler, owes_continue(exchange)
@@ -283,8 +283,8 @@ def read_requests[
                 if not exchange.head.framing.has_content():
                     ask_policy(exchange, connection, state, handler)
                 if (
-                    connection.request[].policy.streams
-                    or connection.request[].policy.blocks
+                    connection.request.policy.streams
+                    or connection.request.policy.blocks
                 ):
                     return _park(connection, exchange, state)
             result = answer(exchange, connection, state, handler)
@@ -294,7 +294,7 @@ def read_requests[
         if unlikely(len(state.out) > FLUSH_LEN):
             if not deliver(connection, state):
                 return NextAction.CLOSE
-        if unlikely(connection.request[].pending.__bool__()):
+        if unlikely(connection.request.pending.__bool__()):
             break
     if unlikely(not deliver(connection, state)):
         return NextAction.CLOSE
@@ -315,7 +315,7 @@ def _begin_content[
 ) raises RemoteProtocolError -> Progress:
     """Decides how content is taken whose request's head is there."""
     ask_policy(exchange, connection, state, handler)
-    ref policy = connection.request[].policy
+    ref policy = connection.request.policy
     exchange.body.max_body_size = policy.max_body_size
     if not policy.streams:
         # More could never be had.
@@ -324,9 +324,9 @@ def _begin_content[
         )
     var progress = exchange.advance(state.limits)
     if progress == Progress.NEEDS_OCTETS:
-        var needs_content = connection.request[].policy.needs_content
+        var needs_content = connection.request.policy.needs_content
         exchange.is_streamed = (
-            connection.request[].policy.streams and needs_content
+            connection.request.policy.streams and needs_content
         )
         var is_taken = needs_content and not exchange.is_streamed
         if is_taken and owes_continue(exchange):
@@ -342,7 +342,7 @@ def _park(
     request waits here until the client has taken it."""
     if not deliver(connection, state):
         return NextAction.CLOSE
-    if connection.request[].pending:
+    if connection.request.pending:
         return _settle_unfinished(connection, exchange, state)
     return NextAction.OFFLOAD
 
@@ -352,9 +352,7 @@ def _settle(
     mut connection: Connection, exchange: RequestParser, mut state: WorkerState
 ) -> NextAction:
     """Sets the phase and the deadline of a connection that waits."""
-    if likely(
-        exchange.is_idle() and not connection.request[].pending.__bool__()
-    ):
+    if likely(exchange.is_idle() and not connection.request.pending.__bool__()):
         if connection.request_count > 0:
             if unlikely(state.is_draining):
                 return NextAction.CLOSE
@@ -368,7 +366,7 @@ def _settle_unfinished(
     mut connection: Connection, exchange: RequestParser, mut state: WorkerState
 ) -> NextAction:
     ref config = state.config
-    if connection.request[].pending:
+    if connection.request.pending:
         return await_pending(connection, state)
     elif exchange.is_in_body():
         connection.begin[Event.BODY_AWAITED](
@@ -408,28 +406,28 @@ def on_writable[
     Returns:
         What is to happen to it; YIELD if it should be read again.
     """
-    if connection.request[].content:
+    if connection.request.content:
         return take_content(connection, state)
-    if not connection.request[].pending:
+    if not connection.request.pending:
         return NextAction.WAIT
     if not write_pending(connection, state):
         return NextAction.CLOSE
-    if connection.request[].pending:
+    if connection.request.pending:
         return await_pending(connection, state)
     if connection.closes:
         return NextAction.SHUTDOWN
-    if connection.request[].parser:
-        var box = connection.request[].take_parser()
+    if connection.request.parser:
+        var box = connection.request.take_parser()
         var action = read_requests(connection, box[], state, handler)
         put_back(connection, box^, state, action)
-        if action != NextAction.WAIT or connection.request[].pending:
+        if action != NextAction.WAIT or connection.request.pending:
             return action
     if connection.has_unread:
         return NextAction.YIELD
     var was_sending = (
         connection.phase == Phase.WRITE or connection.phase == Phase.SOURCE
     )
-    if was_sending and not connection.request[].parser:
+    if was_sending and not connection.request.parser:
         if state.is_draining:
             return NextAction.CLOSE
         connection.begin_idling(state.now_ms, state.config.idle_timeout_ms)

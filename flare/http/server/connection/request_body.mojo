@@ -82,7 +82,7 @@ def start_content(
         handler_timeout_ms: How long each of the handler's turns may take.
     """
     var owes = owes_continue(exchange)
-    connection.request[].content = OwnedPointer(
+    connection.request.content = OwnedPointer(
         StreamedContent(exchange.detach_body(), pipe, owes, handler_timeout_ms)
     )
 
@@ -100,21 +100,21 @@ def take_content(
     Returns:
         What is to happen to it.
     """
-    var box = connection.request[].content.take()
+    var box = connection.request.content.take()
     var action = _take(connection, box[], state)
     if action == NextAction.WAIT or action == NextAction.YIELD:
         var length = box[].intake.input.capacity() + box[].pipe.held_len()
-        if not state.charge(connection.request[].charge, length):
+        if not state.charge(connection.request.charge, length):
             action = _refuse_content(connection, box[].pipe, state)
     if action == NextAction.CLOSE or action == NextAction.SHUTDOWN:
-        connection.request[].charge = None
+        connection.request.charge = None
         box[].pipe.fail(BodyError(400, "the client broke it off"))
-        connection.request[].cancel()
+        connection.request.cancel()
         return action
     if connection.peer_has_ended and box[].intake.is_complete():
-        connection.request[].job.value()[].set()
+        connection.request.job.value()[].set()
     _share_time(connection, box[], state)
-    connection.request[].content = box^
+    connection.request.content = box^
     return action
 
 
@@ -123,7 +123,7 @@ def _refuse_content(
 ) -> NextAction:
     """Ends a connection whose content there is no memory for."""
     pipe.fail(BodyError(503, "the server holds too much unfinished content"))
-    if connection.request[].pending:
+    if connection.request.pending:
         return NextAction.CLOSE
     answer_content_full(connection, state)
     return deliver_last(connection, state)
@@ -147,9 +147,9 @@ def _take(
         state.out.append_literal[CONTINUE_RESPONSE]()
         if not deliver(connection, state):
             return NextAction.CLOSE
-    if connection.request[].pending and not write_pending(connection, state):
+    if connection.request.pending and not write_pending(connection, state):
         return NextAction.CLOSE
-    if connection.request[].pending:
+    if connection.request.pending:
         return NextAction.WAIT
     return _receive(connection, content, state)
 
@@ -239,9 +239,9 @@ def end_content(
     Returns:
         False if the content goes on, so that the connection has to end.
     """
-    var box = connection.request[].content.take()
+    var box = connection.request.content.take()
     box[].pipe.fail(BodyError(503, "the handler has answered"))
-    connection.request[].charge = None
+    connection.request.charge = None
     if not box[].owes_continue and _drain(connection, box[].intake, state):
         exchange.input.append(box[].intake.leftover())
         return True
@@ -258,8 +258,7 @@ def _drain(
     var length_max = intake.decoder.taken_len + DRAINED_LEN_MAX
     var may_have_more = True
     while (
-        intake.decoder.taken_len < length_max
-        and not connection.request[].pending
+        intake.decoder.taken_len < length_max and not connection.request.pending
     ):
         try:
             while intake.advance(state.limits) == BodyProgress.CONTENT:

@@ -45,8 +45,8 @@ def deliver(mut connection: Connection, mut state: WorkerState) -> Bool:
     var length = len(state.out)
     if length == 0:
         return True
-    if unlikely(connection.request[].pending.__bool__()):
-        ref pending = connection.request[].pending.value()[]
+    if unlikely(connection.request.pending.__bool__()):
+        ref pending = connection.request.pending.value()[]
         pending.octets.append(state.out.span())
         state.out.clear()
         return True
@@ -91,7 +91,7 @@ def flush_with_body(
     Returns:
         False if the connection is broken.
     """
-    if unlikely(connection.request[].pending.__bool__()):
+    if unlikely(connection.request.pending.__bool__()):
         state.out.append(body.as_bytes())
         return deliver(connection, state)
     if unlikely(connection.tls.__bool__()):
@@ -113,7 +113,7 @@ def _park(
     if count < 0 and count != -EAGAIN and count != -EINTR:
         state.out.clear()
         return False
-    connection.request[].pending = OwnedPointer(
+    connection.request.pending = OwnedPointer(
         PendingWrite(body^, state.out.span(), max(count, 0))
     )
     state.out.clear()
@@ -160,7 +160,7 @@ def start_stream(
     if record.has_id():
         tail.request_id = String(record.id())
     stream[].begin(state.wake_queue.waker_for(connection.token))
-    connection.request[].pending = OwnedPointer(tail^)
+    connection.request.pending = OwnedPointer(tail^)
     # A file is there at once, so it goes with its head.
     if stream[].region().length > 0:
         if not _fill(connection, state):
@@ -181,17 +181,17 @@ def write_pending(
     Returns:
         False if the connection is broken.
     """
-    if not connection.request[].pending:
+    if not connection.request.pending:
         return True
-    connection.request[].pending.value()[].gives_way = False
+    connection.request.pending.value()[].gives_way = False
     for count in range(made_count, _PIECE_COUNT_MAX):
         if not _send_what_is_here(connection, state):
             return False
         if not is_taken(connection):
             return True
-        ref tail = connection.request[].pending.value()[]
+        ref tail = connection.request.pending.value()[]
         if not tail.stream:
-            connection.request[].pending = None
+            connection.request.pending = None
             return True
         var waits = tail.waits_for_source
         if waits and tail.octets.capacity() > 0:
@@ -203,13 +203,10 @@ def write_pending(
             return True
         if not _fill(connection, state):
             return False
-        if (
-            count > 0
-            and connection.request[].pending.value()[].has_more_to_say()
-        ):
+        if count > 0 and connection.request.pending.value()[].has_more_to_say():
             # What a conversation does takes longer than to make a piece.
             break
-    connection.request[].pending.value()[].gives_way = True
+    connection.request.pending.value()[].gives_way = True
     return True
 
 
@@ -231,7 +228,7 @@ def await_pending(
     if connection.phase == Phase.HANDSHAKE:
         # A part of it; its deadline holds.
         return NextAction.WAIT
-    ref tail = connection.request[].pending.value()[]
+    ref tail = connection.request.pending.value()[]
     if tail.waits_for_source and is_taken(connection):
         return await_source(connection, state)
     var action = NextAction.YIELD if tail.gives_way else NextAction.WAIT
@@ -257,7 +254,7 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
     Returns:
         What is to happen to it.
     """
-    ref stream = connection.request[].pending.value()[].stream.value()[]
+    ref stream = connection.request.pending.value()[].stream.value()[]
     if connection.has_unread and stream.listens():
         return NextAction.YIELD
     if unlikely(connection.peer_has_ended):
@@ -272,7 +269,7 @@ def _watch_for_stall(
 ):
     """Sets the deadline of a client that has to take something at least, if
     what a conversation sends is not to wait for it as long as all else."""
-    ref tail = connection.request[].pending.value()[]
+    ref tail = connection.request.pending.value()[]
     if begins or tail.write_end_ms == 0:
         tail.write_end_ms = connection.deadline_ms
         tail.taken_len = -1
@@ -298,7 +295,7 @@ def _is_stalled(mut connection: Connection, state: WorkerState) -> Bool:
         String(
             connection.peer,
             " is cut off: it took nothing for ",
-            state.now_ms - connection.request[].pending.value()[].taken_ms,
+            state.now_ms - connection.request.pending.value()[].taken_ms,
             " ms, and has more to be answered (stall_timeout_ms)",
         )
     )
@@ -315,10 +312,10 @@ def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
     Returns:
         False if there is none; that is logged.
     """
-    if connection.request[].pending.value()[].write_end_ms > state.now_ms:
+    if connection.request.pending.value()[].write_end_ms > state.now_ms:
         return not _is_stalled(connection, state)
     ref config = state.config
-    ref pace = connection.request[].pending.value()[].pace
+    ref pace = connection.request.pending.value()[].pace
     var queued_len = connection.socket.undelivered_len()
     var earned_ms = pace.earn_ms(queued_len, config.min_send_rate)
     connection.deadline_ms = min(
@@ -326,7 +323,7 @@ def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
         state.now_ms + config.write_timeout_ms,
     )
     if connection.deadline_ms > state.now_ms:
-        connection.request[].pending.value()[].write_end_ms = (
+        connection.request.pending.value()[].write_end_ms = (
             connection.deadline_ms
         )
         _watch_for_stall(connection, state, False)
@@ -353,10 +350,10 @@ def has_to_write(connection: Connection) -> Bool:
     Returns:
         False if it has no tail, or only a source that has nothing.
     """
-    if not connection.request[].pending:
+    if not connection.request.pending:
         return False
     return not (
-        connection.request[].pending.value()[].waits_for_source
+        connection.request.pending.value()[].waits_for_source
         and is_taken(connection)
     )
 
@@ -371,8 +368,8 @@ def on_wake(mut connection: Connection) -> NextAction:
         CLOSE if the source gives the client up, YIELD otherwise.
     """
     ask_again(connection)
-    if connection.request[].pending:
-        ref tail = connection.request[].pending.value()[]
+    if connection.request.pending:
+        ref tail = connection.request.pending.value()[]
         if tail.stream and tail.stream.value()[].has_given_up():
             return NextAction.CLOSE
     return NextAction.YIELD
@@ -384,8 +381,8 @@ def ask_again(mut connection: Connection):
     Args:
         connection: Any.
     """
-    if connection.request[].pending:
-        connection.request[].pending.value()[].waits_for_source = False
+    if connection.request.pending:
+        connection.request.pending.value()[].waits_for_source = False
 
 
 @no_inline
@@ -420,12 +417,12 @@ def feed(
         False if the connection is broken.
     """
     if unlikely(
-        not connection.request[].pending
-        or not connection.request[].pending.value()[].stream
+        not connection.request.pending
+        or not connection.request.pending.value()[].stream
     ):
         input.clear()
         return True
-    ref tail = connection.request[].pending.value()[]
+    ref tail = connection.request.pending.value()[]
     var supply: Poll
     state.piece.clear()
     try:
@@ -447,7 +444,7 @@ def feed(
         return False
     if likely(supply == Poll.PENDING and is_taken(connection)):
         connection.enter[Event.SOURCE_EMPTY]()
-        ref rest = connection.request[].pending.value()[]
+        ref rest = connection.request.pending.value()[]
         rest.gives_way = False
         if unlikely(rest.octets.capacity() > 0):
             rest.octets = Buffer(0)
@@ -467,13 +464,13 @@ def is_taken(connection: Connection) -> Bool:
     """
     if connection.tls and len(connection.tls.value()[].unsent) > 0:
         return False
-    return connection.request[].pending.value()[].is_empty()
+    return connection.request.pending.value()[].is_empty()
 
 
 @no_inline
 def _log(connection: Connection, state: WorkerState, what: String):
     """Tells of a stream that fails, and whose it is."""
-    ref tail = connection.request[].pending.value()[]
+    ref tail = connection.request.pending.value()[]
     var line = String(what, " [route ")
     write_escaped(tail.route.as_bytes(), line)
     line.write(", from ", connection.peer)
@@ -489,7 +486,7 @@ def _send_what_is_here(
     if connection.tls:
         return tls_write_pending(connection, state)
     while True:
-        ref tail = connection.request[].pending.value()[]
+        ref tail = connection.request.pending.value()[]
         if tail.is_empty():
             return True
         var count = tail.send_to(connection.socket)
@@ -510,7 +507,7 @@ def _send_piece(mut connection: Connection, mut state: WorkerState) -> Bool:
 
     What the client does not take now is kept in the tail.
     """
-    ref tail = connection.request[].pending.value()[]
+    ref tail = connection.request.pending.value()[]
     if tail.is_empty() and not connection.tls:
         while len(state.piece) > 0:
             var count = connection.socket.send(state.piece.span())
@@ -536,7 +533,7 @@ def _shrink_piece(mut state: WorkerState):
 
 def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
     """Has the source make a piece, and sends it; False if it cannot."""
-    ref tail = connection.request[].pending.value()[]
+    ref tail = connection.request.pending.value()[]
     var stream = tail.stream.value()
     tail.waits_for_source = False
     if tail.sends_regions:
@@ -605,7 +602,7 @@ def tls_write(
     if count < len(state.out) + len(body) or (
         len(connection.tls.value()[].unsent) > 0
     ):
-        connection.request[].pending = OwnedPointer(
+        connection.request.pending = OwnedPointer(
             PendingWrite(body^, state.out.span(), count)
         )
     state.out.clear()
@@ -632,8 +629,8 @@ def tls_write_pending(
         if count < 0 and count != -EINTR:
             return False
         unsent.consume(max(count, 0))
-        connection.request[].pending.value()[].pace.sent_len += max(count, 0)
-    var box = connection.request[].pending.take()
+        connection.request.pending.value()[].pace.sent_len += max(count, 0)
+    var box = connection.request.pending.take()
     var is_sound = True
     if not box[].is_empty():
         var sent_len = 0
@@ -647,7 +644,7 @@ def tls_write_pending(
         is_sound = count >= 0
         box[].drop(max(count, 0))
         box[].pace.sent_len += sent_len
-    connection.request[].pending = box^
+    connection.request.pending = box^
     return is_sound
 
 
