@@ -128,7 +128,7 @@ struct JsonWriter(Movable):
         """
         _check_utf8(text)
         self._begin_value()
-        self._put_string(text)
+        append_json_string(self._out, text)
         self._end_value()
 
     def value(mut self, number: Int) raises JsonError:
@@ -265,7 +265,7 @@ struct JsonWriter(Movable):
             self._out.append_octet(44)
         elif self._due != _FIRST_NAME:
             raise _misuse("a value, not a key")
-        self._put_string(name)
+        append_json_string(self._out, name)
         self._out.append_octet(58)
         self._due = _VALUE
 
@@ -273,7 +273,7 @@ struct JsonWriter(Movable):
         var kind = view.kind()
         if kind == JsonKind.STRING:
             self._begin_value()
-            self._put_string(view.text())
+            append_json_string(self._out, view.text())
             self._end_value()
         elif kind == JsonKind.INT:
             self.value(view.int_value())
@@ -284,41 +284,48 @@ struct JsonWriter(Movable):
         else:
             self.null()
 
-    def _put_string(mut self, text: StringSpan):
-        """Writes a string with its quotes, escaped (RFC 8259 section 7)."""
-        # The text is copied first, so that the scan runs in the buffer, which
-        # has slack; mostly there is nothing to escape.
-        var count = text.byte_length()
-        self._out.append_octet(34)
-        var start = len(self._out)
-        self._out.append(text.as_bytes())
-        _ = self._out.terminate()
-        var stop = scan_plain(self._out.unsafe_base(), start)
-        if stop < start + count:
-            self._out.truncate(stop)
-            self._put_escaped(text.as_bytes().after(stop - start))
-        self._out.append_octet(34)
 
-    @no_inline
-    def _put_escaped(mut self, octets: Span[UInt8, _]):
-        comptime DIGITS = StaticString("0123456789abcdef")
-        for octet in octets:
-            if octet == 34 or octet == 92:
-                self._out.append_octet(92)
-                self._out.append_octet(octet)
-            elif octet >= 32:
-                self._out.append_octet(octet)
-            elif octet == 10:
-                self._out.append_literal["\\n"]()
-            elif octet == 13:
-                self._out.append_literal["\\r"]()
-            elif octet == 9:
-                self._out.append_literal["\\t"]()
-            else:
-                var low = Int(octet & 15)
-                self._out.append_literal["\\u00"]()
-                self._out.append_octet(48 + (octet >> 4))
-                self._out.append_octet(DIGITS.as_bytes().at(low))
+def append_json_string(mut out: Buffer, text: StringSpan):
+    """Writes a string with its quotes, escaped (RFC 8259 section 7).
+
+    Args:
+        out: Where to.
+        text: The string; UTF-8.
+    """
+    # The text is copied first, so that the scan runs in the buffer, which has
+    # slack; mostly there is nothing to escape.
+    var count = text.byte_length()
+    out.append_octet(34)
+    var start = len(out)
+    out.append(text.as_bytes())
+    _ = out.terminate()
+    var stop = scan_plain(out.unsafe_base(), start)
+    if stop < start + count:
+        out.truncate(stop)
+        _append_escaped(out, text.as_bytes().after(stop - start))
+    out.append_octet(34)
+
+
+@no_inline
+def _append_escaped(mut out: Buffer, octets: Span[UInt8, _]):
+    comptime DIGITS = StaticString("0123456789abcdef")
+    for octet in octets:
+        if octet == 34 or octet == 92:
+            out.append_octet(92)
+            out.append_octet(octet)
+        elif octet >= 32:
+            out.append_octet(octet)
+        elif octet == 10:
+            out.append_literal["\\n"]()
+        elif octet == 13:
+            out.append_literal["\\r"]()
+        elif octet == 9:
+            out.append_literal["\\t"]()
+        else:
+            var low = Int(octet & 15)
+            out.append_literal["\\u00"]()
+            out.append_octet(48 + (octet >> 4))
+            out.append_octet(DIGITS.as_bytes().at(low))
 
 
 @always_inline

@@ -1,10 +1,11 @@
 """What an API's description says of an operation and of its inputs."""
 
 from flare.bytes.ascii import write_escaped
+from flare.bytes.buffer import Buffer
+from flare.bytes.utf8 import is_valid_utf8
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.json.writer import JsonComposer
-from flare.json.error import JsonError
+from flare.json.writer import append_json_string
 from flare.json.schema import SchemaBook, schema_of
 
 
@@ -255,33 +256,42 @@ struct InputError(Copyable, Movable, Writable):
         """
         if self.status >= 500:
             return Response(self.status)
-        try:
-            return Response(
-                self.status,
-                self._problem(),
-                content_type="application/problem+json",
-            )
-        except:
+        var problem = self._problem()
+        if not is_valid_utf8(problem.span()):
             return Response(self.status)
+        return Response(
+            self.status,
+            String(StringSpan(unsafe_from_utf8=problem.span())),
+            content_type="application/problem+json",
+        )
 
-    def _problem(self) raises JsonError -> String:
-        var writer = JsonComposer()
-        writer.text("title", Response(self.status).reason())
-        writer.number("status", self.status)
-        writer.text("in", self.place)
-        writer.text("name", self.name)
-        writer.text("detail", self.reason)
-        writer.begin_array("errors")
+    def _problem(self) -> Buffer:
+        # Written without a writer that checks what it is asked for: each
+        # program with a handler has this in it.
+        var out = Buffer(256)
+        _append_member(out, '{"title":', Response(self.status).reason())
+        out.append(',"status":'.as_bytes())
+        out.append_decimal(self.status)
+        _append_member(out, ',"in":', self.place)
+        _append_member(out, ',"name":', self.name)
+        _append_member(out, ',"detail":', self.reason)
+        var before = StaticString(',"errors":[{"in":')
         for ref fault in self.faults():
-            writer.begin_object()
-            writer.text("in", fault.place)
-            writer.text("name", fault.name)
+            _append_member(out, before, fault.place)
+            before = ',{"in":'
+            _append_member(out, ',"name":', fault.name)
             if fault.pointer.byte_length() > 0:
-                writer.text("pointer", String("#", fault.pointer))
-            writer.text("detail", fault.reason)
-            writer.end_object()
-        writer.end_array()
-        return writer^.finish()
+                _append_member(out, ',"pointer":', String("#", fault.pointer))
+            _append_member(out, ',"detail":', fault.reason)
+            out.append_octet(125)
+        out.append("]}".as_bytes())
+        return out^
+
+
+@no_inline
+def _append_member(mut out: Buffer, before: StaticString, value: StringSpan):
+    out.append(before.as_bytes())
+    append_json_string(out, value)
 
 
 @no_inline
