@@ -8,6 +8,7 @@ makes the next one known without a search, so idle timers cost nothing.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.padding import Padding
 from std.bit import count_leading_zeros, count_trailing_zeros
 
 comptime _LEVEL_COUNT = 7
@@ -56,6 +57,7 @@ struct TimerWheel(Movable, Sized):
     back.
     """
 
+    var _padding: Padding[136]
     var _timers: List[_Timer]
     var _free: Int32
     var _slots: List[Int32]
@@ -69,6 +71,7 @@ struct TimerWheel(Movable, Sized):
         Args:
             now_ms: The time now, at least 0.
         """
+        self._padding = {}
         self._timers = []
         self._free = _NONE
         self._slots = List[Int32](length=_LEVEL_COUNT * _SLOT_COUNT, fill=_NONE)

@@ -11,6 +11,7 @@ the body's octets. In pieces:
 
 from flare.bytes.buffer import Buffer, TerminatedInput
 from flare.bytes.checked import *
+from flare.bytes.padding import Padding
 from flare.http.h1.chunked import ChunkedDecoder
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import HeadLimits
@@ -46,6 +47,7 @@ struct BodyDecoder(Movable):
     Source: RFC 9112 section 6.
     """
 
+    var _padding: Padding[88]
     var max_body_size: Int
     """Most octets of content."""
     var content_len: Int
@@ -65,6 +67,7 @@ struct BodyDecoder(Movable):
 
     def __init__(out self):
         """Makes a decoder without a body."""
+        self._padding = {}
         self.max_body_size = 0
         self.content_len = 0
         self.taken_len = 0

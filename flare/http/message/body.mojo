@@ -1,6 +1,7 @@
 """Content of a response: octets, or a stream that a source makes piece by piece."""
 
 from flare.bytes.buffer import Buffer, unsafe_lend
+from flare.bytes.padding import Padding
 from std.memory import Allocation, ArcPointer, Layout, alloc, dealloc
 
 
@@ -429,6 +430,7 @@ struct BodyStream(Movable):
     var length: Optional[Int]
     """Content in bytes, if that is known before."""
     # SAFETY: this owns the source; each function below was made for its type.
+    var _padding: Padding[120]
     var _source: Erased
     var _begin: def(Erased, var StreamWaker) thin -> None
     var _fill: def(Erased, mut Buffer) raises thin -> Poll
@@ -455,6 +457,7 @@ struct BodyStream(Movable):
             source: Makes the content.
             length: How much that will be in bytes, if it is known.
         """
+        self._padding = {}
         self.length = length
         self._source = erase(source^)
         self._begin = _begin[T]

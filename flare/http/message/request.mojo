@@ -2,6 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.bytes.buffer import unsafe_lend_text
+from flare.bytes.padding import Padding
 from flare.http.message.body_reader import BodyReader, LentFeed
 from flare.http.message.cookie import (
     Cookie,
@@ -77,6 +78,7 @@ struct Request[o: ImmOrigin](Movable):
     listener of both versions, too. 0.0.0.0:0 over a Unix socket."""
 
     var _authority: StringSpan[Self.o]
+    var _padding: Padding[16]
     # SAFETY: the worker that lends the request owns the storage, for longer
     # than the handler's call.
     var _params: Pointer[PathParams, MutUntrackedOrigin]
@@ -110,6 +112,7 @@ struct Request[o: ImmOrigin](Movable):
             cancel: A flag that outlives the request, if there is one.
             tls: What TLS tells about the client; outlives the request.
         """
+        self._padding = {}
         # SAFETY: the caller promises that `params`, `cancel` and `tls` outlive
         # the request.
         self.method = line.method

@@ -4,6 +4,7 @@ octets come from.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.padding import Padding
 from flare.http.h1.body_decoder import DetachedBody
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.body import Body, BodyStream, FileRegion
@@ -90,6 +91,7 @@ struct WritePace(ImplicitlyCopyable):
 struct PendingWrite(Movable):
     """What a client was not ready to take: octets, then content."""
 
+    var _padding: Padding[8]
     var octets: Buffer
     """What goes first."""
     var body: Body
@@ -127,6 +129,7 @@ struct PendingWrite(Movable):
 
     def __init__(out self):
         """Makes an empty tail."""
+        self._padding = {}
         self.write_end_ms = 0
         self.taken_len = 0
         self.taken_ms = 0
