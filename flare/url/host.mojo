@@ -1,6 +1,7 @@
 """The host of a URL: a domain, an IP address in any of its spellings, or opaque."""
 
 from flare.bytes.ascii import ascii_lower, hex_digit_value
+from flare.bytes.checked import *
 from flare.url.idna import domain_to_ascii
 from flare.url.percent import (
     CONTROL_SET,
@@ -80,8 +81,8 @@ def _parse_domain(
     percent_decode_lenient(text[start:end], decoded)
     var needs_mapping = False
     for index in range(len(decoded)):
-        decoded[index] = ascii_lower(decoded[index])
-        needs_mapping = needs_mapping or decoded[index] >= 128
+        decoded[index] = ascii_lower(decoded.at(index))
+        needs_mapping = needs_mapping or decoded.at(index) >= 128
     if needs_mapping or _has_encoded_label(decoded):
         try:
             decoded = domain_to_ascii(decoded)
@@ -93,7 +94,7 @@ def _parse_domain(
         if octet == PERCENT or _FORBIDDEN.contains(octet):
             raise url_error(text, start, "a host may not have such an octet")
     if _ends_in_number(decoded):
-        return _parse_v4(text, start, decoded)
+        return _parse_v4(text, start, decoded^)
     return decoded^
 
 
@@ -114,7 +115,7 @@ def _has_encoded_label(host: List[UInt8]) -> Bool:
 def _parse_bracketed(
     text: Span[UInt8, _], start: Int, end: Int
 ) raises UrlParseError -> List[UInt8]:
-    if text[end - 1] != 93:
+    if text.at(end - 1) != 93:
         raise url_error(text, start, "']' is missing behind the IPv6 address")
     try:
         var ip = IpAddr.parse(text[start + 1 : end - 1])
@@ -133,7 +134,7 @@ def _parse_opaque(
     text: Span[UInt8, _], start: Int, end: Int
 ) raises UrlParseError -> List[UInt8]:
     for index in range(start, end):
-        var octet = text[index]
+        var octet = text.at(index)
         var is_plain = octet == 0 or (octet >= 32 and octet < 127)
         if is_plain and _FORBIDDEN.contains(octet):
             raise url_error(text, index, "a host may not have such an octet")
@@ -148,7 +149,7 @@ def _last_label(host: Span[UInt8, _]) -> Tuple[Int, Int]:
     if end > 0 and host[end - 1] == _DOT:
         end -= 1
     var start = end
-    while start > 0 and host[start - 1] != _DOT:
+    while start > 0 and host.at(start - 1) != _DOT:
         start -= 1
     return (start, end)
 
@@ -163,30 +164,35 @@ def _ends_in_number(host: Span[UInt8, _]) -> Bool:
         return False
     var is_decimal = True
     for index in range(last[0], last[1]):
-        is_decimal = is_decimal and host[index] >= 48 and host[index] <= 57
+        is_decimal = (
+            is_decimal and host.at(index) >= 48 and host.at(index) <= 57
+        )
     return is_decimal or _parse_number(host, last[0], last[1]) >= 0
 
 
 def _parse_v4(
-    text: Span[UInt8, _], start: Int, host: Span[UInt8, _]
+    text: Span[UInt8, _], start: Int, var host: List[UInt8]
 ) raises UrlParseError -> List[UInt8]:
     """Reads one to four numbers in three notations.
 
     Source: URL Standard section 3.5 (IPv4 parser).
     """
     var stop = len(host)
-    if host[stop - 1] == _DOT:
+    if host.at(stop - 1) == _DOT:
         stop -= 1
     var bits = 0
     var count = 0
     var begin = 0
+    var is_normal = stop == len(host)
     while True:
         var end = begin
-        while end < stop and host[end] != _DOT:
+        while end < stop and host.at(end) != _DOT:
             end += 1
         var number = _parse_number(host, begin, end)
         if number < 0 or count == 4:
             raise url_error(text, start, "the host ends as IPv4 but is not")
+        # Octal and hex numbers begin with 0, too.
+        is_normal = is_normal and (end - begin == 1 or host.at(begin) != 48)
         if end == stop:
             var room = 8 * (4 - count)
             if number >= 1 << room:
@@ -198,6 +204,8 @@ def _parse_v4(
         bits = bits << 8 | number
         count += 1
         begin = end + 1
+    if is_normal and count == 3:
+        return host^
     var writer = _OctetWriter(List[UInt8](capacity=15))
     writer.write(IpAddr(0, UInt64(bits), True))
     return writer.octets.copy()
@@ -216,12 +224,12 @@ def _parse_number(host: Span[UInt8, _], start: Int, end: Int) -> Int:
     if end - start >= 2 and host[start] == 48:
         radix = 8
         index += 1
-        if host[index] | 0x20 == 120:
+        if host.at(index) | 0x20 == 120:
             radix = 16
             index += 1
     var number = 0
     while index < end:
-        var digit = hex_digit_value(host[index])
+        var digit = hex_digit_value(host.at(index))
         if digit < 0 or digit >= radix:
             return -1
         number = min(number * radix + digit, 1 << 32)

@@ -1,6 +1,7 @@
 """URLs (WHATWG URL Standard): the value, and the parser with the paths it makes."""
 
 from flare.bytes.ascii import ascii_lower
+from flare.bytes.checked import *
 from flare.url.host import parse_host
 from flare.url.parts import (
     URL_LEN_MAX,
@@ -473,7 +474,7 @@ def _parse_authority(
     var end = start
     var host_start = start
     while end < len(text):
-        var octet = text[end]
+        var octet = text.at(end)
         if octet == _SLASH or octet == _QUESTION_MARK or octet == _HASH:
             break
         if is_special and octet == _BACKSLASH:
@@ -487,7 +488,7 @@ def _parse_authority(
     var host_end = host_start
     var is_bracketed = False
     while host_end < end:
-        var octet = text[host_end]
+        var octet = text.at(host_end)
         if octet == 91:
             is_bracketed = True
         elif octet == 93:
@@ -513,7 +514,7 @@ def _write_credentials(
     """Writes user name and password, which end before the `@`."""
     var end = max(start, host_start - 1)
     var colon = start
-    while colon < end and text[colon] != _COLON:
+    while colon < end and text.at(colon) != _COLON:
         colon += 1
     var here = len(url.octets)
     percent_encode[USERINFO_SET](text[start:colon], url.octets)
@@ -534,9 +535,9 @@ def _write_port(
     """Writes the port unless it is the scheme's own."""
     var port = 0
     for index in range(start, end):
-        if text[index] < 48 or text[index] > 57:
+        if text.at(index) < 48 or text.at(index) > 57:
             raise url_error(text, index, "a port has decimal digits only")
-        port = port * 10 + Int(text[index]) - 48
+        port = port * 10 + Int(text.at(index)) - 48
         if port > 65_535:
             raise url_error(text, start, "a port is at most 65535")
     var here = len(url.octets)
