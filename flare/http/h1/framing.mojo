@@ -256,7 +256,9 @@ struct Framing(TrivialRegisterPassable):
     def _note_length(
         mut self, value: Span[UInt8, _], offset: Int
     ) raises RemoteProtocolError:
-        if self.has(READS_IRREGULAR):
+        if self.has(READS_IRREGULAR) and (
+            self.has(HAS_LENGTH) or not _is_single(value)
+        ):
             return self._note_equal_lengths(value, offset)
         if self.has(HAS_LENGTH):
             raise RemoteProtocolError(
@@ -315,6 +317,14 @@ struct Framing(TrivialRegisterPassable):
             raise RemoteProtocolError(materialize[Rule.TUNNEL](), offset)
         if self.has(EXPECTS_OTHER) and minor_version > 0:
             raise RemoteProtocolError(materialize[Rule.EXPECTATION](), offset)
+
+
+def _is_single(value: Span[UInt8, _]) -> Bool:
+    """Tells whether a value is no list, but for a list of one element."""
+    for octet in value:
+        if octet == 44:
+            return False
+    return len(value) > 0
 
 
 def _parse_length(
