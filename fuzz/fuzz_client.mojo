@@ -15,6 +15,7 @@ from flare.sys.clock import monotonic_ns
 from flare.unix.stream import UnixListener, UnixStream
 from flare.unix.unix_addr import UnixAddr
 from fuzz.engine import Target, cut_points, fuzz_main, octets_from_hex
+from std.memory import OwnedPointer
 
 comptime GZIP = "485454502f312e3120323030204f4b0d0a436f6e74656e742d456e636f64696e673a20677a69700d0a436f6e74656e742d4c656e6774683a2033300d0a0d0a1f8b0800000000000203cb48cdc9c957c81825892001c14842592c010000"
 """A response with gzip content."""
@@ -86,8 +87,10 @@ struct ClientTarget(Target):
     ) raises -> String:
         var near = UnixStream.connect(self.listener.local_addr())
         var far = self.listener.accept().take_socket()
-        var connection = ClientConnection(
-            Transport(near^.take_socket()), Endpoint("a.test", 80)
+        var connection = OwnedPointer(
+            ClientConnection(
+                Transport(near^.take_socket()), Endpoint("a.test", 80)
+            )
         )
         # The last octet chooses what was asked.
         var is_put = len(input) > 0 and input[len(input) - 1] % 4 == 0
@@ -108,7 +111,7 @@ struct ClientTarget(Target):
 
 
 def _exchange(
-    mut connection: ClientConnection,
+    mut connection: OwnedPointer[ClientConnection],
     mut far: RawSocket,
     var request: ClientRequest,
     input: Span[UInt8, _],
@@ -153,7 +156,7 @@ def _exchange(
 
 def _go_on(
     mut attempt: Attempt,
-    mut connection: ClientConnection,
+    mut connection: OwnedPointer[ClientConnection],
     call: PreparedRequest,
     mut builder: ResponseBuilder,
     config: ClientConfig,

@@ -5,7 +5,7 @@ from flare.compress.content_coding import is_available
 from flare.http.client.pool import ClientConnection, Endpoint
 from flare.http.client.connector import ConnectContext, Connector
 from flare.http.client.error import BadUrl, ClientError, Phase
-from flare.http.client.proxy import credentials_of
+from flare.http.client.proxy import choose_proxy, credentials_of
 from flare.http.client.request import parse_request_url
 from flare.http.client.response import copy_fields
 from flare.http.h1.field_section import HeadLimits
@@ -24,6 +24,7 @@ from flare.ws.config import WsClientConfig
 from flare.ws.core.handshake import ClientHandshake, KEY_LEN, WsAgreement
 from flare.ws.error import WsError, WsMisused
 from flare.ws.wire import READ_LEN, Wire
+from std.memory import OwnedPointer
 
 comptime _HEAD_LIMITS = HeadLimits(8_192, 32_768, 200)
 
@@ -130,7 +131,7 @@ def _bad_url(var reason: String) -> WsError:
 
 def _connect(
     url: Url, config: WsClientConfig
-) raises ClientError -> ClientConnection:
+) raises ClientError -> OwnedPointer[ClientConnection]:
     """Opens the way to the server: TCP, a tunnel, TLS."""
     var host = url.hostname()
     if host.startswith("["):
@@ -140,7 +141,7 @@ def _connect(
     # RFC 6455 section 4.1: a tunnel for ws as well as for wss.
     var connector = Connector(
         endpoint,
-        config.proxy.choose(endpoint),
+        choose_proxy(config.proxy, endpoint),
         config.connect_timeout_ms,
         tunnels_plain=True,
     )

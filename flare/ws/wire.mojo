@@ -13,6 +13,7 @@ from flare.sys.poll import (
     poll_descriptors,
 )
 from flare.ws.error import WsError
+from std.memory import OwnedPointer
 
 comptime READ_LEN = 65_536
 """Room for one read, in bytes."""
@@ -28,9 +29,9 @@ ours.
 struct Wire(Movable):
     """A connected transport; it is closed when its owner goes."""
 
-    var _connection: ClientConnection
+    var _connection: OwnedPointer[ClientConnection]
 
-    def __init__(out self, var connection: ClientConnection):
+    def __init__(out self, var connection: OwnedPointer[ClientConnection]):
         """Takes a connection.
 
         Args:
@@ -92,17 +93,17 @@ struct Wire(Movable):
     def _write(mut self, mut output: Buffer) raises WsError -> Int:
         """Sends; gives 0 once all has left, or a negative errno to wait."""
         while len(output) > 0:
-            var count = self._connection.transport.send(output.span())
+            var count = self._connection[].transport.send(output.span())
             if count >= 0:
                 output.consume(count)
             elif count == -EAGAIN:
                 return count
             elif count != -EINTR:
-                count = self._connection.transport.read_alert(count)
+                count = self._connection[].transport.read_alert(count)
                 raise self._failure(materialize[Phase.WRITE](), count, "write")
-        var flushed = self._connection.transport.flush()
+        var flushed = self._connection[].transport.flush()
         if flushed < 0 and flushed != -EAGAIN:
-            flushed = self._connection.transport.read_alert(flushed)
+            flushed = self._connection[].transport.read_alert(flushed)
             raise self._failure(materialize[Phase.WRITE](), flushed, "write")
         return flushed
 
@@ -110,7 +111,7 @@ struct Wire(Movable):
         """Reads once; gives a negative errno to wait."""
         input.reserve(READ_LEN)
         while True:
-            var count = self._connection.transport.receive(input.spare())
+            var count = self._connection[].transport.receive(input.spare())
             if count > 0:
                 input.commit(count)
             if count >= 0 or count == -EAGAIN:
@@ -122,7 +123,7 @@ struct Wire(Movable):
 
     def _wait(self, wanted: Int16, deadline: Deadline) raises WsError -> Int16:
         """Waits; gives what is ready, with errors as readable, or 0."""
-        ref transport = self._connection.transport
+        ref transport = self._connection[].transport
         if (wanted & POLL_READ) != 0 and transport.has_buffered():
             return POLL_READ
         var all = wanted
@@ -146,7 +147,7 @@ struct Wire(Movable):
         self, phase: Phase, number: Int, operation: StaticString
     ) -> WsError:
         return WsError(
-            self._connection.transport.failure(
-                phase, number, operation, self._connection.endpoint.name()
+            self._connection[].transport.failure(
+                phase, number, operation, self._connection[].endpoint.name()
             )
         )

@@ -24,6 +24,7 @@ from flare.net.error import Timeout
 from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE
 from flare.tls.error import ClosedEarly
+from std.memory import OwnedPointer
 
 comptime PIECE_LEN = 65_536
 """Content handed to the connection, or read from it, at once, in bytes."""
@@ -197,7 +198,7 @@ struct Attempt(Movable):
 
     def step(
         mut self,
-        mut connection: ClientConnection,
+        mut connection: OwnedPointer[ClientConnection],
         limits: HeadLimits,
     ) raises ClientError -> Step:
         """Goes on with what is there.
@@ -245,21 +246,21 @@ struct Attempt(Movable):
             raise self._failure(failure^)
 
     def _send(
-        mut self, mut connection: ClientConnection
+        mut self, mut connection: OwnedPointer[ClientConnection]
     ) raises ClientError -> Step:
         while len(self.output) > 0:
-            var count = connection.transport.send(self.output.span())
+            var count = connection[].transport.send(self.output.span())
             if count >= 0:
                 self.was_sent = True
                 self.output.consume(count)
             elif count == -EAGAIN:
-                self._undelivered_len = connection.transport.undelivered_len()
+                self._undelivered_len = connection[].transport.undelivered_len()
                 return Step.WAIT
             elif count != -EINTR:
                 return self._note_write_failure(connection, count)
-        var flushed = connection.transport.flush()
+        var flushed = connection[].transport.flush()
         if flushed == -EAGAIN:
-            self._undelivered_len = connection.transport.undelivered_len()
+            self._undelivered_len = connection[].transport.undelivered_len()
             return Step.WAIT
         if flushed < 0:
             return self._note_write_failure(connection, flushed)
@@ -274,14 +275,14 @@ struct Attempt(Movable):
         return Step.WAIT
 
     def _note_write_failure(
-        mut self, connection: ClientConnection, number: Int
+        mut self, connection: OwnedPointer[ClientConnection], number: Int
     ) raises ClientError -> Step:
         """Looks for a response before giving up (RFC 9112 section 9.5)."""
-        var failure = connection.transport.failure(
+        var failure = connection[].transport.failure(
             materialize[Phase.WRITE](),
             number,
             "write",
-            connection.endpoint.host,
+            connection[].endpoint.host,
         )
         if number != -EPIPE and number != -ECONNRESET:
             raise failure^
@@ -295,7 +296,7 @@ struct Attempt(Movable):
             self._state = _RECEIVING
 
     def receive(
-        mut self, mut connection: ClientConnection
+        mut self, mut connection: OwnedPointer[ClientConnection]
     ) raises ClientError -> Bool:
         """Reads what has arrived, once; the end of the stream is noted.
 
@@ -310,7 +311,7 @@ struct Attempt(Movable):
         """
         if len(self.exchange.input.spare()) < ROOM_LEN_MIN:
             self.exchange.input.reserve(PIECE_LEN)
-        var count = connection.transport.receive(self.exchange.input.spare())
+        var count = connection[].transport.receive(self.exchange.input.spare())
         if count > 0:
             self.exchange.input.commit(count)
             return True
@@ -319,11 +320,11 @@ struct Attempt(Movable):
             return True
         if count != -EAGAIN and count != -EINTR:
             raise self._failure(
-                connection.transport.failure(
+                connection[].transport.failure(
                     self._read_phase(),
                     count,
                     "read",
-                    connection.endpoint.host,
+                    connection[].endpoint.host,
                 )
             )
         return False

@@ -279,7 +279,11 @@ struct HttpClient(RequestMethods):
         mut sink: W,
     ) raises ClientError -> ClientResponse:
         var prepared = prepare_request(
-            request^, upload, self._base, self._auth, self._state[].config
+            request^,
+            upload,
+            self._base,
+            self._auth,
+            Pointer(to=self._state[].config),
         )
         prepared.wants_stream = wants_stream
         return run_task(self._state[], prepared^, source, sink)

@@ -43,6 +43,7 @@ from flare.tls.config import TlsConfig
 from flare.tls.session import TlsSession
 from flare.unix.stream import UnixStream
 from flare.unix.unix_addr import UnixAddr
+from std.memory import ArcPointer, OwnedPointer
 
 comptime UNIX_PAUSE_MS = 10
 """How long to wait before a listener whose queue was full is asked again, in
@@ -108,7 +109,7 @@ struct Connector(Movable):
     """A connection that is being opened."""
 
     var _endpoint: Endpoint
-    var _proxy: Optional[Proxy]
+    var _proxy: Optional[ArcPointer[Proxy]]
     var _needs_tunnel: Bool
     var _total: Deadline
     var _deadline: Deadline
@@ -117,12 +118,12 @@ struct Connector(Movable):
     var _race: Optional[AddressRace]
     var _session: Optional[TlsSession]
     var _tunnel: Optional[Tunnel]
-    var _connection: Optional[ClientConnection]
+    var _connection: Optional[OwnedPointer[ClientConnection]]
 
     def __init__(
         out self,
         endpoint: Endpoint,
-        proxy: Optional[Proxy],
+        proxy: Optional[ArcPointer[Proxy]],
         connect_timeout_ms: Int,
         total: Deadline = Deadline(NO_TIMEOUT_MS),
         *,
@@ -138,7 +139,7 @@ struct Connector(Movable):
             tunnels_plain: True to ask a proxy for a tunnel without TLS, too.
         """
         self._endpoint = endpoint.copy()
-        self._proxy = proxy.copy()
+        self._proxy = proxy
         self._needs_tunnel = Bool(proxy) and (endpoint.is_tls or tunnels_plain)
         self._total = total
         self._deadline = Deadline(shorter(connect_timeout_ms, total.left_ms()))
@@ -209,15 +210,15 @@ struct Connector(Movable):
 
     def _name(self) -> String:
         if self._proxy:
-            return self._proxy.value().name()
+            return self._proxy.value()[].name()
         return self._endpoint.name()
 
     def _resolve(mut self) raises ClientError -> Bool:
         var port = self._endpoint.port
         var host = self._endpoint.host
         if self._proxy:
-            port = self._proxy.value().port
-            host = self._proxy.value().host
+            port = self._proxy.value()[].port
+            host = self._proxy.value()[].host
         try:
             if not self._resolving:
                 self._resolving = Resolving(host, 0, self._deadline)
@@ -244,8 +245,8 @@ struct Connector(Movable):
                 raise race^.error(self._name(), self._deadline)
             var socket = race^.take(winner).take_socket()
             socket.set_option(SocketOption.NO_DELAY, 1)
-            self._connection = ClientConnection(
-                Transport(socket^), self._endpoint.copy()
+            self._connection = OwnedPointer(
+                ClientConnection(Transport(socket^), self._endpoint.copy())
             )
         except error:
             raise ClientError(materialize[Phase.CONNECT](), error)
@@ -257,8 +258,9 @@ struct Connector(Movable):
     ) raises ClientError -> Bool:
         try:
             var stream = UnixStream.connect(UnixAddr(self._endpoint.host), 0)
-            self._connection = ClientConnection(
-                Transport(stream^.take_socket()), self._endpoint.copy()
+            var transport = Transport(stream^.take_socket())
+            self._connection = OwnedPointer(
+                ClientConnection(transport^, self._endpoint.copy())
             )
         except error:
             if error.kind == ConnectionTimeout:
@@ -275,7 +277,7 @@ struct Connector(Movable):
             # A bad name is refused before anything is sent.
             self._session = context.session(self._endpoint)
         if self._needs_tunnel:
-            self._tunnel = Tunnel(self._endpoint, self._proxy.value())
+            self._tunnel = Tunnel(self._endpoint, self._proxy.value()[])
             self._stage = _TUNNEL
         else:
             self._begin_handshake()
@@ -294,11 +296,11 @@ struct Connector(Movable):
         if not self._session:
             self._stage = _READY
             return
-        self._connection.value().transport.begin_tls(self._session.take())
+        self._connection.value()[].transport.begin_tls(self._session.take())
         self._stage = _HANDSHAKE
 
     def _shake_hands(mut self) raises ClientError -> Bool:
-        ref transport = self._connection.value().transport
+        ref transport = self._connection.value()[].transport
         var result = transport.shake_hands()
         if result == -EAGAIN:
             return False
@@ -327,7 +329,7 @@ struct Connector(Movable):
                 entries.append(PollEntry(number, POLL_WRITE, 0))
         if self._connection:
             var wanted = POLL_READ
-            ref connection = self._connection.value()
+            ref connection = self._connection.value()[]
             var is_sending = connection.transport.wants_write()
             if self._stage == _TUNNEL:
                 is_sending = self._tunnel.value().attempt.wants_write()
@@ -348,7 +350,7 @@ struct Connector(Movable):
             return self._race.value().wait_ms()
         return self._deadline.left_ms()
 
-    def take(deinit self) -> ClientConnection:
+    def take(mut self) -> OwnedPointer[ClientConnection]:
         """Gives the connection.
 
         Returns:
@@ -358,7 +360,7 @@ struct Connector(Movable):
 
     def connect(
         var self, mut context: ConnectContext
-    ) raises ClientError -> ClientConnection:
+    ) raises ClientError -> OwnedPointer[ClientConnection]:
         """Waits until the connection is open.
 
         Args:
@@ -374,7 +376,7 @@ struct Connector(Movable):
             var entries = self.watches()
             # Whatever comes of it, `advance` looks for itself.
             _ = poll_descriptors(entries, self.wait_ms())
-        return self^.take()
+        return self.take()
 
 
 struct Tunnel(Movable):
@@ -402,7 +404,9 @@ struct Tunnel(Movable):
         self.attempt.end_content()
 
     def advance(
-        mut self, mut connection: ClientConnection, limits: HeadLimits
+        mut self,
+        mut connection: OwnedPointer[ClientConnection],
+        limits: HeadLimits,
     ) raises ClientError -> Bool:
         """Goes on without waiting.
 
@@ -423,7 +427,9 @@ struct Tunnel(Movable):
             raise error^
 
     def _advance(
-        mut self, mut connection: ClientConnection, limits: HeadLimits
+        mut self,
+        mut connection: OwnedPointer[ClientConnection],
+        limits: HeadLimits,
     ) raises ClientError -> Bool:
         while True:
             var step = self.attempt.step(connection, limits)

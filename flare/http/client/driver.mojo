@@ -232,7 +232,7 @@ def run_tasks(
         try:
             var request = requests[index].copy()
             var prepared = prepare_request(
-                request^, Upload(), base, auth, state.config
+                request^, Upload(), base, auth, Pointer(to=state.config)
             )
             waiting.append(_WaitingRequest(index, prepared^))
         except error:

@@ -11,7 +11,7 @@ from flare.http.client.error import (
     TooManyRedirects,
 )
 from flare.http.client.pool import Endpoint
-from flare.http.client.proxy import Proxy, credentials_of
+from flare.http.client.proxy import Proxy, choose_proxy, credentials_of
 from flare.http.client.redirect import (
     drop_content_fields,
     drop_credentials,
@@ -37,6 +37,7 @@ from flare.http.h1.serialiser import (
 from flare.http.message.header_map import HeaderMap
 from flare.url.url import Url
 from flare.sys.clock import monotonic_ns
+from std.memory import ArcPointer
 
 comptime UNKNOWN_LEN = -1
 """Length of streamed content that is not known."""
@@ -80,7 +81,7 @@ struct PreparedRequest(Movable):
     """Where the content comes from."""
     var endpoint: Endpoint
     """Where the next attempt leads."""
-    var proxy: Optional[Proxy]
+    var proxy: Optional[ArcPointer[Proxy]]
     """Through which proxy."""
     var redirect_count: Int
     """How many redirections were followed."""
@@ -123,7 +124,7 @@ struct PreparedRequest(Movable):
         except error:
             error.url = url_without_credentials(url)
             raise error^
-        self.proxy = config.proxy.choose(self.endpoint)
+        self.proxy = choose_proxy(config.proxy, self.endpoint)
         self.url = url^
         self.headers = HeaderMap()
         swap(self.headers, request.headers)
@@ -148,7 +149,7 @@ struct PreparedRequest(Movable):
         self.body = RequestBody()
         swap(self.body, request.body)
         if self.proxy:
-            self.endpoint.proxy = self.proxy.value().name()
+            self.endpoint.proxy = self.proxy.value()[].name()
 
     def set_credentials(mut self, credentials: Credentials) raises ClientError:
         """Sets Authorization unless the request has its own.
@@ -231,8 +232,8 @@ struct PreparedRequest(Movable):
         try:
             if self.cookie.byte_length() > 0 and "cookie" not in extra:
                 extra.set("Cookie", self.cookie)
-            if is_absolute and self.proxy.value().credentials:
-                ref credentials = self.proxy.value().credentials
+            if is_absolute and self.proxy.value()[].credentials:
+                ref credentials = self.proxy.value()[].credentials
                 extra.set("Proxy-Authorization", credentials.field_value())
         except:
             raise ClientError(
@@ -373,9 +374,9 @@ struct PreparedRequest(Movable):
             self.has_left_origin = True
         self.redirect_count += 1
         self.endpoint = Endpoint.of(next)
-        self.proxy = config.proxy.choose(self.endpoint)
+        self.proxy = choose_proxy(config.proxy, self.endpoint)
         if self.proxy:
-            self.endpoint.proxy = self.proxy.value().name()
+            self.endpoint.proxy = self.proxy.value()[].name()
         self.url = next^
 
     def describe_failure(self, attempt: Attempt) -> FailedAttempt:
@@ -427,7 +428,7 @@ def prepare_request(
     upload: Upload,
     base: Optional[Url],
     auth: Credentials,
-    config: ClientConfig,
+    config_at: Pointer[ClientConfig, _],
 ) raises ClientError -> PreparedRequest:
     """Fills in what a request leaves to the client.
 
@@ -436,7 +437,8 @@ def prepare_request(
         upload: Where its content comes from.
         base: The client's base URL.
         auth: The client's credentials; with a base URL, for its origin alone.
-        config: The client's configuration.
+        config_at: The client's configuration; a reference would be passed
+            field by field.
 
     Returns:
         The call.
@@ -457,7 +459,7 @@ def prepare_request(
     var credentials = request.auth.copy()
     if not credentials and (not base or base.value().has_same_origin(url)):
         credentials = auth.copy()
-    var call = PreparedRequest(request^, url^, upload, config)
+    var call = PreparedRequest(request^, url^, upload, config_at[])
     try:
         call.set_content_type()
         call.set_credentials(credentials)

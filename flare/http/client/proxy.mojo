@@ -7,6 +7,7 @@ from flare.http.client.pool import Endpoint
 from flare.net.ip import IpAddr, IpNetwork
 from flare.url.percent import percent_decode
 from flare.url.url import Url
+from std.memory import ArcPointer
 from std.os import getenv
 
 
@@ -118,6 +119,26 @@ struct ProxySettings(Copyable, Defaultable, Movable):
         if endpoint.is_tls:
             return self.https.copy()
         return self.http.copy()
+
+
+@always_inline
+def choose_proxy(
+    settings: ProxySettings, endpoint: Endpoint
+) -> Optional[ArcPointer[Proxy]]:
+    """Chooses the way to a host, in a form that is cheap to move."""
+    if settings.http is None and settings.https is None:
+        return None
+    return _shared_choice(settings, endpoint)
+
+
+@no_inline
+def _shared_choice(
+    settings: ProxySettings, endpoint: Endpoint
+) -> Optional[ArcPointer[Proxy]]:
+    var proxy = settings.choose(endpoint)
+    if not proxy:
+        return None
+    return ArcPointer(proxy.take())
 
 
 def credentials_of(url: Url) -> Credentials:

@@ -94,8 +94,9 @@ struct RequestTask(Movable):
     """Counts the attempts, each of which may have another connection."""
     var _builder: ResponseBuilder
     var _attempt: OwnedPointer[Attempt]
-    var _connector: Optional[Connector]
-    var _connection: Optional[ClientConnection]
+    # In boxes, which are moved as one word each.
+    var _connector: Optional[OwnedPointer[Connector]]
+    var _connection: Optional[OwnedPointer[ClientConnection]]
     var _stage: UInt8
     var _pause: Deadline
     # True while a piece of coded content has more for the sink.
@@ -166,9 +167,10 @@ struct RequestTask(Movable):
             if self._stage == _STARTING:
                 self._start(state)
             if self._stage == _CONNECTING:
-                if not self._connector.value().advance(state.context):
+                if not self._connector.value()[].advance(state.context):
                     return TaskProgress.WAIT
-                self._connection = self._connector.take().take()
+                self._connection = self._connector.value()[].take()
+                self._connector = None
                 self._stage = _EXCHANGING
             var progress = self._exchange(state, may_read)
             if progress != TaskProgress.DONE:
@@ -187,7 +189,7 @@ struct RequestTask(Movable):
             self._gives_way and self.request.timeouts.total.left_ms() == 0
         ):
             self.request.timeouts.check(
-                self._attempt[], self._connection.value()
+                self._attempt[], self._connection.value()[]
             )
 
     def _start(mut self, mut state: ClientState) raises ClientError:
@@ -202,11 +204,13 @@ struct RequestTask(Movable):
         self._was_reused = Bool(self._connection)
         self._stage = _EXCHANGING
         if not self._was_reused:
-            self._connector = Connector(
-                self.request.endpoint,
-                self.request.proxy,
-                state.config.connect_timeout_ms,
-                self.request.timeouts.total,
+            self._connector = OwnedPointer(
+                Connector(
+                    self.request.endpoint,
+                    self.request.proxy,
+                    state.config.connect_timeout_ms,
+                    self.request.timeouts.total,
+                )
             )
             self._stage = _CONNECTING
 
@@ -225,7 +229,7 @@ struct RequestTask(Movable):
         for _ in range(TURN_COUNT_MAX):
             var step = attempt.step(connection, state.config.head_limits)
             if step == Step.WAIT:
-                if not connection.transport.has_buffered():
+                if not connection[].transport.has_buffered():
                     return TaskProgress.WAIT
                 _ = attempt.receive(connection)
             elif step == Step.NEEDS_CONTENT and self.request.upload.is_streamed:
@@ -314,7 +318,7 @@ struct RequestTask(Movable):
         if self._stage == _PAUSING:
             return self._pause.left_ms()
         if self._stage == _CONNECTING:
-            return self._connector.value().wait_ms()
+            return self._connector.value()[].wait_ms()
         return self.request.timeouts.wait_ms(self._attempt[])
 
     def gives_way(self) -> Bool:
@@ -328,7 +332,7 @@ struct RequestTask(Movable):
 
     def watch(self) -> PollEntry:
         """Tells what to wait for while it `is_exchanging`."""
-        ref transport = self._connection.value().transport
+        ref transport = self._connection.value()[].transport
         var wanted = POLL_READ
         if self._attempt[].wants_write() or transport.wants_write():
             wanted |= POLL_WRITE
@@ -341,7 +345,7 @@ struct RequestTask(Movable):
             The descriptors; good until the next `advance`.
         """
         if self._stage == _CONNECTING:
-            return self._connector.value().watches()
+            return self._connector.value()[].watches()
         if self.is_exchanging():
             return [self.watch()]
         return []
@@ -357,7 +361,7 @@ struct ClientState(Movable):
 
     var config: ClientConfig
     """The configuration."""
-    var pool: Pool[ClientConnection]
+    var pool: Pool[OwnedPointer[ClientConnection]]
     """Idle connections."""
     var context: ConnectContext
     """What connections share."""
@@ -372,7 +376,7 @@ struct ClientState(Movable):
         Args:
             config: The configuration, whose `problem` is empty.
         """
-        self.pool = Pool[ClientConnection](config.pool)
+        self.pool = Pool[OwnedPointer[ClientConnection]](config.pool)
         self.config = config^
         accept_codings(self.config)
         self.context = ConnectContext(
@@ -392,7 +396,9 @@ struct ClientState(Movable):
         if len(self._spare) < SPARE_COUNT_MAX:
             self._spare.append(attempt^)
 
-    def take_idle(mut self, endpoint: Endpoint) -> Optional[ClientConnection]:
+    def take_idle(
+        mut self, endpoint: Endpoint
+    ) -> Optional[OwnedPointer[ClientConnection]]:
         """Takes an idle connection that is good for a request.
 
         Args:
@@ -407,12 +413,12 @@ struct ClientState(Movable):
             if not found:
                 return None
             var connection = found.take()
-            if connection.is_quiet():
+            if connection[].is_quiet():
                 return connection^
 
     def end_exchange(
         mut self,
-        var connection: ClientConnection,
+        var connection: OwnedPointer[ClientConnection],
         is_reusable: Bool,
         response: ClientResponse,
     ):
@@ -424,14 +430,14 @@ struct ClientState(Movable):
             is_reusable: True if it may carry another request.
             response: The response that it has carried.
         """
-        connection.request_count += 1
-        if connection.endpoint.is_tls and connection.request_count == 1:
+        connection[].request_count += 1
+        if connection[].endpoint.is_tls and connection[].request_count == 1:
             # By now a server of TLS 1.3 has sent its ticket.
-            self.context.keep_ticket(connection)
-        if not is_reusable or connection.transport.has_ended():
+            self.context.keep_ticket(connection[])
+        if not is_reusable or connection[].transport.has_ended():
             # It is closed at once (RFC 8446 section 6), not when it is wanted.
             return
-        var endpoint = connection.endpoint.copy()
+        var endpoint = connection[].endpoint.copy()
         self.pool.put(
             endpoint^,
             connection^,

@@ -6,13 +6,15 @@ from flare.net.raw_socket import RawSocket
 from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE, OsError
 from flare.tls.pump import RECORD_LEN_MAX, TlsChannel, TlsStatus
 from flare.tls.session import TlsSession
+from std.memory import OwnedPointer
 
 
 struct Transport(Movable):
     """A connected socket whose calls never wait."""
 
     var _socket: RawSocket
-    var _tls: Optional[TlsLayer]
+    # In a box: most connections have none, and all are moved.
+    var _tls: Optional[OwnedPointer[TlsLayer]]
 
     def __init__(out self, var socket: RawSocket):
         """Takes a connected socket.
@@ -29,7 +31,7 @@ struct Transport(Movable):
         Args:
             session: The session, before its handshake.
         """
-        self._tls = TlsLayer(session^)
+        self._tls = OwnedPointer(TlsLayer(session^))
 
     def shake_hands(mut self) -> Int:
         """Goes on with the handshake.
@@ -39,7 +41,7 @@ struct Transport(Movable):
             `failure` takes it; -EAGAIN to wait for the connection.
         """
         if self._tls:
-            return self._tls.value().shake_hands(self._socket)
+            return self._tls.value()[].shake_hands(self._socket)
         return 0
 
     def ticket(self) -> List[UInt8]:
@@ -49,7 +51,7 @@ struct Transport(Movable):
             The ticket; empty without one.
         """
         if self._tls:
-            return self._tls.value().channel.pump.session.ticket()
+            return self._tls.value()[].channel.pump.session.ticket()
         return []
 
     @always_inline
@@ -72,7 +74,7 @@ struct Transport(Movable):
             How many were taken, or a negative number as `failure` takes it.
         """
         if self._tls:
-            return self._tls.value().send(self._socket, octets)
+            return self._tls.value()[].send(self._socket, octets)
         return self._socket.send(octets)
 
     @always_inline
@@ -83,7 +85,7 @@ struct Transport(Movable):
             0 if all has left, or a negative number as `failure` takes it.
         """
         if self._tls:
-            return self._tls.value().flush(self._socket)
+            return self._tls.value()[].flush(self._socket)
         return 0
 
     @always_inline
@@ -98,7 +100,7 @@ struct Transport(Movable):
             `failure` takes it.
         """
         if self._tls:
-            return self._tls.value().receive(self._socket, room)
+            return self._tls.value()[].receive(self._socket, room)
         return self._socket.receive(room)
 
     def undelivered_len(self) -> Int:
@@ -119,7 +121,7 @@ struct Transport(Movable):
             What `failure` is to explain: an alert that had come, or the same.
         """
         if self._tls and (number == -EPIPE or number == -ECONNRESET):
-            return self._tls.value().read_alert(self._socket, number)
+            return self._tls.value()[].read_alert(self._socket, number)
         return number
 
     @always_inline
@@ -129,7 +131,7 @@ struct Transport(Movable):
         Returns:
             True if so.
         """
-        return Bool(self._tls) and len(self._tls.value().channel.output) > 0
+        return Bool(self._tls) and len(self._tls.value()[].channel.output) > 0
 
     @always_inline
     def has_buffered(self) -> Bool:
@@ -138,7 +140,7 @@ struct Transport(Movable):
         Returns:
             True if so.
         """
-        return Bool(self._tls) and self._tls.value().channel.has_buffered()
+        return Bool(self._tls) and self._tls.value()[].channel.has_buffered()
 
     def has_ended(self) -> Bool:
         """Tells whether TLS is over, though the descriptor may stay silent.
@@ -146,7 +148,7 @@ struct Transport(Movable):
         Returns:
             True behind a notice or an alert.
         """
-        return Bool(self._tls) and self._tls.value().channel.pump.is_over()
+        return Bool(self._tls) and self._tls.value()[].channel.pump.is_over()
 
     def failure(
         self, phase: Phase, number: Int, operation: StaticString, name: String
@@ -163,7 +165,7 @@ struct Transport(Movable):
             The error.
         """
         if number == TLS_FAILED and self._tls:
-            ref failure = self._tls.value().channel.pump.failure
+            ref failure = self._tls.value()[].channel.pump.failure
             if failure:
                 return ClientError(phase, failure.value())
         return ClientError(

@@ -224,6 +224,7 @@ def test_a_name_with_a_colon_is_refused() raises:
 
 def test_connect_is_no_request() raises:
     # RFC 9110 section 9.3.6: what follows its response is not HTTP.
+    var config = _config()
     for method in ["CONNECT", "connect"]:
         var is_refused = False
         try:
@@ -232,7 +233,7 @@ def test_connect_is_no_request() raises:
                 Upload(),
                 None,
                 Credentials(),
-                _config(),
+                Pointer(to=config),
             )
         except error:
             assert_true(error.kind == BadRequest)
