@@ -7,6 +7,7 @@ from flare.sys.descriptor import duplicate_from
 from flare.sys.log import log_line
 from flare.sys.resource_limit import descriptor_limit, raise_descriptor_limit
 from flare.tls.config import TlsServerConfig
+from flare.http.server.connection.tls import TlsLinkCalls
 from flare.tls.context import TlsServerContext
 
 
@@ -445,6 +446,8 @@ struct ServerContext(Copyable, Movable):
     """Limits and times."""
     var tls: Optional[TlsServerContext]
     """What TLS is spoken with; nothing for plain HTTP."""
+    var tls_calls: Optional[TlsLinkCalls]
+    """What connections call that speak TLS; nothing for plain HTTP."""
     var descriptors: DescriptorBudget
     """What descriptors connections may take."""
     var ready: ReadySwitch
@@ -462,6 +465,7 @@ struct ServerContext(Copyable, Movable):
         config.check()
         self.config = config^
         self.tls = None
+        self.tls_calls = None
         self.descriptors = DescriptorBudget.of_process()
         self.ready = ReadySwitch()
 
@@ -495,3 +499,4 @@ struct ServerContext(Copyable, Movable):
                     "'; this server speaks http/1.1 alone, so leave alpn empty",
                 )
         self.tls = TlsServerContext(config^)
+        self.tls_calls = TlsLinkCalls.all()

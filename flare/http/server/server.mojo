@@ -211,6 +211,7 @@ struct HttpServer(Movable):
         context.speak_tls(tls^)
         var server = Self.bind(address, config^)
         swap(server._terms[].tls, context.tls)
+        server._terms[].tls_calls = context.tls_calls
         return server^
 
     @staticmethod

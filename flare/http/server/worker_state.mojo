@@ -20,6 +20,7 @@ from flare.http.server.connection.phase import (
     FRESH_GRACE_MS,
     NEVER_MS,
 )
+from flare.http.server.connection.tls import TlsLinkCalls
 from flare.http.server.errors import SlowHandlers, report_crash
 from flare.runtime.prefork.config import Jitter
 from flare.runtime.stats_board import (
@@ -232,6 +233,8 @@ struct WorkerState(Movable):
     """True if the server is to stop: no connection is kept alive."""
     var tls: Optional[TlsServerContext]
     """What TLS is spoken with; nothing for plain HTTP."""
+    var tls_calls: Optional[TlsLinkCalls]
+    """What connections call that speak TLS; nothing for plain HTTP."""
     var tls_input: Buffer
     """Octets of TLS from the connection at hand; empty between calls."""
     var tls_output: Buffer
@@ -267,6 +270,7 @@ struct WorkerState(Movable):
         self.wake_queue = WakeQueue()
         self.is_draining = False
         self.tls = context.tls.copy()
+        self.tls_calls = context.tls_calls
         self.tls_input = Buffer(READ_BUFFER_LEN if self.tls else 0)
         self.tls_output = Buffer(READ_BUFFER_LEN if self.tls else 0)
         self.descriptors = context.descriptors

@@ -674,7 +674,8 @@ def _open(
 ) -> Int:
     """Decrypts what is in the worker's buffer, and sends what TLS answers."""
     ref link = connection.tls.value()[]
-    var count = link.read(state.tls_input, state.tls_output, room)
+    var read = state.tls_calls.value().read
+    var count = read(link, state.tls_input, state.tls_output, room)
     if len(state.tls_output) > 0:
         _send_answer(connection, state)
     if (

@@ -22,7 +22,6 @@ from flare.http.server.connection.phase import (
     NextAction,
     Phase,
 )
-from flare.http.server.connection.tls import TlsLink
 from flare.http.server.connection.write import (
     ask_again,
     await_pending,
@@ -39,8 +38,6 @@ from flare.net.proxy_header import (
 from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
 from flare.sys.errno import EAGAIN, EINTR
-from flare.tls.error import TlsError
-from std.memory import OwnedPointer
 from std.sys.intrinsics import unlikely
 
 
@@ -89,9 +86,9 @@ def on_accept(
     return NextAction.WAIT
 
 
-def _begin_tls(mut connection: Connection, state: WorkerState) raises TlsError:
+def _begin_tls(mut connection: Connection, state: WorkerState) raises:
     ref context = state.tls.value()
-    connection.tls = OwnedPointer(TlsLink(context.session()))
+    connection.tls = state.tls_calls.value().begin(context)
     connection.begin[Event.TLS_BEGUN](
         state.now_ms, context.config.handshake_timeout_ms
     )

@@ -11,10 +11,11 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.message.request import TlsPeer
 from flare.net.raw_socket import RawSocket
+from flare.tls.context import TlsServerContext
 from flare.tls.error import PlainHttpRequest
 from flare.tls.pump import TlsPump, TlsStatus
 from flare.tls.session import TlsSession
-from std.memory import ArcPointer
+from std.memory import ArcPointer, OwnedPointer
 
 
 struct TlsLink(Movable):
@@ -97,6 +98,43 @@ struct TlsLink(Movable):
         self.pump.send_close_notify(notice)
         if len(notice) > 0:
             _ = socket.send(notice.span())
+
+
+@fieldwise_init
+struct TlsLinkCalls(TrivialRegisterPassable):
+    """What is called for connections that speak TLS. Whoever chooses TLS brings
+    it along, so that other programs have nothing of it in their build."""
+
+    var begin: def(TlsServerContext) raises thin -> OwnedPointer[TlsLink]
+    """Makes the link of a new connection."""
+    var read: def[o: MutOrigin](
+        mut TlsLink, mut Buffer, mut Buffer, MutSpan[UInt8, o]
+    ) thin -> Int
+    """`TlsLink.read`."""
+
+    @staticmethod
+    def all() -> Self:
+        """Names them, and so has them built.
+
+        Returns:
+            The calls.
+        """
+        return Self(_begin, _read)
+
+
+def _begin(context: TlsServerContext) raises -> OwnedPointer[TlsLink]:
+    return OwnedPointer(TlsLink(context.session()))
+
+
+def _read[
+    o: MutOrigin
+](
+    mut link: TlsLink,
+    mut input: Buffer,
+    mut output: Buffer,
+    room: MutSpan[UInt8, o],
+) -> Int:
+    return link.read(input, output, room)
 
 
 def _is_head(octets: Span[UInt8, _]) -> Bool:
