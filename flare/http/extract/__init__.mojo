@@ -12,6 +12,7 @@ from flare.http.extract.parameter import (
     OptHeaderStr,
     OptQueryInt,
     OptQueryStr,
+    Parameter,
     PathInt,
     PathParam,
     PathStr,

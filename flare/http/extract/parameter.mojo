@@ -17,16 +17,19 @@ from flare.http.routing.operation import (
 from flare.net.socket_addr import SocketAddr
 
 
-struct PathParam[T: Movable & Deinitable, name: StaticString](Input):
-    """A parameter of the route's pattern.
+struct Parameter[
+    T: Movable & Deinitable, name: StaticString, place: StaticString
+](Input):
+    """A parameter, in OpenAPI's sense: a named text of the head.
 
     Parameters:
-        T: What it is read as; see `read_text`.
-        name: Its name in the pattern.
+        T: What it is read as; see `read_texts`.
+        name: Its name; that of a header field in any case.
+        place: Where it stands: "path", "query", "header" or "cookie".
     """
 
     var value: Self.T
-    """The parameter."""
+    """What was read."""
 
     def __init__(out self, var value: Self.T):
         """Makes an input, for tests of an endpoint.
@@ -47,14 +50,16 @@ struct PathParam[T: Movable & Deinitable, name: StaticString](Input):
             The input.
 
         Raises:
-            InputError: 400 if it is bad, 500 if the pattern has none of this
-                name.
+            InputError: 400 if it is missing or bad, 500 if the route's pattern
+                has none of this name.
         """
-        var text = _path_text(req, Self.name)
-        try:
-            return Self(read_text[Self.T](text))
-        except error:
-            raise _refused("path", Self.name, error)
+        comptime if Self.place == "path":
+            # One text, where the others may be missing or repeated.
+            var text = _path_text(req, Self.name)
+            return Self(_read_one[Self.T](text, Self.place, Self.name))
+        else:
+            var texts = _texts[Self.place](req, Self.name)
+            return Self(_read[Self.T](texts, Self.place, Self.name))
 
     @staticmethod
     def describe(mut operation: Operation):
@@ -63,142 +68,45 @@ struct PathParam[T: Movable & Deinitable, name: StaticString](Input):
         Args:
             operation: What is known of the route.
         """
-        _describe[Self.T](operation, "path", Self.name)
+        _describe[Self.T](operation, Self.place, Self.name)
 
 
-struct QueryParam[T: Movable & Deinitable, name: StaticString](Input):
-    """A parameter of the query.
+comptime PathParam[T: Movable & Deinitable, name: StaticString] = Parameter[
+    T, name, "path"
+]
+"""A parameter of the route's pattern.
 
-    Parameters:
-        T: What it is read as; see `read_texts`.
-        name: Its name.
-    """
+Parameters:
+    T: What it is read as; see `read_text`.
+    name: Its name in the pattern.
+"""
+comptime QueryParam[T: Movable & Deinitable, name: StaticString] = Parameter[
+    T, name, "query"
+]
+"""A parameter of the query.
 
-    var value: Self.T
-    """The parameter."""
+Parameters:
+    T: What it is read as; see `read_texts`.
+    name: Its name.
+"""
+comptime HeaderParam[T: Movable & Deinitable, name: StaticString] = Parameter[
+    T, name, "header"
+]
+"""A header field.
 
-    def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint.
+Parameters:
+    T: What it is read as; see `read_texts`.
+    name: Its name, in any case.
+"""
+comptime CookieParam[T: Movable & Deinitable, name: StaticString] = Parameter[
+    T, name, "cookie"
+]
+"""A cookie.
 
-        Args:
-            value: The parameter.
-        """
-        self.value = value^
-
-    @staticmethod
-    def extract(req: Request) raises InputError -> Self:
-        """Reads the parameter.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The input.
-
-        Raises:
-            InputError: 400 if it is missing or bad.
-        """
-        var texts = _query_texts(req, Self.name)
-        return Self(_read[Self.T](texts, "query", Self.name))
-
-    @staticmethod
-    def describe(mut operation: Operation):
-        """Says what is taken.
-
-        Args:
-            operation: What is known of the route.
-        """
-        _describe[Self.T](operation, "query", Self.name)
-
-
-struct HeaderParam[T: Movable & Deinitable, name: StaticString](Input):
-    """A header field.
-
-    Parameters:
-        T: What it is read as; see `read_texts`.
-        name: Its name, in any case.
-    """
-
-    var value: Self.T
-    """The field's value."""
-
-    def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint.
-
-        Args:
-            value: The field's value.
-        """
-        self.value = value^
-
-    @staticmethod
-    def extract(req: Request) raises InputError -> Self:
-        """Reads the field.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The input.
-
-        Raises:
-            InputError: 400 if it is missing or bad.
-        """
-        var texts = _field_texts(req, Self.name)
-        return Self(_read[Self.T](texts, "header", Self.name))
-
-    @staticmethod
-    def describe(mut operation: Operation):
-        """Says what is taken.
-
-        Args:
-            operation: What is known of the route.
-        """
-        _describe[Self.T](operation, "header", Self.name)
-
-
-struct CookieParam[T: Movable & Deinitable, name: StaticString](Input):
-    """A cookie.
-
-    Parameters:
-        T: What it is read as; see `read_texts`.
-        name: Its name.
-    """
-
-    var value: Self.T
-    """The cookie's value."""
-
-    def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint.
-
-        Args:
-            value: The cookie's value.
-        """
-        self.value = value^
-
-    @staticmethod
-    def extract(req: Request) raises InputError -> Self:
-        """Reads the cookie.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The input.
-
-        Raises:
-            InputError: 400 if it is missing or bad.
-        """
-        var texts = _cookie_texts(req, Self.name)
-        return Self(_read[Self.T](texts, "cookie", Self.name))
-
-    @staticmethod
-    def describe(mut operation: Operation):
-        """Says what is taken.
-
-        Args:
-            operation: What is known of the route.
-        """
-        _describe[Self.T](operation, "cookie", Self.name)
+Parameters:
+    T: What it is read as; see `read_texts`.
+    name: Its name.
+"""
 
 
 struct Peer(Input):
@@ -249,6 +157,18 @@ def _path_text(req: Request, name: StaticString) raises InputError -> String:
     return String(req.param(name))
 
 
+def _texts[
+    place: StaticString
+](req: Request, name: StaticString) raises InputError -> List[String]:
+    comptime if place == "query":
+        return _query_texts(req, name)
+    elif place == "header":
+        return _field_texts(req, name)
+    else:
+        comptime assert place == "cookie", "path, query, header or cookie"
+        return _cookie_texts(req, name)
+
+
 def _query_texts(
     req: Request, name: StaticString
 ) raises InputError -> List[String]:
@@ -279,6 +199,15 @@ def _cookie_texts(req: Request, name: StaticString) -> List[String]:
         if cookie.name == name:
             texts.append(cookie.value)
     return texts^
+
+
+def _read_one[
+    T: Movable & Deinitable
+](text: String, place: StaticString, name: StaticString) raises InputError -> T:
+    try:
+        return read_text[T](text)
+    except error:
+        raise _refused(place, name, error)
 
 
 def _read[
