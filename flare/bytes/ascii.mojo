@@ -99,9 +99,8 @@ def write_hex_octet(octet: UInt8, mut writer: Some[Writer]):
         octet: The octet.
         writer: Where to.
     """
-    writer.write(
-        hex_digit_text(Int(octet >> 4)), hex_digit_text(Int(octet & 15))
-    )
+    writer.write_string(hex_digit_text(Int(octet >> 4)))
+    writer.write_string(hex_digit_text(Int(octet & 15)))
 
 
 comptime ESCAPED_LEN_MAX = 200
@@ -124,14 +123,16 @@ def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
     for index in range(min(len(octets), ESCAPED_LEN_MAX)):
         var octet = octets.at(index)
         if octet >= 32 and octet < 127 and octet != 92:
-            writer.write(
+            writer.write_string(
                 StringSpan(unsafe_from_utf8=octets.between(index, index + 1))
             )
         else:
-            writer.write("\\x")
+            writer.write_string("\\x")
             write_hex_octet(octet, writer)
     if len(octets) > ESCAPED_LEN_MAX:
-        writer.write("... (", len(octets), " bytes)")
+        writer.write_string("... (")
+        len(octets).write_to(writer)
+        writer.write_string(" bytes)")
 
 
 def write_visible(octets: Span[UInt8, _], mut writer: Some[Writer]):
@@ -150,9 +151,10 @@ def write_visible(octets: Span[UInt8, _], mut writer: Some[Writer]):
         var octet = octets.at(index)
         if octet >= 32 and octet < 127:
             continue
-        writer.write(
-            StringSpan(unsafe_from_utf8=octets.between(start, index)), "\\x"
+        writer.write_string(
+            StringSpan(unsafe_from_utf8=octets.between(start, index))
         )
+        writer.write_string("\\x")
         write_hex_octet(octet, writer)
         start = index + 1
-    writer.write(StringSpan(unsafe_from_utf8=octets.after(start)))
+    writer.write_string(StringSpan(unsafe_from_utf8=octets.after(start)))

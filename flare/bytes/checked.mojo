@@ -12,7 +12,33 @@ from std.sys.intrinsics import unlikely
 
 @no_inline
 def _end(index: Int, length: Int):
-    abort(String("index ", index, " is out of range; the length is ", length))
+    var text = String("index ")
+    index.write_to(text)
+    text += " is out of range; the length is "
+    length.write_to(text)
+    abort(text)
+
+
+@no_inline
+def _end_of_nothing():
+    abort("there is no value")
+
+
+__extension Optional:
+    @always_inline
+    def held(ref self) -> ref[self.value()] Self.T:
+        """Lends the value; the program ends if there is none.
+
+        Args:
+            self: The optional.
+
+        Returns:
+            The value.
+        """
+        if unlikely(not self):
+            _end_of_nothing()
+        # SAFETY: it was asked whether there is one.
+        return self.unsafe_value()
 
 
 __extension List:

@@ -1,6 +1,7 @@
 """The content codings of HTTP."""
 
 from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.checked import *
 from flare.compress.decoder import Decoder
 from flare.compress.encoder import Encoder
 from flare.compress.error import CompressError, Format
@@ -99,7 +100,7 @@ def can_decode(coding: ContentCoding) -> Bool:
     if not format:
         return True
     try:
-        _ = Decoder(format.value())
+        _ = Decoder(format.held())
         return True
     except:
         return False
@@ -119,7 +120,7 @@ def can_encode(coding: ContentCoding) -> Bool:
     if not format:
         return True
     try:
-        _ = Encoder(format.value())
+        _ = Encoder(format.held())
         return True
     except:
         return False
@@ -137,4 +138,4 @@ def is_available(name: StringSpan) -> Bool:
     var coding = ContentCoding.parse(name.as_bytes())
     if not coding:
         return False
-    return can_decode(coding.value()) and can_encode(coding.value())
+    return can_decode(coding.held()) and can_encode(coding.held())

@@ -1,6 +1,7 @@
 """Decompression, piece by piece."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.compress.error import CompressError, CompressErrorKind, Format
 from flare.sys.brotli import BrotliDecoder
 from flare.sys.zlib import (
@@ -176,7 +177,7 @@ struct Decoder(Movable):
             if self.format != Format.GZIP or octets[0] != _GZIP_FIRST:
                 raise self._error(CompressErrorKind.TRAILING, "")
             # RFC 1952 section 2.2: members follow each other without a mark.
-            self._inflate.value().restart(GZIP_WRAPPED)
+            self._inflate.held().restart(GZIP_WRAPPED)
         elif self.format == Format.DEFLATE and self._phase == _START:
             if len(octets) == 1 and _may_start_zlib(octets[0]):
                 self._phase = _HELD
@@ -184,14 +185,14 @@ struct Decoder(Movable):
                 self._input_len += 1
                 return 1
             if len(octets) == 1 or not _starts_zlib(octets[0], octets[1]):
-                self._inflate.value().restart(RAW_DEFLATE)
+                self._inflate.held().restart(RAW_DEFLATE)
         elif self._phase == _HELD:
             if not _starts_zlib(self._held, octets[0]):
-                self._inflate.value().restart(RAW_DEFLATE)
+                self._inflate.held().restart(RAW_DEFLATE)
             # No single octet completes a symbol, so nothing comes out of it.
             var held = Array[UInt8, 1](fill=self._held)
             var room = Array[UInt8, 1](fill=0)
-            _ = self._inflate.value().step(Span(held), Span(room))
+            _ = self._inflate.held().step(Span(held), Span(room))
         self._phase = _RUNNING
         return 0
 
@@ -219,8 +220,8 @@ struct Decoder(Movable):
         mut self, octets: Span[UInt8, _], room: MutSpan[UInt8, _]
     ) -> CodecStep:
         if self.format == Format.BROTLI:
-            return self._brotli.value().step(octets, room)
-        return self._inflate.value().step(octets, room)
+            return self._brotli.held().step(octets, room)
+        return self._inflate.held().step(octets, room)
 
     def _note(
         mut self, step: CodecStep, offered: Int, room_len: Int

@@ -1,6 +1,7 @@
 """Compression, piece by piece."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.compress.decoder import PIECE_LEN
 from flare.compress.error import CompressError, CompressErrorKind, Format
 from flare.sys.brotli import (
@@ -156,8 +157,8 @@ struct Encoder(Movable):
         flush: _Flush,
     ) -> CodecStep:
         if self.format == Format.BROTLI:
-            return self._brotli.value().step(octets, room, flush.brotli)
-        return self._deflate.value().step(octets, room, flush.zlib)
+            return self._brotli.held().step(octets, room, flush.brotli)
+        return self._deflate.held().step(octets, room, flush.zlib)
 
     @no_inline
     def _error(

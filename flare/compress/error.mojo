@@ -1,5 +1,6 @@
 """Formats of compressed octets, and what may be wrong with them."""
 
+from flare.bytes.text import Text
 from flare.sys.zlib import GZIP_WRAPPED, RAW_DEFLATE, ZLIB_WRAPPED
 
 
@@ -47,40 +48,50 @@ struct CompressError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write(self._message())
+        writer.write_string(self._message())
 
     @no_inline
     def _message(self) -> String:
         # Not generic: it would be generated for each kind of writer.
-        var message = String()
-        message.write(self.format, ": ")
+        var message = Text()
+        message = message^.add(self.format).add(": ")
         if self.kind == CompressErrorKind.UNAVAILABLE:
-            message.write("this format needs a library: ", self.reason)
-            message.write("; install it, or use gzip")
-            return message^
+            message = message^.add("this format needs a library: ").add(
+                self.reason
+            )
+            message = message^.add("; install it, or use gzip")
+            return message^.end()
         if self.kind == CompressErrorKind.MISUSED:
-            message.write(self.reason)
-            return message^
+            message = message^.add(self.reason)
+            return message^.end()
         if self.kind == CompressErrorKind.NO_MEMORY:
-            message.write("the library got no memory")
-            return message^
-        message.write("at byte ", self.offset, " of the stream, ")
+            message = message^.add("the library got no memory")
+            return message^.end()
+        message = message^.add("at byte ").add(self.offset).add(
+            " of the stream, "
+        )
         if self.kind == CompressErrorKind.CORRUPT:
-            message.write("the octets are not of this format")
+            message = message^.add("the octets are not of this format")
             if self.reason.byte_length() > 0:
-                message.write(" (", self.reason, ")")
-            message.write("; the sender must send them whole and unchanged")
+                message = message^.add(" (").add(self.reason).add(")")
+            message = message^.add(
+                "; the sender must send them whole and unchanged"
+            )
         elif self.kind == CompressErrorKind.TRUNCATED:
-            message.write("the octets end before the stream does;")
-            message.write(" the transfer was cut short, try it again")
+            message = message^.add("the octets end before the stream does;")
+            message = message^.add(" the transfer was cut short, try it again")
         elif self.kind == CompressErrorKind.TRAILING:
-            message.write("the stream has ended, but octets follow;")
-            message.write(" the sender must send nothing behind it")
+            message = message^.add("the stream has ended, but octets follow;")
+            message = message^.add(" the sender must send nothing behind it")
         else:
-            message.write("it comes to more than ", self.output_len_max)
-            message.write(" bytes decompressed; raise the limit to read it,")
-            message.write(" if the sender is to be trusted")
-        return message^
+            message = message^.add("it comes to more than ").add(
+                self.output_len_max
+            )
+            message = message^.add(
+                " bytes decompressed; raise the limit to read it,"
+            )
+            message = message^.add(" if the sender is to be trusted")
+        return message^.end()
 
 
 @fieldwise_init

@@ -1,6 +1,6 @@
 """Errors of the network, and of addresses in text."""
 
-from flare.bytes.ascii import write_escaped
+from flare.bytes.text import Text
 from flare.sys.errno import (
     EACCES,
     EADDRINUSE,
@@ -194,25 +194,27 @@ struct NetworkError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write(self._message())
+        writer.write_string(self._message())
 
     @no_inline
     def _message(self) -> String:
         # Not generic: it would be generated for each kind of writer.
-        var message = String()
-        message.write(self.operation)
+        var message = Text()
+        message = message^.add(self.operation)
         if self.address.byte_length() > 0:
-            message.write(" ", self.address)
-        message.write(": ", self.reason)
+            message = message^.add(" ").add(self.address)
+        message = message^.add(": ").add(self.reason)
         # Unix sockets have no ports; they say "bind socket", with advice.
         var has_port = self.operation == "bind" or self.operation == "listen"
         if self.kind == AddressInUse and has_port:
-            message.write("; stop the other program or choose another port")
+            message = message^.add(
+                "; stop the other program or choose another port"
+            )
         elif self.kind == ConnectionRefused:
-            message.write("; is a server listening there?")
+            message = message^.add("; is a server listening there?")
         elif self.kind == PermissionDenied and has_port:
-            message.write("; ports below 1024 need privileges")
-        return message^
+            message = message^.add("; ports below 1024 need privileges")
+        return message^.end()
 
 
 def _kind(number: Int) -> NetworkErrorKind:
@@ -277,15 +279,17 @@ def truncation(var name: String, length: Int, room_len: Int) -> NetworkError:
     Returns:
         The error.
     """
-    var reason = String()
+    var reason = Text()
     if length > room_len:
-        reason.write("a datagram of ", length, " bytes")
+        reason = reason^.add("a datagram of ").add(length).add(" bytes")
     else:
         # Only Linux tells how long it was.
-        reason.write("a longer datagram")
-    reason.write(" was cut to ", room_len, " bytes; pass more room")
+        reason = reason^.add("a longer datagram")
+    reason = reason^.add(" was cut to ").add(room_len).add(
+        " bytes; pass more room"
+    )
     return NetworkError(
-        materialize[DatagramTooLarge](), "receive", name^, reason^
+        materialize[DatagramTooLarge](), "receive", name^, reason^.end()
     )
 
 
@@ -308,14 +312,16 @@ struct AddressParseError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write(self._message())
+        writer.write_string(self._message())
 
     @no_inline
     def _message(self) -> String:
         # Not generic: it would be generated for each kind of writer.
-        var message = String()
-        message.write("'")
-        write_escaped(self.text.as_bytes(), message)
-        message.write("' is not ", self.expected, ": ", self.reason)
-        message.write(" (byte ", self.offset, ")")
-        return message^
+        var message = Text()
+        message = message^.add("'")
+        message = message^.add_escaped(self.text.as_bytes())
+        message = message^.add("' is not ").add(self.expected).add(": ").add(
+            self.reason
+        )
+        message = message^.add(" (byte ").add(self.offset).add(")")
+        return message^.end()

@@ -288,7 +288,7 @@ struct IpAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write(self._message())
+        writer.write_string(self._message())
 
     @no_inline
     def _message(self) -> String:
@@ -468,8 +468,8 @@ def write_v4(bits: UInt64, mut writer: Some[Writer]):
     """
     for index in range(4):
         if index > 0:
-            writer.write(".")
-        writer.write((bits >> UInt64(24 - 8 * index)) & 255)
+            writer.write_string(".")
+        Int((bits >> UInt64(24 - 8 * index)) & 255).write_to(writer)
 
 
 def write_v6(high: UInt64, low: UInt64, mut writer: Some[Writer]):
@@ -485,7 +485,7 @@ def write_v6(high: UInt64, low: UInt64, mut writer: Some[Writer]):
         writer: Where to.
     """
     if high == 0 and low >> 32 == 0xFFFF:
-        writer.write("::ffff:")
+        writer.write_string("::ffff:")
         write_v4(low & 0xFFFFFFFF, writer)
         return
     write_v6_groups(high, low, writer)
@@ -515,11 +515,11 @@ def write_v6_groups(high: UInt64, low: UInt64, mut writer: Some[Writer]):
     var index = 0
     while index < 8:
         if index == run_start:
-            writer.write("::")
+            writer.write_string("::")
             index += run_len
             continue
         if index > 0 and index != run_start + run_len:
-            writer.write(":")
+            writer.write_string(":")
         _write_hex(_group(high, low, index), writer)
         index += 1
 
@@ -536,7 +536,7 @@ def _write_hex(group: UInt64, mut writer: Some[Writer]):
         var digit = Int((group >> UInt64(12 - 4 * index)) & 15)
         if digit != 0 or has_started or index == 3:
             has_started = True
-            writer.write(hex_digit_text(digit))
+            writer.write_string(hex_digit_text(digit))
 
 
 comptime ZONE_LEN_MAX = 15
@@ -616,9 +616,10 @@ struct ZonedIpAddr(Copyable, Equatable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write(self.ip)
+        self.ip.write_to(writer)
         if self.zone.byte_length() > 0:
-            writer.write("%", self.zone)
+            writer.write_string("%")
+            writer.write_string(self.zone)
 
 
 def _zoned_ip_error(
@@ -739,7 +740,9 @@ struct IpNetwork(Equatable, Hashable, ImplicitlyCopyable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write(self.base, "/", self.prefix_len)
+        self.base.write_to(writer)
+        writer.write_string("/")
+        self.prefix_len.write_to(writer)
 
 
 def any_contains(networks: List[IpNetwork], ip: IpAddr) -> Bool:

@@ -398,5 +398,8 @@ struct ProxyHeaderError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write("PROXY header: ", self.reason)
-        writer.write(" (byte ", self.offset, ")")
+        writer.write_string("PROXY header: ")
+        writer.write_string(self.reason)
+        writer.write_string(" (byte ")
+        self.offset.write_to(writer)
+        writer.write_string(")")

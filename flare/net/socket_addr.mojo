@@ -115,9 +115,14 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
             writer: Where to.
         """
         if self.ip.is_v6():
-            writer.write("[", self.ip, "]:", self.port)
+            writer.write_string("[")
+            self.ip.write_to(writer)
+            writer.write_string("]:")
+            self.port.write_to(writer)
         else:
-            writer.write(self.ip, ":", self.port)
+            self.ip.write_to(writer)
+            writer.write_string(":")
+            self.port.write_to(writer)
 
 
 def _error(

@@ -5,6 +5,7 @@
 The reactor owns no descriptor but its own; whoever registers one closes it.
 """
 
+from flare.bytes.checked import *
 from flare.runtime.event import Event, Interest, Waker
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import DEADLINE_MAX_MS, TimerId, TimerWheel
@@ -190,5 +191,5 @@ struct Reactor(Movable):
         if not deadline:
             return wait_ms
         var now_ms = monotonic_ms()
-        var until_ms = min(max(deadline.value() - now_ms, 0), _WAIT_MAX_MS)
+        var until_ms = min(max(deadline.held() - now_ms, 0), _WAIT_MAX_MS)
         return until_ms if wait_ms < 0 else min(until_ms, wait_ms)

@@ -6,6 +6,8 @@ A worker that fails stops all others, and `wait` raises its reason: a server
 with half of its workers is worse than one that says why it ended.
 """
 
+from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.runtime.event import Waker
 from flare.sys.affinity import restrict_thread
 from flare.sys.errno import OsError
@@ -28,7 +30,7 @@ struct _Outcome(Movable):
     def wake_all(self):
         """Rings for each worker once."""
         for index in range(len(self.wakers)):
-            self.wakers[index].wake()
+            self.wakers.at(index).wake()
 
 
 @fieldwise_init
@@ -65,7 +67,9 @@ struct _Supervised[T: Task](Task):
             self._begin()
             self.task.run()
         except error:
-            failure = String("worker ", self.index, ": ", error)
+            failure = (
+                Text().add("worker ").add(self.index).add(": ").add(error).end()
+            )
         self.shared.note_end(failure^)
 
     def _begin(self) raises:
@@ -132,7 +136,9 @@ struct Scheduler(Movable):
                 )
             )
         except error:
-            self._shared.note_end(String("worker ", index, ": ", error))
+            self._shared.note_end(
+                Text().add("worker ").add(index).add(": ").add(error).end()
+            )
             raise error^
 
     def stop(self):

@@ -1,5 +1,6 @@
 """The protocol of service managers such as systemd: sockets in, news out."""
 
+from flare.bytes.text import Text
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.descriptor import Descriptor, close_on_exec, make_nonblocking
@@ -34,7 +35,7 @@ def inherited_listeners(address: SocketAddr) raises -> List[RawSocket]:
     if environment_value("LISTEN_PID") != String(process_id()):
         return listeners^
     var count = _environment_number("LISTEN_FDS", _INHERITED_COUNT_MAX)
-    var found = String()
+    var found = Text()
     for index in range(count):
         var number = Int32(FIRST_INHERITED + index)
         var socket = RawSocket(owned=number)
@@ -48,18 +49,24 @@ def inherited_listeners(address: SocketAddr) raises -> List[RawSocket]:
             listeners.append(socket^)
         else:
             if local.port != 0:
-                found.write(" ", local)
+                found = found^.add(" ").add(local)
             else:
-                found.write(" descriptor ", number, " (no TCP listener)")
+                found = found^.add(" descriptor ").add(number).add(
+                    " (no TCP listener)"
+                )
             # It may be another server's of this program.
             _ = socket.release()
     if len(listeners) == 0 and count > 0:
         raise Error(
-            "no inherited socket listens at ",
-            address,
-            "; there are:",
-            found,
-            " (correct the address or the service manager's configuration)",
+            Text()
+            .add("no inherited socket listens at ")
+            .add(address)
+            .add("; there are:")
+            .add(found^.end())
+            .add(
+                " (correct the address or the service manager's configuration)"
+            )
+            .end()
         )
     return listeners^
 
@@ -89,7 +96,13 @@ def _environment_number(name: StringSpan, most: Int) raises -> Int:
             number = number * 10 + Int(octet) - 48
     if not is_number or number > most:
         raise Error(
-            name, " is '", text, "'; allowed are whole numbers from 0 to ", most
+            Text()
+            .add(name)
+            .add(" is '")
+            .add(text)
+            .add("'; allowed are whole numbers from 0 to ")
+            .add(most)
+            .end()
         )
     return number
 
@@ -121,7 +134,13 @@ struct ServiceManager(Movable):
         if path.byte_length() == 0:
             return manager^
         if path.byte_length() > UNIX_NAME_LEN_MAX:
-            raise Error("NOTIFY_SOCKET '", path, "' is too long for a socket")
+            raise Error(
+                Text()
+                .add("NOTIFY_SOCKET '")
+                .add(path)
+                .add("' is too long for a socket")
+                .end()
+            )
         manager._socket = open_socket(AF_UNIX, SOCK_DGRAM)
         var is_abstract = path.startswith("@")
         var name = path.as_bytes()[1:] if is_abstract else path.as_bytes()
@@ -129,7 +148,14 @@ struct ServiceManager(Movable):
             manager._socket.fd(), SockAddr.unix(name, is_abstract)
         )
         if result != 0:
-            raise Error("NOTIFY_SOCKET '", path, "': errno ", -result)
+            raise Error(
+                Text()
+                .add("NOTIFY_SOCKET '")
+                .add(path)
+                .add("': errno ")
+                .add(-result)
+                .end()
+            )
         var watchdog_us = _environment_number("WATCHDOG_USEC", 1 << 60)
         if watchdog_us > 0:
             # Half of the time, as the protocol's authors advise.

@@ -78,7 +78,7 @@ def _on_fault(number: Int32) abi("C"):
                 restore_handler(FAULT, crash.saved.at(index))
         var note = external_call["pthread_getspecific", Int](crash.key)
         if note != 0 and crash.report:
-            crash.report.value()(Int(number), Note(unsafe_from_address=note))
+            crash.report.held()(Int(number), Note(unsafe_from_address=note))
     except error:
         restore_default(Int(number))
     raise_signal(Int(number))
@@ -125,7 +125,7 @@ def set_crash_note(note: Optional[Note]):
         ref crash = _CRASH.get_or_create_ptr()[]
         if not crash.report:
             return
-        var address = Int(note.value()) if note else 0
+        var address = Int(note.held()) if note else 0
         _ = external_call["pthread_setspecific", Int32](crash.key, address)
     except error:
         # Without the memory for it, a fault is not reported.

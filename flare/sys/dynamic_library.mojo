@@ -1,6 +1,7 @@
 """Libraries that are loaded when they are first needed."""
 
 from flare.bytes.checked import *
+from flare.bytes.text import Text
 from std.ffi import RTLD, OwnedDLHandle
 
 
@@ -19,7 +20,9 @@ struct LibraryError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write(self.name, ": ", self.reason)
+        writer.write_string(self.name)
+        writer.write_string(": ")
+        writer.write_string(self.reason)
 
 
 struct DynamicLibrary(Movable):
@@ -74,7 +77,12 @@ struct DynamicLibrary(Movable):
         var found = self._handle.get_symbol[NoneType](name)
         if not found:
             raise LibraryError(
-                self._name, String("it has no ", name, "; is it too old?")
+                self._name,
+                Text()
+                .add("it has no ")
+                .add(name)
+                .add("; is it too old?")
+                .end(),
             )
-        var address = Int(found.value())
+        var address = Int(found.held())
         return Pointer(to=address).unsafe_bitcast[F]()[]

@@ -24,9 +24,9 @@ def environment_texts() -> List[String]:
     var found = _environ()
     if not found:
         return texts^
-    var entries = found.value()
+    var entries = found.held()
     while entries[]:
-        var text = CStringSpan(unsafe_from_ptr=entries[].value())
+        var text = CStringSpan(unsafe_from_ptr=entries[].held())
         texts.append(String(unsafe_from_utf8=text.as_bytes()))
         entries = entries.unsafe_offset(1)
     return texts^
@@ -57,11 +57,11 @@ def _environ() -> Optional[_Entries]:
     comptime if IS_MACOS:
         return external_call[
             "_NSGetEnviron", OptionalPointer[_Entries, ImmUntrackedOrigin]
-        ]().value()[]
+        ]().held()[]
     else:
         try:
             var program = OwnedDLHandle()
             var symbol = program.get_symbol[_Entries]("environ")
-            return symbol.value()[] if symbol else None
+            return symbol.held()[] if symbol else None
         except:
             return None

@@ -1,5 +1,6 @@
 """Error numbers of the kernel, and the error that carries one."""
 
+from flare.bytes.text import Text
 from flare.sys.platform import by_platform
 from std.ffi import ErrNo, get_errno, set_errno
 
@@ -110,7 +111,9 @@ struct OsError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write(self.operation, ": ", errno_text(self.number))
+        writer.write_string(self.operation)
+        writer.write_string(": ")
+        writer.write_string(errno_text(self.number))
 
 
 def errno_text(number: Int) -> String:
@@ -122,7 +125,9 @@ def errno_text(number: Int) -> String:
     Returns:
         A phrase, with the number.
     """
-    return String(_phrase(number), " (errno ", number, ")")
+    return (
+        Text().add(_phrase(number)).add(" (errno ").add(number).add(")").end()
+    )
 
 
 def _phrase(number: Int) -> StaticString:

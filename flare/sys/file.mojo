@@ -1,5 +1,6 @@
 """Files, the names in a folder, and sending a file to a socket."""
 
+from flare.bytes.checked import *
 from flare.sys.descriptor import Descriptor, close_descriptor, write_from
 from flare.sys.errno import (
     EAGAIN,
@@ -345,15 +346,15 @@ def names_in(var folder: Descriptor) raises OsError -> List[String]:
         raise OsError("fdopendir", error_number)
     var names = List[String]()
     while True:
-        var entry = external_call["readdir", Address](stream.value())
+        var entry = external_call["readdir", Address](stream.held())
         if not entry:
             break
         # SAFETY: an entry is good until the next call, and has a name with a
         # NUL behind it.
         var octets = List[UInt8]()
         var index = _NAME_OFFSET
-        while entry.value()[unsafe_offset=index] != 0:
-            octets.append(entry.value()[unsafe_offset=index])
+        while entry.held()[unsafe_offset=index] != 0:
+            octets.append(entry.held()[unsafe_offset=index])
             index += 1
         try:
             var name = String(from_utf8=octets)
@@ -362,7 +363,7 @@ def names_in(var folder: Descriptor) raises OsError -> List[String]:
         except:
             continue
     # The descriptor belongs to the stream.
-    _ = external_call["closedir", Int32](stream.value())
+    _ = external_call["closedir", Int32](stream.held())
     sort(names)
     return names^
 

@@ -7,6 +7,7 @@ the pipe is the queue. The next line that is taken is followed by the count.
 
 from flare.bytes.ascii import write_visible
 from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.sys.descriptor import write_from
 from flare.sys.errno import EAGAIN, EINTR, last_errno
 from flare.sys.platform import IS_MACOS
@@ -127,7 +128,14 @@ def tell_lost_lines() raises:
         ):
             continue
         var name = "output" if number == STANDARD_OUTPUT else "error"
-        var line = String("flare: ", count, " lines for standard ", name)
+        var line = (
+            Text()
+            .add("flare: ")
+            .add(count)
+            .add(" lines for standard ")
+            .add(name)
+            .end()
+        )
         line += " were dropped, for nobody read it\n"
         if write_at_once(STANDARD_ERROR, line.as_bytes()) < 0:
             _ = Atomic[Int64].fetch_add(_lost(number), count)

@@ -1,5 +1,6 @@
 """Addresses of host names, from the system's resolver."""
 
+from flare.bytes.checked import *
 from flare.sys.clock import Deadline
 from flare.sys.errno import OsError, last_errno
 from flare.sys.pipe import Pipe
@@ -123,13 +124,13 @@ def look_up(var host: String, family: Int) -> Lookup:
     var lookup = Lookup(LookupStatus.FOUND)
     var current = found
     while current and len(lookup.addresses) < ADDRESS_COUNT_MAX:
-        ref entry = current.value()[]
+        ref entry = current.held()[]
         var length = min(Int(entry.address_len), SOCK_ADDR_LEN_MAX)
         var address = SockAddr()
         var octets = entry.address()
         if octets:
             for index in range(length):
-                address.octets[index] = octets.value()[unsafe_offset=index]
+                address.octets[index] = octets.held()[unsafe_offset=index]
             address.length = UInt32(length)
             lookup.addresses.append(address^)
         current = entry.next

@@ -1,5 +1,6 @@
 """Threads of the operating system."""
 
+from flare.bytes.text import Text
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
 from std.ffi import external_call
@@ -25,7 +26,9 @@ def _entry[T: Task](argument: _Argument) abi("C") -> _Argument:
     try:
         task[].run()
     except error:
-        log_line(String("a thread was ended by an error: ", error))
+        log_line(
+            Text().add("a thread was ended by an error: ").add(error).end()
+        )
     task.unsafe_deinit_pointee()
     dealloc(Allocation(unsafe_owned_ptr=task, layout=Layout[T](count=1)))
     return argument

@@ -1,5 +1,6 @@
 """The functions of zlib that flare calls, and the streams that they work on."""
 
+from flare.bytes.text import Text
 from flare.sys.dynamic_library import DynamicLibrary, LibraryError
 from flare.sys.platform import IS_MACOS
 from std.memory import OwnedPointer
@@ -165,7 +166,8 @@ struct InflateStream(Movable):
         )
         if result != _OK:
             raise LibraryError(
-                "zlib", String("inflateInit2 failed with ", result)
+                "zlib",
+                Text().add("inflateInit2 failed with ").add(result).end(),
             )
 
     def __deinit__(deinit self):
@@ -285,7 +287,8 @@ struct DeflateStream(Movable):
         )
         if result != _OK:
             raise LibraryError(
-                "zlib", String("deflateInit2 failed with ", result)
+                "zlib",
+                Text().add("deflateInit2 failed with ").add(result).end(),
             )
 
     def __deinit__(deinit self):

@@ -1,5 +1,6 @@
 """What connections of one configuration share: OpenSSL's contexts, tickets and sessions."""
 
+from flare.bytes.text import Text
 from flare.dns.host_name import check_host_name
 from flare.net.ip import IpAddr
 from flare.sys.openssl.context import (
@@ -107,7 +108,9 @@ def _trust(mut context: SslContext, config: TlsConfig) raises TlsError:
         try:
             context.trust_folder(config.authority_folder)
         except error:
-            raise bad_config(String(config.authority_folder, ": ", error))
+            raise bad_config(
+                Text().add(config.authority_folder).add(": ").add(error).end()
+            )
 
 
 def _begin(context: SslContext, peer: PeerName) raises TlsError -> SslSession:
@@ -119,7 +122,7 @@ def _begin(context: SslContext, peer: PeerName) raises TlsError -> SslSession:
             ssl.expect_name(peer.text)
         return ssl^
     except error:
-        raise bad_config(String(peer.text, ": ", error))
+        raise bad_config(Text().add(peer.text).add(": ").add(error).end())
 
 
 struct _Current(Movable):
@@ -245,7 +248,13 @@ def _ask_for_issuers(
     try:
         _ = context.ask_for_issuers(Span(pem))
     except error:
-        raise bad_config(String(config.client_authorities.name(), ": ", error))
+        raise bad_config(
+            Text()
+            .add(config.client_authorities.name())
+            .add(": ")
+            .add(error)
+            .end()
+        )
 
 
 comptime PROTOCOL_LEN_MAX = 255
@@ -294,7 +303,9 @@ def make_context(
     try:
         return SslContext(library, is_server)
     except error:
-        raise bad_config(String(error, "; is this OpenSSL older than 3.0?"))
+        raise bad_config(
+            Text().add(error).add("; is this OpenSSL older than 3.0?").end()
+        )
 
 
 def show_identity(
@@ -323,14 +334,14 @@ def show_identity(
         context.use_key(Span(key))
     except error:
         raise bad_config(
-            String(
-                identity.key.name(),
-                ": ",
-                error,
-                "; it must hold the key of ",
-                name,
-                " in PEM form, without a passphrase",
-            )
+            Text()
+            .add(identity.key.name())
+            .add(": ")
+            .add(error)
+            .add("; it must hold the key of ")
+            .add(name)
+            .add(" in PEM form, without a passphrase")
+            .end()
         )
 
 
@@ -406,11 +417,11 @@ def protocol_list(protocols: List[String]) raises TlsError -> List[UInt8]:
         var length = protocol.byte_length()
         if length == 0 or length > PROTOCOL_LEN_MAX:
             raise bad_config(
-                String(
-                    "a protocol in `alpn` has ",
-                    length,
-                    " bytes; it must have 1 to 255 (RFC 7301 section 3.1)",
-                )
+                Text()
+                .add("a protocol in `alpn` has ")
+                .add(length)
+                .add(" bytes; it must have 1 to 255 (RFC 7301 section 3.1)")
+                .end()
             )
         wire.append(UInt8(length))
         wire.extend(protocol.as_bytes())
@@ -418,12 +429,25 @@ def protocol_list(protocols: List[String]) raises TlsError -> List[UInt8]:
 
 
 def _unusable(name: String, error: OpenSslError) -> TlsError:
-    return bad_config(String(name, ": ", error, "; it must be in PEM form"))
+    return bad_config(
+        Text()
+        .add(name)
+        .add(": ")
+        .add(error)
+        .add("; it must be in PEM form")
+        .end()
+    )
 
 
 def _none_found(name: String, what: StaticString) -> TlsError:
     return bad_config(
-        String("there is no ", what, " in ", name, "; it must be in PEM form")
+        Text()
+        .add("there is no ")
+        .add(what)
+        .add(" in ")
+        .add(name)
+        .add("; it must be in PEM form")
+        .end()
     )
 
 
@@ -454,7 +478,9 @@ struct PeerName(Copyable, Movable):
         try:
             check_host_name(host.as_bytes())
         except error:
-            raise bad_config(String(error, "; give a name or an IP address"))
+            raise bad_config(
+                Text().add(error).add("; give a name or an IP address").end()
+            )
         self.text = String(host.removesuffix("."))
 
 

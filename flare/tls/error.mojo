@@ -245,10 +245,13 @@ struct TlsError(Copyable, Movable, Writable):
         """
         writer.write("TLS")
         if self.peer.byte_length() > 0:
-            writer.write(" with ", self.peer)
-        writer.write(": ", self.found)
+            writer.write_string(" with ")
+            writer.write_string(self.peer)
+        writer.write_string(": ")
+        writer.write_string(self.found)
         if self.kind.advice.byte_length() > 0:
-            writer.write("; ", self.kind.advice)
+            writer.write_string("; ")
+            writer.write_string(self.kind.advice)
 
 
 # `X509_V_ERR_` numbers (openssl/x509_vfy.h).
@@ -515,10 +518,13 @@ def _write_names(facts: CertificateFacts, mut writer: String):
     for octets in facts.addresses:
         if written == _NAMES_MAX:
             break
-        writer.write(", " if written > 0 else "", _ip_text(Span(octets)))
+        writer.write(", " if written > 0 else "")
+        writer.write_string(_ip_text(Span(octets)))
         written += 1
     if count > written:
-        writer.write(" and ", count - written, " more")
+        writer.write_string(" and ")
+        (count - written).write_to(writer)
+        writer.write_string(" more")
 
 
 def _ip_text(octets: Span[UInt8, _]) -> String:

@@ -15,6 +15,7 @@ section 6.2); a client hands them on, and its next `read` fails.
 """
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.tls.error import ProtocolViolation, TlsError
 from flare.tls.session import TlsSession
 
@@ -135,7 +136,7 @@ struct TlsPump(Movable):
         """
         var count = min(len(octets), PLAINTEXT_LEN_MAX)
         try:
-            self.session.write(octets[0:count], output)
+            self.session.write(octets.before(count), output)
             return TlsStep(TlsStatus.DONE, count)
         except error:
             return self._fail(error^)

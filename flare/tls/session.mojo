@@ -273,7 +273,7 @@ struct TlsSession(Movable):
 
     def _check_failure(self) raises TlsError:
         if self._failure:
-            raise self._failure.value().copy()
+            raise self._failure.held().copy()
 
     def _closed_early(self, var found: String) -> TlsError:
         return TlsError(materialize[ClosedEarly](), self._peer, found^)

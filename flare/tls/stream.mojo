@@ -1,5 +1,6 @@
 """A TLS connection with calls that wait."""
 
+from flare.bytes.checked import *
 from flare.io.stream import Readable, Writable
 from flare.net.blocking_socket import READ_TIMEOUT_MS, WRITE_TIMEOUT_MS
 from flare.net.error import NetworkError, Timeout
@@ -65,7 +66,7 @@ struct TlsTransport(Movable):
 
     def failure(self) -> TlsError:
         """Gives why the channel has failed."""
-        return self.channel.pump.failure.value().copy()
+        return self.channel.pump.failure.held().copy()
 
     def receive(mut self, deadline: Deadline) raises TlsError:
         """Waits for octets of the peer.
@@ -185,7 +186,7 @@ struct TlsTransport(Movable):
 
 def _in_time(var error: TlsError, deadline: Deadline) -> TlsError:
     """Tells a handshake that took too long from other failures."""
-    if error.network and error.network.value().kind == Timeout:
+    if error.network and error.network.held().kind == Timeout:
         return TlsError(
             materialize[HandshakeTimeout](),
             error.peer,
@@ -450,7 +451,7 @@ struct TlsStream(Readable, Writable):
 
     def _keep_ticket(mut self):
         if self._context:
-            self._context.value().tickets.put(
+            self._context.held().tickets.put(
                 self._ticket_key, self._transport.channel.pump.session.ticket()
             )
 

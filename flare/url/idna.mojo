@@ -1,5 +1,6 @@
 """Host names of all scripts: IDNA (UTS 46) and Punycode (RFC 3492)."""
 
+from flare.bytes.checked import *
 from flare.bytes.utf8 import decode_utf8
 from flare.url.idna_data import (
     BIDI_AL,
@@ -116,7 +117,7 @@ def _checked_label(label: Span[Int, _]) raises IdnaError -> List[Int]:
     var decoded = punycode_decode(encoded)
     if not decoded:
         raise IdnaError("a label that starts with xn-- is not Punycode")
-    ref plain = decoded.value()
+    ref plain = decoded.held()
     if _is_ascii(plain):
         raise IdnaError("a label that starts with xn-- encodes only ASCII")
     if _is_encoded(plain):

@@ -23,7 +23,8 @@ struct PercentError(Copyable, Movable, Writable):
         if self.offset < 0:
             writer.write("percent-encoding: the decoded octets are not UTF-8")
         else:
-            writer.write("percent-encoding: '%' at byte ", self.offset)
+            writer.write_string("percent-encoding: '%' at byte ")
+            self.offset.write_to(writer)
             writer.write(" needs two hex digits behind it")
         writer.write(" (RFC 3986 section 2.1)")
 

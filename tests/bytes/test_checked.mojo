@@ -36,5 +36,12 @@ def test_parts_are_those_of_slices() raises:
             )
 
 
+def test_held_lends_the_value() raises:
+    var name = Optional(String("a"))
+    assert_equal(name.held(), "a")
+    name.held() = "b"
+    assert_equal(name.value(), "b")
+
+
 def main() raises:
     TestSuite.discover_tests[__functions_in_module()]().run()

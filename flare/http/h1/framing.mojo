@@ -239,7 +239,7 @@ struct Framing(TrivialRegisterPassable):
                 )
             var broken = check_transfer_encoding(value)
             if broken:
-                raise RemoteProtocolError(broken.value(), line.value_offset())
+                raise RemoteProtocolError(broken.held(), line.value_offset())
             self.flags |= IS_CHUNKED
         elif equals_ignore_case(name, "expect".as_bytes()):
             self._note_expectations(value)

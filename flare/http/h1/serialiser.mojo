@@ -187,7 +187,7 @@ def _append_stream_framing(
     if stream[].length or response.status == RESET_CONTENT:
         out.append_literal["Content-Length: "]()
         out.append_decimal(
-            0 if response.status == RESET_CONTENT else stream[].length.value()
+            0 if response.status == RESET_CONTENT else stream[].length.held()
         )
         out.append_literal["\r\n\r\n"]()
     elif framing.minor_version > 0:

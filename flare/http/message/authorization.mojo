@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.base64 import base64_decode
+from flare.bytes.checked import *
 from flare.bytes.scan import OctetClass
 
 comptime TOKEN68 = OctetClass(
@@ -39,7 +40,7 @@ def parse_basic(value: Span[UInt8, _]) -> Optional[BasicCredentials]:
     var decoded = base64_decode(text)
     if not decoded:
         return None
-    ref octets = decoded.value()
+    ref octets = decoded.held()
     var colon = -1
     for index in range(len(octets)):
         if octets[index] < 32 or octets[index] == 127:

@@ -1,6 +1,7 @@
 """Content of a response: octets, or a stream that a source makes piece by piece."""
 
 from flare.bytes.buffer import Buffer, unsafe_lend
+from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from std.memory import Allocation, ArcPointer, Layout, alloc, dealloc
 
@@ -109,7 +110,7 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         Returns:
             True if it takes what the client sends.
         """
-        return self._stream.__bool__() and self._stream.value()[].listens()
+        return self._stream.__bool__() and self._stream.held()[].listens()
 
     def stream(self) -> ArcPointer[BodyStream]:
         """Gives the source of a body that has one.
@@ -117,7 +118,7 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         Returns:
             The source, shared with this body.
         """
-        return self._stream.value()
+        return self._stream.held()
 
     @always_inline
     def __len__(self) -> Int:
@@ -579,7 +580,7 @@ struct BodyStream(Movable):
         Raises:
             Error: If the conversation cannot go on.
         """
-        return self._receive.value()(self._source, input, out)
+        return self._receive.held()(self._source, input, out)
 
     def take_failure(self) -> String:
         """Asks a conversation what went wrong in what was received last.
@@ -587,7 +588,7 @@ struct BodyStream(Movable):
         Returns:
             A text for the log; empty if there is nothing to tell.
         """
-        return self._take_failure.value()(self._source)
+        return self._take_failure.held()(self._source)
 
     def stall_timeout_ms(self) -> Int:
         """Tells how long the client may take nothing at all.
@@ -597,7 +598,7 @@ struct BodyStream(Movable):
         """
         if not self._stall_timeout_ms:
             return Int.MAX
-        return self._stall_timeout_ms.value()(self._source)
+        return self._stall_timeout_ms.held()(self._source)
 
     def end_early(self, mut out: Buffer) -> Poll:
         """Ends an endless stream.

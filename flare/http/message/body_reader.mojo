@@ -1,5 +1,6 @@
 """A request's content as a stream that a handler reads."""
 
+from flare.bytes.checked import *
 from flare.http.message.body import Erased
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
@@ -162,7 +163,7 @@ struct BodyReader[o: ImmOrigin](Readable):
         """
         if self._feed:
             # SAFETY: the feed outlives this call.
-            ref lent = self._feed.value()[]
+            ref lent = self._feed.held()[]
             var failure = Optional[BodyError](None)
             var count = lent._read(lent._feed, room, failure)
             if failure:
@@ -207,7 +208,7 @@ struct BodyReader[o: ImmOrigin](Readable):
         """
         # SAFETY: the feed outlives this call.
         if self._feed:
-            ref lent = self._feed.value()[]
+            ref lent = self._feed.held()[]
             return lent._trailers(lent._feed)
         if len(self._rest) > 0:
             return HeaderMap()

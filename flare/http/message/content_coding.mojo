@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import ascii_lower, trim_whitespace, write_escaped
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.compress.content_coding import ContentCoding
 from flare.compress.decoder import Decoder, OUTPUT_LEN_MAX, PIECE_LEN
 from flare.compress.error import CompressError
@@ -64,11 +65,11 @@ def parse_content_encoding(
             raise ContentCodingError(
                 String(StringSpan(unsafe_from_utf8=element))
             )
-        if coding.value() == ContentCoding.IDENTITY:
+        if coding.held() == ContentCoding.IDENTITY:
             continue
         if len(codings) == CODING_COUNT_MAX:
             raise ContentCodingError("")
-        codings.append(coding.value())
+        codings.append(coding.held())
 
 
 struct ContentDecoder(Movable):
@@ -104,7 +105,7 @@ struct ContentDecoder(Movable):
         for index in range(len(codings) - 1, -1, -1):
             var format = codings[index].format()
             if format:
-                self._decoders.append(Decoder(format.value(), output_len_max))
+                self._decoders.append(Decoder(format.held(), output_len_max))
                 self._between.append(Buffer())
 
     def receive(
@@ -296,7 +297,7 @@ struct AcceptEncoding(Copyable, Movable):
         else:
             var coding = ContentCoding.parse(name)
             if coding:
-                index = Int(coding.value().code)
+                index = Int(coding.held().code)
         if index >= 0 and self._weights[index] == _ABSENT:
             self._weights[index] = Int16(weight)
 

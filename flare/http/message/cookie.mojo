@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace, write_escaped
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.scan import OctetClass, TCHAR
 from flare.http.message.date import append_imf_fixdate
 from flare.http.message.header_map import HeaderError
@@ -125,7 +126,7 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
                 "name and value have at most 4,096 bytes",
             )
         if self.expires:
-            var expires = self.expires.value()
+            var expires = self.expires.held()
             if expires < 0 or expires > _EXPIRES_MAX:
                 raise CookieError(
                     "Expires",
@@ -187,10 +188,10 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
         var text = String(self)
         if self.expires:
             var date = Buffer()
-            append_imf_fixdate(date, self.expires.value())
+            append_imf_fixdate(date, self.expires.held())
             text.write("; Expires=", StringSpan(unsafe_from_utf8=date.span()))
         if self.max_age:
-            text.write("; Max-Age=", max(self.max_age.value(), 0))
+            text.write("; Max-Age=", max(self.max_age.held(), 0))
         if self.domain.byte_length() > 0:
             text.write("; Domain=", self.domain)
         if self.path.byte_length() > 0:

@@ -1,6 +1,8 @@
 """Header fields as they were received, and the elements of lists in them (RFC 9110 section 5.6.1)."""
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.bytes.checked import *
+from flare.bytes.text import Text
 
 
 struct FieldLine(TrivialRegisterPassable):
@@ -97,7 +99,9 @@ def find_line(
         if line.name_len() != len(wanted):
             continue
         var offset = line.name_offset()
-        if equals_ignore_case(octets[offset : offset + len(wanted)], wanted):
+        if equals_ignore_case(
+            octets.between(offset, offset + len(wanted)), wanted
+        ):
             return index
     return -1
 
@@ -152,10 +156,12 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
         Returns:
             The name, a token.
         """
-        var line = self._lines[index]
+        var line = self._lines.at(index)
         var start = line.name_offset()
         return StringSpan(
-            unsafe_from_utf8=self._octets[start : start + line.name_len()]
+            unsafe_from_utf8=self._octets.between(
+                start, start + line.name_len()
+            )
         )
 
     def value_bytes(self, index: Int) -> Span[UInt8, Self.o]:
@@ -168,9 +174,9 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
             The value without whitespace around; octets from 0x80 up are opaque
             (RFC 9110 section 5.5).
         """
-        var line = self._lines[index]
+        var line = self._lines.at(index)
         var start = line.value_offset()
-        return self._octets[start : start + line.value_len()]
+        return self._octets.between(start, start + line.value_len())
 
     def value(self, index: Int) -> StringSpan[Self.o]:
         """Lends the value in a line as text.
@@ -188,7 +194,7 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
         try:
             return StringSpan(from_utf8=octets)
         except:
-            return StringSpan(unsafe_from_utf8=octets[0:0])
+            return StringSpan(unsafe_from_utf8=octets.before(0))
 
     def find(self, name: StringSpan, start: Int = 0) -> Int:
         """Finds a line by name.
@@ -257,7 +263,13 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
         """
         var index = self.find(name)
         if index < 0:
-            raise Error("the message has no field '", name, "'")
+            raise Error(
+                Text()
+                .add("the message has no field '")
+                .add(name)
+                .add("'")
+                .end()
+            )
         return self.value(index)
 
     def write_to(self, mut writer: Some[Writer]):
@@ -267,7 +279,10 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
             writer: Where to.
         """
         for index in range(len(self)):
-            writer.write(self.name(index), ": ", self.value(index), "\n")
+            writer.write_string(self.name(index))
+            writer.write_string(": ")
+            writer.write_string(self.value(index))
+            writer.write_string("\n")
 
 
 comptime _COMMA: UInt8 = 44
@@ -320,7 +335,7 @@ struct ListElements[o: ImmOrigin](Copyable, Iterator, Movable):
             raise StopIteration()
         var start = self._start
         var end = start
-        while end < len(self._octets) and self._octets[end] != _COMMA:
+        while end < len(self._octets) and self._octets.at(end) != _COMMA:
             end += 1
         self._start = end + 1
         return trim_whitespace(self._octets[start:end])

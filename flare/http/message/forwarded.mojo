@@ -1,6 +1,7 @@
 """The Forwarded field and its forerunners (RFC 7239): hops, and the origin a client asked for."""
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.bytes.checked import *
 from flare.bytes.scan import OctetClass, TCHAR
 from flare.http.message.request import Request
 from flare.net.ip import IpAddr
@@ -342,7 +343,7 @@ def forwarded_proto(req: Request) -> String:
     """
     # SAFETY: the TrustedProxies that lends its note is in the midst of a call.
     var found = req.extension[Origin]()
-    return found.value()[].proto if found else String()
+    return found.held()[].proto if found else String()
 
 
 def forwarded_host(req: Request) -> String:
@@ -356,4 +357,4 @@ def forwarded_host(req: Request) -> String:
     """
     # SAFETY: the TrustedProxies that lends its note is in the midst of a call.
     var found = req.extension[Origin]()
-    return found.value()[].host if found else String()
+    return found.held()[].host if found else String()

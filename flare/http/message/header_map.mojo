@@ -1,9 +1,10 @@
 """Header fields that a program sets: the map, the checks of names and values, Vary."""
 
-from flare.bytes.ascii import equals_ignore_case, trim_whitespace, write_escaped
+from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.checked import *
 from flare.bytes.buffer import unsafe_lend_text
 from flare.bytes.scan import TCHAR
+from flare.bytes.text import Text
 from flare.http.message.fields import FieldLine, ListElements, find_line
 from std.builtin.globals import global_constant
 
@@ -245,11 +246,13 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         for line in self._lines:
             var start = line.name_offset()
             var end = line.value_offset() + line.value_len()
-            var old_name = self._octets[start : start + line.name_len()]
+            var old_name = Span(self._octets).between(
+                start, start + line.name_len()
+            )
             if equals_ignore_case(old_name, name.as_bytes()):
                 continue
             var offset = len(octets)
-            octets.extend(self._octets[start:end])
+            octets.extend(Span(self._octets).between(start, end))
             octets.extend("\r\n".as_bytes())
             lines.append(
                 FieldLine(
@@ -326,33 +329,40 @@ struct HeaderError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write(self._message())
+        writer.write_string(self._message())
 
     @no_inline
     def _message(self) -> String:
         # Not generic: it would be generated for each kind of writer.
-        var message = String()
+        var message = Text()
         if self.part == "header block":
-            message.write(
-                "header block: with this field it would be over 65,535 bytes;",
-                " send less in headers",
-            )
-            return message^
-        message.write(self.part, " '")
-        write_escaped(self.text.as_bytes(), message)
-        message.write("': ")
+            message = message^.add(
+                "header block: with this field it would be over 65,535 bytes;"
+            ).add(" send less in headers")
+            return message^.end()
+        message = message^.add(self.part).add(" '")
+        message = message^.add_escaped(self.text.as_bytes())
+        message = message^.add("': ")
         if self.text.byte_length() == 0:
-            message.write("it is empty; a name needs at least one octet")
-            return message^
-        message.write("octet ", Int(self.text.as_bytes().at(self.offset)))
-        message.write(" at byte ", self.offset, " is not allowed; ")
+            message = message^.add(
+                "it is empty; a name needs at least one octet"
+            )
+            return message^.end()
+        message = message^.add("octet ").add(
+            Int(self.text.as_bytes().at(self.offset))
+        )
+        message = message^.add(" at byte ").add(self.offset).add(
+            " is not allowed; "
+        )
         if self.part == "field name":
-            message.write("a name is letters, digits and !#$%&'*+-.^_`|~")
-            message.write(" (RFC 9110 section 5.6.2)")
+            message = message^.add(
+                "a name is letters, digits and !#$%&'*+-.^_`|~"
+            )
+            message = message^.add(" (RFC 9110 section 5.6.2)")
         else:
-            message.write("a value holds no control octet but HTAB")
-            message.write(" (RFC 9110 section 5.5)")
-        return message^
+            message = message^.add("a value holds no control octet but HTAB")
+            message = message^.add(" (RFC 9110 section 5.5)")
+        return message^.end()
 
 
 def _tchar_table() -> Array[Bool, 256]:

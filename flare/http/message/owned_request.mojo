@@ -1,6 +1,7 @@
 """A request that owns its octets, for tests and for work that outlives a call."""
 
 from flare.bytes.buffer import Buffer, unsafe_lend, unsafe_lend_text
+from flare.bytes.checked import *
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.header_map import HeaderError, check_field
 from flare.http.message.method import Method
@@ -93,7 +94,7 @@ struct OwnedRequest(Movable):
         self.body.extend(copy_of.body)
         self.peer = copy_of.peer
         if copy_of.tls_peer():
-            self.tls = copy_of.tls_peer().value()[].copy()
+            self.tls = copy_of.tls_peer().held()[].copy()
         self._headers.copy_from(copy_of.headers)
         self._trailers.copy_from(copy_of.trailers)
         # SAFETY: the names are complete before any is lent, so the list does
@@ -192,7 +193,7 @@ def _lend_peer(
     if not peer:
         return None
     return (
-        Pointer(to=peer.value())
+        Pointer(to=peer.held())
         .unsafe_mut_cast[False]()
         .unsafe_origin_cast[ImmUntrackedOrigin]()
     )

@@ -141,7 +141,7 @@ struct Request[o: ImmOrigin](Movable):
         if self._authority.byte_length() > 0:
             return self._authority
         var value = self.headers.get("host")
-        return value.value() if value else self._authority
+        return value.held() if value else self._authority
 
     def text(self) raises -> String:
         """Copies the content as text.
@@ -217,7 +217,7 @@ struct Request[o: ImmOrigin](Movable):
             finished sending can still read a response.
         """
         # SAFETY: the flag outlives the request.
-        return Bool(self._cancel) and self._cancel.value()[].is_set()
+        return Bool(self._cancel) and self._cancel.held()[].is_set()
 
     def is_tls(self) -> Bool:
         """Tells whether the request came over TLS.
@@ -248,7 +248,7 @@ struct Request[o: ImmOrigin](Movable):
         # SAFETY: the facts outlive the request.
         if not self._tls:
             return None
-        ref subject = self._tls.value()[].certificate_subject
+        ref subject = self._tls.held()[].certificate_subject
         if subject.byte_length() == 0:
             return None
         return unsafe_lend_text[Self.o](
@@ -264,7 +264,7 @@ struct Request[o: ImmOrigin](Movable):
         # SAFETY: the facts live as long as the octets, see the initializer.
         if not self._tls:
             return None
-        return self._tls.value().unsafe_origin_cast[Self.o]()
+        return self._tls.held().unsafe_origin_cast[Self.o]()
 
     def query_param(self, name: StringSpan) -> String:
         """Reads a parameter of the query.
@@ -343,7 +343,7 @@ struct Request[o: ImmOrigin](Movable):
             see `opt_cookie`.
         """
         var value = self.opt_cookie(name)
-        return value.value() if value else self._empty()
+        return value.held() if value else self._empty()
 
     def opt_cookie(self, name: StringSpan) -> Optional[StringSpan[Self.o]]:
         """Lends a cookie, and tells a missing one from an empty one.
@@ -373,7 +373,7 @@ struct Request[o: ImmOrigin](Movable):
             The first value; empty if there is none, see `opt_header`.
         """
         var value = self.headers.get(name)
-        return value.value() if value else self._empty()
+        return value.held() if value else self._empty()
 
     def opt_header(self, name: StringSpan) -> Optional[StringSpan[Self.o]]:
         """Lends the value of a header field, and tells a missing one from an
@@ -866,4 +866,7 @@ struct Version(Comparable, ImplicitlyCopyable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write("HTTP/", self.major, ".", self.minor)
+        writer.write_string("HTTP/")
+        self.major.write_to(writer)
+        writer.write_string(".")
+        self.minor.write_to(writer)

@@ -1,5 +1,6 @@
 """A response, and short ways to make the common ones."""
 
+from flare.bytes.checked import *
 from flare.http.message.body import Body, BodySource
 from flare.http.message.cookie import Cookie, CookieError
 from flare.http.message.header_map import HeaderError, HeaderMap
@@ -147,7 +148,7 @@ def _to_come_again(var response: Response, after_s: Optional[Int]) -> Response:
     if after_s:
         # Digits are always a good value.
         try:
-            response.headers.set("Retry-After", String(max(after_s.value(), 0)))
+            response.headers.set("Retry-After", String(max(after_s.held(), 0)))
         except:
             pass
     return response^

@@ -1,5 +1,6 @@
 """An application: a handler, and the state that its handlers share."""
 
+from flare.bytes.checked import *
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.request import Request
 from flare.http.message.response import Response
@@ -198,7 +199,7 @@ struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
                 "(...), handler=...)",
             )
         # SAFETY: the App that lends its state is in the midst of a call.
-        return found.value()[]
+        return found.held()[]
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:

@@ -1,7 +1,8 @@
 """What is answered and logged when a handler raises, and the id that ties both."""
 
-from flare.bytes.ascii import write_escaped, write_hex_octet
+from flare.bytes.ascii import write_hex_octet
 from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.message.request import Request
 from flare.http.routing.operation import InputError
 from flare.sys.clock import monotonic_ns, realtime_ns
@@ -28,9 +29,9 @@ def bad_input_of(req: Request, error: Error) -> Optional[InputError]:
     """
     # SAFETY: the storage outlives the request, and is copied from here.
     ref noted = req.route_params()[].bad_input
-    if not noted or noted.value().detail != String(error):
+    if not noted or noted.held().detail != String(error):
         return None
-    ref bad_input = noted.value()
+    ref bad_input = noted.held()
     return InputError(400, bad_input.place, String(), bad_input.detail)
 
 
@@ -59,15 +60,15 @@ def failure_line(req: Request, error: Error) -> String:
     Returns:
         One line without its end.
     """
-    var line = String("handler failed: ")
-    write_escaped(String(error).as_bytes(), line)
-    line.write(" [")
-    write_escaped(req.method_name.as_bytes(), line)
-    line.write(" ")
-    write_escaped(req.url.as_bytes(), line)
-    line.write(" ", req.version, ", from ", req.peer)
-    line.write(", id ", request_id(req), "]")
-    return line^
+    var line = Text().add("handler failed: ")
+    line = line^.add_escaped(String(error).as_bytes())
+    line = line^.add(" [")
+    line = line^.add_escaped(req.method_name.as_bytes())
+    line = line^.add(" ")
+    line = line^.add_escaped(req.url.as_bytes())
+    line = line^.add(" ").add(req.version).add(", from ").add(req.peer)
+    line = line^.add(", id ").add(request_id(req)).add("]")
+    return line^.end()
 
 
 def log_failure(req: Request, error: Error):

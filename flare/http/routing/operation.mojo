@@ -298,7 +298,9 @@ def _append_member(mut out: Buffer, before: StaticString, value: StringSpan):
 def _text(error: InputError) -> String:
     var text = String()
     for ref fault in error.faults():
-        text.write("; " if text.byte_length() > 0 else "", fault)
+        if text.byte_length() > 0:
+            text += "; "
+        fault.write_to(text)
     return text^
 
 

@@ -2,6 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.bytes.buffer import unsafe_lend_text
+from flare.bytes.text import Text
 from flare.http.message.method import Method
 from flare.http.message.request import PATH_PARAM_COUNT_MAX, Request
 from flare.url.percent import PERCENT, PercentError, percent_decode
@@ -78,7 +79,7 @@ struct RouteMatch(Movable):
         self.allowed = other.allowed
         self.capture_count = other.capture_count
         for index in range(other.capture_count):
-            self.captures[index] = other.captures[index]
+            self.captures.at(index) = other.captures.at(index)
 
     @always_inline
     def push(mut self, start: Int, end: Int, is_encoded: Bool):
@@ -188,7 +189,7 @@ def recall(req: Request, owner: UInt64, mut found: RouteMatch) -> Bool:
     if likely(not memo.__bool__()):
         return False
     # SAFETY: only `erase_memo` makes such pointers.
-    return memo.value().unsafe_bitcast[RouteMemo]()[].find(req, owner, found)
+    return memo.held().unsafe_bitcast[RouteMemo]()[].find(req, owner, found)
 
 
 def remember(req: Request, owner: UInt64, found: RouteMatch):
@@ -203,7 +204,7 @@ def remember(req: Request, owner: UInt64, found: RouteMatch):
     var memo = req.route_params()[].route_memo
     if memo:
         # SAFETY: only `erase_memo` makes such pointers.
-        memo.value().unsafe_bitcast[RouteMemo]()[].keep(req, owner, found)
+        memo.held().unsafe_bitcast[RouteMemo]()[].keep(req, owner, found)
 
 
 struct RouteTree(Movable):
@@ -245,7 +246,9 @@ struct RouteTree(Movable):
                 method; it names the patterns.
         """
         if method == Method.OTHER.number:
-            raise RouteError(String("'", pattern, "': unregistered method"))
+            raise RouteError(
+                Text().add("'").add(pattern).add("': unregistered method").end()
+            )
         var node = 0
         for segment in parse_pattern(pattern):
             if segment.kind == SEGMENT_STATIC:
@@ -466,7 +469,8 @@ struct RouteError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write("route: ", self.reason)
+        writer.write_string("route: ")
+        writer.write_string(self.reason)
 
 
 comptime SEGMENT_STATIC: UInt8 = 0
@@ -524,7 +528,11 @@ def parse_pattern(pattern: StringSpan) raises RouteError -> List[Segment]:
     if _param_count(segments) > PATH_PARAM_COUNT_MAX:
         raise _error(
             pattern,
-            String("at most ", PATH_PARAM_COUNT_MAX, " parameters are allowed"),
+            Text()
+            .add("at most ")
+            .add(PATH_PARAM_COUNT_MAX)
+            .add(" parameters are allowed")
+            .end(),
         )
     return segments^
 
@@ -605,7 +613,7 @@ def _is_name(name: StringSpan) -> Bool:
 
 
 def _error(pattern: StringSpan, reason: StringSpan) -> RouteError:
-    return RouteError(String("'", pattern, "': ", reason))
+    return RouteError(Text().add("'").add(pattern).add("': ").add(reason).end())
 
 
 def conflict_error(pattern: StringSpan, standing: StringSpan) -> RouteError:
@@ -619,13 +627,13 @@ def conflict_error(pattern: StringSpan, standing: StringSpan) -> RouteError:
         The error, naming both.
     """
     return RouteError(
-        String(
-            "'",
-            pattern,
-            "' matches the same paths as '",
-            standing,
-            "', which is registered for the same method",
-        )
+        Text()
+        .add("'")
+        .add(pattern)
+        .add("' matches the same paths as '")
+        .add(standing)
+        .add("', which is registered for the same method")
+        .end()
     )
 
 
@@ -639,7 +647,13 @@ def check_prefix(prefix: StringSpan) raises RouteError:
         RouteError: If it is malformed.
     """
     if prefix.byte_length() < 2 or prefix.endswith("/"):
-        raise RouteError(String("mount '", prefix, "': write it as '/prefix'"))
+        raise RouteError(
+            Text()
+            .add("mount '")
+            .add(prefix)
+            .add("': write it as '/prefix'")
+            .end()
+        )
 
 
 def mounted_pattern(prefix: StringSpan, pattern: StringSpan) -> String:
@@ -654,7 +668,7 @@ def mounted_pattern(prefix: StringSpan, pattern: StringSpan) -> String:
     """
     if pattern == "/":
         return String(prefix)
-    return String(prefix, pattern)
+    return Text().add(prefix).add(pattern).end()
 
 
 def capture(

@@ -421,7 +421,7 @@ struct Router(Handler):
             req.route_params()[].record.route = route.lend_pattern()
             return route.handler.serve(req)
         if found.allowed == 0 and table.fallback and not (req.path == "*"):
-            return table.fallback.value().serve(req)
+            return table.fallback.held().serve(req)
         return answer_without_route(req, found.allowed)
 
     @always_inline
@@ -453,7 +453,7 @@ struct Router(Handler):
         if found.route >= 0:
             return table.routes.at(found.route).policy_for(req)
         if found.allowed == 0 and table.fallback and not (req.path == "*"):
-            return table.fallback.value().policy_for(req)
+            return table.fallback.held().policy_for(req)
         return RequestPolicy.by_head()
 
     def may_stream(self) -> Bool:
@@ -708,7 +708,7 @@ struct RouteTable(Movable):
         for index in range(len(self.routes)):
             if self.routes.at(index).handler.may_stream():
                 return True
-        return self.fallback.__bool__() and self.fallback.value().may_stream()
+        return self.fallback.__bool__() and self.fallback.held().may_stream()
 
     def operations(self) -> List[Operation]:
         """Tells what the routes take.

@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.message.body import Body
 from flare.http.message.forwarded import forwarded_host, forwarded_proto
 from flare.http.message.request import Request
@@ -122,7 +123,7 @@ struct WsRoute[H: WsHandler](Handler):
         if acceptance.agreement.deflate:
             response.headers.set(
                 "Sec-WebSocket-Extensions",
-                String(acceptance.agreement.deflate.value()),
+                String(acceptance.agreement.deflate.held()),
             )
         return response^
 
@@ -133,7 +134,7 @@ struct WsRoute[H: WsHandler](Handler):
             return True
         ref origins = self._config[].origins
         for index in range(len(origins)):
-            if origins.at(index) == "*" or origins.at(index) == origin.value():
+            if origins.at(index) == "*" or origins.at(index) == origin.held():
                 return True
         if len(origins) > 0:
             return False
@@ -143,13 +144,15 @@ struct WsRoute[H: WsHandler](Handler):
             scheme = String(req.scheme())
         var host = forwarded_host(req)
         if host.byte_length() > 0:
-            return is_same_origin(origin.value(), scheme, host)
-        return is_same_origin(origin.value(), scheme, req.host())
+            return is_same_origin(origin.held(), scheme, host)
+        return is_same_origin(origin.held(), scheme, req.host())
 
 
 def _refusal(error: WsHandshakeError) raises -> Response:
     var response = Response(
-        error.status(), String(error, "\n"), content_type=TEXT_PLAIN
+        error.status(),
+        Text().add(error).add("\n").end(),
+        content_type=TEXT_PLAIN,
     )
     if error.status() == 426:
         response.headers.set("Upgrade", "websocket")

@@ -1,5 +1,6 @@
 """Limits and times of a server, and in what context its clients are served."""
 
+from flare.bytes.text import Text
 from flare.http.h1.field_section import HeadLimits
 from flare.http.middleware.health import ReadySwitch
 from flare.net.ip import IpNetwork
@@ -53,7 +54,8 @@ struct ConfigError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write("ServerConfig: ", self.reason)
+        writer.write_string("ServerConfig: ")
+        writer.write_string(self.reason)
 
 
 struct ServerConfig(Copyable, Movable):
@@ -275,15 +277,15 @@ struct ServerConfig(Copyable, Movable):
         _check_range("handler_queue", self.handler_queue, 1, 1 << 20)
         if self.max_header_size + self.max_target_size > _HEAD_LEN_MAX:
             raise ConfigError(
-                String(
-                    "max_header_size (",
-                    self.max_header_size,
-                    ") and max_target_size (",
-                    self.max_target_size,
-                    ") must not be over ",
-                    _HEAD_LEN_MAX,
-                    " bytes together; lower one of them",
-                )
+                Text()
+                .add("max_header_size (")
+                .add(self.max_header_size)
+                .add(") and max_target_size (")
+                .add(self.max_target_size)
+                .add(") must not be over ")
+                .add(_HEAD_LEN_MAX)
+                .add(" bytes together; lower one of them")
+                .end()
             )
         _check_range(
             "max_buffered_bodies_size",
@@ -293,23 +295,23 @@ struct ServerConfig(Copyable, Movable):
         )
         if self.max_buffered_bodies_size < self.max_body_size:
             raise ConfigError(
-                String(
-                    "max_buffered_bodies_size (",
-                    self.max_buffered_bodies_size,
-                    ") must not be less than max_body_size (",
-                    self.max_body_size,
-                    "); raise the first or lower the second",
-                )
+                Text()
+                .add("max_buffered_bodies_size (")
+                .add(self.max_buffered_bodies_size)
+                .add(") must not be less than max_body_size (")
+                .add(self.max_body_size)
+                .add("); raise the first or lower the second")
+                .end()
             )
         if self.max_body_size < self.max_header_size:
             raise ConfigError(
-                String(
-                    "max_body_size (",
-                    self.max_body_size,
-                    ") must not be less than max_header_size (",
-                    self.max_header_size,
-                    "); raise the first or lower the second",
-                )
+                Text()
+                .add("max_body_size (")
+                .add(self.max_body_size)
+                .add(") must not be less than max_header_size (")
+                .add(self.max_header_size)
+                .add("); raise the first or lower the second")
+                .end()
             )
 
     def _check_times(self) raises ConfigError:
@@ -343,7 +345,15 @@ def _check_range(
 ) raises ConfigError:
     if value < least or value > most:
         raise ConfigError(
-            String(name, " is ", value, "; allowed are ", least, " to ", most)
+            Text()
+            .add(name)
+            .add(" is ")
+            .add(value)
+            .add("; allowed are ")
+            .add(least)
+            .add(" to ")
+            .add(most)
+            .end()
         )
 
 
@@ -393,7 +403,12 @@ struct DescriptorBudget(ImplicitlyCopyable):
         try:
             return Self(descriptor_limit())
         except error:
-            log_line(String(error, "; no descriptors are kept in reserve"))
+            log_line(
+                Text()
+                .add(error)
+                .add("; no descriptors are kept in reserve")
+                .end()
+            )
             return Self(Int(Int32.MAX))
 
 
@@ -414,21 +429,27 @@ def prepare_descriptors(
     try:
         raise_descriptor_limit()
     except error:
-        log_line(String(error, "; the limit stays as it is"))
+        log_line(Text().add(error).add("; the limit stays as it is").end())
     var budget = DescriptorBudget.of_process()
     # The lowest that is free: as many are in use, or a few more.
     var used = Int(duplicate_from(listener, 0).fd())
     var possible = max(0, budget.refused_from - max(used, 0))
     var is_short = possible < config.max_connections * workers_of_process
     if is_short and config.logs_errors:
-        var line = String("the limit of descriptors (RLIMIT_NOFILE) leaves ")
-        line.write(possible, " for connections of a process, and ")
-        line.write("max_connections is ", config.max_connections)
+        var line = Text().add(
+            "the limit of descriptors (RLIMIT_NOFILE) leaves "
+        )
+        line = line^.add(possible).add(" for connections of a process, and ")
+        line = line^.add("max_connections is ").add(config.max_connections)
         if workers_of_process > 1:
-            line.write(" for each of ", workers_of_process, " workers")
-        line.write("; those beyond are answered 503. Raise the hard limit, or")
-        line.write(" lower max_connections")
-        log_line(line)
+            line = line^.add(" for each of ").add(workers_of_process).add(
+                " workers"
+            )
+        line = line^.add(
+            "; those beyond are answered 503. Raise the hard limit, or"
+        )
+        line = line^.add(" lower max_connections")
+        log_line(line^.end())
     return budget
 
 
@@ -485,18 +506,24 @@ struct ServerContext(Copyable, Movable):
             or config.handshake_timeout_ms > 86_400_000
         ):
             raise Error(
-                "handshake_timeout_ms is ",
-                config.handshake_timeout_ms,
-                "; allowed are 1 to 86400000",
+                Text()
+                .add("handshake_timeout_ms is ")
+                .add(config.handshake_timeout_ms)
+                .add("; allowed are 1 to 86400000")
+                .end()
             )
         if len(config.alpn) == 0:
             config.alpn.append(HTTP_1_1_PROTOCOL)
         for protocol in config.alpn:
             if protocol != HTTP_1_1_PROTOCOL:
                 raise Error(
-                    "alpn names the protocol '",
-                    protocol,
-                    "'; this server speaks http/1.1 alone, so leave alpn empty",
+                    Text()
+                    .add("alpn names the protocol '")
+                    .add(protocol)
+                    .add(
+                        "'; this server speaks http/1.1 alone, so leave alpn empty"
+                    )
+                    .end()
                 )
         self.tls = TlsServerContext(config^)
         self.tls_calls = TlsLinkCalls.all()

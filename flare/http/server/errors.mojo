@@ -1,7 +1,7 @@
 """Handlers that kill the process or hold the loop, named in the log."""
 
-from flare.bytes.ascii import write_escaped
 from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.message.request import Request, RequestRecord
 from flare.http.server.config import ServerConfig
 from flare.sys.clock import coarse_monotonic_ms
@@ -67,7 +67,7 @@ def report_crash(signal: Int, note: Note):
     line.add("flare: the process dies of ")
     line.add(signal_name(signal))
     if record.request:
-        ref request = record.request.value().unsafe_bitcast[
+        ref request = record.request.held().unsafe_bitcast[
             Request[ImmUntrackedOrigin]
         ]()[]
         line.add(" in a handler [")
@@ -154,12 +154,12 @@ struct SlowHandlers(Movable):
         elif count == 0:
             self._warn_once(
                 "",
-                String(
-                    "a stream or a WebSocket handler held the loop for ",
-                    elapsed_ms,
-                    " ms, and with it all connections of the worker;",
-                    " let it do less at a time",
-                ),
+                Text()
+                .add("a stream or a WebSocket handler held the loop for ")
+                .add(elapsed_ms)
+                .add(" ms, and with it all connections of the worker;")
+                .add(" let it do less at a time")
+                .end(),
             )
         else:
             self.is_timing = True
@@ -177,19 +177,19 @@ struct SlowHandlers(Movable):
             self._warn(route, elapsed_ms)
 
     def _warn(mut self, route: StringSpan, elapsed_ms: Int):
-        var line = String("the handler of route ")
+        var line = Text().add("the handler of route ")
         if route.byte_length() > 0:
-            write_escaped(route.as_bytes(), line)
+            line = line^.add_escaped(route.as_bytes())
         else:
-            line += "(none)"
-        line.write(" held the loop for ", elapsed_ms, " ms")
-        line += ", and with it all connections of the worker; "
+            line = line^.add("(none)")
+        line = line^.add(" held the loop for ").add(elapsed_ms).add(" ms")
+        line = line^.add(", and with it all connections of the worker; ")
         if self._has_threads:
-            line += "do not say may_block=False of it"
+            line = line^.add("do not say may_block=False of it")
         else:
-            line += "set ServerConfig.handler_threads"
-        line += ", so that it runs on a thread of its own"
-        self._warn_once(String("route ", route), line)
+            line = line^.add("set ServerConfig.handler_threads")
+        line = line^.add(", so that it runs on a thread of its own")
+        self._warn_once(Text().add("route ").add(route).end(), line^.end())
 
     def _warn_once(mut self, key: String, line: String):
         if key in self._warned or len(self._warned) >= _WARNING_COUNT_MAX:

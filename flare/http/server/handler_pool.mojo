@@ -11,6 +11,8 @@ and there is always a thread for others if there are two. One whose content
 becomes complete while it waits for a thread waits like any other from then on.
 """
 
+from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.body_reader import LentFeed
 from flare.http.message.extensions import ExtensionScope
@@ -113,7 +115,7 @@ struct Job(Movable):
             handler: Answers.
         """
         if self.memo:
-            self.params.route_memo = erase_memo(self.memo.value()[])
+            self.params.route_memo = erase_memo(self.memo.held()[])
         # SAFETY: exchange, storage and flag belong to this job, which does not
         # move and outlives the call; the handler's own signature keeps it from
         # holding on to a part of the request.
@@ -147,7 +149,7 @@ struct Job(Movable):
 
     def _run_streamed[H: Handler](mut self, handler: H, request: Request):
         # SAFETY: the outlet belongs to this job; the loan ends with the call.
-        ref outlet = self.outlet.value()
+        ref outlet = self.outlet.held()
         var feed = LentFeed(outlet)
         var scope = ExtensionScope(request.extensions(), feed)
         var reading = _Reading(Pointer(to=handler), Pointer(to=outlet))
@@ -159,7 +161,7 @@ struct Job(Movable):
         if not self.tls:
             return None
         return (
-            Pointer(to=self.tls.value()[])
+            Pointer(to=self.tls.held()[])
             .unsafe_mut_cast[False]()
             .unsafe_origin_cast[ImmUntrackedOrigin]()
         )
@@ -188,7 +190,7 @@ struct _Reading[H: Handler, h: ImmOrigin, o: ImmOrigin](Handler):
             # A client that goes away is no error of ours, and not logged.
             var failure = self.outlet[].failure()
             if failure:
-                return refusal(failure.value().status, failure.value().reason)
+                return refusal(failure.held().status, failure.held().reason)
             raise error^
 
 
@@ -224,7 +226,7 @@ struct _Jobs(Movable):
         if len(self.late) > 0 and self.late_running_count < self.late_max:
             if (
                 not has_waiting
-                or self.late[0][].number < self.waiting[0][].number
+                or self.late.at(0)[].number < self.waiting.at(0)[].number
             ):
                 self.late_running_count += 1
                 return self.late.pop(0)
@@ -265,14 +267,14 @@ struct _Jobs(Movable):
         """Lets a job whose content is complete wait like any other; True if
         there is one."""
         for index in range(len(self.late)):
-            if self.late[index][].token != token:
+            if self.late.at(index)[].token != token:
                 continue
             var job = self.late.pop(index)
             job[].is_late = False
             var place = 0
             while (
                 place < len(self.waiting)
-                and self.waiting[place][].number < job[].number
+                and self.waiting.at(place)[].number < job[].number
             ):
                 place += 1
             self.waiting.insert(place, job^)
@@ -285,7 +287,7 @@ def _move_gone(
 ):
     var index = 0
     while index < len(waiting):
-        ref job = waiting[index][]
+        ref job = waiting.at(index)[]
         if not job.had_to_wait or not job.cancel[].is_set():
             index += 1
             continue
@@ -550,7 +552,10 @@ struct HandlerPool(Movable):
         if left_count > 0:
             if self._logs_errors:
                 log_line(
-                    String(left_count, " handlers have not ended and are left")
+                    Text()
+                    .add(left_count)
+                    .add(" handlers have not ended and are left")
+                    .end()
                 )
             self._threads.clear()
             return

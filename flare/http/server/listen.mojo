@@ -1,6 +1,7 @@
 """What connections come from: listeners, made, inherited or shared."""
 
 from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.net.raw_socket import Accepted, RawSocket
 from flare.net.socket_addr import SocketAddr
@@ -203,9 +204,11 @@ def take_listeners(
     """
     if len(listeners) == 0:
         raise Error(
-            "HttpServer.",
-            method,
-            ": this server has been served and stopped; bind a new one",
+            Text()
+            .add("HttpServer.")
+            .add(method)
+            .add(": this server has been served and stopped; bind a new one")
+            .end()
         )
     var taken = List[RawSocket]()
     swap(taken, listeners)

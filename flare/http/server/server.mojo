@@ -77,7 +77,7 @@ struct ReloadHandle(Copyable, Movable):
                 "this server speaks plain HTTP, so there is no certificate to"
                 " read anew; make it with HttpServer.bind_tls"
             )
-        self._tls.value().reload()
+        self._tls.held().reload()
 
 
 @fieldwise_init
@@ -475,7 +475,7 @@ struct HttpServer(Movable):
         Raises:
             Error: As the other form does.
         """
-        var count = workers.value() if workers else default_worker_count()
+        var count = workers.held() if workers else default_worker_count()
         self.serve_prefork(handler^, PreforkConfig(workers=count), NoHooks())
 
     def serve_prefork(

@@ -1,5 +1,6 @@
 """Requests to stop a server, from other threads and from signals."""
 
+from flare.bytes.checked import *
 from flare.runtime.event import Waker
 from flare.sys.errno import OsError
 from flare.sys.signal import SIGINT, SIGTERM, SignalPipe
@@ -67,7 +68,7 @@ struct ShutdownSignal(Movable):
         """
         if not self._signals:
             return -1
-        return self._signals.value().fd()
+        return self._signals.held().fd()
 
     def take(mut self) -> Int:
         """Takes the requests that have come.
@@ -78,7 +79,7 @@ struct ShutdownSignal(Movable):
         var count = self._waker.drain()
         if not self._signals:
             return count
-        var signal_count = len(self._signals.value().take())
+        var signal_count = len(self._signals.held().take())
         if self._has_master:
             if self._is_signalled:
                 return count

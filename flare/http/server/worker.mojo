@@ -5,6 +5,7 @@ half, which is never as high as the tokens of what is watched beside them.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.routing.handler import Handler
 from flare.http.server.config import ServerContext
@@ -177,7 +178,7 @@ struct Worker[H: Handler](Movable):
         self._master = master^
         if self._master:
             self._selector.register(
-                self._master.value().fd(), ORDER_TOKEN, Interest.READ
+                self._master.held().fd(), ORDER_TOKEN, Interest.READ
             )
 
     def run(mut self) raises OsError:
@@ -232,7 +233,7 @@ struct Worker[H: Handler](Movable):
         if not deadline:
             return -1
         # The coarse clock may be a few milliseconds late.
-        return max(1, min(deadline.value() - self._state.now_ms, 60_000))
+        return max(1, min(deadline.held() - self._state.now_ms, 60_000))
 
     def _is_over(self) -> Bool:
         if not self._state.is_draining:
@@ -394,10 +395,10 @@ struct Worker[H: Handler](Movable):
             var token = self._wheel.next_expired(self._state.now_ms)
             if not token:
                 return
-            if token.value() == LISTENER_TOKEN:
+            if token.held() == LISTENER_TOKEN:
                 self._resume_accepting()
                 continue
-            var slot = self._table.find(token.value())
+            var slot = self._table.find(token.held())
             if slot >= 0:
                 self._on_timer(slot)
 
@@ -453,7 +454,11 @@ struct Worker[H: Handler](Movable):
     def _pause_accepting(mut self, error_number: Int):
         """Lets connections wait in the kernel until descriptors are free."""
         self._state.log(
-            String("accept: ", errno_text(error_number), "; trying again")
+            Text()
+            .add("accept: ")
+            .add(errno_text(error_number))
+            .add("; trying again")
+            .end()
         )
         self._stop_watching()
         _ = self._wheel.insert(
@@ -466,7 +471,9 @@ struct Worker[H: Handler](Movable):
         try:
             self._listeners.watch(self._selector, LISTENER_TOKEN)
         except error:
-            self._state.log(String(error, "; the server cannot accept"))
+            self._state.log(
+                Text().add(error).add("; the server cannot accept").end()
+            )
 
     def _stop_watching(mut self):
         try:
@@ -486,10 +493,10 @@ struct Worker[H: Handler](Movable):
     def _on_order(mut self):
         """Serves the sockets of workers that are down, or no longer."""
         while self._master:
-            var order = self._master.value().take()
+            var order = self._master.held().take()
             if not order:
                 return
-            var index = order.value().index
+            var index = order.held().index
             var socket = order.take().take_socket()
             # Who leaves closes what it gets.
             if self._state.is_draining:
@@ -502,14 +509,16 @@ struct Worker[H: Handler](Movable):
                 else:
                     self._listeners.give_back(index, self._selector)
             except error:
-                self._state.log(String(error, "; others serve that socket"))
+                self._state.log(
+                    Text().add(error).add("; others serve that socket").end()
+                )
 
     def _on_orphaned(mut self):
         """Finishes what it can in the little time that is left."""
         try:
             self._selector.deregister(self._stop.lifeline_fd)
             if self._master:
-                self._selector.deregister(self._master.value().fd())
+                self._selector.deregister(self._master.held().fd())
         except error:
             self._state.log(String(error))
         if not self._state.is_draining:
@@ -524,7 +533,7 @@ struct Worker[H: Handler](Movable):
         self._accept(self._state.config.max_connections)
         self._state.begin_drain()
         if self._master:
-            self._master.value().tell(NEWS_LEAVING)
+            self._master.held().tell(NEWS_LEAVING)
         self._drain_end_ms = (
             self._state.now_ms + self._state.config.shutdown_timeout_ms
         )

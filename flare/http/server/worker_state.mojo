@@ -1,6 +1,8 @@
 """What a worker keeps for all of its connections."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import DateLine
@@ -306,7 +308,12 @@ struct WorkerState(Movable):
         try:
             report_crashes(report_crash)
         except error:
-            self.log(String(error, "; crashes will not name their request"))
+            self.log(
+                Text()
+                .add(error)
+                .add("; crashes will not name their request")
+                .end()
+            )
         # SAFETY: the box never moves, and the worker ends the note.
         set_crash_note(
             Pointer(to=self.params[].record)
@@ -364,13 +371,13 @@ struct WorkerState(Movable):
             False if it has grown and all together would be beyond
             `max_buffered_bodies_size`; nothing is changed then.
         """
-        var growth = length - (charge.value().length if charge else 0)
+        var growth = length - (charge.held().length if charge else 0)
         var sum = Int(self._body_sum[].load()) + growth
         if growth > 0 and sum > self.config.max_buffered_bodies_size:
             return False
         if not charge:
             charge = BodyCharge(self._body_sum)
-        charge.value().set(length)
+        charge.held().set(length)
         return True
 
     def take_memo(mut self) -> OwnedPointer[RouteMemo]:

@@ -3,6 +3,7 @@ share but the handler.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.routing.handler import Handler
 from flare.http.server.config import ConfigError, ListenerMode, ServerContext
 from flare.http.server.listen import Listeners
@@ -44,13 +45,13 @@ def check_worker_count(count: Int) raises ConfigError:
     """
     if count < 1 or count > WORKER_COUNT_MAX:
         raise ConfigError(
-            String(
-                "the number of workers is ",
-                count,
-                "; allowed are 1 to ",
-                WORKER_COUNT_MAX,
-                " (default_worker_count() suits the machine)",
-            )
+            Text()
+            .add("the number of workers is ")
+            .add(count)
+            .add("; allowed are 1 to ")
+            .add(WORKER_COUNT_MAX)
+            .add(" (default_worker_count() suits the machine)")
+            .end()
         )
 
 
@@ -252,4 +253,4 @@ struct ServerProgram[H: Handler](PreforkProgram):
             Error: If a file does not work; the old ones are still shown then.
         """
         if self.context.tls:
-            self.context.tls.value().reload()
+            self.context.tls.held().reload()

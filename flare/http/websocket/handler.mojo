@@ -1,5 +1,6 @@
 """What answers the messages of WebSocket clients."""
 
+from flare.bytes.text import Text
 from flare.http.message.request import Request
 from flare.http.websocket.outbox import WsSender
 from flare.ws.core.deflate import DeflateAgreement
@@ -165,5 +166,12 @@ struct WsConfig(Copyable, Defaultable, Movable):
 def _check(name: StaticString, value: Int) raises:
     if value < 1 or value > 1 << 40:
         raise Error(
-            "WsConfig: ", name, " is ", value, "; allowed are 1 to ", 1 << 40
+            Text()
+            .add("WsConfig: ")
+            .add(name)
+            .add(" is ")
+            .add(value)
+            .add("; allowed are 1 to ")
+            .add(1 << 40)
+            .end()
         )

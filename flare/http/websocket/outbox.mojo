@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.message.body import StreamWaker
 from flare.sys.mutex import Mutex
 from flare.ws.core.connection import WsConnection
@@ -123,17 +124,19 @@ struct WsOutbox(Movable):
             # A worker that waits for the client to read looks here only now.
             self._wake()
         raise Error(
-            "the WebSocket client is behind: ",
-            waiting_len,
-            " bytes wait for it; at most ",
-            self._waiting_len_max,
-            " may (max_queue_size)",
+            Text()
+            .add("the WebSocket client is behind: ")
+            .add(waiting_len)
+            .add(" bytes wait for it; at most ")
+            .add(self._waiting_len_max)
+            .add(" may (max_queue_size)")
+            .end()
         )
 
     def _wake(mut self):
         self.is_awake = True
         if self.waker:
-            self.waker.value().wake()
+            self.waker.held().wake()
 
     def write(
         mut self, opcode: Opcode, payload: Span[UInt8, _], code: Int

@@ -1,6 +1,8 @@
 """One WebSocket connection of a server: the core, fed by the worker's loop."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.message.body import Poll, StreamWaker, UpgradedProtocol
 from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.outbox import (
@@ -272,7 +274,7 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
         var box = session._box.lock()
         box[].settle()
         if unlikely(Bool(failed)):
-            box[].core.fail(failed.value(), MaskingKey.none())
+            box[].core.fail(failed.held(), MaskingKey.none())
         elif unlikely(box[].core.owes_answer()):
             box[].core.answer(MaskingKey.none())
         box[].take_back(out_at[], session._is_paused)
@@ -349,7 +351,9 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
         self._handler_has_failed = True
         # A client that is too far behind is cut off by other means.
         if not self.has_given_up():
-            self._failure = String("a WebSocket handler failed: ", failure)
+            self._failure = (
+                Text().add("a WebSocket handler failed: ").add(failure).end()
+            )
             self._close(CloseCode.INTERNAL_ERROR, "".as_bytes())
 
     def _close(mut self, code: Int, reason: Span[UInt8, _]):

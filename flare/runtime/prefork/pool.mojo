@@ -1,5 +1,6 @@
 """The worker processes of a master: made, replaced, stopped, reaped."""
 
+from flare.bytes.checked import *
 from flare.net.raw_socket import RawSocket
 from flare.runtime.prefork.config import Jitter, PreforkConfig, RestartBudget
 from flare.runtime.prefork.orders import NEWS_READY, OrderSender
@@ -123,7 +124,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
                 continue
             var process = self._spawn(index)
             if process:
-                process.value().is_successor = (
+                process.held().is_successor = (
                     self.roster.slots[index].crash_count > 0
                 )
                 self.roster.slots[index].process = process^
@@ -188,15 +189,15 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
                 lent.extend(self.listeners.of(index, count))
         for index in range(count):
             ref slot = self.roster.slots[index]
-            if slot.process and slot.process.value().is_ready:
-                slot.process.value().orders.lend(lent, self.listeners.sockets)
+            if slot.process and slot.process.held().is_ready:
+                slot.process.held().orders.lend(lent, self.listeners.sockets)
 
     def _note_leaving(mut self, index: Int, process_id: Int):
         """Replaces a worker that somebody else has told to go."""
         ref slot = self.roster.slots[index]
         if self.is_stopping or not slot.process:
             return
-        if slot.process.value().process_id != process_id:
+        if slot.process.held().process_id != process_id:
             return
         log_line(
             String(
@@ -212,13 +213,13 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
 
     def _note_ready(mut self, index: Int, process_id: Int):
         ref slot = self.roster.slots[index]
-        if slot.next and slot.next.value().process_id == process_id:
+        if slot.next and slot.next.held().process_id == process_id:
             # The new one accepts: now the old one may go.
             var next = slot.next.take()
             self._leave(index)
             self.roster.slots[index].process = next^
         if self.roster.slots[index].process:
-            ref process = self.roster.slots[index].process.value()
+            ref process = self.roster.slots[index].process.held()
             if process.process_id == process_id:
                 process.is_ready = True
                 self.roster.slots[index].has_worked = True
@@ -244,7 +245,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
                 or index in self._to_replace
             ):
                 continue
-            ref process = self.roster.slots[index].process.value()
+            ref process = self.roster.slots[index].process.held()
             if not process.is_ready:
                 continue
             var requests = self._board[].get(process.row, STAT_REQUESTS)
@@ -335,7 +336,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
                 return True
         for index in range(len(self.roster.slots)):
             ref slot = self.roster.slots[index]
-            if slot.next and slot.next.value().process_id == status.process_id:
+            if slot.next and slot.next.held().process_id == status.process_id:
                 var gone = slot.next.take()
                 self._board[].carry_over(gone.row)
                 self._give_up_replacing()
@@ -348,7 +349,7 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
                 return True
             if (
                 slot.process
-                and slot.process.value().process_id == status.process_id
+                and slot.process.held().process_id == status.process_id
             ):
                 self._note_crash(index, status)
                 return True

@@ -1,5 +1,6 @@
 """What runs in worker processes, and who is told of their lives."""
 
+from flare.bytes.checked import *
 from flare.net.raw_socket import RawSocket
 from flare.runtime.prefork.orders import MasterLine, NEWS_READY
 from flare.sys.descriptor import Descriptor, read_into
@@ -138,7 +139,7 @@ struct ChildProcess(Movable):
         A former process of this worker may be told to stop from now on.
         """
         if self._line:
-            self._line.value().tell(NEWS_READY)
+            self._line.held().tell(NEWS_READY)
 
     def take_line(mut self) -> Optional[MasterLine]:
         """Takes the line to the master, for a program that serves the sockets

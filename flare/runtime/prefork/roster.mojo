@@ -126,9 +126,9 @@ struct WorkerSlot(Movable):
         Returns:
             True if so.
         """
-        if self.process and self.process.value().row == row:
+        if self.process and self.process.held().row == row:
             return True
-        return Bool(self.next) and self.next.value().row == row
+        return Bool(self.next) and self.next.held().row == row
 
 
 struct WorkerRoster(Movable):
@@ -161,7 +161,7 @@ struct WorkerRoster(Movable):
         """
         for index in range(self.worker_count):
             ref slot = self.slots[index]
-            if not slot.process or not slot.process.value().is_ready:
+            if not slot.process or not slot.process.held().is_ready:
                 return False
         return True
 
@@ -175,9 +175,9 @@ struct WorkerRoster(Movable):
         for index in range(len(self.slots)):
             ref slot = self.slots[index]
             if slot.process:
-                ids.append(slot.process.value().process_id)
+                ids.append(slot.process.held().process_id)
             if slot.next:
-                ids.append(slot.next.value().process_id)
+                ids.append(slot.next.held().process_id)
         for index in range(len(self.leaving)):
             ids.append(self.leaving[index].process_id)
         return ids^
@@ -192,9 +192,9 @@ struct WorkerRoster(Movable):
         for index in range(len(self.slots)):
             ref slot = self.slots[index]
             if slot.process:
-                numbers.append(slot.process.value().orders.fd())
+                numbers.append(slot.process.held().orders.fd())
             if slot.next:
-                numbers.append(slot.next.value().orders.fd())
+                numbers.append(slot.next.held().orders.fd())
         for index in range(len(self.leaving)):
             numbers.append(self.leaving[index].orders.fd())
         return numbers^
@@ -211,7 +211,7 @@ struct WorkerRoster(Movable):
         ref slot = self.slots[index]
         if not slot.has_worked:
             return False
-        return not slot.process or not slot.process.value().is_ready
+        return not slot.process or not slot.process.held().is_ready
 
     def let_go(mut self, index: Int, kill_ms: Int):
         """Notes that a worker's process finishes and goes by itself.
@@ -279,9 +279,9 @@ struct WorkerRoster(Movable):
         """
         for index in range(len(self.slots)):
             if self.slots[index].process:
-                _check(self.slots[index].process.value(), now_ms, "to start")
+                _check(self.slots[index].process.held(), now_ms, "to start")
             if self.slots[index].next:
-                _check(self.slots[index].next.value(), now_ms, "to start")
+                _check(self.slots[index].next.held(), now_ms, "to start")
         for index in range(len(self.leaving)):
             _check(self.leaving[index], now_ms, "to finish")
 
@@ -298,11 +298,11 @@ struct WorkerRoster(Movable):
         for index in range(len(self.slots)):
             ref slot = self.slots[index]
             if slot.process:
-                deadline = min(deadline, slot.process.value().kill_ms)
+                deadline = min(deadline, slot.process.held().kill_ms)
             elif index < self.worker_count and restarts:
                 deadline = min(deadline, slot.restart_ms)
             if slot.next:
-                deadline = min(deadline, slot.next.value().kill_ms)
+                deadline = min(deadline, slot.next.held().kill_ms)
         for index in range(len(self.leaving)):
             deadline = min(deadline, self.leaving[index].kill_ms)
         return deadline

@@ -1,5 +1,6 @@
 """The master process: signals, orders, upgrades of the program."""
 
+from flare.bytes.checked import *
 from flare.net.raw_socket import RawSocket
 from flare.runtime.event import Waker
 from flare.runtime.prefork.config import PreforkConfig
@@ -144,8 +145,8 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         deadline = min(deadline, self._watchdog_ms)
         var upgrade_number = Int32(-1)
         if self._upgrade:
-            deadline = min(deadline, self._upgrade.value().deadline_ms)
-            upgrade_number = self._upgrade.value().pipe.reading_fd()
+            deadline = min(deadline, self._upgrade.held().deadline_ms)
+            upgrade_number = self._upgrade.held().pipe.reading_fd()
         var entries = Array[PollEntry, 4](
             fill=PollEntry(bell_number, POLL_READ, 0)
         )
@@ -177,13 +178,13 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         if self._is_told_to_stop:
             self._pool.end_at_once()
             if self._upgrade:
-                signal_process(self._upgrade.value().process_id, SIGKILL)
+                signal_process(self._upgrade.held().process_id, SIGKILL)
             return
         self._is_told_to_stop = True
         self._manager.tell("STOPPING=1")
         self._pool.stop()
         if self._upgrade:
-            ref upgrade = self._upgrade.value()
+            ref upgrade = self._upgrade.held()
             upgrade.deadline_ms = min(
                 upgrade.deadline_ms, self._pool.now_ms + self._config.grace_ms
             )
@@ -205,18 +206,18 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
                 var status = _reap_one(ANY_CHILD)
                 if not status:
                     return
-                self._note_end(status.value())
+                self._note_end(status.held())
         var ids = self._pool.roster.process_ids()
         if self._upgrade:
-            ids.append(self._upgrade.value().process_id)
+            ids.append(self._upgrade.held().process_id)
         for id in ids:
             var status = _reap_one(id)
             if status:
-                self._note_end(status.value())
+                self._note_end(status.held())
 
     def _note_end(mut self, status: ExitStatus):
         if self._upgrade and (
-            self._upgrade.value().process_id == status.process_id
+            self._upgrade.held().process_id == status.process_id
         ):
             self._upgrade = None
             if not self._pool.is_stopping:
@@ -262,7 +263,7 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         """Stops when the new program is ready; kills it when it is late."""
         if not self._upgrade:
             return
-        ref upgrade = self._upgrade.value()
+        ref upgrade = self._upgrade.held()
         var new_id = upgrade.process_id
         if upgrade.pipe.drain() > 0:
             log_line(String("the new program (pid ", new_id, ") is ready"))

@@ -478,7 +478,7 @@ struct ServerChoices(Movable):
         var lower = String(name.lower().removesuffix("."))
         var exact = self._exact.get(lower)
         if exact:
-            return exact.value()
+            return exact.held()
         var dot = lower.find(".")
         if dot < 1:
             return -1

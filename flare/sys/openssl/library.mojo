@@ -1,5 +1,6 @@
 """OpenSSL 3, loaded when a program first needs it."""
 
+from flare.bytes.text import Text
 from flare.sys.dynamic_library import DynamicLibrary, LibraryError
 from flare.sys.openssl.crypto_symbols import CertificateSymbols, MemorySymbols
 from flare.sys.openssl.ssl_symbols import ContextSymbols, SessionSymbols
@@ -51,7 +52,9 @@ struct OpenSslError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write(self.operation, ": ", self.text)
+        writer.write_string(self.operation)
+        writer.write_string(": ")
+        writer.write_string(self.text)
 
 
 struct OpenSsl(Movable):
@@ -134,28 +137,35 @@ struct OpenSsl(Movable):
         if packed & _SYSTEM_ERROR != 0:
             var number = packed & ~_SYSTEM_ERROR
             if text.byte_length() == 0:
-                text = String("errno ", number)
+                text = Text().add("errno ").add(number).end()
             return OpenSslError(operation, _SYSTEM_LIBRARY, number, text^)
         var library = (packed >> _LIBRARY_SHIFT) & _LIBRARY_MASK
         var reason = packed & _REASON_MASK
         if text.byte_length() == 0:
-            text = String("reason ", reason, " of part ", library)
+            text = (
+                Text()
+                .add("reason ")
+                .add(reason)
+                .add(" of part ")
+                .add(library)
+                .end()
+            )
         return OpenSslError(operation, library, reason, text^)
 
 
 def _library_names(name: String) -> List[String]:
     """Lists the file names of a library of OpenSSL 3."""
     comptime if IS_MACOS:
-        var file = String(name, ".3.dylib")
+        var file = Text().add(name).add(".3.dylib").end()
         # Homebrew keeps its libraries out of the default search path: the
         # first on Apple's own processors, the second on Intel's.
         return [
             file,
-            String("/opt/homebrew/opt/openssl@3/lib/", file),
-            String("/usr/local/opt/openssl@3/lib/", file),
+            Text().add("/opt/homebrew/opt/openssl@3/lib/").add(file).end(),
+            Text().add("/usr/local/opt/openssl@3/lib/").add(file).end(),
         ]
     else:
-        return [String(name, ".so.3")]
+        return [Text().add(name).add(".so.3").end()]
 
 
 def c_text(address: Int) -> String:

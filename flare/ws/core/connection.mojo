@@ -87,7 +87,7 @@ struct WsConnection(Movable):
         """
         var inflater = Optional[MessageInflater]()
         if agreement:
-            inflater = MessageInflater(agreement.value(), role)
+            inflater = MessageInflater(agreement.held(), role)
         self.receiver = OwnedPointer(FrameReceiver(role, limits, inflater^))
         self.output = Buffer()
         self.state = CloseState.OPEN
@@ -224,7 +224,7 @@ struct WsConnection(Movable):
         if self._is_in_message:
             raise WsMisuse.IN_MESSAGE
         if self._agreement and len(payload) >= COMPRESSED_LEN_MIN:
-            if can_deflate(self._agreement.value(), self._role):
+            if can_deflate(self._agreement.held(), self._role):
                 self._send_compressed(opcode, payload, key)
                 return
         self._write(FrameHeader(opcode, len(payload)), payload, key)
@@ -319,9 +319,9 @@ struct WsConnection(Movable):
         try:
             if not self._deflater:
                 self._deflater = MessageDeflater(
-                    self._agreement.value(), self._role
+                    self._agreement.held(), self._role
                 )
-            self._deflater.value().deflate(payload, compressed)
+            self._deflater.held().deflate(payload, compressed)
         except:
             raise WsMisuse.NO_MEMORY
         var header = FrameHeader(opcode, len(compressed))

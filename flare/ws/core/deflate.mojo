@@ -98,18 +98,26 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write(PERMESSAGE_DEFLATE)
+        writer.write_string(PERMESSAGE_DEFLATE)
         if self.server_no_context_takeover:
-            writer.write("; ", _SERVER_NO_TAKEOVER)
+            writer.write_string("; ")
+            writer.write_string(_SERVER_NO_TAKEOVER)
         if self.client_no_context_takeover:
-            writer.write("; ", _CLIENT_NO_TAKEOVER)
+            writer.write_string("; ")
+            writer.write_string(_CLIENT_NO_TAKEOVER)
         if (
             self.names_server_window
             or self.server_window_bits < _WINDOW_BITS_MAX
         ):
-            writer.write("; ", _SERVER_BITS, "=", self.server_window_bits)
+            writer.write_string("; ")
+            writer.write_string(_SERVER_BITS)
+            writer.write_string("=")
+            self.server_window_bits.write_to(writer)
         if self.client_window_bits < _WINDOW_BITS_MAX:
-            writer.write("; ", _CLIENT_BITS, "=", self.client_window_bits)
+            writer.write_string("; ")
+            writer.write_string(_CLIENT_BITS)
+            writer.write_string("=")
+            self.client_window_bits.write_to(writer)
 
     def offer(self) -> String:
         """Writes what a client offers.
@@ -122,7 +130,8 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
         """
         var text = String(self)
         if self.client_window_bits == _WINDOW_BITS_MAX:
-            text.write("; ", _CLIENT_BITS)
+            text += "; "
+            text += _CLIENT_BITS
         return text^
 
     def accepts(self, other: Self) -> Bool:
@@ -238,7 +247,7 @@ def choose_deflate(
         var read = _read(offer)
         if not read:
             continue
-        var asked = read.value()
+        var asked = read.held()
         var answer = asked.agreement
         answer.server_no_context_takeover |= wish.server_no_context_takeover
         answer.client_no_context_takeover |= wish.client_no_context_takeover
@@ -280,17 +289,17 @@ def read_deflate_answer(
     var read = _read(extensions[0])
     if not read:
         return refusal
-    var answer = read.value()
+    var answer = read.held()
     if answer.has_client_bits and not answer.client_bits_have_value:
         return refusal
-    if not offered.value().accepts(answer.agreement):
+    if not offered.held().accepts(answer.agreement):
         return refusal
     # What the client has announced it keeps to, answered or not.
     answer.agreement.client_window_bits = min(
-        answer.agreement.client_window_bits, offered.value().client_window_bits
+        answer.agreement.client_window_bits, offered.held().client_window_bits
     )
     answer.agreement.client_no_context_takeover |= (
-        offered.value().client_no_context_takeover
+        offered.held().client_no_context_takeover
     )
     return (True, Optional(answer.agreement))
 

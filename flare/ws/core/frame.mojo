@@ -212,7 +212,7 @@ def parse_frame_header(
     if unlikely(not is_plain or expected.is_continuation):
         var broken = _broken_rule(header, first, expected)
         if broken:
-            raise WsProtocolError(broken.value(), 0)
+            raise WsProtocolError(broken.held(), 0)
     if len(octets) < 2:
         return False
     var second = octets.at(1)

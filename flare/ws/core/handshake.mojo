@@ -3,6 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case, write_escaped
 from flare.bytes.base64 import base64_decode, base64_encode
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.scan import TCHAR
 from flare.bytes.hash import sha1
 from flare.http.message.fields import Fields, ListElements
@@ -75,7 +76,7 @@ struct ServerHandshake(Copyable, Movable):
             )
         var key = only_value(fields, "sec-websocket-key")
         var nonce = base64_decode(key)
-        if not nonce or len(nonce.value()) != KEY_LEN:
+        if not nonce or len(nonce.held()) != KEY_LEN:
             raise WsHandshakeError(materialize[HandshakeRule.KEY](), key)
         var agreement = WsAgreement(
             self._choose_subprotocol(fields), self._choose_deflate(fields)
@@ -116,7 +117,7 @@ struct ServerHandshake(Copyable, Movable):
             )
         if not self.deflate:
             return None
-        return choose_deflate(offers.value(), self.deflate.value())
+        return choose_deflate(offers.held(), self.deflate.held())
 
 
 @fieldwise_init
@@ -147,7 +148,7 @@ struct WsAcceptance(Copyable, Movable):
         if self.agreement.deflate:
             out.write(
                 "Sec-WebSocket-Extensions: ",
-                self.agreement.deflate.value(),
+                self.agreement.deflate.held(),
                 "\r\n",
             )
         out.append(headers.lines_octets())
@@ -204,9 +205,7 @@ struct ClientHandshake(Movable):
                 offered.write(subprotocol)
             headers.set("Sec-WebSocket-Protocol", offered)
         if self.deflate:
-            headers.set(
-                "Sec-WebSocket-Extensions", self.deflate.value().offer()
-            )
+            headers.set("Sec-WebSocket-Extensions", self.deflate.held().offer())
 
     def check(
         self, status: Int, fields: Fields
@@ -252,7 +251,7 @@ struct ClientHandshake(Movable):
     ) raises WsHandshakeError -> Optional[DeflateAgreement]:
         var extensions = read_extensions(fields)
         if extensions:
-            var answer = read_deflate_answer(extensions.value(), self.deflate)
+            var answer = read_deflate_answer(extensions.held(), self.deflate)
             if answer[0]:
                 return answer[1]
         raise _refused(
@@ -522,4 +521,6 @@ struct WsHandshakeError(Copyable, Movable, Writable):
         """
         writer.write(self.rule.text())
         if self.found.byte_length() > 0:
-            writer.write("; found '", self.found, "'")
+            writer.write_string("; found '")
+            writer.write(self.found)
+            writer.write_string("'")

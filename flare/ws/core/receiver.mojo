@@ -359,7 +359,7 @@ struct FrameReceiver(Movable):
             var offset = read.offset
             if offset >= 0:
                 offset += self._frame.header_len
-            raise self._broken(read.broken.value(), max(offset, 1))
+            raise self._broken(read.broken.held(), max(offset, 1))
         self.close_code = read.code
 
     @always_inline
@@ -421,7 +421,7 @@ struct FrameReceiver(Movable):
         """Decompresses a piece; at the end of a message also its tail."""
         var start = len(self._message)
         var len_max = self._message_len_max()
-        ref inflater = self._inflater.value()
+        ref inflater = self._inflater.held()
         var broken = inflater.inflate(piece, self._message, len_max)
         var is_end = self._seen_len + count == self._frame.payload_len
         if not broken and is_end and self._frame.is_final:
@@ -430,7 +430,7 @@ struct FrameReceiver(Movable):
             if self._text.check(self._message.span().after(start)) >= 0:
                 raise self._broken(materialize[WsRule.UTF8](), 0)
         if broken:
-            raise self._broken(broken.value(), 0)
+            raise self._broken(broken.held(), 0)
 
     @no_inline
     def _bad_text(self, offset: Int) -> WsProtocolError:

@@ -170,7 +170,7 @@ struct _Shared(Copyable):
         """Takes what is there; False if there may still come some."""
         var window = self.window.lock()
         if window[].failure:
-            raise window[].failure.value().copy()
+            raise window[].failure.held().copy()
         var rings = window[].is_paused
         window[].is_paused = False
         swap(taken, window[].waiting)

@@ -220,7 +220,7 @@ struct PendingWrite(Movable):
             self.pace.sent_len += count
             self.region = region.after(count)
             self.missing_len -= count
-            self.stream.value()[].advance(count)
+            self.stream.held()[].advance(count)
         elif count == -EINVAL or count == -ENOSYS or count == -ENOTSUP:
             # Some file systems cannot send: the source reads instead.
             self.region = FileRegion.none()
@@ -234,7 +234,7 @@ struct PendingWrite(Movable):
         Returns:
             True if what the client sends is the stream's.
         """
-        return self.stream.__bool__() and self.stream.value()[].listens()
+        return self.stream.__bool__() and self.stream.held()[].listens()
 
     def has_more_to_say(self) -> Bool:
         """Tells whether a conversation has more to say at once, before it
@@ -346,7 +346,7 @@ struct RequestState(Movable):
         Returns:
             True unless a handler's content still arrives.
         """
-        return not self.content or self.content.value()[].intake.is_complete()
+        return not self.content or self.content.held()[].intake.is_complete()
 
     def cancel(mut self):
         """Tells a handler on another thread that nobody waits for it, if there
@@ -546,7 +546,7 @@ struct Connection(Movable):
     def finish_writing(mut self):
         """Ends the own direction, over TLS with a notice of it before."""
         if self.tls:
-            self.tls.value()[].send_close_notify(self.socket)
+            self.tls.held()[].send_close_notify(self.socket)
         self.socket.finish_writing()
 
     def drop_tls(mut self):
@@ -561,7 +561,7 @@ struct Connection(Movable):
         still to be sent: it can tell a cut response from a whole one.
         """
         if self.tls and not self.request.pending:
-            self.tls.value()[].send_close_notify(self.socket)
+            self.tls.held()[].send_close_notify(self.socket)
         self.enter[Event.CLOSED]()
         self.socket.close()
         self.request.drop()
@@ -617,11 +617,11 @@ def _receive_sealed(
 ) -> Int:
     var count = 0
     var is_drained = False
-    if connection.tls.value()[].pump.is_over():
+    if connection.tls.held()[].pump.is_over():
         return _end_of_stream(connection)
     _take_rest(connection, state)
     for _ in range(_ROUND_COUNT_MAX):
-        if not connection.tls.value()[].holds_plaintext:
+        if not connection.tls.held()[].holds_plaintext:
             if is_drained:
                 return count if count > 0 else -EAGAIN
             var space = state.tls_input.spare()
@@ -635,7 +635,7 @@ def _receive_sealed(
             state.tls_input.commit(got)
             is_drained = got < wanted and not may_have_more
         count += _open(connection, state, room.after(count))
-        ref link = connection.tls.value()[]
+        ref link = connection.tls.held()[]
         if link.pump.is_broken():
             # The connection is closed at once (RFC 8446 section 6.2). What
             # stood before is dropped: nobody could be answered.
@@ -656,12 +656,12 @@ def _receive_sealed(
 
 
 def _end_of_stream(connection: Connection) -> Int:
-    return TLS_BROKEN if connection.tls.value()[].pump.is_broken() else 0
+    return TLS_BROKEN if connection.tls.held()[].pump.is_broken() else 0
 
 
 def _take_rest(mut connection: Connection, mut state: WorkerState):
     """Puts what was left over into the worker's buffer."""
-    ref link = connection.tls.value()[]
+    ref link = connection.tls.held()[]
     if len(link.rest) > 0:
         state.tls_input.append(link.rest.span())
         link.rest.clear()
@@ -673,14 +673,14 @@ def _open(
     room: MutSpan[UInt8, _],
 ) -> Int:
     """Decrypts what is in the worker's buffer, and sends what TLS answers."""
-    ref link = connection.tls.value()[]
-    var read = state.tls_calls.value().read
+    ref link = connection.tls.held()[]
+    var read = state.tls_calls.held().read
     var count = read(link, state.tls_input, state.tls_output, room)
     if len(state.tls_output) > 0:
         _send_answer(connection, state)
     if (
         connection.phase == Phase.HANDSHAKE
-        and connection.tls.value()[].pump.session.is_established()
+        and connection.tls.held()[].pump.session.is_established()
     ):
         _leave_handshake(connection, state)
     return count
@@ -693,7 +693,7 @@ def _send_answer(mut connection: Connection, mut state: WorkerState):
         count = 0
     if count >= 0 and count < len(state.tls_output):
         state.tls_output.consume(count)
-        connection.tls.value()[].unsent.append(state.tls_output.span())
+        connection.tls.held()[].unsent.append(state.tls_output.span())
         if not connection.request.pending:
             connection.request.pending = OwnedPointer(PendingWrite())
         connection.has_unread = True
@@ -703,7 +703,7 @@ def _send_answer(mut connection: Connection, mut state: WorkerState):
 
 def _leave_handshake(mut connection: Connection, mut state: WorkerState):
     """Begins to wait for a request when the handshake is complete."""
-    ref link = connection.tls.value()[]
+    ref link = connection.tls.held()[]
     # SAFETY: the facts live with the connection, and are behind a counted
     # pointer, so they stay where they are.
     connection.tls_peer = (

@@ -7,6 +7,8 @@ they are framed, and that the connection ends, is not its business.
 """
 
 from flare.bytes.buffer import unsafe_lend_text
+from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.framing import SWITCHING_PROTOCOLS
 from flare.http.h1.request_parser import RequestParser
@@ -69,7 +71,7 @@ def ask_policy[
     state.params[].clear()
     if not connection.request.memo:
         connection.request.memo = state.take_memo()
-    connection.request.memo.value()[].forget()
+    connection.request.memo.held()[].forget()
     _lend_memo(connection, state)
     # SAFETY: the request ends before the exchange changes; the handler's own
     # signature keeps it from holding on to a part of it.
@@ -153,7 +155,7 @@ def _lend_memo(mut connection: Connection, mut state: WorkerState):
     """Lets a router keep the route of the request at hand, or find it again."""
     # SAFETY: the box outlives the call of the handler, behind which the storage
     # forgets it.
-    state.params[].route_memo = erase_memo(connection.request.memo.value()[])
+    state.params[].route_memo = erase_memo(connection.request.memo.held()[])
 
 
 comptime SKIPPED_LEN_MAX = 64 * 1024
@@ -354,14 +356,24 @@ def call_handler[
         if unlikely(code < 200 or code > 599):
             # 1xx is no final response, and others are none at all.
             if not response.body.listens() or code != SWITCHING_PROTOCOLS:
-                raise Error("a handler answered with status ", code)
+                raise Error(
+                    Text()
+                    .add("a handler answered with status ")
+                    .add(code)
+                    .end()
+                )
         elif unlikely(response.body.listens()):
-            raise Error("a conversation needs status 101, not ", code)
+            raise Error(
+                Text()
+                .add("a conversation needs status 101, not ")
+                .add(code)
+                .end()
+            )
         return response^
     except error:
         var bad_input = bad_input_of(request, error)
         if bad_input:
-            return bad_input.value().response()
+            return bad_input.held().response()
         log_failure(request, error)
         return _nameless_error(request)
 
@@ -641,18 +653,20 @@ def _refusal(
     """Lets the handler's middleware finish an answer; what it must not make of
     it, such as a success or a stream, is not taken."""
     if not state.refuser:
-        return refusal(status, String(reason, "\n"))
+        return refusal(status, Text().add(reason).add("\n").end())
     try:
-        var response = state.refuser.value().refuse(
-            request, refusal(status, String(reason, "\n"))
+        var response = state.refuser.held().refuse(
+            request, refusal(status, Text().add(reason).add("\n").end())
         )
         var code = response.status.code
         if code < 400 or code > 599 or response.body.is_stream():
-            raise Error("a refusal was made a stream or a ", code)
+            raise Error(
+                Text().add("a refusal was made a stream or a ").add(code).end()
+            )
         return response^
     except error:
         log_failure(request, error)
-    return refusal(status, String(reason, "\n"))
+    return refusal(status, Text().add(reason).add("\n").end())
 
 
 def _known(

@@ -7,6 +7,7 @@ what follows, be it a request or a TLS handshake, ever comes by there.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.method import Method
 from flare.http.server.connection.connection import Connection
@@ -68,13 +69,13 @@ def on_accept(
     try:
         selector.register(connection.socket.fd(), token, Interest.STREAM)
     except error:
-        state.log(String(error, "; a connection is dropped"))
+        state.log(Text().add(error).add("; a connection is dropped").end())
         return NextAction.CLOSE
     if state.tls:
         try:
             _begin_tls(connection, state)
         except error:
-            state.log(String(error, "; a connection is dropped"))
+            state.log(Text().add(error).add("; a connection is dropped").end())
             return NextAction.CLOSE
     else:
         connection.deadline_ms = state.now_ms + state.config.header_timeout_ms
@@ -87,8 +88,8 @@ def on_accept(
 
 
 def _begin_tls(mut connection: Connection, state: WorkerState) raises:
-    ref context = state.tls.value()
-    connection.tls = state.tls_calls.value().begin(context)
+    ref context = state.tls.held()
+    connection.tls = state.tls_calls.held().begin(context)
     connection.begin[Event.TLS_BEGUN](
         state.now_ms, context.config.handshake_timeout_ms
     )
@@ -121,18 +122,18 @@ def read_proxy_header(
     try:
         found = find_proxy_header(seen.between(0, count))
     except error:
-        state.log(String(error, "; from ", connection.peer))
+        state.log(Text().add(error).add("; from ").add(connection.peer).end())
         return NextAction.CLOSE
     if not found:
         return (
             NextAction.CLOSE if connection.peer_has_ended else NextAction.WAIT
         )
-    var header = found.value()
+    var header = found.held()
     var taken = connection.socket.receive(room.between(0, header.header_len))
     if taken != header.header_len:
         return NextAction.CLOSE
     if header.client:
-        connection.peer = header.client.value().without_mapping()
+        connection.peer = header.client.held().without_mapping()
     if connection.tls:
         connection.enter[Event.TLS_BEGUN]()
     else:
@@ -235,10 +236,10 @@ def on_timeout(
         else:
             answer_late(connection, state)
         return deliver_last(connection, state)
-    if not request.parser or request.parser.value()[].is_skipping():
+    if not request.parser or request.parser.held()[].is_skipping():
         # Nothing has come, or it was answered already.
         return NextAction.CLOSE
-    var is_head = request.parser.value()[].head.method == Method.HEAD
+    var is_head = request.parser.held()[].head.method == Method.HEAD
     answer_timeout(connection, state, is_head)
     connection.request.parser = None
     connection.request.charge = None

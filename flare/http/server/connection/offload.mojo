@@ -1,5 +1,7 @@
 """Connections whose request is with a handler on another thread."""
 
+from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.request import CancelFlag
 from flare.http.message.method import Method
@@ -67,12 +69,12 @@ def offload[
             pipe = BodyPipe(waits_to_be_asked=owes_continue(box[]))
         is_admitted = not pool.is_full(is_late)
     except error:
-        state.log(String("handler threads: ", error))
+        state.log(Text().add("handler threads: ").add(error).end())
     if is_admitted:
         var timeout_ms = connection.request.policy.timeout_ms
         connection.begin[Event.OFFLOADED](state.now_ms, timeout_ms)
         if pipe:
-            start_content(connection, box[], pipe.value(), timeout_ms)
+            start_content(connection, box[], pipe.held(), timeout_ms)
         return _submit(connection, token, box^, pipe^, pool, state)
     return _refuse(connection, box^, is_late, state, handler)
 
@@ -113,9 +115,9 @@ def _submit(
         flag[].set()
     var job = Job(token, box^, connection.peer, flag)
     if connection.tls:
-        job.tls = connection.tls.value()[].peer
+        job.tls = connection.tls.held()[].peer
     if pipe:
-        job.outlet = pipe.value().outlet(
+        job.outlet = pipe.held().outlet(
             state.wake_queue.waker_for(token), pool.pace()
         )
     else:
@@ -163,7 +165,7 @@ def on_event_while_offloaded(
     if not connection.request.has_all_content():
         return take_content(connection, state)
     if connection.peer_has_ended:
-        connection.request.job.value()[].set()
+        connection.request.job.held()[].set()
     return NextAction.WAIT
 
 
@@ -268,4 +270,4 @@ def waits_for(connection: Connection, job: Job) -> Bool:
     """
     if not connection.request.job:
         return False
-    return connection.request.job.value() is job.cancel
+    return connection.request.job.held() is job.cancel

@@ -4,6 +4,7 @@ The table is pure. `Connection` alone goes by it, and a build with
 `-D ASSERT=all` aborts where something happens that the table does not know.
 """
 
+from flare.bytes.checked import *
 from std.sys import get_defined_string
 
 comptime CHECKS_PHASES = get_defined_string["ASSERT", "safe"]() == "all"
@@ -225,8 +226,8 @@ def action_after(phase: Phase, event: Event) -> NextAction:
         The action; NONE if it does not happen in that phase.
     """
     var index = Int(phase.number) * Event.COUNT + Int(event.number)
-    var letter = _ACTIONS.as_bytes()[index]
+    var letter = _ACTIONS.as_bytes().at(index)
     for number in range(_LETTERS.byte_length()):
-        if _LETTERS.as_bytes()[number] == letter:
+        if _LETTERS.as_bytes().at(number) == letter:
             return NextAction(UInt8(number))
     return NextAction.NONE

@@ -4,6 +4,7 @@ Octets that are here are always driven: a connection waits only for its client,
 and one that could go on gives way to the others through the ready list.
 """
 
+from flare.bytes.checked import *
 from flare.http.h1.request_parser import RequestParser, Progress
 from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
@@ -215,7 +216,7 @@ def _stop_reading(
         return _settle(connection, exchange, state)
     if count != TLS_BROKEN:
         return NextAction.CLOSE
-    ref link = connection.tls.value()[]
+    ref link = connection.tls.held()[]
     # An alert of the client ends all at once; one of ours has to arrive.
     connection.lingers = link.is_plain_http or link.tells_why()
     if link.is_plain_http:

@@ -10,6 +10,7 @@ client's own window closes. Time counts for the side that is waited for:
                     the window is full, and from the end of the content on
 """
 
+from flare.bytes.checked import *
 from flare.http.h1.body_decoder import DetachedBody, BodyProgress
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.framing import EXPECTS_CONTINUE
@@ -112,7 +113,7 @@ def take_content(
         connection.request.cancel()
         return action
     if connection.peer_has_ended and box[].intake.is_complete():
-        connection.request.job.value()[].set()
+        connection.request.job.held()[].set()
     _share_time(connection, box[], state)
     connection.request.content = box^
     return action

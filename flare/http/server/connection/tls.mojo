@@ -76,7 +76,7 @@ struct TlsLink(Movable):
         var was_established = self.pump.session.is_established()
         var step = self.pump.read(input, output, room)
         if step.status == TlsStatus.FAILED:
-            ref failure = self.pump.failure.value()
+            ref failure = self.pump.failure.held()
             self.is_plain_http = failure.kind == PlainHttpRequest
             self.is_plain_head = self.is_plain_http and _is_head(input.span())
         if not was_established and self.pump.session.is_established():

@@ -1,5 +1,6 @@
 """Reading for a protocol that goes on where HTTP ended."""
 
+from flare.bytes.checked import *
 from flare.http.h1.request_parser import RequestParser
 from flare.http.server.connection.connection import Connection, receive
 from flare.http.server.connection.phase import (
@@ -52,11 +53,11 @@ def read_upgraded(
     ref state = state_at[]
     ref input = scratch_at[].input
     connection.has_unread = True
-    if unlikely(not connection.request.pending.value()[].listens()):
+    if unlikely(not connection.request.pending.held()[].listens()):
         return await_pending(connection, state)
     var may_have_more = is_closed or connection.tls.__bool__()
     for _ in range(_READ_COUNT_MAX):
-        if not connection.request.pending.value()[].waits_for_source:
+        if not connection.request.pending.held()[].waits_for_source:
             return await_pending(connection, state)
         if not is_taken(connection):
             return await_pending(connection, state)
@@ -75,7 +76,7 @@ def read_upgraded(
             return NextAction.CLOSE
         if unlikely(not connection.request.pending):
             return NextAction.SHUTDOWN
-        ref tail = connection.request.pending.value()[]
+        ref tail = connection.request.pending.held()[]
         if unlikely(not tail.listens()):
             return await_pending(connection, state)
         if count < room_len and not may_have_more and is_taken(connection):

@@ -5,8 +5,9 @@ content that a source makes as fast as the client takes it, and both encrypted,
 a portion at a time.
 """
 
-from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.h1.chunked import LAST_CHUNK, append_chunk
 from flare.http.message.body import Body, BodyStream, Poll
 from flare.http.server.connection.connection import Connection, PendingWrite
@@ -46,7 +47,7 @@ def deliver(mut connection: Connection, mut state: WorkerState) -> Bool:
     if length == 0:
         return True
     if unlikely(connection.request.pending.__bool__()):
-        ref pending = connection.request.pending.value()[]
+        ref pending = connection.request.pending.held()[]
         pending.octets.append(state.out.span())
         state.out.clear()
         return True
@@ -152,7 +153,7 @@ def start_stream(
     state.out.clear()
     tail.is_chunked = is_chunked
     if stream[].length:
-        tail.missing_len = stream[].length.value()
+        tail.missing_len = stream[].length.held()
         tail.sends_regions = not connection.tls
     tail.stream = stream.copy()
     ref record = state.params[].record
@@ -183,13 +184,13 @@ def write_pending(
     """
     if not connection.request.pending:
         return True
-    connection.request.pending.value()[].gives_way = False
+    connection.request.pending.held()[].gives_way = False
     for count in range(made_count, _PIECE_COUNT_MAX):
         if not _send_what_is_here(connection, state):
             return False
         if not is_taken(connection):
             return True
-        ref tail = connection.request.pending.value()[]
+        ref tail = connection.request.pending.held()[]
         if not tail.stream:
             connection.request.pending = None
             return True
@@ -203,10 +204,10 @@ def write_pending(
             return True
         if not _fill(connection, state):
             return False
-        if count > 0 and connection.request.pending.value()[].has_more_to_say():
+        if count > 0 and connection.request.pending.held()[].has_more_to_say():
             # What a conversation does takes longer than to make a piece.
             break
-    connection.request.pending.value()[].gives_way = True
+    connection.request.pending.held()[].gives_way = True
     return True
 
 
@@ -228,7 +229,7 @@ def await_pending(
     if connection.phase == Phase.HANDSHAKE:
         # A part of it; its deadline holds.
         return NextAction.WAIT
-    ref tail = connection.request.pending.value()[]
+    ref tail = connection.request.pending.held()[]
     if tail.waits_for_source and is_taken(connection):
         return await_source(connection, state)
     var action = NextAction.YIELD if tail.gives_way else NextAction.WAIT
@@ -254,7 +255,7 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
     Returns:
         What is to happen to it.
     """
-    ref stream = connection.request.pending.value()[].stream.value()[]
+    ref stream = connection.request.pending.held()[].stream.held()[]
     if connection.has_unread and stream.listens():
         return NextAction.YIELD
     if unlikely(connection.peer_has_ended):
@@ -269,13 +270,13 @@ def _watch_for_stall(
 ):
     """Sets the deadline of a client that has to take something at least, if
     what a conversation sends is not to wait for it as long as all else."""
-    ref tail = connection.request.pending.value()[]
+    ref tail = connection.request.pending.held()[]
     if begins or tail.write_end_ms == 0:
         tail.write_end_ms = connection.deadline_ms
         tail.taken_len = -1
     var stall_ms = NEVER_MS
     if tail.listens():
-        stall_ms = tail.stream.value()[].stall_timeout_ms()
+        stall_ms = tail.stream.held()[].stall_timeout_ms()
     if stall_ms == NEVER_MS:
         connection.deadline_ms = tail.write_end_ms
         return
@@ -295,7 +296,7 @@ def _is_stalled(mut connection: Connection, state: WorkerState) -> Bool:
         String(
             connection.peer,
             " is cut off: it took nothing for ",
-            state.now_ms - connection.request.pending.value()[].taken_ms,
+            state.now_ms - connection.request.pending.held()[].taken_ms,
             " ms, and has more to be answered (stall_timeout_ms)",
         )
     )
@@ -312,10 +313,10 @@ def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
     Returns:
         False if there is none; that is logged.
     """
-    if connection.request.pending.value()[].write_end_ms > state.now_ms:
+    if connection.request.pending.held()[].write_end_ms > state.now_ms:
         return not _is_stalled(connection, state)
     ref config = state.config
-    ref pace = connection.request.pending.value()[].pace
+    ref pace = connection.request.pending.held()[].pace
     var queued_len = connection.socket.undelivered_len()
     var earned_ms = pace.earn_ms(queued_len, config.min_send_rate)
     connection.deadline_ms = min(
@@ -323,20 +324,20 @@ def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
         state.now_ms + config.write_timeout_ms,
     )
     if connection.deadline_ms > state.now_ms:
-        connection.request.pending.value()[].write_end_ms = (
+        connection.request.pending.held()[].write_end_ms = (
             connection.deadline_ms
         )
         _watch_for_stall(connection, state, False)
         return True
     state.log(
-        String(
-            connection.peer,
-            " is cut off: of what it was sent it took ",
-            pace.taken_len(queued_len),
-            " bytes in ",
-            state.now_ms - connection.phase_start_ms,
-            " ms (write_timeout_ms, min_send_rate)",
-        )
+        Text()
+        .add(connection.peer)
+        .add(" is cut off: of what it was sent it took ")
+        .add(pace.taken_len(queued_len))
+        .add(" bytes in ")
+        .add(state.now_ms - connection.phase_start_ms)
+        .add(" ms (write_timeout_ms, min_send_rate)")
+        .end()
     )
     return False
 
@@ -353,7 +354,7 @@ def has_to_write(connection: Connection) -> Bool:
     if not connection.request.pending:
         return False
     return not (
-        connection.request.pending.value()[].waits_for_source
+        connection.request.pending.held()[].waits_for_source
         and is_taken(connection)
     )
 
@@ -369,8 +370,8 @@ def on_wake(mut connection: Connection) -> NextAction:
     """
     ask_again(connection)
     if connection.request.pending:
-        ref tail = connection.request.pending.value()[]
-        if tail.stream and tail.stream.value()[].has_given_up():
+        ref tail = connection.request.pending.held()[]
+        if tail.stream and tail.stream.held()[].has_given_up():
             return NextAction.CLOSE
     return NextAction.YIELD
 
@@ -382,7 +383,7 @@ def ask_again(mut connection: Connection):
         connection: Any.
     """
     if connection.request.pending:
-        connection.request.pending.value()[].waits_for_source = False
+        connection.request.pending.held()[].waits_for_source = False
 
 
 @no_inline
@@ -418,22 +419,26 @@ def feed(
     """
     if unlikely(
         not connection.request.pending
-        or not connection.request.pending.value()[].stream
+        or not connection.request.pending.held()[].stream
     ):
         input.clear()
         return True
-    ref tail = connection.request.pending.value()[]
+    ref tail = connection.request.pending.held()[]
     var supply: Poll
     state.piece.clear()
     try:
-        supply = tail.stream.value()[].receive(input, state.piece)
+        supply = tail.stream.held()[].receive(input, state.piece)
     except error:
-        _log(connection, state, String("a conversation failed: ", error))
+        _log(
+            connection,
+            state,
+            Text().add("a conversation failed: ").add(error).end(),
+        )
         # The worker's own buffers: what is left must not reach the next client.
         input.clear()
         _shrink_piece(state)
         return False
-    var failure = tail.stream.value()[].take_failure()
+    var failure = tail.stream.held()[].take_failure()
     if unlikely(failure.byte_length() > 0):
         _log(connection, state, failure)
     input.clear()
@@ -444,7 +449,7 @@ def feed(
         return False
     if likely(supply == Poll.PENDING and is_taken(connection)):
         connection.enter[Event.SOURCE_EMPTY]()
-        ref rest = connection.request.pending.value()[]
+        ref rest = connection.request.pending.held()[]
         rest.gives_way = False
         if unlikely(rest.octets.capacity() > 0):
             rest.octets = Buffer(0)
@@ -462,21 +467,21 @@ def is_taken(connection: Connection) -> Bool:
     Returns:
         True if nothing waits but for what a source will make.
     """
-    if connection.tls and len(connection.tls.value()[].unsent) > 0:
+    if connection.tls and len(connection.tls.held()[].unsent) > 0:
         return False
-    return connection.request.pending.value()[].is_empty()
+    return connection.request.pending.held()[].is_empty()
 
 
 @no_inline
 def _log(connection: Connection, state: WorkerState, what: String):
     """Tells of a stream that fails, and whose it is."""
-    ref tail = connection.request.pending.value()[]
-    var line = String(what, " [route ")
-    write_escaped(tail.route.as_bytes(), line)
-    line.write(", from ", connection.peer)
+    ref tail = connection.request.pending.held()[]
+    var line = Text().add(what).add(" [route ")
+    line = line^.add_escaped(tail.route.as_bytes())
+    line = line^.add(", from ").add(connection.peer)
     if tail.request_id.byte_length() > 0:
-        line.write(", id ", tail.request_id)
-    state.log(line + "]")
+        line = line^.add(", id ").add(tail.request_id)
+    state.log(line^.add("]").end())
 
 
 def _send_what_is_here(
@@ -486,14 +491,16 @@ def _send_what_is_here(
     if connection.tls:
         return tls_write_pending(connection, state)
     while True:
-        ref tail = connection.request.pending.value()[]
+        ref tail = connection.request.pending.held()[]
         if tail.is_empty():
             return True
         var count = tail.send_to(connection.socket)
         if count == -EAGAIN:
             return True
         if count == 0:
-            var what = String("a file ends at byte ", tail.region.offset)
+            var what = (
+                Text().add("a file ends at byte ").add(tail.region.offset).end()
+            )
             what += "; it was longer when its response began"
             _log(connection, state, what)
             return False
@@ -507,7 +514,7 @@ def _send_piece(mut connection: Connection, mut state: WorkerState) -> Bool:
 
     What the client does not take now is kept in the tail.
     """
-    ref tail = connection.request.pending.value()[]
+    ref tail = connection.request.pending.held()[]
     if tail.is_empty() and not connection.tls:
         while len(state.piece) > 0:
             var count = connection.socket.send(state.piece.span())
@@ -533,8 +540,8 @@ def _shrink_piece(mut state: WorkerState):
 
 def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
     """Has the source make a piece, and sends it; False if it cannot."""
-    ref tail = connection.request.pending.value()[]
-    var stream = tail.stream.value()
+    ref tail = connection.request.pending.held()[]
+    var stream = tail.stream.held()
     tail.waits_for_source = False
     if tail.sends_regions:
         tail.region = (
@@ -550,7 +557,11 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
         try:
             supply = stream[].fill(state.piece)
         except error:
-            _log(connection, state, String("a stream failed: ", error))
+            _log(
+                connection,
+                state,
+                Text().add("a stream failed: ").add(error).end(),
+            )
             _shrink_piece(state)
             return False
     if stream[].length:
@@ -558,8 +569,14 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
         if tail.missing_len < 0 or (
             tail.missing_len > 0 and supply == Poll.DONE
         ):
-            var length = stream[].length.value()
-            var what = String("a stream of ", length, " octets made ")
+            var length = stream[].length.held()
+            var what = (
+                Text()
+                .add("a stream of ")
+                .add(length)
+                .add(" octets made ")
+                .end()
+            )
             what.write(length - tail.missing_len)
             _log(connection, state, what)
             return False
@@ -600,7 +617,7 @@ def tls_write(
         state.out.clear()
         return False
     if count < len(state.out) + len(body) or (
-        len(connection.tls.value()[].unsent) > 0
+        len(connection.tls.held()[].unsent) > 0
     ):
         connection.request.pending = OwnedPointer(
             PendingWrite(body^, state.out.span(), count)
@@ -621,15 +638,15 @@ def tls_write_pending(
     Returns:
         False if the connection is broken.
     """
-    while len(connection.tls.value()[].unsent) > 0:
-        ref unsent = connection.tls.value()[].unsent
+    while len(connection.tls.held()[].unsent) > 0:
+        ref unsent = connection.tls.held()[].unsent
         var count = connection.socket.send(unsent.span())
         if count == -EAGAIN:
             return True
         if count < 0 and count != -EINTR:
             return False
         unsent.consume(max(count, 0))
-        connection.request.pending.value()[].pace.sent_len += max(count, 0)
+        connection.request.pending.held()[].pace.sent_len += max(count, 0)
     var box = connection.request.pending.take()
     var is_sound = True
     if not box[].is_empty():
@@ -683,7 +700,7 @@ def _send(
                 sealed.clear()
                 return count
             sealed.consume(max(count, 0))
-            connection.tls.value()[].unsent.append(sealed.span())
+            connection.tls.held()[].unsent.append(sealed.span())
             sealed.clear()
             return done
         sealed.clear()
@@ -699,7 +716,7 @@ def _seal(
     end: Int,
 ) -> Bool:
     """Encrypts a part of two pieces, from offset to offset of both."""
-    ref pump = connection.tls.value()[].pump
+    ref pump = connection.tls.held()[].pump
     var split = len(first)
     if start < split:
         var piece = first[start : min(end, split)]
