@@ -97,7 +97,8 @@ def make_request(options: Options, url: String) raises -> ClientRequest:
     elif options.data and not options.has("G"):
         request.method = "POST"
         request.body = RequestBody(
-            Body(options.data.value()), "application/x-www-form-urlencoded"
+            Body(options.data.value().copy()),
+            "application/x-www-form-urlencoded",
         )
     if options.method:
         request.method = options.method.value()
@@ -130,7 +131,8 @@ def _full_url(options: Options, url: String) -> String:
     var full = url if "://" in url else "http://" + url
     if not options.has("G") or not options.data:
         return full
-    return String(full, "&" if "?" in full else "?", options.data.value())
+    var query = String(from_utf8_lossy=options.data.value())
+    return String(full, "&" if "?" in full else "?", query)
 
 
 def transfer(

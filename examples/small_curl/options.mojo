@@ -17,7 +17,7 @@ struct Options(Movable):
     var flags: String
     var method: Optional[String]
     var fields: List[String]
-    var data: Optional[String]
+    var data: Optional[List[UInt8]]
     var cookies: String
     var cookie_files: List[String]
     var user: Optional[String]
@@ -85,8 +85,12 @@ struct Options(Movable):
         elif letter == "H":
             self.fields.append(value)
         elif letter == "d":
-            var piece = _content(value)
-            self.data = self.data.value() + "&" + piece if self.data else piece
+            var all = List[UInt8]()
+            if self.data:
+                all = self.data.take()
+                all.append(UInt8(ord("&")))
+            all.extend(_content(value))
+            self.data = all^
         elif letter == "A":
             self.fields.append(_field("User-Agent", value))
         elif letter == "e":
@@ -115,10 +119,10 @@ def _decimal(text: String) raises Failure -> Float64:
         raise Failure(2, String("'", text, "' is no number"))
 
 
-def _content(value: String) raises Failure -> String:
-    """Gives the content of `-d`, which may be in a file."""
+def _content(value: String) raises Failure -> List[UInt8]:
+    """Gives the content of `-d`, which may be in a file and need be no text."""
     if not value.startswith("@"):
-        return value
+        return List[UInt8](value.as_bytes())
     var octets: List[UInt8]
     try:
         octets = read_file(String(value[byte=1:]))
@@ -129,7 +133,7 @@ def _content(value: String) raises Failure -> String:
         # As curl: without line ends, so that a file reads like an argument.
         if octet != 10 and octet != 13 and octet != 0:
             kept.append(octet)
-    return String(unsafe_from_utf8=kept)
+    return kept^
 
 
 def read_file(path: String) raises -> List[UInt8]:
