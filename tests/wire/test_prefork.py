@@ -162,8 +162,8 @@ def test_a_handler_that_aborts_takes_one_worker_with_it(prefork):
     before = workers(server.process.pid)
     with pytest.raises(EOFError):
         fetch(server, "/abort/7")
-    assert wait_until(lambda: "[GET /abort/7]" in server.stderr())
-    assert "was killed by signal 4 (SIGILL)" in server.stderr()
+    assert wait_until(lambda: "was killed by signal 4 (SIGILL)" in server.stderr())
+    assert "[GET /abort/7]" in server.stderr()
     assert wait_until(
         lambda: len(workers(server.process.pid)) == 2
         and workers(server.process.pid) != before

@@ -125,7 +125,15 @@ struct ProxySettings(Copyable, Defaultable, Movable):
 def choose_proxy(
     settings: ProxySettings, endpoint: Endpoint
 ) -> Optional[ArcPointer[Proxy]]:
-    """Chooses the way to a host, in a form that is cheap to move."""
+    """Chooses the way to a host, in a form that is cheap to move.
+
+    Args:
+        settings: The proxies that there are.
+        endpoint: The host.
+
+    Returns:
+        The proxy; nothing if there is none for it.
+    """
     if settings.http is None and settings.https is None:
         return None
     return _shared_choice(settings, endpoint)
