@@ -10,7 +10,7 @@
 #   listening on 127.0.0.1:*
 #   201 {"id":1,"title":"buy tea","done":false}
 #   200 {"id":1,"title":"buy tea","done":true}
-#   422 *"name":"title","detail":"must not be blank"}
+#   422 *"name":"title","pointer":"#/title","detail":"must not be blank"}]}
 #   200 {"revision":2,"tasks":[{"id":1,"title":"buy tea","done":true}]}
 #   id: 2
 #   event: changed
