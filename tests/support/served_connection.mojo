@@ -82,7 +82,8 @@ struct ServedConnection(Movable):
         self._connection = connection^
         self._scratch = RequestParser(READ_BUFFER_LEN)
         var context = ServerContext(ServerConfig())
-        context.tls = tls.copy()
+        if tls:
+            context.speak_tls_with(tls.value().copy())
         self._state = WorkerState(context)
         self.is_open = True
 

@@ -490,6 +490,16 @@ struct ServerContext(Copyable, Movable):
         self.descriptors = DescriptorBudget.of_process()
         self.ready = ReadySwitch()
 
+    def speak_tls_with(mut self, var context: TlsServerContext):
+        """Chooses HTTP over TLS with a context, and brings what speaks it: a
+        program that calls neither this nor `speak_tls` does not hold it.
+
+        Args:
+            context: Certificates and rules.
+        """
+        self.tls = context^
+        self.tls_calls = TlsLinkCalls.all()
+
     def speak_tls(mut self, var config: TlsServerConfig) raises:
         """Chooses HTTP over TLS; reads the files that are named.
 
@@ -525,5 +535,4 @@ struct ServerContext(Copyable, Movable):
                     )
                     .end()
                 )
-        self.tls = TlsServerContext(config^)
-        self.tls_calls = TlsLinkCalls.all()
+        self.speak_tls_with(TlsServerContext(config^))
