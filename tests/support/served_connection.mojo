@@ -14,6 +14,7 @@ from flare.http.server.connection.phase import (
 )
 from flare.http.server.connection.read import on_readable, on_writable
 from flare.http.server.connection.tls import TlsLink
+from flare.http.server.connection.upgrade import read_upgraded
 from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
@@ -99,6 +100,13 @@ struct ServedConnection(Movable):
             if action == NextAction.WAIT:
                 if self._connection.phase == Phase.LINGER:
                     action = discard_input(self._connection, self._scratch)
+                elif self._connection.request.pending:
+                    action = read_upgraded(
+                        Pointer(to=self._connection),
+                        Pointer(to=self._scratch),
+                        Pointer(to=self._state),
+                        False,
+                    )
                 else:
                     action = on_readable(
                         self._connection,

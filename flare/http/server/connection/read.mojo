@@ -73,6 +73,10 @@ def on_readable[
     Returns:
         What is to happen to it.
     """
+    debug_assert(
+        not connection.request.pending.__bool__(),
+        "read while something waits to be sent",
+    )
     connection.has_unread = False
     if unlikely(connection.request.parser.__bool__()):
         return _read_partial(connection, state, handler, is_closed)
