@@ -210,8 +210,7 @@ struct HttpServer(Movable):
         var context = ServerContext(ServerConfig())
         context.speak_tls(tls^)
         var server = Self.bind(address, config^)
-        swap(server._terms[].tls, context.tls)
-        server._terms[].tls_calls = context.tls_calls
+        server._terms[].speak_tls_with(context.tls.take())
         return server^
 
     @staticmethod
