@@ -159,7 +159,7 @@ def measure_path(name: StringSpan, kind: Int, route_count: Int) raises:
     """
     var inputs = variants(kind)
     var router = routes(route_count)
-    var exchange = RequestParser(65_536)
+    var parser = RequestParser(65_536)
     var out = Buffer(65_536)
     var date = DateLine()
     var params = OwnedPointer(PathParams())
@@ -169,15 +169,15 @@ def measure_path(name: StringSpan, kind: Int, route_count: Int) raises:
     for _ in range(ROUND_COUNT):
         var began = thread_cpu_ns()
         for index in range(REPEAT_COUNT):
-            exchange.input.append(inputs[index & (VARIANT_COUNT - 1)].span())
-            _ = exchange.advance(materialize[LIMITS]())
+            parser.input.append(inputs[index & (VARIANT_COUNT - 1)].span())
+            _ = parser.advance(materialize[LIMITS]())
             storage[].clear()
             var response = router.serve(
-                exchange.unsafe_request[ImmUntrackedOrigin](
+                parser.unsafe_request[ImmUntrackedOrigin](
                     SocketAddr.any(0), storage
                 )
             )
-            exchange.finish()
+            parser.finish()
             out.clear()
             write_response_head(
                 out, response, ResponseFraming(False, True, 1), date
@@ -193,13 +193,13 @@ def measure_header_lookup() raises:
     """Measures `req.headers` on the browser request: the last field, whose name
     is asked for in another case, and one that is not there."""
     var inputs = variants(1)
-    var exchange = RequestParser(65_536)
+    var parser = RequestParser(65_536)
     var params = OwnedPointer(PathParams())
     # SAFETY: the box lives to the end of this function.
     var storage = Pointer(to=params[]).unsafe_origin_cast[MutUntrackedOrigin]()
-    exchange.input.append(inputs[0].span())
-    _ = exchange.advance(materialize[LIMITS]())
-    var request = exchange.unsafe_request[ImmUntrackedOrigin](
+    parser.input.append(inputs[0].span())
+    _ = parser.advance(materialize[LIMITS]())
+    var request = parser.unsafe_request[ImmUntrackedOrigin](
         SocketAddr.any(0), storage
     )
     var names: List[String] = ["cookie", "Cookie", "COOKIE", "cookiE"]
@@ -216,7 +216,7 @@ def measure_header_lookup() raises:
             keep(request.headers.find(absent[index & (VARIANT_COUNT - 1)]))
         absent_times.append(Float64(thread_cpu_ns() - began) / REPEAT_COUNT)
     _ = params^
-    _ = exchange^
+    _ = parser^
     show("header lookup, last of 10 fields", found_times)
     show("header lookup, absent among 10 fields", absent_times)
 

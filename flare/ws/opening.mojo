@@ -90,9 +90,9 @@ def open_websocket(
     var handshake = _handshake(config)
     var output = Buffer()
     _write_request(output, url, config, handshake)
-    var exchange = ResponseParser(READ_LEN)
-    wire.send(output, exchange.input, deadline)
-    return _read_response(wire^, exchange^, handshake, deadline)
+    var parser = ResponseParser(READ_LEN)
+    wire.send(output, parser.input, deadline)
+    return _read_response(wire^, parser^, handshake, deadline)
 
 
 def parse_websocket_url(text: StringSpan) raises WsError -> Url:
@@ -194,31 +194,31 @@ def _write_request(
 
 def _read_response(
     var wire: Wire,
-    var exchange: ResponseParser,
+    var parser: ResponseParser,
     handshake: ClientHandshake,
     deadline: Deadline,
 ) raises WsError -> Opened:
-    _begin(exchange)
+    _begin(parser)
     while True:
-        var progress = _advance(exchange)
+        var progress = _advance(parser)
         if progress == ResponseProgress.HEAD_READY:
             break
         if progress == ResponseProgress.NEEDS_OCTETS:
-            if wire.receive(exchange.input, deadline) == 0:
-                exchange.close_input()
+            if wire.receive(parser.input, deadline) == 0:
+                parser.close_input()
     var headers = HeaderMap()
-    copy_fields(exchange.fields(), headers)
-    var agreement = _check(exchange, handshake)
+    copy_fields(parser.fields(), headers)
+    var agreement = _check(parser, handshake)
     # Drops the head; what is left are frames.
-    _ = _advance(exchange)
+    _ = _advance(parser)
     var input = Buffer()
-    swap(input, exchange.input)
+    swap(input, parser.input)
     return Opened(wire^, input^, agreement^, headers^)
 
 
-def _begin(mut exchange: ResponseParser) raises WsError:
+def _begin(mut parser: ResponseParser) raises WsError:
     try:
-        exchange.begin(Method.GET, expects_switching=True)
+        parser.begin(Method.GET, expects_switching=True)
     except error:
         raise _response_error(
             ClientError(materialize[Phase.READ_HEAD](), error)
@@ -226,10 +226,10 @@ def _begin(mut exchange: ResponseParser) raises WsError:
 
 
 def _advance(
-    mut exchange: ResponseParser,
+    mut parser: ResponseParser,
 ) raises WsError -> ResponseProgress:
     try:
-        return exchange.advance(materialize[_HEAD_LIMITS]())
+        return parser.advance(materialize[_HEAD_LIMITS]())
     except error:
         raise _response_error(
             ClientError(materialize[Phase.READ_HEAD](), error)
@@ -241,11 +241,11 @@ def _response_error(error: ClientError) -> WsError:
 
 
 def _check(
-    exchange: ResponseParser, handshake: ClientHandshake
+    parser: ResponseParser, handshake: ClientHandshake
 ) raises WsError -> WsAgreement:
     try:
-        return handshake.check(exchange.head.status, exchange.fields())
+        return handshake.check(parser.head.status, parser.fields())
     except error:
         var failure = WsError(error)
-        failure.status = exchange.head.status
+        failure.status = parser.head.status
         raise failure^

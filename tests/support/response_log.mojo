@@ -9,7 +9,7 @@ from flare.http.message.method import Method
 struct ResponseLog(Movable):
     """A client that asks the same question again and again."""
 
-    var exchange: ResponseParser
+    var parser: ResponseParser
     """The connection's core."""
     var text: String
     """`(status)` for an interim response, `[...]` for a final one, `!` where
@@ -40,7 +40,7 @@ struct ResponseLog(Movable):
             is_switching: True to ask for another protocol.
             is_strict: False to read what is irregular but clear.
         """
-        self.exchange = ResponseParser(16)
+        self.parser = ResponseParser(16)
         self.text = String()
         self.limit = limit
         self.method = method
@@ -52,11 +52,9 @@ struct ResponseLog(Movable):
 
     def _begin(mut self):
         try:
-            self.exchange.begin(
-                self.method, self._is_switching, self._is_strict
-            )
-            self.exchange.body.max_body_size = self.limit
-            self.exchange.end_request()
+            self.parser.begin(self.method, self._is_switching, self._is_strict)
+            self.parser.body.max_body_size = self.limit
+            self.parser.end_request()
         except error:
             self.text.write("<", error.rule.number, " @", error.offset, ">")
             self._is_over = True
@@ -68,13 +66,13 @@ struct ResponseLog(Movable):
             octets: What arrives.
         """
         if not self._is_over:
-            self.exchange.input.append(octets)
+            self.parser.input.append(octets)
             self._drain()
 
     def close(mut self):
         """Sees the server close the connection."""
         if not self._is_over:
-            self.exchange.close_input()
+            self.parser.close_input()
             self._drain()
 
     def is_idle(self) -> Bool:
@@ -83,13 +81,13 @@ struct ResponseLog(Movable):
         Returns:
             True between responses.
         """
-        return not self._is_over and not self.exchange.has_begun()
+        return not self._is_over and not self.parser.has_begun()
 
     def _drain(mut self):
         while not self._is_over:
             var progress: ResponseProgress
             try:
-                progress = self.exchange.advance(HeadLimits(64, 8192, 100))
+                progress = self.parser.advance(HeadLimits(64, 8192, 100))
             except error:
                 self.text.write("<", error.rule.number, " @", error.offset, ">")
                 self._is_over = True
@@ -99,24 +97,24 @@ struct ResponseLog(Movable):
             self._describe(progress)
 
     def _describe(mut self, progress: ResponseProgress):
-        ref exchange = self.exchange
+        ref parser = self.parser
         if progress == ResponseProgress.INTERIM:
-            self.text.write("(", exchange.head.status, ")")
+            self.text.write("(", parser.head.status, ")")
         elif progress == ResponseProgress.HEAD_READY:
-            self.text.write("[", exchange.head.status, " ")
-            self.text.write(String(from_utf8_lossy=exchange.reason()), " 1.")
-            self.text.write(exchange.head.minor_version, "\n")
-            self.text.write(exchange.fields(), "|")
+            self.text.write("[", parser.head.status, " ")
+            self.text.write(String(from_utf8_lossy=parser.reason()), " 1.")
+            self.text.write(parser.head.minor_version, "\n")
+            self.text.write(parser.fields(), "|")
         elif progress == ResponseProgress.CONTENT:
             # One at a time: long text would be cut short.
-            for index in range(len(exchange.content())):
-                write_escaped(exchange.content()[index : index + 1], self.text)
+            for index in range(len(parser.content())):
+                write_escaped(parser.content()[index : index + 1], self.text)
         elif self.is_single:
-            self.text.write("|", exchange.trailers(), "]")
+            self.text.write("|", parser.trailers(), "]")
             self._is_over = True
-        elif exchange.is_reusable():
-            self.text.write("|", exchange.trailers(), "]\n")
+        elif parser.is_reusable():
+            self.text.write("|", parser.trailers(), "]\n")
             self._begin()
         else:
-            self.text.write("|", exchange.trailers(), "]!\n")
+            self.text.write("|", parser.trailers(), "]!\n")
             self._is_over = True

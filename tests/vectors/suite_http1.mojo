@@ -29,22 +29,22 @@ def run_http1(line: StringSpan) raises -> String:
 
 
 def _run_requests(octets: Span[UInt8, _]) -> String:
-    var exchange = RequestParser(256)
-    exchange.input.append(octets)
+    var parser = RequestParser(256)
+    parser.input.append(octets)
     var count = 0
     while True:
         try:
-            var progress = exchange.advance(HeadLimits(8192, 8192, 100))
+            var progress = parser.advance(HeadLimits(8192, 8192, 100))
             if progress == Progress.HEAD_READY:
-                exchange.body.max_body_size = _BODY_LEN_MAX
+                parser.body.max_body_size = _BODY_LEN_MAX
                 continue
             if progress == Progress.NEEDS_OCTETS:
                 break
         except error:
             return String("reject ", count, " ", error.status(), " ", error)
         count += 1
-        exchange.finish()
-    if exchange.is_idle():
+        parser.finish()
+    if parser.is_idle():
         return String("accept ", count)
     return String("incomplete ", count)
 
@@ -55,39 +55,39 @@ def _run_responses(octets: Span[UInt8, _], is_head: Bool) -> String:
     # Octets behind a response spoil its connection, so each of a row gets one
     # of its own.
     while start < len(octets):
-        var exchange = ResponseParser(256)
+        var parser = ResponseParser(256)
         var verdict: String
         try:
-            verdict = _run_response(exchange, octets[start:], is_head)
+            verdict = _run_response(parser, octets[start:], is_head)
         except error:
             return String("reject ", count, " ", error)
         if verdict != "accept":
             return String(verdict, " ", count)
         count += 1
-        start = len(octets) - exchange.leftover_len()
-        if is_head or exchange.is_other_protocol():
+        start = len(octets) - parser.leftover_len()
+        if is_head or parser.is_other_protocol():
             break
     return String("accept ", count)
 
 
 def _run_response(
-    mut exchange: ResponseParser, octets: Span[UInt8, _], is_head: Bool
+    mut parser: ResponseParser, octets: Span[UInt8, _], is_head: Bool
 ) raises -> String:
-    exchange.begin("GET", expects_switching=True)
-    exchange.body.max_body_size = _BODY_LEN_MAX
-    exchange.input.append(octets)
+    parser.begin("GET", expects_switching=True)
+    parser.body.max_body_size = _BODY_LEN_MAX
+    parser.input.append(octets)
     while True:
-        var progress = exchange.advance(HeadLimits(8192, 8192, 100))
+        var progress = parser.advance(HeadLimits(8192, 8192, 100))
         if progress == ResponseProgress.NEEDS_OCTETS:
             return "incomplete"
         if progress == ResponseProgress.HEAD_READY and is_head:
             return "accept"
         if progress == ResponseProgress.END:
             break
-    ref head = exchange.head
-    if exchange.leftover_len() > 0 and not (
+    ref head = parser.head
+    if parser.leftover_len() > 0 and not (
         head.framing.keeps_alive(head.minor_version)
-        or exchange.is_other_protocol()
+        or parser.is_other_protocol()
     ):
         return "reject"
     return "accept"

@@ -48,9 +48,9 @@ struct Step(Equatable, TrivialRegisterPassable):
     comptime NEEDS_CONTENT = Step(1)
     """Put the next piece of content into `Attempt.output`, or end it."""
     comptime HEAD = Step(2)
-    """The final response's head is in `Attempt.exchange`."""
+    """The final response's head is in `Attempt.parser`."""
     comptime CONTENT = Step(3)
-    """A piece of content is in `Attempt.exchange`."""
+    """A piece of content is in `Attempt.parser`."""
     comptime END = Step(4)
     """The response is complete."""
 
@@ -71,7 +71,7 @@ comptime _RECEIVING = UInt8(2)
 struct Attempt(Movable):
     """Buffers and state of an exchange; used for one after the other."""
 
-    var exchange: ResponseParser
+    var parser: ResponseParser
     """The response."""
     var output: Buffer
     """What is still to be sent."""
@@ -91,7 +91,7 @@ struct Attempt(Movable):
 
     def __init__(out self):
         """Makes an attempt without a request."""
-        self.exchange = ResponseParser(PIECE_LEN)
+        self.parser = ResponseParser(PIECE_LEN)
         self.output = Buffer(4_096)
         self.content_len = 0
         self.was_sent = False
@@ -119,7 +119,7 @@ struct Attempt(Movable):
         Raises:
             ClientError: Never; the input is empty.
         """
-        self.exchange.reset()
+        self.parser.reset()
         self.output.clear()
         self.content_len = 0
         self.was_sent = False
@@ -130,7 +130,7 @@ struct Attempt(Movable):
         self._write_failure = None
         self._undelivered_len = 0
         try:
-            self.exchange.begin(Method(method), is_strict=is_strict)
+            self.parser.begin(Method(method), is_strict=is_strict)
         except error:
             raise ClientError(materialize[Phase.WRITE](), error)
 
@@ -170,7 +170,7 @@ struct Attempt(Movable):
         Returns:
             Bytes, as transferred.
         """
-        return self.content_len + self.exchange.body.taken_len
+        return self.content_len + self.parser.body.taken_len
 
     def is_asking(self) -> Bool:
         """Tells whether the server was asked if it wants the content.
@@ -219,7 +219,7 @@ struct Attempt(Movable):
             if progress == ResponseProgress.HEAD_READY:
                 self.has_head = True
                 # A server that refuses need not be sent the rest.
-                if self.exchange.head.status >= 300:
+                if self.parser.head.status >= 300:
                     self._stop_sending()
                 return Step.HEAD
             if progress == ResponseProgress.CONTENT:
@@ -228,7 +228,7 @@ struct Attempt(Movable):
                 return Step.END
             if progress == ResponseProgress.NEEDS_OCTETS:
                 break
-            if self._state == _ASKING and self.exchange.head.status == 100:
+            if self._state == _ASKING and self.parser.head.status == 100:
                 self._state = _SENDING
         if self._state == _SENDING:
             return self._send(connection)
@@ -238,7 +238,7 @@ struct Attempt(Movable):
         mut self, limits: HeadLimits
     ) raises ClientError -> ResponseProgress:
         try:
-            return self.exchange.advance(limits)
+            return self.parser.advance(limits)
         except error:
             var failure = ClientError(self._read_phase(), error)
             if error.rule == Rule.BODY_LEN:
@@ -270,7 +270,7 @@ struct Attempt(Movable):
             return Step.WAIT
         if not self._has_all_content:
             return Step.NEEDS_CONTENT
-        self.exchange.end_request()
+        self.parser.end_request()
         self._state = _RECEIVING
         return Step.WAIT
 
@@ -309,14 +309,14 @@ struct Attempt(Movable):
         Raises:
             ClientError: If the connection fails.
         """
-        if len(self.exchange.input.spare()) < ROOM_LEN_MIN:
-            self.exchange.input.reserve(PIECE_LEN)
-        var count = connection[].transport.receive(self.exchange.input.spare())
+        if len(self.parser.input.spare()) < ROOM_LEN_MIN:
+            self.parser.input.reserve(PIECE_LEN)
+        var count = connection[].transport.receive(self.parser.input.spare())
         if count > 0:
-            self.exchange.input.commit(count)
+            self.parser.input.commit(count)
             return True
         if count == 0:
-            self.exchange.close_input()
+            self.parser.close_input()
             return True
         if count != -EAGAIN and count != -EINTR:
             raise self._failure(
@@ -343,7 +343,7 @@ struct Attempt(Movable):
         if (
             self._write_failure
             and not has_alert
-            and not self.exchange.has_begun()
+            and not self.parser.has_begun()
         ):
             return self._write_failure.value().copy()
         return error^
@@ -462,7 +462,7 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         if attempt.has_head:
             error.reason.write(
                 "; ",
-                attempt.exchange.body.taken_len,
+                attempt.parser.body.taken_len,
                 " bytes of content had come",
             )
         if self._is_by_progress:

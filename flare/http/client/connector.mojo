@@ -436,11 +436,11 @@ struct Tunnel(Movable):
             if step == Step.WAIT:
                 if not self.attempt.receive(connection):
                     return False
-            elif step == Step.HEAD and self.attempt.exchange.head.status >= 300:
+            elif step == Step.HEAD and self.attempt.parser.head.status >= 300:
                 raise _refusal(self.attempt)
             elif step == Step.END:
                 break
-        if self.attempt.exchange.leftover_len() > 0:
+        if self.attempt.parser.leftover_len() > 0:
             # The host at the other end waits for our first octet.
             raise ClientError(
                 materialize[Phase.PROXY](),
@@ -477,9 +477,9 @@ def _write_head(
 
 def _refusal(attempt: Attempt) -> ClientError:
     var reason = String(
-        "the proxy answered ", attempt.exchange.head.status, " to CONNECT"
+        "the proxy answered ", attempt.parser.head.status, " to CONNECT"
     )
-    var fields = attempt.exchange.fields()
+    var fields = attempt.parser.fields()
     var challenge = fields.get("proxy-authenticate")
     if challenge:
         reason.write("; it accepts ", challenge_schemes(challenge.value()))

@@ -390,7 +390,7 @@ struct PreparedRequest(Movable):
         """
         return FailedAttempt(
             attempt.was_sent,
-            attempt.exchange.has_begun(),
+            attempt.parser.has_begun(),
             is_idempotent(self.method),
             # A source has been read from once the first octets left.
             not self.upload.is_streamed or not attempt.was_sent,

@@ -277,7 +277,7 @@ struct ContentUse(Equatable, TrivialRegisterPassable):
 
 
 struct ResponseBuilder(Movable):
-    """Takes a response from an exchange."""
+    """Takes a response from a parser."""
 
     var response: ClientResponse
     """What is known of the response."""
@@ -304,32 +304,32 @@ struct ResponseBuilder(Movable):
         self._decoded = Buffer()
         self._taken_len = 0
 
-    def take_head(mut self, exchange: ResponseParser):
+    def take_head(mut self, parser: ResponseParser):
         """Copies status and fields.
 
         Args:
-            exchange: The exchange, with a complete head.
+            parser: The parser, with a complete head.
         """
-        ref head = exchange.head
+        ref head = parser.head
         self.response.status = head.status
         self.response.version = Version(1, head.minor_version)
-        var reason = exchange.reason()
+        var reason = parser.reason()
         if len(reason) == 0:
             self.response.reason = String(Status(head.status).reason())
         else:
             self.response.reason = String(from_utf8_lossy=reason)
-        copy_fields(exchange.fields(), self.response.headers)
+        copy_fields(parser.fields(), self.response.headers)
 
     def choose_use(
         mut self,
-        mut exchange: ResponseParser,
+        mut parser: ResponseParser,
         use: ContentUse,
         config: ClientConfig,
     ) raises ClientError:
         """Decides what becomes of the content.
 
         Args:
-            exchange: The exchange, with a complete head.
+            parser: The parser, with a complete head.
             use: What becomes of it.
             config: The client's configuration.
 
@@ -337,37 +337,37 @@ struct ResponseBuilder(Movable):
             ClientError: If the content is coded and a library is missing.
         """
         self.use = use
-        exchange.body.max_body_size = config.max_response_size
+        parser.body.max_body_size = config.max_response_size
         var decoded_max = config.max_decoded_size
         if use == ContentUse.PASS_ON:
-            exchange.body.max_body_size = config.max_download_size
+            parser.body.max_body_size = config.max_download_size
             decoded_max = config.max_download_size
-        if use == ContentUse.DISCARD or not exchange.has_content():
+        if use == ContentUse.DISCARD or not parser.has_content():
             return
         # A part of coded content cannot be decoded.
         if config.decodes_content and self.response.status != 206:
             self._decoder = content_decoder(self.response.headers, decoded_max)
-        var announced = exchange.head.framing.content_length
+        var announced = parser.head.framing.content_length
         if use == ContentUse.KEEP and announced > 0:
             self.content.reserve(min(announced, RESERVE_LEN_MAX))
 
-    def take_content(mut self, exchange: ResponseParser) raises ClientError:
+    def take_content(mut self, parser: ResponseParser) raises ClientError:
         """Takes a piece of content; `has_more` tells whether all of it.
 
         Args:
-            exchange: The exchange, with a piece.
+            parser: The parser, with a piece.
 
         Raises:
             ClientError: If the content cannot be decoded.
         """
         self._taken_len = 0
-        self.take_more(exchange)
+        self.take_more(parser)
 
-    def has_more(self, exchange: ResponseParser) -> Bool:
+    def has_more(self, parser: ResponseParser) -> Bool:
         """Tells whether more can be decoded from the piece.
 
         Args:
-            exchange: The exchange, with the same piece.
+            parser: The parser, with the same piece.
 
         Returns:
             True to empty `content` and call `take_more`.
@@ -375,15 +375,15 @@ struct ResponseBuilder(Movable):
         if not self._decoder or self.use == ContentUse.DISCARD:
             return False
         return (
-            self._taken_len < len(exchange.content())
+            self._taken_len < len(parser.content())
             or self._decoder.value().has_pending()
         )
 
-    def take_more(mut self, exchange: ResponseParser) raises ClientError:
+    def take_more(mut self, parser: ResponseParser) raises ClientError:
         """Decodes more of the same piece, so much that memory stays bounded.
 
         Args:
-            exchange: The exchange, with the same piece.
+            parser: The parser, with the same piece.
 
         Raises:
             ClientError: If the content cannot be decoded.
@@ -391,11 +391,11 @@ struct ResponseBuilder(Movable):
         if self.use == ContentUse.DISCARD:
             return
         if not self._decoder:
-            self.content.extend(exchange.content())
+            self.content.extend(parser.content())
             return
         try:
             self._taken_len += self._decoder.value().receive_some(
-                exchange.content()[self._taken_len :],
+                parser.content()[self._taken_len :],
                 self._decoded,
                 DECODE_LEN,
             )
@@ -406,11 +406,11 @@ struct ResponseBuilder(Movable):
         self.content.extend(self._decoded.span())
         self._decoded.clear()
 
-    def is_worth_reading(self, exchange: ResponseParser) -> Bool:
+    def is_worth_reading(self, parser: ResponseParser) -> Bool:
         """Tells whether to read on.
 
         Args:
-            exchange: The exchange.
+            parser: The parser.
 
         Returns:
             False if nobody wants the content, and closing the connection is
@@ -418,14 +418,14 @@ struct ResponseBuilder(Movable):
         """
         return (
             self.use != ContentUse.DISCARD
-            or exchange.body.taken_len <= DISCARD_LEN_MAX
+            or parser.body.taken_len <= DISCARD_LEN_MAX
         )
 
-    def take_end(mut self, exchange: ResponseParser) raises ClientError:
+    def take_end(mut self, parser: ResponseParser) raises ClientError:
         """Copies the trailers; the content becomes the body.
 
         Args:
-            exchange: The exchange, at its end.
+            parser: The parser, at its end.
 
         Raises:
             ClientError: If coded content ends too early.
@@ -435,7 +435,7 @@ struct ResponseBuilder(Movable):
                 self._decoder.value().finish()
             except error:
                 raise decode_error(error)
-        var trailers = exchange.trailers()
+        var trailers = parser.trailers()
         if len(trailers) > 0:
             copy_fields(trailers, self.response.trailers)
         if self.use == ContentUse.KEEP:

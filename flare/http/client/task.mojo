@@ -223,7 +223,7 @@ struct RequestTask(Movable):
         if may_read:
             _ = attempt.receive(connection)
         if self._has_piece:
-            self._has_piece = _decode_piece(self._builder, attempt.exchange)
+            self._has_piece = _decode_piece(self._builder, attempt.parser)
             if self._has_piece:
                 return TaskProgress.HAS_CONTENT
         for _ in range(TURN_COUNT_MAX):
@@ -239,7 +239,7 @@ struct RequestTask(Movable):
             ):
                 return TaskProgress.DONE
             elif step == Step.CONTENT and self._passes_on():
-                self._has_piece = _decode_piece(self._builder, attempt.exchange)
+                self._has_piece = _decode_piece(self._builder, attempt.parser)
                 if self._has_piece:
                     return TaskProgress.HAS_CONTENT
         self._gives_way = True
@@ -269,7 +269,7 @@ struct RequestTask(Movable):
 
     def _end_exchange(mut self, mut state: ClientState):
         var connection = self._connection.take()
-        var is_reusable = self._attempt[].exchange.is_reusable()
+        var is_reusable = self._attempt[].parser.is_reusable()
         state.end_exchange(connection^, is_reusable, self._builder.response)
         state.keep_cookies(self._builder.response)
 
@@ -473,13 +473,13 @@ struct ClientState(Movable):
 
 
 def _decode_piece(
-    mut builder: ResponseBuilder, exchange: ResponseParser
+    mut builder: ResponseBuilder, parser: ResponseParser
 ) raises ClientError -> Bool:
     """Makes content for the sink; False if the piece is used up."""
     while len(builder.content) == 0:
-        if not builder.has_more(exchange):
+        if not builder.has_more(parser):
             return False
-        builder.take_more(exchange)
+        builder.take_more(parser)
     return True
 
 
@@ -532,23 +532,23 @@ def apply_step(
     if step == Step.NEEDS_CONTENT:
         _append_own_content(attempt, request)
     elif step == Step.HEAD:
-        builder.take_head(attempt.exchange)
+        builder.take_head(attempt.parser)
         var use = _use(attempt, request, builder)
-        builder.choose_use(attempt.exchange, use, config)
+        builder.choose_use(attempt.parser, use, config)
         if use == ContentUse.PASS_ON:
             attempt.size_setting = "max_download_size"
         else:
             attempt.size_setting = "max_response_size"
     elif step == Step.CONTENT:
-        builder.take_content(attempt.exchange)
+        builder.take_content(attempt.parser)
         # A sink takes its pieces one by one.
         while builder.use == ContentUse.KEEP and builder.has_more(
-            attempt.exchange
+            attempt.parser
         ):
-            builder.take_more(attempt.exchange)
-        return not builder.is_worth_reading(attempt.exchange)
+            builder.take_more(attempt.parser)
+        return not builder.is_worth_reading(attempt.parser)
     else:
-        builder.take_end(attempt.exchange)
+        builder.take_end(attempt.parser)
         return True
     return False
 

@@ -79,7 +79,7 @@ struct FieldSection(Movable):
         Returns:
             Names and values.
         """
-        # SAFETY: section and octets belong to the same exchange, which outlives
+        # SAFETY: section and octets belong to the same parser, which outlives
         # every request that is lent from it.
         return Fields(
             octets,

@@ -2,7 +2,7 @@
 
     worker: submit -> queue -> thread: handler -> done -> waker -> worker: take
 
-A request stays in its exchange, which nobody else touches meanwhile: the
+A request stays in its parser, which nobody else touches meanwhile: the
 worker holds only its flag, to say that the answer is no longer wanted.
 
 A handler that reads content while it arrives waits for its client, so only a
@@ -116,7 +116,7 @@ struct Job(Movable):
         """
         if self.memo:
             self.params.route_memo = erase_memo(self.memo.held()[])
-        # SAFETY: exchange, storage and flag belong to this job, which does not
+        # SAFETY: parser, storage and flag belong to this job, which does not
         # move and outlives the call; the handler's own signature keeps it from
         # holding on to a part of the request.
         var request = self.box[].unsafe_request[ImmUntrackedOrigin](
@@ -170,7 +170,7 @@ struct Job(Movable):
         """Takes the request out.
 
         Returns:
-            Its exchange.
+            Its parser.
         """
         return self.box^
 

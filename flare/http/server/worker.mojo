@@ -301,7 +301,7 @@ struct Worker[H: Handler](Movable):
                     self._handler[],
                     event.is_closed,
                 )
-        self._settle(slot, action)
+        self._carry_out(slot, action)
 
     @no_inline
     def _on_offloaded(mut self, slot: Int):
@@ -309,10 +309,10 @@ struct Worker[H: Handler](Movable):
         ref connection = self._table.at(slot)
         var action = on_event_while_offloaded(connection, self._state)
         note_job(connection, self._pool)
-        self._settle(slot, action)
+        self._carry_out(slot, action)
 
     @always_inline
-    def _settle(mut self, slot: Int, action: NextAction):
+    def _carry_out(mut self, slot: Int, action: NextAction):
         """Does what is to happen to a connection, and keeps its timer right."""
         var next = action
         while unlikely(next == NextAction.OFFLOAD):
@@ -346,7 +346,7 @@ struct Worker[H: Handler](Movable):
             var action = on_job_done(
                 self._table.at(slot), job, self._state, self._handler[]
             )
-            self._settle(slot, action)
+            self._carry_out(slot, action)
 
     def _on_wake(mut self):
         """Asks sources again that say they have something."""
@@ -359,7 +359,7 @@ struct Worker[H: Handler](Movable):
 
     def _resume(mut self, slot: Int):
         ref connection = self._table.at(slot)
-        self._settle(
+        self._carry_out(
             slot, on_writable(connection, self._state, self._handler[])
         )
 
@@ -411,7 +411,7 @@ struct Worker[H: Handler](Movable):
             self._arm(slot)
             return
         var had_job = connection.request.job.__bool__()
-        self._settle(slot, on_timeout(connection, self._state))
+        self._carry_out(slot, on_timeout(connection, self._state))
         if had_job:
             self._pool.drop_gone()
 
@@ -449,7 +449,7 @@ struct Worker[H: Handler](Movable):
                 count >= connection_max
                 or number >= self._state.descriptors.refused_from,
             )
-            self._settle(slot, action)
+            self._carry_out(slot, action)
 
     def _pause_accepting(mut self, error_number: Int):
         """Lets connections wait in the kernel until descriptors are free."""
@@ -542,6 +542,6 @@ struct Worker[H: Handler](Movable):
         _ = self._wheel.insert(self._drain_end_ms, LISTENER_TOKEN)
         for slot in range(self._table.slot_count()):
             if self._table.at(slot).socket.is_open():
-                self._settle(
+                self._carry_out(
                     slot, begin_drain(self._table.at(slot), self._state)
                 )

@@ -104,7 +104,7 @@ struct WakeQueue(Movable):
         return tokens^
 
 
-def _refuse[
+def _call_refuse[
     H: Handler, o: ImmOrigin
 ](handler: Erased, req: Request[o], var response: Response) raises -> Response:
     # SAFETY: `Refuser` made the pointer from an H.
@@ -137,7 +137,7 @@ struct Refuser(Movable):
             .unsafe_origin_cast[MutUntrackedOrigin]()
             .unsafe_bitcast[NoneType]()
         )
-        self._call = _refuse[H, ...]
+        self._call = _call_refuse[H, ...]
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Lets the handler finish an answer of the server's own.
@@ -401,8 +401,8 @@ struct WorkerState(Movable):
         if len(self._memos) < _POOLED_COUNT_MAX:
             self._memos.append(memo^)
 
-    def take_exchange(mut self) -> OwnedPointer[RequestParser]:
-        """Takes an empty exchange, for a part of a request.
+    def take_parser(mut self) -> OwnedPointer[RequestParser]:
+        """Takes an empty parser, for a part of a request.
 
         Returns:
             Its box.
@@ -411,15 +411,15 @@ struct WorkerState(Movable):
             return self._pool.pop()
         return OwnedPointer(RequestParser(PARTIAL_BUFFER_LEN))
 
-    def give_exchange(mut self, var exchange: OwnedPointer[RequestParser]):
-        """Takes an exchange back; one that has grown large is freed.
+    def give_parser(mut self, var parser: OwnedPointer[RequestParser]):
+        """Takes a parser back; one that has grown large is freed.
 
         Args:
-            exchange: Its box.
+            parser: Its box.
         """
         if (
             len(self._pool) < _POOLED_COUNT_MAX
-            and exchange[].input.capacity() <= _POOLED_LEN_MAX
+            and parser[].input.capacity() <= _POOLED_LEN_MAX
         ):
-            exchange[].reset()
-            self._pool.append(exchange^)
+            parser[].reset()
+            self._pool.append(parser^)

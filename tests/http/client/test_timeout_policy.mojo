@@ -59,7 +59,7 @@ def test_errors_say_what_was_slow() raises:
     var policy = TimeoutPolicy(1_000, 1_000, 0)
     var attempt = Attempt()
     attempt.has_head = True
-    attempt.exchange.body.taken_len = 12
+    attempt.parser.body.taken_len = 12
     var error = policy.overdue_error(attempt)
     var text = String(error)
     assert_true(error.phase == Phase.TOTAL and error.kind == Timeout, text)

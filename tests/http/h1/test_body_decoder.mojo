@@ -18,10 +18,10 @@ comptime _STREAM = StaticString(
 
 
 def _waited_for(octets: Span[UInt8, _]) -> String:
-    var exchange = RequestParser(16)
-    exchange.input.append(octets)
+    var parser = RequestParser(16)
+    parser.input.append(octets)
     var log = String()
-    drain_into(exchange, log)
+    drain_into(parser, log)
     return log^
 
 

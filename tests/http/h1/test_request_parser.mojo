@@ -19,10 +19,10 @@ comptime _STREAM = StaticString(
 
 
 def _whole() -> String:
-    var exchange = RequestParser(16)
-    exchange.input.append(_STREAM.as_bytes())
+    var parser = RequestParser(16)
+    parser.input.append(_STREAM.as_bytes())
     var log = String()
-    drain_into(exchange, log, 100)
+    drain_into(parser, log, 100)
     return log^
 
 
@@ -56,11 +56,11 @@ def test_paths_of_targets_without_one() raises:
         _Target("OPTIONS http://h?x", "/ x"),
     ]
     for row in rows:
-        var exchange = RequestParser(16)
+        var parser = RequestParser(16)
         var log = String()
-        exchange.input.append(row.line.as_bytes())
-        exchange.input.append(" HTTP/1.1\r\nHost: h\r\n\r\n".as_bytes())
-        drain_into(exchange, log, 100)
+        parser.input.append(row.line.as_bytes())
+        parser.input.append(" HTTP/1.1\r\nHost: h\r\n\r\n".as_bytes())
+        drain_into(parser, log, 100)
         var wanted = String("[", row.line, " ", row.parts, " HTTP/1.1\n")
         assert_true(log.startswith(wanted), log)
 
@@ -69,12 +69,12 @@ def test_split_invariance_at_every_cut() raises:
     var whole = _whole()
     var octets = _STREAM.as_bytes()
     for cut in range(1, len(octets)):
-        var exchange = RequestParser(16)
+        var parser = RequestParser(16)
         var log = String()
-        exchange.input.append(octets[0:cut])
-        drain_into(exchange, log, 100)
-        exchange.input.append(octets[cut:])
-        drain_into(exchange, log, 100)
+        parser.input.append(octets[0:cut])
+        drain_into(parser, log, 100)
+        parser.input.append(octets[cut:])
+        drain_into(parser, log, 100)
         assert_equal(log, whole, String("cut at ", cut))
 
 
@@ -82,13 +82,13 @@ def test_split_invariance_in_small_steps() raises:
     var whole = _whole()
     var octets = _STREAM.as_bytes()
     for step in range(1, 20):
-        var exchange = RequestParser(16)
+        var parser = RequestParser(16)
         var log = String()
         var start = 0
         while start < len(octets):
             var end = min(start + step, len(octets))
-            exchange.input.append(octets[start:end])
-            drain_into(exchange, log, 100)
+            parser.input.append(octets[start:end])
+            drain_into(parser, log, 100)
             start = end
         assert_equal(log, whole, String("steps of ", step))
 
@@ -111,37 +111,35 @@ def test_moving_to_another_exchange_loses_nothing() raises:
 
 def test_body_limit_is_the_callers() raises:
     var log = String()
-    var exchange = RequestParser(16)
-    exchange.input.append(_STREAM.as_bytes())
-    drain_into(exchange, log, 6)
+    var parser = RequestParser(16)
+    parser.input.append(_STREAM.as_bytes())
+    drain_into(parser, log, 6)
     assert_equal(log.count("["), 1)
     assert_true(log.endswith("<413>"), log)
 
 
 def test_missing_len_tells_what_is_to_come() raises:
-    var exchange = RequestParser(16)
-    exchange.input.append(
+    var parser = RequestParser(16)
+    parser.input.append(
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc".as_bytes()
     )
     var log = String()
-    drain_into(exchange, log, 100)
-    assert_true(exchange.is_in_body())
-    assert_equal(exchange.missing_len(), 7)
-    assert_equal(exchange.body_received_len(), 3)
-    exchange.reset()
-    assert_true(exchange.is_idle())
+    drain_into(parser, log, 100)
+    assert_true(parser.is_in_body())
+    assert_equal(parser.missing_len(), 7)
+    assert_equal(parser.body_received_len(), 3)
+    parser.reset()
+    assert_true(parser.is_idle())
 
 
 def _left(text: StringSpan) raises -> RequestParser:
     """Leaves the content of the first request, whose head is complete."""
-    var exchange = RequestParser(16)
-    exchange.input.append(text.as_bytes())
-    assert_true(exchange.advance(materialize[_LIMITS]()) == Progress.HEAD_READY)
-    exchange.body.max_body_size = 100
-    assert_true(
-        exchange.advance(materialize[_LIMITS]()) == Progress.NEEDS_OCTETS
-    )
-    return exchange^
+    var parser = RequestParser(16)
+    parser.input.append(text.as_bytes())
+    assert_true(parser.advance(materialize[_LIMITS]()) == Progress.HEAD_READY)
+    parser.body.max_body_size = 100
+    assert_true(parser.advance(materialize[_LIMITS]()) == Progress.NEEDS_OCTETS)
+    return parser^
 
 
 def test_content_that_is_left_is_skipped_to_its_end() raises:
@@ -151,14 +149,14 @@ def test_content_that_is_left_is_skipped_to_its_end() raises:
     comptime CONTENT = StaticString("GET /x HTTP/1.1\r\nHost: h\r\n")
     for cut in range(26):
         for step in range(1, 40):
-            var exchange = _left(String(HEAD, CONTENT[byte=:cut]))
-            assert_equal(exchange.leave_content(), 26 - cut)
+            var parser = _left(String(HEAD, CONTENT[byte=:cut]))
+            assert_equal(parser.leave_content(), 26 - cut)
             assert_true(
-                exchange.advance(materialize[_LIMITS]()) == Progress.READY
+                parser.advance(materialize[_LIMITS]()) == Progress.READY
             )
-            exchange.finish()
-            exchange.skip(26 - cut)
-            assert_true(exchange.is_skipping() and not exchange.is_idle())
+            parser.finish()
+            parser.skip(26 - cut)
+            assert_true(parser.is_skipping() and not parser.is_idle())
             var rest = String(
                 CONTENT[byte=cut:], "GET /n HTTP/1.1\r\nHost: h\r\n\r\n"
             )
@@ -167,20 +165,20 @@ def test_content_that_is_left_is_skipped_to_its_end() raises:
             var start = 0
             while start < len(octets):
                 var end = min(start + step, len(octets))
-                exchange.input.append(octets[start:end])
-                if exchange.advance(materialize[_LIMITS]()) == Progress.SKIPPED:
-                    assert_true(not exchange.is_skipping())
-                if not exchange.is_skipping():
-                    drain_into(exchange, log, 100)
+                parser.input.append(octets[start:end])
+                if parser.advance(materialize[_LIMITS]()) == Progress.SKIPPED:
+                    assert_true(not parser.is_skipping())
+                if not parser.is_skipping():
+                    drain_into(parser, log, 100)
                 start = end
             assert_equal(log.count("["), 1, log)
             assert_true("[GET /n" in log, log)
-            assert_true(exchange.is_idle())
+            assert_true(parser.is_idle())
 
 
 def test_end_of_chunks_that_are_left_is_not_known() raises:
-    var exchange = _left(
+    var parser = _left(
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab"
     )
-    assert_equal(exchange.leave_content(), -1)
-    assert_true(exchange.advance(materialize[_LIMITS]()) == Progress.READY)
+    assert_equal(parser.leave_content(), -1)
+    assert_true(parser.advance(materialize[_LIMITS]()) == Progress.READY)

@@ -270,10 +270,8 @@ def test_switching_protocols_when_asked() raises:
     var log = ResponseLog("GET", is_switching=True)
     log.feed(TEXT.as_bytes())
     assert_true(log.text.endswith("\n||]!\n"), log.text)
-    assert_true(log.exchange.is_other_protocol())
-    assert_equal(
-        StringSpan(unsafe_from_utf8=log.exchange.input.span()), "other"
-    )
+    assert_true(log.parser.is_other_protocol())
+    assert_equal(StringSpan(unsafe_from_utf8=log.parser.input.span()), "other")
 
 
 def test_octets_behind_a_response_spoil_the_connection() raises:
@@ -291,7 +289,7 @@ def test_octets_behind_a_response_spoil_the_connection() raises:
 def test_a_response_before_the_request_ends_spoils_the_connection() raises:
     var log = ResponseLog()
     try:
-        log.exchange.begin("POST")
+        log.parser.begin("POST")
     except:
         raise Error("the input is empty")
     log.feed("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n".as_bytes())
@@ -308,7 +306,7 @@ def test_large_content_needs_a_small_buffer() raises:
     for _ in range(256):
         log.feed(piece.as_bytes())
         log.text = String()
-    assert_true(log.exchange.input.capacity() < 20_000)
+    assert_true(log.parser.input.capacity() < 20_000)
     log.feed("0\r\n\r\n".as_bytes())
-    assert_equal(log.exchange.body.taken_len, 0)
+    assert_equal(log.parser.body.taken_len, 0)
     assert_equal(log.text, "|]\n")

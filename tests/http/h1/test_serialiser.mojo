@@ -326,17 +326,17 @@ def test_what_is_written_is_read_back() raises:
     headers.set("X-A", "b c")
     headers.append("X-A", "d")
     var text = _written(headers, RequestFraming.chunked())
-    var exchange = RequestParser(16)
-    exchange.input.append(text.as_bytes())
+    var parser = RequestParser(16)
+    parser.input.append(text.as_bytes())
     var whole = String()
     for length in [1, 15, 16, 255, 256, 4097]:
         var piece = List[UInt8](length=length, fill=97)
-        append_chunk(exchange.input, piece)
-        append_chunk(exchange.input, piece[0:0])
+        append_chunk(parser.input, piece)
+        append_chunk(parser.input, piece[0:0])
         whole.write(StringSpan(unsafe_from_utf8=piece))
-    exchange.input.append(LAST_CHUNK.as_bytes())
+    parser.input.append(LAST_CHUNK.as_bytes())
     var log = String()
-    drain_into(exchange, log, 10_000)
+    drain_into(parser, log, 10_000)
     assert_equal(
         log,
         String(

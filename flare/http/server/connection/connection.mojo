@@ -128,7 +128,7 @@ struct PendingWrite(Movable):
     """The id of the stream's request, if anybody asked for it."""
 
     def __init__(out self):
-        """Makes an empty tail."""
+        """Makes an empty pending write."""
         self._padding = {}
         self.write_end_ms = 0
         self.taken_len = 0
@@ -372,7 +372,7 @@ struct Connection(Movable):
     """One client, with as little memory as its state needs.
 
     Between requests there is neither input nor output here: the worker lends
-    its own buffers. A part of a request and an unsent tail have boxes.
+    its own buffers. A part of a request and a pending write have boxes.
     """
 
     var socket: RawSocket
@@ -386,7 +386,7 @@ struct Connection(Movable):
     var phase: Phase
     """What is waited for; `enter` changes it."""
     var closes: Bool
-    """True if the connection ends when the tail is sent."""
+    """True if the connection ends when the pending write is sent."""
     var lingers: Bool
     """True if the client may not have been read to the end when it closes."""
     var has_unread: Bool
@@ -592,8 +592,8 @@ def receive(
     fewer octets than there is room for mean that all was read.
 
     Args:
-        connection: Where from; has no tail. It has one afterwards if TLS has
-            something to say that the client does not take.
+        connection: Where from; has no pending write. It has one afterwards if
+            TLS has something to say that the client does not take.
         state: The worker's state.
         room: Where to; not empty.
         may_have_more: True if fewer octets do not mean that all was read; set
@@ -687,7 +687,8 @@ def _open(
 
 
 def _send_answer(mut connection: Connection, mut state: WorkerState):
-    """Sends handshakes and alerts; what is not taken waits with a tail."""
+    """Sends handshakes and alerts; what is not taken waits with a pending
+    write."""
     var count = connection.socket.send(state.tls_output.span())
     if count == -EAGAIN or count == -EINTR:
         count = 0

@@ -51,7 +51,7 @@ from std.sys.intrinsics import likely, unlikely
 def ask_policy[
     H: Handler
 ](
-    exchange: RequestParser,
+    parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
     handler: H,
@@ -62,7 +62,7 @@ def ask_policy[
         H: The handler's type.
 
     Args:
-        exchange: Has the request's head.
+        parser: Has the request's head.
         connection: Where it came from; keeps the answer, with the server's own
             limits in place of defaults.
         state: The worker's state.
@@ -73,10 +73,10 @@ def ask_policy[
         connection.request.memo = state.take_memo()
     connection.request.memo.held()[].forget()
     _lend_memo(connection, state)
-    # SAFETY: the request ends before the exchange changes; the handler's own
+    # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var policy = handler.policy_for(
-        exchange.unsafe_request[ImmUntrackedOrigin](
+        parser.unsafe_request[ImmUntrackedOrigin](
             connection.peer, state.params_pointer(), tls=connection.tls_peer
         )
     )
@@ -119,7 +119,7 @@ def check_handler[
 def answer[
     H: Handler
 ](
-    mut exchange: RequestParser,
+    mut parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
     handler: H,
@@ -130,7 +130,7 @@ def answer[
         H: The handler's type.
 
     Args:
-        exchange: Has the request; it is dropped.
+        parser: Has the request; it is dropped.
         connection: Where it came from.
         state: The worker's state; the response goes to its output.
         handler: Answers.
@@ -142,13 +142,13 @@ def answer[
     state.params[].clear()
     if unlikely(connection.request.memo.__bool__()):
         _lend_memo(connection, state)
-    # SAFETY: the request ends before the exchange changes; the handler's own
+    # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
-    var request = exchange.unsafe_request[ImmUntrackedOrigin](
+    var request = parser.unsafe_request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     var response = serve_request(handler, request, state)
-    return write_response(exchange, connection, state, response^)
+    return queue_response(parser, connection, state, response^)
 
 
 def _lend_memo(mut connection: Connection, mut state: WorkerState):
@@ -167,7 +167,7 @@ the connection may go on, in bytes. A form of a page fits, an upload does not.""
 def answer_by_head[
     H: Handler
 ](
-    mut exchange: RequestParser,
+    mut parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
     handler: H,
@@ -183,7 +183,7 @@ def answer_by_head[
         H: The handler's type.
 
     Args:
-        exchange: Has the request's head; it is dropped.
+        parser: Has the request's head; it is dropped.
         connection: Where it came from.
         state: The worker's state; the response goes to its output.
         handler: Answers.
@@ -193,32 +193,32 @@ def answer_by_head[
         WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
         if it is broken.
     """
-    var rest_len = exchange.leave_content()
+    var rest_len = parser.leave_content()
     if rest_len < 0 or rest_len > SKIPPED_LEN_MAX or owes_continue:
-        exchange.end_connection()
+        parser.end_connection()
     state.params[].clear()
     if connection.request.memo:
         _lend_memo(connection, state)
-    # SAFETY: the request ends before the exchange changes; the handler's own
+    # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
-    var request = exchange.unsafe_request[ImmUntrackedOrigin](
+    var request = parser.unsafe_request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     var note = HeadOnly()
     var scope = ExtensionScope(request.extensions(), note)
     var response = serve_request(handler, request, state)
     scope^.end()
-    var result = write_rare_response(exchange, connection, state, response^)
+    var result = queue_rare_response(parser, connection, state, response^)
     if result == NextAction.WAIT:
-        exchange.skip(rest_len)
+        parser.skip(rest_len)
     else:
         connection.lingers = True
     return result
 
 
 @always_inline
-def write_response(
-    mut exchange: RequestParser,
+def queue_response(
+    mut parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
     var response: Response,
@@ -226,7 +226,7 @@ def write_response(
     """Puts the response to the complete request that is first into the output.
 
     Args:
-        exchange: Has the request; it is dropped.
+        parser: Has the request; it is dropped.
         connection: Where it came from.
         state: The worker's state.
         response: What the handler answered.
@@ -235,10 +235,10 @@ def write_response(
         WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
         if it is broken.
     """
-    var is_head = exchange.head.method == Method.HEAD
-    var minor_version = exchange.head.minor_version
+    var is_head = parser.head.method == Method.HEAD
+    var minor_version = parser.head.minor_version
     var keeps_alive = (
-        exchange.head.framing.keeps_alive(minor_version)
+        parser.head.framing.keeps_alive(minor_version)
         and not state.is_draining
         and state.now_ms < connection.retire_ms
     )
@@ -256,10 +256,10 @@ def write_response(
     if unlikely(ends_with_close(response, minor_version)):
         keeps_alive = False
     # A client that was not told of the end before may have sent more.
-    connection.lingers = not keeps_alive and exchange.head.framing.keeps_alive(
+    connection.lingers = not keeps_alive and parser.head.framing.keeps_alive(
         minor_version
     )
-    exchange.finish()
+    parser.finish()
     var framing = ResponseFraming(is_head, keeps_alive, minor_version)
     if unlikely(response.status == SWITCHING_PROTOCOLS):
         connection.lingers = True
@@ -268,8 +268,8 @@ def write_response(
             connection, state, response.body.stream(), False
         )
         # What came behind the request is the conversation's.
-        if is_sound and len(exchange.input) > 0:
-            is_sound = feed_upgraded(connection, state, exchange.input)
+        if is_sound and len(parser.input) > 0:
+            is_sound = feed_upgraded(connection, state, parser.input)
         return NextAction.SHUTDOWN if is_sound else NextAction.CLOSE
     if unlikely(not append_response(connection, state, response^, framing)):
         return NextAction.CLOSE
@@ -277,17 +277,17 @@ def write_response(
 
 
 @no_inline
-def write_rare_response(
-    mut exchange: RequestParser,
+def queue_rare_response(
+    mut parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
     var response: Response,
 ) -> NextAction:
-    """Does what `write_response` does, once for all that few requests need:
+    """Does what `queue_response` does, once for all that few requests need:
     inlined, it would stand in the program for each.
 
     Args:
-        exchange: Has the request; it is dropped.
+        parser: Has the request; it is dropped.
         connection: Where it came from.
         state: The worker's state.
         response: What the handler answered.
@@ -296,7 +296,7 @@ def write_rare_response(
         WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
         if it is broken.
     """
-    return write_response(exchange, connection, state, response^)
+    return queue_response(parser, connection, state, response^)
 
 
 @always_inline
@@ -447,7 +447,7 @@ def refusal(status: Int, var reason: String) -> Response:
 
 @no_inline
 def answer_error(
-    mut exchange: RequestParser,
+    mut parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
     error: RemoteProtocolError,
@@ -455,17 +455,17 @@ def answer_error(
     """Puts the answer to a broken rule into the output; it is the last one.
 
     Args:
-        exchange: Has what was read of the request.
+        parser: Has what was read of the request.
         connection: Where it goes.
         state: The worker's state.
         error: The rule that was broken.
     """
     # It is known even where the rest of the line is not.
-    var is_head = exchange.head.method == Method.HEAD
+    var is_head = parser.head.method == Method.HEAD
     _answer_last(
         connection,
         state,
-        _known(exchange, connection, state),
+        _request_so_far(parser, connection, state),
         error.status(),
         String(error.rule.text()),
         is_head,
@@ -489,7 +489,7 @@ def answer_content_error(
     _answer_last(
         connection,
         state,
-        _unknown(connection, state),
+        _request_of_peer(connection, state),
         error.status(),
         String(error.rule.text()),
         connection.request.is_head,
@@ -509,11 +509,11 @@ def answer_timeout(
     """
     comptime REASON = "the request did not arrive in time"
     if not connection.request.parser:
-        var request = _unknown(connection, state)
+        var request = _request_of_peer(connection, state)
         _answer_last(connection, state, request, 408, REASON, is_head)
         return
     var box = connection.request.take_parser()
-    var request = _known(box[], connection, state)
+    var request = _request_so_far(box[], connection, state)
     _answer_last(connection, state, request, 408, REASON, is_head)
     connection.request.parser = box^
 
@@ -526,7 +526,7 @@ def answer_overload(mut connection: Connection, mut state: WorkerState):
         connection: Where it goes.
         state: The worker's state.
     """
-    var request = _unknown(connection, state)
+    var request = _request_of_peer(connection, state)
     _answer_last(
         connection,
         state,
@@ -542,7 +542,7 @@ comptime _FULL = "the server holds too much unfinished content"
 
 @no_inline
 def answer_full(
-    mut exchange: RequestParser,
+    mut parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
 ):
@@ -550,12 +550,12 @@ def answer_full(
     it is the last answer.
 
     Args:
-        exchange: Has what was read of the request.
+        parser: Has what was read of the request.
         connection: Where it goes.
         state: The worker's state.
     """
-    var is_head = exchange.head.method == Method.HEAD
-    var request = _known(exchange, connection, state)
+    var is_head = parser.head.method == Method.HEAD
+    var request = _request_so_far(parser, connection, state)
     _answer_last(connection, state, request, 503, _FULL, is_head)
 
 
@@ -567,7 +567,7 @@ def answer_content_full(mut connection: Connection, mut state: WorkerState):
         connection: Where it goes.
         state: The worker's state.
     """
-    var request = _unknown(connection, state)
+    var request = _request_of_peer(connection, state)
     _answer_last(
         connection, state, request, 503, _FULL, connection.request.is_head
     )
@@ -584,7 +584,7 @@ def answer_plain_http(
         state: The worker's state.
         is_head: True if the request is HEAD.
     """
-    var request = _unknown(connection, state)
+    var request = _request_of_peer(connection, state)
     _answer_last(
         connection,
         state,
@@ -604,7 +604,7 @@ def answer_late(mut connection: Connection, mut state: WorkerState):
         connection: Where it goes.
         state: The worker's state.
     """
-    var request = _unknown(connection, state)
+    var request = _request_of_peer(connection, state)
     _answer_last(
         connection,
         state,
@@ -616,21 +616,21 @@ def answer_late(mut connection: Connection, mut state: WorkerState):
 
 
 @no_inline
-def busy(
-    mut exchange: RequestParser, connection: Connection, mut state: WorkerState
+def busy_response(
+    mut parser: RequestParser, connection: Connection, mut state: WorkerState
 ) -> Response:
     """Makes the answer for when all handler threads and their queue are full.
 
     Args:
-        exchange: Has the request.
+        parser: Has the request.
         connection: Where it came from.
         state: The worker's state.
 
     Returns:
         A 503 with Retry-After (RFC 9110 section 10.2.3).
     """
-    var request = _known(exchange, connection, state)
-    return _refusal(state, request, 503, "the server is busy")
+    var request = _request_so_far(parser, connection, state)
+    return _refuse_by_handler(state, request, 503, "the server is busy")
 
 
 def _answer_last(
@@ -641,13 +641,13 @@ def _answer_last(
     reason: String,
     is_head: Bool,
 ):
-    var response = _refusal(state, request, status, reason)
+    var response = _refuse_by_handler(state, request, status, reason)
     _ = append_response(
         connection, state, response^, ResponseFraming(is_head, False, 1)
     )
 
 
-def _refusal(
+def _refuse_by_handler(
     mut state: WorkerState, request: Request, status: Int, reason: String
 ) -> Response:
     """Lets the handler's middleware finish an answer; what it must not make of
@@ -669,19 +669,19 @@ def _refusal(
     return refusal(status, Text().add(reason).add("\n").end())
 
 
-def _known(
-    mut exchange: RequestParser, connection: Connection, mut state: WorkerState
+def _request_so_far(
+    mut parser: RequestParser, connection: Connection, mut state: WorkerState
 ) -> Request[ImmUntrackedOrigin]:
-    """Lends what was read of a request, until the exchange changes."""
+    """Lends what was read of a request, until the parser changes."""
     state.params[].clear()
-    exchange.forget_what_was_not_read()
-    # SAFETY: the loan ends with the answer, before the exchange changes.
-    return exchange.unsafe_request[ImmUntrackedOrigin](
+    parser.forget_what_was_not_read()
+    # SAFETY: the loan ends with the answer, before the parser changes.
+    return parser.unsafe_request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
 
 
-def _unknown(
+def _request_of_peer(
     connection: Connection, mut state: WorkerState
 ) -> Request[ImmUntrackedOrigin]:
     """Lends a request of which only the client is known."""

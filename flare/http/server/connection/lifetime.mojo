@@ -83,7 +83,7 @@ def on_accept(
         # The deadline is one total for the header and what follows.
         connection.enter[Event.PROXY_NAMED]()
     if is_refused:
-        return refuse(connection, state)
+        return refuse_connection(connection, state)
     return NextAction.WAIT
 
 
@@ -104,7 +104,7 @@ def read_proxy_header(
 
     Args:
         connection: Waits for it.
-        scratch: The worker's own exchange, idle; idle again afterwards.
+        scratch: The worker's own parser, idle; idle again afterwards.
         state: The worker's state.
 
     Returns:
@@ -184,7 +184,7 @@ def discard_input(
 
     Args:
         connection: A lingering connection.
-        scratch: The worker's own exchange, idle; idle again afterwards.
+        scratch: The worker's own parser, idle; idle again afterwards.
 
     Returns:
         CLOSE at the end of the stream, or if the client sends too much.
@@ -246,7 +246,9 @@ def on_timeout(
     return deliver_last(connection, state)
 
 
-def refuse(mut connection: Connection, mut state: WorkerState) -> NextAction:
+def refuse_connection(
+    mut connection: Connection, mut state: WorkerState
+) -> NextAction:
     """Answers a connection that is one too many.
 
     Args:

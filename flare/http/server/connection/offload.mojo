@@ -9,7 +9,10 @@ from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import Connection
-from flare.http.server.connection.dispatch import busy, write_rare_response
+from flare.http.server.connection.dispatch import (
+    busy_response,
+    queue_rare_response,
+)
 from flare.http.server.connection.phase import (
     Event,
     NextAction,
@@ -44,7 +47,7 @@ def offload[
         H: The handler's type.
 
     Args:
-        connection: Has the request in its exchange.
+        connection: Has the request in its parser.
         token: The connection's.
         pool: The threads.
         state: The worker's state.
@@ -61,7 +64,7 @@ def offload[
     if box[].head.framing.has_content() and not state.charge(
         connection.request.charge, box[].input.capacity()
     ):
-        return _refuse(connection, box^, is_late, state, handler)
+        return _answer_busy(connection, box^, is_late, state, handler)
     var pipe = Optional[BodyPipe](None)
     var is_admitted = False
     try:
@@ -76,11 +79,11 @@ def offload[
         if pipe:
             start_content(connection, box[], pipe.held(), timeout_ms)
         return _submit(connection, token, box^, pipe^, pool, state)
-    return _refuse(connection, box^, is_late, state, handler)
+    return _answer_busy(connection, box^, is_late, state, handler)
 
 
 @no_inline
-def _refuse[
+def _answer_busy[
     H: Handler
 ](
     mut connection: Connection,
@@ -91,11 +94,11 @@ def _refuse[
 ) -> NextAction:
     """Answers 503; the connection goes on unless content is still to come."""
     if not is_late:
-        var refusal = busy(box[], connection, state)
+        var refusal = busy_response(box[], connection, state)
         return finish_request(connection, box^, refusal^, state, handler)
     _ = box[].detach_body()
     box[].end_connection()
-    var refusal = busy(box[], connection, state)
+    var refusal = busy_response(box[], connection, state)
     var action = finish_request(connection, box^, refusal^, state, handler)
     connection.lingers = True
     return action
@@ -184,7 +187,7 @@ def on_job_done[
 
     Args:
         connection: Waits for this job.
-        job: Is done; its exchange and its response are taken.
+        job: Is done; its parser and its response are taken.
         state: The worker's state.
         handler: Answers what was pipelined behind.
 
@@ -201,7 +204,7 @@ def on_job_done[
     swap(response, job.response)
     state.params[].record.copy_from(job.params.record)
     swap(connection.request.memo, job.memo)
-    var box = state.take_exchange()
+    var box = state.take_parser()
     swap(box, job.box)
     if not connection.request.content or end_content(connection, box[], state):
         return finish_request(connection, box^, response^, state, handler)
@@ -234,13 +237,13 @@ def finish_request[
     Returns:
         What is to happen to the connection.
     """
-    var result = write_rare_response(box[], connection, state, response^)
+    var result = queue_rare_response(box[], connection, state, response^)
     if result == NextAction.CLOSE:
-        state.give_exchange(box^)
+        state.give_parser(box^)
         return result
     if result == NextAction.SHUTDOWN:
         connection.lingers = connection.lingers or len(box[].input) > 0
-        state.give_exchange(box^)
+        state.give_parser(box^)
         connection.request.charge = None
         return result if deliver(connection, state) else NextAction.CLOSE
     if connection.request.pending:

@@ -63,8 +63,8 @@ def on_readable[
         H: The handler's type.
 
     Args:
-        connection: The connection; not lingering, and without a tail.
-        scratch: The worker's own exchange, idle; idle again afterwards.
+        connection: The connection; not lingering, and without a pending write.
+        scratch: The worker's own parser, idle; idle again afterwards.
         state: The worker's state.
         handler: Answers.
         is_closed: True if the end of the stream may stand behind the octets,
@@ -86,10 +86,10 @@ def on_readable[
     if action == NextAction.CLOSE or action == NextAction.SHUTDOWN:
         scratch.reset()
         return action
-    var box = state.take_exchange()
+    var box = state.take_parser()
     box[].take_over(scratch)
     if unlikely(not _charge(connection, box[], state)):
-        return _refuse_content(connection, box^, state)
+        return _refuse_unread(connection, box^, state)
     connection.request.parser = box^
     return action
 
@@ -103,31 +103,31 @@ def _read_partial[
     handler: H,
     is_closed: Bool,
 ) -> NextAction:
-    """Drives a connection with a part of a request in its own exchange."""
+    """Drives a connection with a part of a request in its own parser."""
     var box = connection.request.take_parser()
     var missing = box[].missing_len() if box[].is_in_body() else 0
     # Room grows with what has arrived, not with what is announced.
     var arrived = max(len(box[].input), 4_096)
     box[].input.reserve(min(max(missing, 4_096), arrived))
     if unlikely(not _charge(connection, box[], state)):
-        return _refuse_content(connection, box^, state)
+        return _refuse_unread(connection, box^, state)
     var action = _read(connection, box[], state, handler, is_closed)
     put_back(connection, box^, state, action)
     return action
 
 
 def _charge(
-    mut connection: Connection, exchange: RequestParser, mut state: WorkerState
+    mut connection: Connection, parser: RequestParser, mut state: WorkerState
 ) -> Bool:
     """Counts the memory of content that is arriving; False if there is none
     left for it."""
-    if not exchange.is_in_body():
+    if not parser.is_in_body():
         return True
-    return state.charge(connection.request.charge, exchange.input.capacity())
+    return state.charge(connection.request.charge, parser.input.capacity())
 
 
 @no_inline
-def _refuse_content(
+def _refuse_unread(
     mut connection: Connection,
     var box: OwnedPointer[RequestParser],
     mut state: WorkerState,
@@ -136,10 +136,10 @@ def _refuse_content(
     connection.request.charge = None
     if connection.request.pending:
         # It was told something before that it has not taken.
-        state.give_exchange(box^)
+        state.give_parser(box^)
         return NextAction.CLOSE
     answer_full(box[], connection, state)
-    state.give_exchange(box^)
+    state.give_parser(box^)
     return deliver_last(connection, state)
 
 
@@ -149,12 +149,12 @@ def put_back(
     mut state: WorkerState,
     action: NextAction,
 ):
-    """Keeps an exchange with the connection while it has a part of a request.
+    """Keeps a parser with the connection while it has a part of a request.
 
     Args:
         connection: The connection.
-        box: Its exchange.
-        state: The worker's state, which takes the exchange back otherwise.
+        box: Its parser.
+        state: The worker's state, which takes the parser back otherwise.
         action: What is to happen to the connection.
     """
     if (
@@ -162,7 +162,7 @@ def put_back(
         or action == NextAction.CLOSE
         or action == NextAction.SHUTDOWN
     ):
-        state.give_exchange(box^)
+        state.give_parser(box^)
         connection.request.charge = None
     else:
         connection.request.parser = box^
@@ -173,22 +173,22 @@ def _read[
     H: Handler
 ](
     mut connection: Connection,
-    mut exchange: RequestParser,
+    mut parser: RequestParser,
     mut state: WorkerState,
     handler: H,
     is_closed: Bool,
 ) -> NextAction:
     var may_have_more = is_closed
     for _ in range(_READ_COUNT_MAX):
-        var room = exchange.input.spare()
+        var room = parser.input.spare()
         var room_len = len(room)
         var count = receive(connection, state, room, may_have_more)
         if unlikely(count <= 0):
             if count == -EINTR:
                 continue
-            return _stop_reading(connection, exchange, state, count)
-        exchange.input.commit(count)
-        var action = read_requests(connection, exchange, state, handler)
+            return _stop_reading(connection, parser, state, count)
+        parser.input.commit(count)
+        var action = read_requests(connection, parser, state, handler)
         if unlikely(action != NextAction.WAIT):
             connection.has_unread = True
             return action
@@ -206,7 +206,7 @@ def _read[
 @no_inline
 def _stop_reading(
     mut connection: Connection,
-    exchange: RequestParser,
+    parser: RequestParser,
     mut state: WorkerState,
     count: Int,
 ) -> NextAction:
@@ -214,10 +214,10 @@ def _stop_reading(
     if count == -EAGAIN:
         if connection.phase == Phase.HANDSHAKE:
             return NextAction.WAIT
-        if connection.phase == Phase.IDLE and exchange.is_idle():
+        if connection.phase == Phase.IDLE and parser.is_idle():
             # At most a part of a record has come. Its deadline stays.
             return NextAction.CLOSE if state.is_draining else NextAction.WAIT
-        return _settle(connection, exchange, state)
+        return _await_next(connection, parser, state)
     if count != TLS_BROKEN:
         return NextAction.CLOSE
     ref link = connection.tls.held()[]
@@ -237,18 +237,18 @@ def read_requests[
     H: Handler
 ](
     mut connection: Connection,
-    mut exchange: RequestParser,
+    mut parser: RequestParser,
     mut state: WorkerState,
     handler: H,
 ) -> NextAction:
-    """Answers all complete requests of an exchange, and sends.
+    """Answers all complete requests of a parser, and sends.
 
     Parameters:
         H: The handler's type.
 
     Args:
-        connection: Where they came from; has no tail.
-        exchange: Has octets.
+        connection: Where they came from; has no pending write.
+        parser: Has octets.
         state: The worker's state.
         handler: Answers.
 
@@ -259,11 +259,11 @@ def read_requests[
     while keeps_alive:
         var progress: Progress
         try:
-            progress = exchange.advance(state.limits)
+            progress = parser.advance(state.limits)
             if unlikely(progress == Progress.HEAD_READY):
-                progress = _begin_content(connection, exchange, state, handler)
+                progress = _begin_content(connection, parser, state, handler)
         except error:
-            answer_error(exchange, connection, state, error)
+            answer_error(parser, connection, state, error)
             connection.lingers = True
             keeps_alive = False
             break
@@ -273,26 +273,26 @@ def read_requests[
                 # The next request has its own time, also if it is here already.
                 connection.enter[Event.ALL_ANSWERED]()
                 continue
-            if not exchange.is_in_body():
+            if not parser.is_in_body():
                 break
-            if exchange.is_streamed:
-                return _park(connection, exchange, state)
+            if parser.is_streamed:
+                return _begin_offload(connection, parser, state)
             if connection.request.policy.needs_content:
                 break
             result = answer_by_head(
-                exchange, connection, state, handler, owes_continue(exchange)
+                parser, connection, state, handler, owes_continue(parser)
             )
         else:
             if unlikely(state.config.handler_threads > 0):
                 # One with content was asked about when its head was there.
-                if not exchange.head.framing.has_content():
-                    ask_policy(exchange, connection, state, handler)
+                if not parser.head.framing.has_content():
+                    ask_policy(parser, connection, state, handler)
                 if (
                     connection.request.policy.streams
                     or connection.request.policy.blocks
                 ):
-                    return _park(connection, exchange, state)
-            result = answer(exchange, connection, state, handler)
+                    return _begin_offload(connection, parser, state)
+            result = answer(parser, connection, state, handler)
         if unlikely(result == NextAction.CLOSE):
             return result
         keeps_alive = result == NextAction.WAIT
@@ -304,9 +304,9 @@ def read_requests[
     if unlikely(not deliver(connection, state)):
         return NextAction.CLOSE
     if unlikely(not keeps_alive):
-        connection.lingers = connection.lingers or len(exchange.input) > 0
+        connection.lingers = connection.lingers or len(parser.input) > 0
         return NextAction.SHUTDOWN
-    return _settle(connection, exchange, state)
+    return _await_next(connection, parser, state)
 
 
 @no_inline
@@ -314,77 +314,75 @@ def _begin_content[
     H: Handler
 ](
     mut connection: Connection,
-    mut exchange: RequestParser,
+    mut parser: RequestParser,
     mut state: WorkerState,
     handler: H,
 ) raises RemoteProtocolError -> Progress:
     """Decides how content is taken whose request's head is there."""
-    ask_policy(exchange, connection, state, handler)
+    ask_policy(parser, connection, state, handler)
     ref policy = connection.request.policy
-    exchange.body.max_body_size = policy.max_body_size
+    parser.body.max_body_size = policy.max_body_size
     if not policy.streams:
         # More could never be had.
-        exchange.body.max_body_size = min(
+        parser.body.max_body_size = min(
             policy.max_body_size, state.config.max_buffered_bodies_size
         )
-    var progress = exchange.advance(state.limits)
+    var progress = parser.advance(state.limits)
     if progress == Progress.NEEDS_OCTETS:
         var needs_content = connection.request.policy.needs_content
-        exchange.is_streamed = (
-            connection.request.policy.streams and needs_content
-        )
-        var is_taken = needs_content and not exchange.is_streamed
-        if is_taken and owes_continue(exchange):
+        parser.is_streamed = connection.request.policy.streams and needs_content
+        var is_taken = needs_content and not parser.is_streamed
+        if is_taken and owes_continue(parser):
             state.out.append_literal[CONTINUE_RESPONSE]()
     return progress
 
 
 @no_inline
-def _park(
-    mut connection: Connection, exchange: RequestParser, mut state: WorkerState
+def _begin_offload(
+    mut connection: Connection, parser: RequestParser, mut state: WorkerState
 ) -> NextAction:
     """Sends what came before a request that is handed to another thread; the
     request waits here until the client has taken it."""
     if not deliver(connection, state):
         return NextAction.CLOSE
     if connection.request.pending:
-        return _settle_unfinished(connection, exchange, state)
+        return _await_rest(connection, parser, state)
     return NextAction.OFFLOAD
 
 
 @always_inline
-def _settle(
-    mut connection: Connection, exchange: RequestParser, mut state: WorkerState
+def _await_next(
+    mut connection: Connection, parser: RequestParser, mut state: WorkerState
 ) -> NextAction:
     """Sets the phase and the deadline of a connection that waits."""
-    if likely(exchange.is_idle() and not connection.request.pending.__bool__()):
+    if likely(parser.is_idle() and not connection.request.pending.__bool__()):
         if connection.request_count > 0:
             if unlikely(state.is_draining):
                 return NextAction.CLOSE
             connection.begin_idling(state.now_ms, state.config.idle_timeout_ms)
         return NextAction.WAIT
-    return _settle_unfinished(connection, exchange, state)
+    return _await_rest(connection, parser, state)
 
 
 @no_inline
-def _settle_unfinished(
-    mut connection: Connection, exchange: RequestParser, mut state: WorkerState
+def _await_rest(
+    mut connection: Connection, parser: RequestParser, mut state: WorkerState
 ) -> NextAction:
     ref config = state.config
     if connection.request.pending:
         return await_pending(connection, state)
-    elif exchange.is_in_body():
+    elif parser.is_in_body():
         connection.begin[Event.BODY_AWAITED](
             state.now_ms, config.body_timeout_ms
         )
         if config.min_body_rate > 0:
             var earned_ms = (
-                exchange.body_received_len() * 1_000 // config.min_body_rate
+                parser.body_received_len() * 1_000 // config.min_body_rate
             )
             connection.deadline_ms = (
                 connection.phase_start_ms + config.body_timeout_ms + earned_ms
             )
-    elif exchange.is_skipping():
+    elif parser.is_skipping():
         connection.begin[Event.BODY_AWAITED](
             state.now_ms, config.body_timeout_ms
         )

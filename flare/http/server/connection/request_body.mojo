@@ -52,25 +52,25 @@ comptime _READ_COUNT_MAX = 16
 comptime _READ_LEN = 65_536
 
 
-def owes_continue(exchange: RequestParser) -> Bool:
+def owes_continue(parser: RequestParser) -> Bool:
     """Tells whether the client waits for 100 (Continue) (RFC 9110 10.1.1).
 
     Args:
-        exchange: Has a request whose content is arriving.
+        parser: Has a request whose content is arriving.
 
     Returns:
         True if it sends none before.
     """
     return (
-        exchange.head.framing.has(EXPECTS_CONTINUE)
-        and exchange.head.minor_version > 0
-        and exchange.body_received_len() == 0
+        parser.head.framing.has(EXPECTS_CONTINUE)
+        and parser.head.minor_version > 0
+        and parser.body_received_len() == 0
     )
 
 
 def start_content(
     mut connection: Connection,
-    mut exchange: RequestParser,
+    mut parser: RequestParser,
     pipe: BodyPipe,
     handler_timeout_ms: Int,
 ):
@@ -78,13 +78,13 @@ def start_content(
 
     Args:
         connection: Is about to be parked.
-        exchange: Has a request whose content is arriving; then only its head.
+        parser: Has a request whose content is arriving; then only its head.
         pipe: Where the content goes.
         handler_timeout_ms: How long each of the handler's turns may take.
     """
-    var owes = owes_continue(exchange)
+    var owes = owes_continue(parser)
     connection.request.content = OwnedPointer(
-        StreamedContent(exchange.detach_body(), pipe, owes, handler_timeout_ms)
+        StreamedContent(parser.detach_body(), pipe, owes, handler_timeout_ms)
     )
 
 
@@ -106,7 +106,7 @@ def take_content(
     if action == NextAction.WAIT or action == NextAction.YIELD:
         var length = box[].intake.input.capacity() + box[].pipe.held_len()
         if not state.charge(connection.request.charge, length):
-            action = _refuse_content(connection, box[].pipe, state)
+            action = _refuse_streamed(connection, box[].pipe, state)
     if action == NextAction.CLOSE or action == NextAction.SHUTDOWN:
         connection.request.charge = None
         box[].pipe.fail(BodyError(400, "the client broke it off"))
@@ -119,7 +119,7 @@ def take_content(
     return action
 
 
-def _refuse_content(
+def _refuse_streamed(
     mut connection: Connection, pipe: BodyPipe, mut state: WorkerState
 ) -> NextAction:
     """Ends a connection whose content there is no memory for."""
@@ -225,7 +225,7 @@ def _share_time(
 
 def end_content(
     mut connection: Connection,
-    mut exchange: RequestParser,
+    mut parser: RequestParser,
     mut state: WorkerState,
 ) -> Bool:
     """Stops taking content, since the handler has answered.
@@ -234,7 +234,7 @@ def end_content(
 
     Args:
         connection: Has content that a handler has read, or not.
-        exchange: Has the request's head; gets what stands behind the content.
+        parser: Has the request's head; gets what stands behind the content.
         state: The worker's state.
 
     Returns:
@@ -244,9 +244,9 @@ def end_content(
     box[].pipe.fail(BodyError(503, "the handler has answered"))
     connection.request.charge = None
     if not box[].owes_continue and _drain(connection, box[].intake, state):
-        exchange.input.append(box[].intake.leftover())
+        parser.input.append(box[].intake.leftover())
         return True
-    exchange.end_connection()
+    parser.end_connection()
     return False
 
 

@@ -119,14 +119,14 @@ struct TlsLinkCalls(TrivialRegisterPassable):
         Returns:
             The calls.
         """
-        return Self(_begin, _read)
+        return Self(_begin_link, _read_link)
 
 
-def _begin(context: TlsServerContext) raises -> OwnedPointer[TlsLink]:
+def _begin_link(context: TlsServerContext) raises -> OwnedPointer[TlsLink]:
     return OwnedPointer(TlsLink(context.session()))
 
 
-def _read[
+def _read_link[
     o: MutOrigin
 ](
     mut link: TlsLink,

@@ -31,18 +31,18 @@ def read_upgraded(
     state_at: MutPointer[WorkerState, _],
     is_closed: Bool,
 ) -> NextAction:
-    """Drives a connection with a tail that is readable.
+    """Drives a connection with a pending write that is readable.
 
     Only a conversation reads on while it has something to say, and only when
     the client has taken what it was sent, and all that came before is answered.
-    Anything else is read when the tail has gone.
+    Anything else is read when the pending write has gone.
 
     The arguments are addresses, since a struct is passed by its fields, which
     costs more than all of a short message.
 
     Args:
-        connection_at: The connection; it has a tail.
-        scratch_at: The worker's own exchange, idle; idle again afterwards.
+        connection_at: The connection; it has a pending write.
+        scratch_at: The worker's own parser, idle; idle again afterwards.
         state_at: The worker's state.
         is_closed: True if the end of the stream may stand behind the octets.
 
@@ -76,12 +76,12 @@ def read_upgraded(
             return NextAction.CLOSE
         if unlikely(not connection.request.pending):
             return NextAction.SHUTDOWN
-        ref tail = connection.request.pending.held()[]
-        if unlikely(not tail.listens()):
+        ref pending = connection.request.pending.held()[]
+        if unlikely(not pending.listens()):
             return await_pending(connection, state)
         if count < room_len and not may_have_more and is_taken(connection):
             connection.has_unread = False
-            if likely(tail.waits_for_source):
+            if likely(pending.waits_for_source):
                 return await_source(connection, state)
             return await_pending(connection, state)
         if coarse_monotonic_ms() - state.now_ms >= _ROUND_MS:

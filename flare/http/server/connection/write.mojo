@@ -1,4 +1,4 @@
-"""Sending: at once what the client takes, the rest parked as a tail.
+"""Sending: at once what the client takes, the rest kept as a pending write.
 
 All that goes to a client goes through here, whatever it travels in: responses,
 content that a source makes as fast as the client takes it, and both encrypted,
@@ -57,7 +57,7 @@ def deliver(mut connection: Connection, mut state: WorkerState) -> Bool:
     if likely(count == length):
         state.out.clear()
         return True
-    return _park(connection, state, Body(), count)
+    return _keep_rest(connection, state, Body(), count)
 
 
 @no_inline
@@ -101,11 +101,11 @@ def flush_with_body(
     if likely(count == len(state.out) + len(body)):
         state.out.clear()
         return True
-    return _park(connection, state, body^, count)
+    return _keep_rest(connection, state, body^, count)
 
 
 @no_inline
-def _park(
+def _keep_rest(
     mut connection: Connection,
     mut state: WorkerState,
     var body: Body,
@@ -140,7 +140,7 @@ def start_stream(
     """Begins to send content that a source makes.
 
     Args:
-        connection: Where to; has no tail.
+        connection: Where to; has no pending write.
         state: The worker's state; its output goes first, with the head.
         stream: Has the source.
         is_chunked: True to send pieces as chunks.
@@ -148,20 +148,20 @@ def start_stream(
     Returns:
         False if the connection is broken.
     """
-    var tail = PendingWrite()
-    tail.octets.append(state.out.span())
+    var pending = PendingWrite()
+    pending.octets.append(state.out.span())
     state.out.clear()
-    tail.is_chunked = is_chunked
+    pending.is_chunked = is_chunked
     if stream[].length:
-        tail.missing_len = stream[].length.held()
-        tail.sends_regions = not connection.tls
-    tail.stream = stream.copy()
+        pending.missing_len = stream[].length.held()
+        pending.sends_regions = not connection.tls
+    pending.stream = stream.copy()
     ref record = state.params[].record
-    tail.route = record.route
+    pending.route = record.route
     if record.has_id():
-        tail.request_id = String(record.id())
+        pending.request_id = String(record.id())
     stream[].begin(state.wake_queue.waker_for(connection.token))
-    connection.request.pending = OwnedPointer(tail^)
+    connection.request.pending = OwnedPointer(pending^)
     # A file is there at once, so it goes with its head.
     if stream[].region().length > 0:
         if not _fill(connection, state):
@@ -175,7 +175,8 @@ def write_pending(
     """Sends what was parked, and what a stream makes, as far as it goes.
 
     Args:
-        connection: Has a tail, or not; has none afterwards if all is sent.
+        connection: Has a pending write, or not; has none afterwards if all is
+            sent.
         state: The worker's state.
         made_count: Pieces that the stream has made in this round already.
 
@@ -190,13 +191,13 @@ def write_pending(
             return False
         if not is_taken(connection):
             return True
-        ref tail = connection.request.pending.held()[]
-        if not tail.stream:
+        ref pending = connection.request.pending.held()[]
+        if not pending.stream:
             connection.request.pending = None
             return True
-        var waits = tail.waits_for_source
-        if waits and tail.octets.capacity() > 0:
-            tail.octets = Buffer(0)
+        var waits = pending.waits_for_source
+        if waits and pending.octets.capacity() > 0:
+            pending.octets = Buffer(0)
         if waits or state.config.min_send_rate == 0:
             # The client keeps nobody waiting: what comes has its own time.
             connection.enter[Event.SOURCE_EMPTY]()
@@ -214,13 +215,13 @@ def write_pending(
 def await_pending(
     mut connection: Connection, mut state: WorkerState
 ) -> NextAction:
-    """Sets phase and deadline of a connection with a tail.
+    """Sets phase and deadline of a connection with a pending write.
 
     A client that hangs up while its stream has nothing ends the stream; a
     client is not known to be there as long as nothing is sent.
 
     Args:
-        connection: Has a tail.
+        connection: Has a pending write.
         state: The worker's state.
 
     Returns:
@@ -229,13 +230,13 @@ def await_pending(
     if connection.phase == Phase.HANDSHAKE:
         # A part of it; its deadline holds.
         return NextAction.WAIT
-    ref tail = connection.request.pending.held()[]
-    if tail.waits_for_source and is_taken(connection):
+    ref pending = connection.request.pending.held()[]
+    if pending.waits_for_source and is_taken(connection):
         return await_source(connection, state)
-    var action = NextAction.YIELD if tail.gives_way else NextAction.WAIT
+    var action = NextAction.YIELD if pending.gives_way else NextAction.WAIT
     var begins = connection.begins[Event.WRITE_BLOCKED]()
     if begins:
-        tail.pace.begin(connection.socket.undelivered_len())
+        pending.pace.begin(connection.socket.undelivered_len())
     connection.begin[Event.WRITE_BLOCKED](
         state.now_ms, state.config.write_timeout_ms
     )
@@ -249,7 +250,7 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
     whose source has nothing more yet.
 
     Args:
-        connection: Has a tail with a source.
+        connection: Has a pending write with a source.
         state: The worker's state.
 
     Returns:
@@ -270,21 +271,23 @@ def _watch_for_stall(
 ):
     """Sets the deadline of a client that has to take something at least, if
     what a conversation sends is not to wait for it as long as all else."""
-    ref tail = connection.request.pending.held()[]
-    if begins or tail.write_end_ms == 0:
-        tail.write_end_ms = connection.deadline_ms
-        tail.taken_len = -1
+    ref pending = connection.request.pending.held()[]
+    if begins or pending.write_end_ms == 0:
+        pending.write_end_ms = connection.deadline_ms
+        pending.taken_len = -1
     var stall_ms = NEVER_MS
-    if tail.listens():
-        stall_ms = tail.stream.held()[].stall_timeout_ms()
+    if pending.listens():
+        stall_ms = pending.stream.held()[].stall_timeout_ms()
     if stall_ms == NEVER_MS:
-        connection.deadline_ms = tail.write_end_ms
+        connection.deadline_ms = pending.write_end_ms
         return
-    var taken_len = tail.pace.taken_len(connection.socket.undelivered_len())
-    if taken_len != tail.taken_len:
-        tail.taken_len = taken_len
-        tail.taken_ms = state.now_ms
-    connection.deadline_ms = min(tail.write_end_ms, tail.taken_ms + stall_ms)
+    var taken_len = pending.pace.taken_len(connection.socket.undelivered_len())
+    if taken_len != pending.taken_len:
+        pending.taken_len = taken_len
+        pending.taken_ms = state.now_ms
+    connection.deadline_ms = min(
+        pending.write_end_ms, pending.taken_ms + stall_ms
+    )
 
 
 def _is_stalled(mut connection: Connection, state: WorkerState) -> Bool:
@@ -349,7 +352,7 @@ def has_to_write(connection: Connection) -> Bool:
         connection: Any.
 
     Returns:
-        False if it has no tail, or only a source that has nothing.
+        False if it has no pending write, or only a source that has nothing.
     """
     if not connection.request.pending:
         return False
@@ -370,8 +373,8 @@ def on_wake(mut connection: Connection) -> NextAction:
     """
     ask_again(connection)
     if connection.request.pending:
-        ref tail = connection.request.pending.held()[]
-        if tail.stream and tail.stream.held()[].has_given_up():
+        ref pending = connection.request.pending.held()[]
+        if pending.stream and pending.stream.held()[].has_given_up():
             return NextAction.CLOSE
     return NextAction.YIELD
 
@@ -393,7 +396,8 @@ def feed_upgraded(
     """As `feed`; for what came behind the request.
 
     Args:
-        connection: Has a conversation in its tail, or one that has ended.
+        connection: Has a conversation in its pending write, or one that has
+            ended.
         state: The worker's state.
         input: The octets; empty afterwards.
 
@@ -410,7 +414,8 @@ def feed(
     """Hands octets from the client to a conversation, and sends its answer.
 
     Args:
-        connection: Has a conversation in its tail, or one that has ended.
+        connection: Has a conversation in its pending write, or one that has
+            ended.
         state: The worker's state.
         input: The octets; empty afterwards.
 
@@ -423,11 +428,11 @@ def feed(
     ):
         input.clear()
         return True
-    ref tail = connection.request.pending.held()[]
+    ref pending = connection.request.pending.held()[]
     var supply: Poll
     state.piece.clear()
     try:
-        supply = tail.stream.held()[].receive(input, state.piece)
+        supply = pending.stream.held()[].receive(input, state.piece)
     except error:
         _log(
             connection,
@@ -438,13 +443,13 @@ def feed(
         input.clear()
         _shrink_piece(state)
         return False
-    var failure = tail.stream.held()[].take_failure()
+    var failure = pending.stream.held()[].take_failure()
     if unlikely(failure.byte_length() > 0):
         _log(connection, state, failure)
     input.clear()
-    tail.waits_for_source = supply == Poll.PENDING
+    pending.waits_for_source = supply == Poll.PENDING
     if unlikely(supply == Poll.DONE):
-        tail.stream = None
+        pending.stream = None
     if unlikely(not _send_piece(connection, state)):
         return False
     if likely(supply == Poll.PENDING and is_taken(connection)):
@@ -459,10 +464,10 @@ def feed(
 
 @always_inline
 def is_taken(connection: Connection) -> Bool:
-    """Tells whether the client has taken all that is here of the tail.
+    """Tells whether the client has taken all that is here of the pending write.
 
     Args:
-        connection: Has a tail.
+        connection: Has a pending write.
 
     Returns:
         True if nothing waits but for what a source will make.
@@ -475,12 +480,12 @@ def is_taken(connection: Connection) -> Bool:
 @no_inline
 def _log(connection: Connection, state: WorkerState, what: String):
     """Tells of a stream that fails, and whose it is."""
-    ref tail = connection.request.pending.held()[]
+    ref pending = connection.request.pending.held()[]
     var line = Text().add(what).add(" [route ")
-    line = line^.add_escaped(tail.route.as_bytes())
+    line = line^.add_escaped(pending.route.as_bytes())
     line = line^.add(", from ").add(connection.peer)
-    if tail.request_id.byte_length() > 0:
-        line = line^.add(", id ").add(tail.request_id)
+    if pending.request_id.byte_length() > 0:
+        line = line^.add(", id ").add(pending.request_id)
     state.log(line^.add("]").end())
 
 
@@ -491,15 +496,18 @@ def _send_what_is_here(
     if connection.tls:
         return tls_write_pending(connection, state)
     while True:
-        ref tail = connection.request.pending.held()[]
-        if tail.is_empty():
+        ref pending = connection.request.pending.held()[]
+        if pending.is_empty():
             return True
-        var count = tail.send_to(connection.socket)
+        var count = pending.send_to(connection.socket)
         if count == -EAGAIN:
             return True
         if count == 0:
             var what = (
-                Text().add("a file ends at byte ").add(tail.region.offset).end()
+                Text()
+                .add("a file ends at byte ")
+                .add(pending.region.offset)
+                .end()
             )
             what += "; it was longer when its response began"
             _log(connection, state, what)
@@ -512,10 +520,10 @@ def _send_what_is_here(
 def _send_piece(mut connection: Connection, mut state: WorkerState) -> Bool:
     """Sends what is in the worker's own piece; False if broken.
 
-    What the client does not take now is kept in the tail.
+    What the client does not take now is kept in the pending write.
     """
-    ref tail = connection.request.pending.held()[]
-    if tail.is_empty() and not connection.tls:
+    ref pending = connection.request.pending.held()[]
+    if pending.is_empty() and not connection.tls:
         while len(state.piece) > 0:
             var count = connection.socket.send(state.piece.span())
             if count == -EAGAIN:
@@ -524,9 +532,9 @@ def _send_piece(mut connection: Connection, mut state: WorkerState) -> Bool:
                 _shrink_piece(state)
                 return False
             state.piece.consume(max(count, 0))
-            tail.pace.sent_len += max(count, 0)
+            pending.pace.sent_len += max(count, 0)
     if unlikely(len(state.piece) > 0):
-        tail.octets.append(state.piece.span())
+        pending.octets.append(state.piece.span())
     _shrink_piece(state)
     return not connection.tls or _send_what_is_here(connection, state)
 
@@ -540,14 +548,14 @@ def _shrink_piece(mut state: WorkerState):
 
 def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
     """Has the source make a piece, and sends it; False if it cannot."""
-    ref tail = connection.request.pending.held()[]
-    var stream = tail.stream.held()
-    tail.waits_for_source = False
-    if tail.sends_regions:
-        tail.region = (
-            stream[].region().first(min(REGION_LEN_MAX, tail.missing_len))
+    ref pending = connection.request.pending.held()[]
+    var stream = pending.stream.held()
+    pending.waits_for_source = False
+    if pending.sends_regions:
+        pending.region = (
+            stream[].region().first(min(REGION_LEN_MAX, pending.missing_len))
         )
-        if tail.region.length > 0:
+        if pending.region.length > 0:
             return True
     var supply: Poll
     state.piece.clear()
@@ -565,9 +573,9 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
             _shrink_piece(state)
             return False
     if stream[].length:
-        tail.missing_len -= len(state.piece)
-        if tail.missing_len < 0 or (
-            tail.missing_len > 0 and supply == Poll.DONE
+        pending.missing_len -= len(state.piece)
+        if pending.missing_len < 0 or (
+            pending.missing_len > 0 and supply == Poll.DONE
         ):
             var length = stream[].length.held()
             var what = (
@@ -577,17 +585,17 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
                 .add(" octets made ")
                 .end()
             )
-            what.write(length - tail.missing_len)
+            what.write(length - pending.missing_len)
             _log(connection, state, what)
             return False
-    tail.waits_for_source = supply == Poll.PENDING
+    pending.waits_for_source = supply == Poll.PENDING
     if supply == Poll.DONE:
-        tail.stream = None
-    if not tail.is_chunked:
+        pending.stream = None
+    if not pending.is_chunked:
         return _send_piece(connection, state)
-    append_chunk(tail.octets, state.piece.span())
+    append_chunk(pending.octets, state.piece.span())
     if supply == Poll.DONE:
-        tail.octets.append_literal[LAST_CHUNK]()
+        pending.octets.append_literal[LAST_CHUNK]()
     return True
 
 
@@ -598,7 +606,7 @@ def tls_write(
     """Encrypts and sends the worker's output and content behind it.
 
     Args:
-        connection: Speaks TLS; has no tail.
+        connection: Speaks TLS; has no pending write.
         state: The worker's state; its output is empty afterwards.
         body: The content.
 
@@ -632,7 +640,8 @@ def tls_write_pending(
     """Sends what was parked, as far as the client takes it.
 
     Args:
-        connection: Speaks TLS and has a tail, which may be empty afterwards.
+        connection: Speaks TLS and has a pending write, which may be empty
+            afterwards.
         state: The worker's state.
 
     Returns:

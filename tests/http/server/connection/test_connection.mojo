@@ -21,18 +21,18 @@ def test_a_tail_keeps_what_was_not_taken() raises:
         _Row(8, "", ""),
     ]
     for row in materialize[rows]():
-        var tail = PendingWrite(Body("body"), "head".as_bytes(), row.taken)
-        _check(tail, row)
-        # The same, taken from a whole tail.
-        tail = PendingWrite(Body("body"), "head".as_bytes(), 0)
-        tail.drop(row.taken)
-        _check(tail, row)
+        var pending = PendingWrite(Body("body"), "head".as_bytes(), row.taken)
+        _check(pending, row)
+        # The same, taken from a whole one.
+        pending = PendingWrite(Body("body"), "head".as_bytes(), 0)
+        pending.drop(row.taken)
+        _check(pending, row)
 
 
-def _check(tail: PendingWrite, row: _Row) raises:
-    assert_equal(StringSpan(from_utf8=tail.octets.span()), row.octets)
-    assert_equal(StringSpan(from_utf8=tail.content()), row.content)
-    assert_equal(tail.is_empty(), row.taken == 8)
+def _check(pending: PendingWrite, row: _Row) raises:
+    assert_equal(StringSpan(from_utf8=pending.octets.span()), row.octets)
+    assert_equal(StringSpan(from_utf8=pending.content()), row.content)
+    assert_equal(pending.is_empty(), row.taken == 8)
 
 
 def test_an_empty_tail() raises:
