@@ -43,4 +43,5 @@ from flare.net.socket_addr import SocketAddr
 from flare.tcp.listener import TcpListener
 from flare.tcp.stream import TcpStream
 from flare.udp.socket import UdpSocket
+from flare.version import version
 from flare.ws.client import WsClient

@@ -11,7 +11,7 @@ from pathlib import Path
 from mojo_source import Function, Problem, Source, conclude, mojo_files
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("flare", "tests", "fuzz", "bench", "examples", "tools")
+FOLDERS = ("flare", "tests", "fuzz", "bench", "examples", "tools", "cli")
 TEXT_SUFFIXES = (".mojo", ".py", ".md", ".toml", ".txt", ".sh", ".c")
 # These two have to spell what they refuse.
 EXEMPT = (Path("tools/check_style.py"), Path("tests/tools"))

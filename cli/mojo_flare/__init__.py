@@ -1,0 +1,1 @@
+"""The command `flare`: makes, builds, runs and tests programs of the library."""

@@ -1,0 +1,65 @@
+"""The command line: one module a command, put together here.
+
+A command is a function with Typer's annotations. What ends it early raises
+`CommandError`; what it prints goes through `terminal`.
+"""
+
+import re
+import sys
+from typing import Annotated
+
+import typer
+
+from mojo_flare import terminal, toolchain
+from mojo_flare.outcome import CommandError, ExitCode
+
+_EXIT_CODES = "\n\n".join(f"{c.value}: {c.meaning}" for c in ExitCode)
+
+app = typer.Typer(
+    name="flare",
+    help="Makes, builds, runs and tests programs that use flare.",
+    epilog=f"Exit codes:\n\n{_EXIT_CODES}",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def version() -> str:
+    """Reads the version out of the library that programs are built with."""
+    text = (toolchain.find().flare / "version.mojo").read_text()
+    found = re.search(r'^comptime VERSION = "([^"]+)"', text, re.MULTILINE)
+    return found[1] if found else "unknown"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        terminal.out.print(f"flare {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def flare(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the library's version and end.",
+            callback=_print_version,
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Runs the command, and turns its errors into lines and exit codes."""
+    try:
+        app()
+    except CommandError as error:
+        terminal.report(error)
+        sys.exit(error.code)
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)
