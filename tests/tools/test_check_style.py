@@ -221,7 +221,7 @@ REFUSED = {
         {"tools/t.py": 'x = "/ro' + 'ot/x"\n'},
         "path of one machine",
     ),
-    "registry": ({"requirements.txt": "# py" + "pi.org\n"}, "registry host"),
+    "registry": ({"requirements/run.txt": "# py" + "pi.org\n"}, "registry host"),
     "unused file": (
         {"flare/x/a.mojo": "def f():\n    x = 1\n"},
         "no file imports",
