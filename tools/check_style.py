@@ -12,7 +12,13 @@ from mojo_source import Function, Problem, Source, conclude, mojo_files
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("flare", "tests", "fuzz", "bench", "examples", "tools", "cli")
-TEXT_SUFFIXES = (".mojo", ".py", ".md", ".toml", ".txt", ".sh", ".c")
+# Folders that hold text and no Mojo.
+TEXT_FOLDERS = ("docs", ".ci", ".github", "deploy", "requirements")
+TEXT_SUFFIXES = (
+    (".mojo", ".py", ".md", ".toml", ".txt", ".sh", ".c")
+    + (".yml", ".yaml", ".conf", ".cfg", ".service", ".socket")
+)
+TEXT_NAMES = ("Makefile", "Dockerfile", "run")
 # These two have to spell what they refuse.
 EXEMPT = (Path("tools/check_style.py"), Path("tests/tools"))
 
@@ -409,11 +415,11 @@ def _has_main(source: Source) -> bool:
 
 def text_files(root: Path) -> Iterator[Path]:
     """Lists the text files of the repository, as paths below `root`."""
-    tops = [root / name for name in (*FOLDERS, "docs", ".ci")]
+    tops = [root / name for name in (*FOLDERS, *TEXT_FOLDERS)]
     found = [path for top in tops for path in top.rglob("*")]
     found += root.glob("*")
     for path in sorted(found):
-        named = path.suffix in TEXT_SUFFIXES or path.name in ("Makefile", "run")
+        named = path.suffix in TEXT_SUFFIXES or path.name in TEXT_NAMES
         if not path.is_file() or not named or "__pycache__" in path.parts:
             continue
         relative = path.relative_to(root)
