@@ -1,0 +1,1 @@
+"""Trace contexts, spans and what is decided about them; without HTTP."""

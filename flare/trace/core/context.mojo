@@ -1,0 +1,208 @@
+"""The traceparent field of W3C Trace Context, read and written."""
+
+from flare.bytes.checked import *
+from std.bit import byte_swap
+from std.memory import bitcast
+
+comptime TRACEPARENT_LEN = 55
+"""Length of a traceparent of version 00 in bytes (Trace Context section 3.2.2)."""
+
+comptime SAMPLED = UInt8(1)
+"""The flag of traces that are recorded (Trace Context section 3.2.2.5.1)."""
+
+comptime RANDOM = UInt8(2)
+"""The flag of trace ids that are random (Trace Context Level 2 section 3.2.2.5).
+
+It says something about the id, so whoever passes the id on passes it on, too.
+"""
+
+comptime _KNOWN_FLAGS = SAMPLED | RANDOM
+comptime _DASH = UInt8(45)
+comptime _ID_LEN = 16
+
+
+struct TraceContext(Equatable, TrivialRegisterPassable, Writable):
+    """Which trace something belongs to, and which span of it.
+
+    Written out it is the traceparent field of version 00.
+    """
+
+    var trace_high: UInt64
+    """The first half of the trace's id."""
+    var trace_low: UInt64
+    """The second half, by which traces are sampled."""
+    var span_id: UInt64
+    """The span's id."""
+    var flags: UInt8
+    """`SAMPLED` and `RANDOM`, or none of them."""
+
+    @always_inline
+    def __init__(out self):
+        """Makes the context of what belongs to no trace."""
+        self = Self(0, 0, 0, 0)
+
+    @always_inline
+    def __init__(
+        out self,
+        trace_high: UInt64,
+        trace_low: UInt64,
+        span_id: UInt64,
+        flags: UInt8,
+    ):
+        """Makes a context.
+
+        Args:
+            trace_high: The first half of the trace's id.
+            trace_low: The second half.
+            span_id: The span's id.
+            flags: `SAMPLED` and `RANDOM`, or none of them.
+        """
+        self.trace_high = trace_high
+        self.trace_low = trace_low
+        self.span_id = span_id
+        self.flags = flags
+
+    @always_inline
+    def is_valid(self) -> Bool:
+        """Tells whether this names a trace and a span.
+
+        Returns:
+            False if one of the two ids is 0.
+        """
+        return (self.trace_high | self.trace_low) != 0 and self.span_id != 0
+
+    @always_inline
+    def is_sampled(self) -> Bool:
+        """Tells whether the trace is recorded.
+
+        Returns:
+            True if the flag is set.
+        """
+        return self.flags & SAMPLED != 0
+
+    def trace_id(self) -> String:
+        """Writes the trace's id.
+
+        Returns:
+            32 lower-case hex digits.
+        """
+        var text = String(capacity_bytes=2 * _ID_LEN)
+        self.write_trace_id(text)
+        return text^
+
+    def span_id_text(self) -> String:
+        """Writes the span's id.
+
+        Returns:
+            16 lower-case hex digits.
+        """
+        var text = String(capacity_bytes=_ID_LEN)
+        self.write_span_id(text)
+        return text^
+
+    def write_trace_id(self, mut writer: Some[Writer]):
+        """Writes the trace's id as 32 lower-case hex digits.
+
+        Args:
+            writer: Where to.
+        """
+        write_id(self.trace_high, writer)
+        write_id(self.trace_low, writer)
+
+    def write_span_id(self, mut writer: Some[Writer]):
+        """Writes the span's id as 16 lower-case hex digits.
+
+        Args:
+            writer: Where to.
+        """
+        write_id(self.span_id, writer)
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the traceparent field's value, of version 00.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write_string("00-")
+        self.write_trace_id(writer)
+        writer.write_string("-")
+        self.write_span_id(writer)
+        # Both flags that there are fit in the second digit.
+        writer.write_string("-0")
+        UInt8(self.flags & _KNOWN_FLAGS).write_to(writer)
+
+
+def write_id(id: UInt64, mut writer: Some[Writer]):
+    """Writes an id, or half of one.
+
+    Args:
+        id: The id.
+        writer: Gets 16 lower-case hex digits.
+    """
+    var octets = bitcast[DType.uint8, 8](byte_swap(id))
+    var nibbles = (octets >> 4).interleave(octets & 15)
+    var letters = nibbles.gt(9).select(
+        SIMD[DType.uint8, _ID_LEN](39), SIMD[DType.uint8, _ID_LEN](0)
+    )
+    var digits = nibbles + 48 + letters
+    var room = Array[UInt8, _ID_LEN](fill=0)
+    comptime for index in range(_ID_LEN):
+        room[index] = digits[index]
+    writer.write_string(StringSpan(unsafe_from_utf8=Span(room)))
+
+
+def parse_traceparent(value: Span[UInt8, _]) -> TraceContext:
+    """Reads a traceparent field's value.
+
+    Source: Trace Context section 3.2. A version above 00 is read by what
+    version 00 has, as section 4.3 asks for; what stands behind is not looked
+    at. Flags that are not known are dropped.
+
+    Args:
+        value: The value, without whitespace around it.
+
+    Returns:
+        The context; one that is not valid if the value breaks a rule: nothing
+        is to be taken from it then, nor from tracestate.
+    """
+    var version = UInt64(0)
+    var flags = UInt64(0)
+    var context = TraceContext()
+    if len(value) < TRACEPARENT_LEN or not (
+        _read_hex(value.between(0, 2), version)
+        and _read_hex(value.between(3, 19), context.trace_high)
+        and _read_hex(value.between(19, 35), context.trace_low)
+        and _read_hex(value.between(36, 52), context.span_id)
+        and _read_hex(value.between(53, 55), flags)
+    ):
+        return TraceContext()
+    if (
+        value.at(2) != _DASH
+        or value.at(35) != _DASH
+        or value.at(52) != _DASH
+        or version == 0xFF
+        or not context.is_valid()
+    ):
+        return TraceContext()
+    if len(value) > TRACEPARENT_LEN and (
+        version == 0 or value.at(TRACEPARENT_LEN) != _DASH
+    ):
+        return TraceContext()
+    context.flags = UInt8(flags) & _KNOWN_FLAGS
+    return context
+
+
+@always_inline
+def _read_hex(digits: Span[UInt8, _], mut number: UInt64) -> Bool:
+    """Reads lower-case hex digits, at most 16; False if there are others."""
+    number = 0
+    for octet in digits:
+        # Both wrap around for octets below the range.
+        var digit = octet - 48
+        var letter = octet - 97
+        if digit > 9:
+            if letter > 5:
+                return False
+            digit = letter + 10
+        number = number << 4 | UInt64(digit)
+    return True
