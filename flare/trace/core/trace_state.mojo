@@ -93,10 +93,9 @@ struct TraceStateReader(Movable):
             return
         for ref known in self._members:
             var octets = known.as_bytes()
-            if (
-                len(octets) > key_len
-                and octets.before(key_len + 1) == member.before(key_len + 1)
-            ):
+            if len(octets) > key_len and octets.before(
+                key_len + 1
+            ) == member.before(key_len + 1):
                 return
         self._members.append(String(unsafe_from_utf8=member))
 

@@ -164,18 +164,30 @@ def _state_rows() -> List[_Row]:
     var longest_key = "z" * 256
     var longest_tenant = String("t" * 241, "@", "v" * 14)
     return [
-        _Row("TC-3.3.1.2 one", "rojo=00f067aa0ba902b7", "rojo=00f067aa0ba902b7"),
+        _Row(
+            "TC-3.3.1.2 one", "rojo=00f067aa0ba902b7", "rojo=00f067aa0ba902b7"
+        ),
         _Row("TC-3.3.1.1 list", "foo=1,bar=2", "foo=1,bar=2"),
-        _Row("TC-3.3.1.1 OWS", "foo=1 \t , \t bar=2, \t baz=3 ", "foo=1,bar=2,baz=3"),
+        _Row(
+            "TC-3.3.1.1 OWS",
+            "foo=1 \t , \t bar=2, \t baz=3 ",
+            "foo=1,bar=2,baz=3",
+        ),
         _Row("TC-3.3.1.1 empty members", ",foo=1,, ,bar=2,", "foo=1,bar=2"),
         _Row("TC-3.3.1.1 nothing", "", ""),
         _Row("TC-3.3.1.3 key twice", "foo=1,bar=2,foo=3", "foo=1,bar=2"),
         _Row("TC-3.3.1.3 a prefix is another key", "fo=1,foo=2", "fo=1,foo=2"),
         _Row("TC-3.3.1.3.1 all characters", "az09_-*/=1", "az09_-*/=1"),
         _Row("TC-3.3.1.3.1 tenant", "0t@v=1", "0t@v=1"),
-        _Row("TC-3.3.1.3.1 longest key", longest_key + "=1", longest_key + "=1"),
+        _Row(
+            "TC-3.3.1.3.1 longest key", longest_key + "=1", longest_key + "=1"
+        ),
         _Row("TC-3.3.1.3.1 key too long", longest_key + "z=1", ""),
-        _Row("TC-3.3.1.3.1 longest tenant", longest_tenant + "=1", longest_tenant + "=1"),
+        _Row(
+            "TC-3.3.1.3.1 longest tenant",
+            longest_tenant + "=1",
+            longest_tenant + "=1",
+        ),
         _Row("TC-3.3.1.3.1 system too long", longest_tenant + "v=1", ""),
         _Row("TC-3.3.1.3.1 tenant too long", "t" + longest_tenant + "=1", ""),
         _Row("TC-3.3.1.3.1 digit first", "0foo=1", ""),
@@ -233,7 +245,9 @@ def test_long_tracestate_is_cut_by_members() raises:
     assert_false("long=" in kept)
     assert_true(kept.startswith(String("a=", "1" * 100, ",k0=vvvvvvvvvv,k1=")))
     assert_true(text.find(kept[byte=103:]) > 0, "members are whole")
-    assert_true(kept.byte_length() + 16 > TRACESTATE_LEN_MAX, "and all that fit")
+    assert_true(
+        kept.byte_length() + 16 > TRACESTATE_LEN_MAX, "and all that fit"
+    )
     # One octet less than too much stays as it is.
     var fits = String("a=", "1" * 254, ",b=", "2" * 253)
     assert_equal(fits.byte_length(), TRACESTATE_LEN_MAX)
