@@ -3,7 +3,14 @@
 from flare.bytes.text import Text
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.sys.descriptor import Descriptor, close_on_exec, make_nonblocking
+from flare.sys.descriptor import (
+    Descriptor,
+    close_descriptor,
+    close_on_exec,
+    is_kept_on_exec,
+    make_nonblocking,
+)
+from flare.sys.descriptor_passing import send_with_descriptor
 from flare.sys.environment import environment_value
 from flare.sys.signal import process_id
 from flare.sys.sock_addr import AF_UNIX, SockAddr, UNIX_NAME_LEN_MAX
@@ -31,13 +38,64 @@ def inherited_listeners(address: SocketAddr) raises -> List[RawSocket]:
         Error: If the environment makes no sense, or sockets were handed over
             and none is for the address.
     """
-    var listeners = List[RawSocket]()
+    var found = handed_over(address)
+    if len(found.sockets) == 0 and found.count > 0:
+        raise Error(
+            Text()
+            .add("no inherited socket listens at ")
+            .add(address)
+            .add("; there are:")
+            .add(found.others)
+            .add(
+                " (correct the address or the service manager's configuration)"
+            )
+            .end()
+        )
+    return found^.take()
+
+
+struct HandedOver(Movable):
+    """Which of the sockets that were handed over listen at an address."""
+
+    var sockets: List[RawSocket]
+    """Those that do."""
+    var others: String
+    """What the others are, each behind a space."""
+    var count: Int
+    """How many descriptors were handed over in all."""
+
+    def __init__(out self, count: Int):
+        self.sockets = []
+        self.others = String()
+        self.count = count
+
+    def take(deinit self) -> List[RawSocket]:
+        return self.sockets^
+
+
+def handed_over(address: SocketAddr) raises -> HandedOver:
+    """Looks through what was handed over, as `inherited_listeners` does.
+
+    Args:
+        address: The address that is wanted; port 0 stands for any port.
+
+    Returns:
+        What there is; nothing if it is for another process.
+
+    Raises:
+        Error: If the environment makes no sense.
+    """
     if environment_value("LISTEN_PID") != String(process_id()):
-        return listeners^
-    var count = _environment_number("LISTEN_FDS", _INHERITED_COUNT_MAX)
-    var found = Text()
-    for index in range(count):
+        return HandedOver(0)
+    var found = HandedOver(
+        _environment_number("LISTEN_FDS", _INHERITED_COUNT_MAX)
+    )
+    var others = Text()
+    for index in range(found.count):
         var number = Int32(FIRST_INHERITED + index)
+        if not is_kept_on_exec(number):
+            # Another server of this program has taken it.
+            continue
         var socket = RawSocket(owned=number)
         var local = _listening_addr(socket)
         if local.port != 0 and (
@@ -46,29 +104,39 @@ def inherited_listeners(address: SocketAddr) raises -> List[RawSocket]:
         ):
             make_nonblocking(number)
             close_on_exec(number)
-            listeners.append(socket^)
+            found.sockets.append(socket^)
         else:
             if local.port != 0:
-                found = found^.add(" ").add(local)
+                others = others^.add(" ").add(local)
             else:
-                found = found^.add(" descriptor ").add(number).add(
+                others = others^.add(" descriptor ").add(number).add(
                     " (no TCP listener)"
                 )
             # It may be another server's of this program.
             _ = socket.release()
-    if len(listeners) == 0 and count > 0:
-        raise Error(
-            Text()
-            .add("no inherited socket listens at ")
-            .add(address)
-            .add("; there are:")
-            .add(found^.end())
-            .add(
-                " (correct the address or the service manager's configuration)"
-            )
-            .end()
-        )
-    return listeners^
+    found.others = others^.end()
+    return found^
+
+
+def close_unclaimed() raises:
+    """Closes the listening sockets that were handed over and nobody has taken:
+    while they are open, clients wait in them for an answer.
+
+    Raises:
+        Error: If the environment makes no sense.
+    """
+    if environment_value("LISTEN_PID") != String(process_id()):
+        return
+    for index in range(_environment_number("LISTEN_FDS", _INHERITED_COUNT_MAX)):
+        var number = Int32(FIRST_INHERITED + index)
+        # What this program opens itself is never kept on exec.
+        if not is_kept_on_exec(number):
+            continue
+        var socket = RawSocket(owned=number)
+        var is_listening = _listening_addr(socket).port != 0
+        _ = socket.release()
+        if is_listening:
+            close_descriptor(number)
 
 
 def _listening_addr(socket: RawSocket) -> SocketAddr:
@@ -170,3 +238,17 @@ struct ServiceManager(Movable):
         """
         if self._socket.is_open():
             _ = send(self._socket.fd(), text.as_bytes())
+
+    def store(self, name: StringSpan, socket: RawSocket):
+        """Has the manager keep a socket open, to hand it to the next process
+        (`FDSTORE=1`).
+
+        Args:
+            name: What it is called (`FDNAME`): ASCII without `:`.
+            socket: The socket, which stays open here.
+        """
+        if self._socket.is_open():
+            var text = String("FDSTORE=1\nFDNAME=", name)
+            _ = send_with_descriptor(
+                self._socket.fd(), text.as_bytes(), socket.fd()
+            )

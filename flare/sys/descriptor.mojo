@@ -7,6 +7,7 @@ from std.ffi import external_call
 comptime _F_DUPFD_CLOEXEC = by_platform(1030, 67)
 comptime _F_GETFL = 3
 comptime _F_SETFL = 4
+comptime _F_GETFD = 1
 comptime _F_SETFD = 2
 comptime _FD_CLOEXEC = 1
 comptime _O_NONBLOCK = by_platform(0o4000, 0x4)
@@ -117,6 +118,19 @@ def close_on_exec(number: Int32) raises OsError:
     """
     if _fcntl(number, _F_SETFD, _FD_CLOEXEC) < 0:
         raise OsError("fcntl", last_errno())
+
+
+def is_kept_on_exec(number: Int32) -> Bool:
+    """Tells whether programs that are executed get a descriptor.
+
+    Args:
+        number: A descriptor.
+
+    Returns:
+        True unless it is closed on exec; False if it is not open.
+    """
+    var flags = _fcntl(number, _F_GETFD, 0)
+    return flags >= 0 and (Int(flags) & _FD_CLOEXEC) == 0
 
 
 def duplicate_from(number: Int32, lowest: Int32) -> Descriptor:

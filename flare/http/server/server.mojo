@@ -32,10 +32,12 @@ from flare.http.server.workers import (
 )
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
+from flare.runtime.dev_handover import IS_DEV_BUILD
 from flare.runtime.event import Waker
 from flare.runtime.prefork.config import PreforkConfig
 from flare.runtime.prefork.prefork import Prefork
 from flare.runtime.prefork.program import NoHooks, PreforkHooks
+from flare.runtime.service_manager import close_unclaimed
 from flare.runtime.stats_board import SharedStats, WorkerStats
 from flare.runtime.worker_count import WORKER_COUNT_MAX, default_worker_count
 from flare.sys.signal import ignore_sigpipe
@@ -423,6 +425,10 @@ struct HttpServer(Movable):
         prefork.check()
         check_handler(handler, self._terms[].config)
         prefork.inherits_listeners = self._terms[].config.inherits_listeners
+        comptime if IS_DEV_BUILD:
+            prefork.reuseport = False
+            prefork.notifies_manager = True
+            close_unclaimed()
         var listeners = take_listeners(self._listeners[], "serve_prefork")
         ignore_sigpipe()
         self._terms[].descriptors = prepare_descriptors(

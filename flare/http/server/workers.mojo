@@ -11,6 +11,7 @@ from flare.http.server.shutdown import ShutdownSignal
 from flare.http.server.worker import Worker
 from flare.http.server.worker_state import StatsRow
 from flare.net.raw_socket import RawSocket
+from flare.runtime.dev_handover import IS_DEV_BUILD, tell_dev_ready
 from flare.runtime.event import Interest, Waker
 from flare.runtime.prefork.roster import ListenerShare
 from flare.runtime.prefork.program import ChildProcess, PreforkProgram
@@ -71,7 +72,9 @@ def split_listeners(
     Raises:
         Error: If the process has no more descriptors.
     """
-    var share = ListenerShare(sockets^, mode == ListenerMode.PER_WORKER)
+    # What waits in a socket of a worker's own is lost with the process.
+    var splits = mode == ListenerMode.PER_WORKER and not IS_DEV_BUILD
+    var share = ListenerShare(sockets^, splits)
     share.provide(count)
     var listeners = List[Listeners]()
     for worker in range(count):
@@ -149,7 +152,10 @@ def run_workers[
                 StatsRow(board.copy(), 0),
             )
         )
-        serving.run()
+        serving.worker[].begin()
+        comptime if IS_DEV_BUILD:
+            tell_dev_ready()
+        serving.worker[].run()
         return
     var listeners = split_listeners(
         sockets^, plan.worker_count, context.config.listener
@@ -175,6 +181,8 @@ def run_workers[
     while len(workers) > 0:
         scheduler.start(workers.pop(), wakers.pop(), _cpus_for(index, plan))
         index += 1
+    comptime if IS_DEV_BUILD:
+        tell_dev_ready()
     _watch(scheduler, stop)
     scheduler.wait()
 
