@@ -1,0 +1,91 @@
+"""Builds of the program that can be given up, and what the compiler says."""
+
+import asyncio
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mojo_flare.toolchain import Toolchain
+
+DEFINE = "FLARE_DEV=1"
+"""What makes the library take its listeners over, and hand them on."""
+
+_HEAD = re.compile(r"^(?P<place>.+?:\d+:\d+): (?P<kind>error|warning|note): (?P<text>.*)")
+# Said once more at the end of each list of errors.
+_SUMMARY = re.compile(r"^\S*mojo: error: ")
+_NOISE = re.compile(r"Crashpad")
+
+
+@dataclass
+class Diagnostic:
+    """One thing that the compiler says of a place in a file."""
+
+    place: str
+    kind: str
+    text: str
+    excerpt: list[str] = field(default_factory=list)
+
+
+@dataclass
+class BuildResult:
+    """What came of a build."""
+
+    binary: Path | None
+    said: str
+    seconds: float
+
+
+def diagnostics(said: str) -> list[Diagnostic]:
+    """Reads what the compiler has said; lines before the first place are left out."""
+    found: list[Diagnostic] = []
+    for line in said.splitlines():
+        if match := _HEAD.match(line):
+            found.append(Diagnostic(match["place"], match["kind"], match["text"]))
+        elif found and not _SUMMARY.match(line):
+            found[-1].excerpt.append(line)
+    return found
+
+
+class Builder:
+    """Builds one program, again and again, each time to a file of its own."""
+
+    def __init__(
+        self, toolchain: Toolchain, source: Path, folder: Path, options: list[str]
+    ) -> None:
+        self._toolchain = toolchain
+        self._source = source
+        self._folder = folder
+        self._options = options
+        self._count = 0
+
+    async def build(self) -> BuildResult:
+        """Builds; if the task is cancelled, the compiler is ended."""
+        self._count += 1
+        binary = self._folder / f"{self._source.stem}-{self._count}"
+        began = asyncio.get_running_loop().time()
+        process = await asyncio.create_subprocess_exec(
+            str(self._toolchain.mojo),
+            "build",
+            *self._toolchain.include,
+            *self._options,
+            "-D",
+            DEFINE,
+            str(self._source),
+            "-o",
+            str(binary),
+            env=self._toolchain.environment(),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        try:
+            octets, _ = await process.communicate()
+        except asyncio.CancelledError:
+            process.kill()
+            await process.wait()
+            raise
+        lines = octets.decode("utf-8", "replace").splitlines()
+        said = "\n".join(line for line in lines if not _NOISE.search(line))
+        seconds = asyncio.get_running_loop().time() - began
+        made = process.returncode == 0 and binary.exists()
+        return BuildResult(binary if made else None, said, seconds)
