@@ -2,87 +2,53 @@
 
 Every relative link and anchor leads somewhere; every `file: symbol` of
 ARCHITECTURE.md exists; every name that a code block imports from flare is
-there; every code block with a `main` compiles; no public name is without a
-docstring.
+there; every block of Mojo code compiles (`doc_blocks.py`); every name in prose is
+there, and every page is in the navigation (`doc_names.py`); no public name is
+without a docstring.
 """
 
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from check_layers import Layers
+from doc_blocks import (
+    Block,
+    Page,
+    Snippet,
+    check_fences,
+    compile_snippets,
+    docstring_blocks,
+    make_snippets,
+)
+from doc_blocks import run_programs as build_programs
+from doc_names import check_names, check_navigation
 from mojo_source import DEFINITION, Problem, Source, conclude
-from programs import write_together
 from report import Report
-from toolchain import BUILD, ROOT, build, mojo
+from toolchain import BUILD, ROOT, mojo
 
 MAP = Path("ARCHITECTURE.md")
 MAP_LINES_MAX = 200
-SKIPPED = {".git", ".venv", "build", "node_modules", ".pytest_cache"}
-FENCE = re.compile(r"^\s*(```+|~~~+)\s*(\w*)")
+SKIPPED = {".git", ".venv", "build", "node_modules", ".venv-docs", ".pytest_cache"}
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
 HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
 SYMBOL = re.compile(r"`([\w./-]+\.(?:mojo|py)):\s*([\w.]+)`")
 
 
-@dataclass(frozen=True)
-class Block:
-    """One fenced code block; `line` is that of its first line of code."""
-
-    path: Path
-    line: int
-    language: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Page:
-    """One Markdown file: its prose with code blanked, and its code."""
-
-    path: Path
-    prose: list[str]
-    blocks: list[Block]
-
-    @classmethod
-    def read(cls, root: Path, path: Path) -> "Page":
-        """Reads a file, named by its path below `root`."""
-        prose: list[str] = []
-        blocks: list[Block] = []
-        fence = language = ""
-        code: list[str] = []
-        for number, line in enumerate(
-            (root / path).read_text().splitlines(), 1
-        ):
-            found = FENCE.match(line)
-            if not fence and found:
-                fence, language, code = found[1], found[2], []
-            elif fence and line.strip() == fence:
-                text = "\n".join(code) + "\n"
-                blocks.append(Block(path, number - len(code), language, text))
-                fence = ""
-            elif fence:
-                code.append(line)
-            else:
-                prose.append(line)
-                continue
-            prose.append("")
-        return cls(path, prose, blocks)
-
-    def anchors(self) -> set[str]:
-        """The anchors that a browser finds here."""
-        seen: dict[str, int] = {}
-        found = set()
-        for line in self.prose:
-            if match := HEADING.match(line):
-                name = slug(match[1])
-                count = seen.get(name, 0)
-                seen[name] = count + 1
-                found.add(f"{name}-{count}" if count else name)
-            found.update(re.findall(r"<a\s+(?:id|name)=\"([^\"]+)\"", line))
-        return found
+def anchors(page: Page) -> set[str]:
+    """The anchors that a browser finds on a page."""
+    seen: dict[str, int] = {}
+    found = set()
+    for line in page.prose:
+        if match := HEADING.match(line):
+            name = slug(match[1])
+            count = seen.get(name, 0)
+            seen[name] = count + 1
+            found.add(f"{name}-{count}" if count else name)
+        found.update(re.findall(r"<a\s+(?:id|name)=\"([^\"]+)\"", line))
+    return found
 
 
 def slug(heading: str) -> str:
@@ -111,7 +77,7 @@ def check_links(root: Path, page: Page) -> Iterator[Problem]:
                 yield Problem(page.path, number, f"broken link: no {target}")
             elif anchor and place.suffix == ".md":
                 other = place.resolve().relative_to(root.resolve())
-                if anchor not in Page.read(root, other).anchors():
+                if anchor not in anchors(Page.read(root, other)):
                     message = f"broken link: no heading #{anchor} in {other}"
                     yield Problem(page.path, number, message)
 
@@ -174,45 +140,36 @@ def check_imports(root: Path, block: Block) -> Iterator[Problem]:
                 yield Problem(block.path, line, message)
 
 
-def user_blocks(page: Page) -> list[Block]:
-    """The Mojo blocks that are meant to be copied: those of README and docs."""
-    if len(page.path.parts) > 1 and page.path.parts[0] != "docs":
-        return []
-    return [block for block in page.blocks if block.language == "mojo"]
+def is_for_users(page: Page) -> bool:
+    """Tells whether a page has code that is meant to be copied."""
+    return len(page.path.parts) == 1 or page.path.parts[0] == "docs"
 
 
 def problems(root: Path) -> list[str]:
     """Checks all that needs no compiler."""
     found = list(check_map(root))
+    found += check_navigation(root)
     for page in pages(root):
         found += check_links(root, page)
-        for block in user_blocks(page):
-            found += check_imports(root, block)
+        if is_for_users(page):
+            found += check_fences(page.blocks)
+            found += check_names(root, page)
+        for snippet in page.snippets if is_for_users(page) else []:
+            found += check_imports(root, snippet.block)
     return [str(problem) for problem in found]
 
 
-def compile_programs(root: Path) -> tuple[int, str]:
-    """Builds the complete programs among the code blocks, all in one run.
-
-    Each becomes a module that keeps its line numbers, so that an error points
-    into the document. Returns their number and the compiler's errors.
-    """
-    blocks = [block for page in pages(root) for block in user_blocks(page)]
-    programs = [
-        block
-        for block in blocks
-        if re.search(r"^def main\(", block.text, re.MULTILINE)
+def all_snippets(root: Path) -> list[Snippet]:
+    """The Mojo code of the pages for users, and that of docstrings."""
+    found = [
+        snippet
+        for page in pages(root)
+        if is_for_users(page)
+        for snippet in page.snippets
     ]
-    if not programs:
-        return 0, ""
-    texts = {}
-    for block in programs:
-        name = re.sub(r"\W", "_", f"{block.path.with_suffix('')}_{block.line}")
-        texts[name] = "\n" * (block.line - 1) + block.text
-    source = BUILD / "docs" / "programs.mojo"
-    write_together(source, texts)
-    result = build(source, source.with_suffix(".o"), "--emit", "object")
-    return len(programs), result.stdout if result.returncode else ""
+    for blocks in docstring_blocks(root):
+        found += make_snippets(blocks)
+    return found
 
 
 DIAGNOSTIC = re.compile(r"^(?P<path>/\S+?):(?P<line>\d+):\d+: error: ")
@@ -288,11 +245,16 @@ def run(report: Report) -> None:
         report.fail("docstrings", gaps)
     else:
         report.passed("docstrings")
-    count, errors = compile_programs(ROOT)
+    count, errors = compile_snippets(all_snippets(ROOT))
     if errors:
-        report.fail("programs in documents", errors[-4000:])
+        report.fail("code of documents", errors[-4000:])
     else:
-        report.passed("programs in documents", count)
+        report.passed("code of documents", count)
+
+
+def run_programs(report: Report, is_all: bool = False) -> None:
+    """Runs the programs of documents that show their output, or builds all."""
+    build_programs(all_snippets(ROOT), report, is_all)
 
 
 if __name__ == "__main__":

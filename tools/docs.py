@@ -1,168 +1,280 @@
-"""Writes the API reference to build/docs/api, a Markdown page a package front.
+"""Builds the documents as a site, to build/docs/site; search works offline.
 
-The text comes from the docstrings, by way of `mojo doc`; what is listed is what
-users import: the names that a package's `__init__.mojo` re-exports.
+Pages come from `docs/`; the reference, the coverage of the RFCs, the lists of
+examples and decisions, and the pages of source that links lead to are made
+here. MkDocs then makes HTML of all, by `mkdocs.yml`, and no warning of its is
+accepted. With `serve` the site is shown at a port of this machine.
 """
 
-import json
+import os
+import posixpath
+import re
+import shutil
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
-from check_layers import Layers
-from mojo_source import Source
-from toolchain import BUILD, ROOT, mojo
+import docs_rfcs
+import yaml
+from doc_blocks import FENCE
+from doc_names import site_settings
+from docs_reference import Reference, read_library
+from toolchain import BUILD, ROOT
 
-OUTPUT = BUILD / "docs" / "api"
-KINDS = ("structs", "traits", "functions", "aliases")
-
-Node = dict[str, Any]
-
-
-def read_library() -> Node:
-    """Lets the compiler read every docstring."""
-    OUTPUT.mkdir(parents=True, exist_ok=True)
-    target = OUTPUT.parent / "api.json"
-    result = mojo("doc", "flare", "-o", str(target))
-    if result.returncode:
-        sys.exit(result.stdout)
-    return json.loads(target.read_text())["decl"]
-
-
-def declarations(
-    package: Node, prefix: str = ""
-) -> dict[tuple[str, str], Node]:
-    """Finds every declaration by its module and name."""
-    name = f"{prefix}{package['name']}"
-    found = {}
-    for module in package["modules"]:
-        for kind in KINDS:
-            for node in module[kind]:
-                found[(f"{name}.{module['name']}", node["name"])] = node
-    for inner in package["packages"]:
-        found |= declarations(inner, f"{name}.")
-    return found
+OUTPUT = BUILD / "docs"
+STAGED = OUTPUT / "pages"
+SITE = OUTPUT / "site"
+SETTINGS = OUTPUT / "mkdocs.yml"
+# Pages at the root of the repository, and what they are on the site.
+ROOT_PAGES = {
+    "README.md": "index.md",
+    "ARCHITECTURE.md": "project/architecture.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security-policy.md",
+    "CHANGELOG.md": "project/changelog.md",
+}
+LANGUAGES = {".mojo": "mojo", ".py": "python", ".toml": "toml", ".sh": "sh"}
+LINK = re.compile(r"(?P<text>!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(<?(?P<target>[^)\s>]+)>?\)")
+SPAN = re.compile(r"(?<![\[`])`([A-Z]\w*)`(?![\]`])")
+WORDS = re.compile(r"^(\s*(?:```+|~~~+)\s*mojo)\s.*$")
 
 
-def inherited(node: Node, found: dict[tuple[str, str], Node]) -> list[str]:
-    """Names, a line a trait of ours, the methods that a struct has from it."""
-    own = {signature_key(method) for method in node.get("functions", [])}
-    out = []
-    for parent in node.get("parentTraits", []):
-        path = parent.get("path", "")
-        module, _, name = path.strip("/").rpartition("/")
-        methods = found.get((module.replace("/", "."), name), {})
-        names = [
-            method["name"]
-            for method in methods.get("functions", [])
-            if not method["name"].startswith("_")
-            and signature_key(method) not in own
-        ]
-        if names:
-            listed = ", ".join(f"`{name}`" for name in dict.fromkeys(names))
-            out += [f"Also has, from `{name}`: {listed}.", ""]
-    return out
+class Staging:
+    """Lays the pages out as the site wants them."""
 
+    def __init__(self, reference: Reference) -> None:
+        self.reference = reference
+        self._staged: set[str] = set()
 
-def signature_key(method: Node) -> tuple[str, ...]:
-    """Tells a method from others: its name and those of its arguments."""
-    arguments = method["overloads"][0]["args"]
-    return (method["name"], *(argument["name"] for argument in arguments))
+    def place_of(self, path: str) -> str | None:
+        """Where a file of the repository stands on the site, if it does."""
+        if path in ROOT_PAGES:
+            return ROOT_PAGES[path]
+        if path.startswith("docs/"):
+            return path.removeprefix("docs/")
+        full = ROOT / path
+        if full.is_dir():
+            inner = posixpath.join(path, "README.md")
+            return self.place_of(inner) if (ROOT / inner).exists() else None
+        if full.suffix == ".md":
+            return f"project/{path.lower()}"
+        if full.suffix in LANGUAGES:
+            return f"source/{path}.md"
+        return None
 
+    def stage(self, path: str) -> None:
+        """Writes a page, and those outside of `docs/` that it leads to."""
+        waiting = [path]
+        while waiting:
+            path = waiting.pop()
+            place = self.place_of(path)
+            if place is None or path in self._staged:
+                continue
+            self._staged.add(path)
+            if path.endswith(".md"):
+                waiting += self._stage_page(path, place)
+            elif place.startswith("source/"):
+                write(place, source_page(path))
 
-def section(node: Node, level: int) -> list[str]:
-    """Writes one declaration with all that belongs to it."""
-    if "overloads" in node:
-        return [
-            line
-            for overload in node["overloads"]
-            for line in function_section(node["name"], overload, level)
-        ]
-    out = [f"{'#' * level} `{node['name']}`", ""]
-    if signature := node.get("signature"):
-        out += ["```mojo", signature, "```", ""]
-    out += prose(node)
-    members = node.get("aliases", []) + node.get("fields", [])
-    for member in members:
-        if not member["name"].startswith("_"):
-            text = " ".join(prose(member)).strip()
-            out.append(f"- `{member['name']}`: {text}")
-    if members:
-        out.append("")
-    for method in node.get("functions", []):
-        name = method["name"]
-        if not name.startswith("_") or name == "__init__":
-            out += section(method, level + 1)
-    return out
+    def _stage_page(self, path: str, place: str) -> list[str]:
+        """Writes one page, with its links as they are on the site.
 
+        Returns the files that it leads to.
+        """
+        out: list[str] = []
+        wanted: list[str] = []
+        mark = ""
+        linked: set[str] = set()
+        for line in (ROOT / path).read_text().splitlines():
+            if found := FENCE.match(line):
+                if not mark:
+                    mark = found["mark"]
+                    line = WORDS.sub(r"\1", line)
+                elif line.strip() == mark:
+                    mark = ""
+            elif not mark:
+                line = self._relink(line, path, place, wanted)
+                if path.startswith("docs/") and not line.startswith("#"):
+                    line = self._link_names(line, place, linked)
+            out.append(line)
+        write(place, "\n".join(out) + "\n")
+        return wanted
 
-def function_section(name: str, node: Node, level: int) -> list[str]:
-    """Writes one overload of a function."""
-    signature = node["signature"]
-    if node["raises"] and " raises" not in signature:
-        head, arrow, result = signature.rpartition(" -> ")
-        signature = (
-            f"{head} raises -> {result}" if arrow else f"{signature} raises"
+    def _relink(self, line: str, path: str, place: str, wanted: list[str]) -> str:
+        """Turns links between files into links between pages."""
+
+        def one(found: re.Match[str]) -> str:
+            target = found["target"]
+            if re.match(r"[a-z][a-z0-9+.-]*:|#", target):
+                return found[0]
+            name, _, anchor = target.partition("#")
+            file = posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
+            other = self.place_of(file)
+            if other is None:
+                return found["text"].strip("![]")
+            if (ROOT / file).is_dir():
+                file = posixpath.join(file, "README.md")
+            wanted.append(file)
+            link = relative(other, place) + (f"#{anchor}" if anchor else "")
+            return f"{found['text']}({link})"
+
+        return LINK.sub(one, line)
+
+    def _link_names(self, line: str, place: str, linked: set[str]) -> str:
+        """Links the first mention of each public name to the reference."""
+
+        def one(found: re.Match[str]) -> str:
+            name = found[1]
+            if name not in self.reference.homes or name in linked:
+                return found[0]
+            linked.add(name)
+            link = relative(f"reference/{self.reference.link(name)}", place)
+            return f"[`{name}`]({link})"
+
+        parts = re.split(r"(\[(?:[^\[\]]|\[[^\]]*\])*\]\([^)]*\))", line)
+        return "".join(
+            part if index % 2 else SPAN.sub(one, part)
+            for index, part in enumerate(parts)
         )
-    out = [f"{'#' * level} `{name}`", "", "```mojo", signature, "```", ""]
-    out += prose(node)
-    for entry in node["parameters"] + node["args"]:
-        if entry.get("description"):
-            out.append(f"- `{entry['name']}`: {flat(entry['description'])}")
-    if text := (node.get("returns") or {}).get("doc"):
-        out.append(f"- Returns: {flat(text)}")
-    if node["raisesDoc"]:
-        out.append(f"- Raises {flat(node['raisesDoc'])}")
-    return out + [""]
 
 
-def prose(node: Node) -> list[str]:
-    """Gives a docstring's summary and description as paragraphs."""
-    texts = (node.get("summary"), node.get("description"))
-    return [line for text in texts if text for line in (text.strip(), "")]
+def relative(place: str, base: str) -> str:
+    """Writes a link from one page to another."""
+    return posixpath.relpath(place, posixpath.dirname(base) or ".")
 
 
-def flat(text: str) -> str:
-    """Joins a text to one line."""
-    return " ".join(text.split())
+def write(place: str, text: str) -> None:
+    """Writes a file of the staged pages."""
+    target = STAGED / place
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text)
 
 
-def page(front: Path, found: dict[tuple[str, str], Node]) -> list[str]:
-    """Writes the page of one package front."""
-    source = Source.read(ROOT, front)
-    package = ".".join(front.parent.parts)
-    summary = source.text.split('"""')[1].strip()
-    out = [f"# {package}", "", summary, ""]
-    for entry in source.imports:
-        for name in entry.names:
-            # A front may pass on what another front offers.
-            keys = [key for key in found if key[1] == name]
-            exact = (entry.module, name)
-            chosen = exact if exact in found else next(iter(keys), None)
-            if chosen:
-                out += section(found[chosen], 2)
-                if found[chosen]["kind"] == "struct":
-                    out += inherited(found[chosen], found)
+def source_page(path: str) -> str:
+    """Makes a page of a source file, with an anchor for each line."""
+    text = (ROOT / path).read_text().rstrip()
+    fence = "`" * 6
+    return (
+        "---\nsearch:\n  exclude: true\nhide:\n  - navigation\n  - toc\n---\n\n"
+        f"# {path}\n\n{fence} {{.{LANGUAGES[Path(path).suffix]} linenums=1}}\n"
+        f"{text}\n{fence}\n"
+    )
+
+
+def stage_reference(staging: Staging) -> list[dict[str, str]]:
+    """Writes the pages of the fronts; gives their entries in the navigation."""
+    reference = staging.reference
+    entries = []
+    index = ["# Reference", "", "A page for each package that programs import from."]
+    index += ["", "| package | what it has |", "| --- | --- |"]
+    for front in sorted(reference.fronts, key=lambda front: front.package):
+        write(f"reference/{front.page}", reference.page(front))
+        entries.append({front.package: f"reference/{front.page}"})
+        summary = " ".join(front.summary.split())
+        index.append(f"| [`{front.package}`]({front.page}) | {summary} |")
+        for entry in front.entries:
+            staging.stage(str(entry.path))
+    write("reference/index.md", "\n".join(index) + "\n")
+    return entries
+
+
+def stage_examples(staging: Staging) -> None:
+    """Lists the examples, each with the sentence that it begins with."""
+    out = ["# Examples", "", "Each is a whole program, and each is run by the tests."]
+    out += ["", "| example | shows |", "| --- | --- |"]
+    for path in sorted((ROOT / "examples").glob("[0-9]*.mojo")):
+        comment: list[str] = []
+        for line in path.read_text().splitlines():
+            if line.strip("# ") == "":
+                break
+            comment.append(line.strip("# "))
+        number, _, text = " ".join(comment).partition(" ")
+        title, _, shows = text.partition(": ")
+        name = f"examples/{path.name}"
+        staging.stage(name)
+        out.append(f"| [{number} {title}](source/{name}.md) | {shows} |")
+    write("examples.md", "\n".join(out) + "\n")
+
+
+def stage_decisions() -> None:
+    """Lists the decisions by number."""
+    out = ["# Decisions", "", "What was chosen, why, and what it costs.", ""]
+    for path in sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md")):
+        title = path.read_text().splitlines()[0].lstrip("# ")
+        out.append(f"- {path.name[:4]} [{title}]({path.name})")
+    write("decisions/index.md", "\n".join(out) + "\n")
+
+
+def expand(nav: list[Any], packages: list[dict[str, str]]) -> list[Any]:
+    """Replaces patterns by the pages that they match."""
+    out: list[Any] = []
+    for entry in nav:
+        if isinstance(entry, dict):
+            [(title, value)] = entry.items()
+            if isinstance(value, list):
+                out.append({title: expand(value, packages)})
+            elif value.endswith("/"):
+                out.append({title: packages})
+            else:
+                out.append(entry)
+        elif "*" in entry:
+            found = sorted(STAGED.glob(entry))
+            out += [str(path.relative_to(STAGED)) for path in found]
+        else:
+            out.append(entry)
     return out
+
+
+def stage_all() -> None:
+    """Lays out everything that MkDocs reads."""
+    shutil.rmtree(STAGED, ignore_errors=True)
+    STAGED.mkdir(parents=True)
+    staging = Staging(Reference(ROOT, read_library()))
+    for path in sorted((ROOT / "docs").rglob("*")):
+        name = str(path.relative_to(ROOT))
+        if path.suffix == ".md":
+            staging.stage(name)
+        elif path.is_file():
+            target = STAGED / path.relative_to(ROOT / "docs")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+    for path in ROOT_PAGES:
+        staging.stage(path)
+    packages = stage_reference(staging)
+    stage_examples(staging)
+    stage_decisions()
+    write("reference/rfcs.md", docs_rfcs.page(ROOT))
+    settings = {
+        "INHERIT": "../../mkdocs.yml",
+        "docs_dir": str(STAGED),
+        "site_dir": str(SITE),
+        "nav": expand(site_settings(ROOT)["nav"], packages),
+    }
+    SETTINGS.write_text(yaml.safe_dump(settings, sort_keys=False))
+
+
+def run_mkdocs(command: str, *options: str) -> None:
+    """Runs MkDocs; its notice about another program is no warning of ours."""
+    arguments = [sys.executable, "-m", "mkdocs", "-q", command, "-f", str(SETTINGS)]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    result = subprocess.run([*arguments, *options], cwd=ROOT, env=env)
+    if result.returncode:
+        raise SystemExit(f"docs: mkdocs ended with {result.returncode}; see above")
 
 
 def main() -> None:
-    """Writes a page for each package front and an index of them."""
-    found = declarations(read_library())
-    layers = Layers.read(ROOT / "tools" / "layers.toml")
-    index = ["# API reference", ""]
-    for package in layers.fronts:
-        front = Path(package) / "__init__.mojo"
-        if not (ROOT / front).exists():
-            continue
-        text = page(front, found)
-        if len(text) <= 4:
-            continue
-        name = package.replace("/", ".")
-        (OUTPUT / f"{name}.md").write_text("\n".join(text).rstrip() + "\n")
-        index.append(f"- [{name}]({name}.md): {text[2]}")
-    (OUTPUT / "index.md").write_text("\n".join(index) + "\n")
-    print(f"docs: {len(index) - 2} pages in {OUTPUT.relative_to(ROOT)}")
+    """Builds the site, and says where it is."""
+    began = time.monotonic()
+    stage_all()
+    if sys.argv[1:] == ["serve"]:
+        run_mkdocs("serve", "--strict")
+        return
+    run_mkdocs("build", "--strict")
+    count = sum(1 for _ in SITE.rglob("*.html"))
+    took = round(time.monotonic() - began)
+    print(f"docs: {count} pages in {SITE.relative_to(ROOT)}/index.html ({took} s)")
 
 
 if __name__ == "__main__":

@@ -25,13 +25,14 @@ REQUIREMENTS = ROOT / "requirements"
 NEEDS = {
     "run": ("run",),
     "bench": ("run", "bench"),
-    "docs": ("run",),
+    "docs": ("run", "docs"),
     "test": ("run", "bench", "test"),
 }
 WHAT = {
     "run": "the Mojo compiler",
     "bench": "what the benchmarks need",
     "test": "what the tests need",
+    "docs": "what the site of the documents needs",
 }
 # Programs of the system that a need cannot do without, with their packages.
 PROGRAMS = {

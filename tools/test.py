@@ -166,9 +166,16 @@ def wire(report: Report) -> None:
     run_pytest(report, "tests/wire", "-m", "not nightly")
 
 
+def examples_and_pages(report: Report) -> None:
+    """Runs the examples, and the programs of pages that show their output."""
+    report.step("examples", examples.run)
+    report.step("programs of pages", check_docs.run_programs)
+
+
 def nightly(report: Report) -> None:
     """Runs what takes minutes."""
-    run_pytest(report, "tests/wire", "-m", "nightly")
+    report.step("programs of pages", check_docs.run_programs, True)
+    report.step("nightly tests", run_pytest, "tests/wire", "-m", "nightly")
 
 
 PARTS = {
@@ -179,9 +186,9 @@ PARTS = {
     "size": lambda report: report.step("build sizes", build_size.run),
     "fuzz": lambda report: report.step("fuzz targets", fuzz),
     "vectors": lambda report: report.step("vectors", vectors),
-    "examples": lambda report: report.step("examples", examples.run),
+    "examples": lambda report: examples_and_pages(report),
     "wire": lambda report: report.step("wire tests", wire),
-    "nightly": lambda report: report.step("nightly tests", nightly),
+    "nightly": lambda report: nightly(report),
     "asan": lambda report: report.step("unit tests under ASan", unit.run, True),
 }
 

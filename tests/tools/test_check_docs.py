@@ -4,6 +4,7 @@ import check_docs
 import pytest
 
 BASE = {
+    "tools/layers.toml": 'layer = []\n[fronts]\npackages = ["flare/net"]\n',
     "ARCHITECTURE.md": "# Map\n\n- `flare/net/ip.mojo: IpAddr` is an address\n",
     "flare/net/__init__.mojo": "from flare.net.ip import IpAddr\n",
     "flare/net/ip.mojo": "struct IpAddr:\n    def parse(self):\n        x = 1\n",
@@ -88,13 +89,12 @@ def test_wants_a_map(tree):
 
 
 GAP = "error: public symbol 'parse' is missing a doc string"
-LAYERS = {"tools/layers.toml": 'layer = []\n[fronts]\npackages = ["flare/net"]\n'}
 
 
 @pytest.mark.parametrize("name, is_kept", [("IpAddr", True), ("_Cut", False)])
 def test_docstrings_are_asked_of_what_fronts_offer(tree, name, is_kept):
     text = f"struct Other:\n    var x: Int\n\nstruct {name}:\n    def parse(self):\n"
-    root = tree(BASE | LAYERS | {"flare/net/ip.mojo": text})
+    root = tree(BASE | {"flare/net/ip.mojo": text})
     output = f"{root}/flare/net/ip.mojo:5:9: {GAP}\n    def parse\n        ^"
     end = "mojo: error: could not generate documentation"
     kept = check_docs.gaps_of_fronts(root, f"{output}\n{end}")
@@ -102,6 +102,6 @@ def test_docstrings_are_asked_of_what_fronts_offer(tree, name, is_kept):
 
 
 def test_a_failure_without_a_place_is_told(tree):
-    root = tree(BASE | LAYERS)
+    root = tree(BASE)
     failure = "mojo: error: failed to parse the provided Mojo source module"
     assert check_docs.gaps_of_fronts(root, failure) == failure

@@ -1,0 +1,163 @@
+"""What the site is made of: links between pages, the reference, the coverage."""
+
+from types import SimpleNamespace
+
+import docs
+import docs_reference
+import docs_rfcs
+import pytest
+from docs_reference import Reference
+from mojo_source import Source
+
+
+@pytest.fixture
+def staging(tree, monkeypatch):
+    """Gives a function that stages one page and returns its text."""
+
+    def stage(text: str, path: str = "docs/guide.md", **files: str) -> str:
+        root = tree({path: text, "examples/01_a.mojo": "x", "docs/tls.md": "# T", **files})
+        monkeypatch.setattr(docs, "ROOT", root)
+        monkeypatch.setattr(docs, "STAGED", root / "staged")
+        reference = SimpleNamespace(
+            homes={"Router": "flare.http"}, link=lambda name: f"flare.http.md#{name}"
+        )
+        staging = docs.Staging(reference)
+        staging.stage(path)
+        return (root / "staged" / staging.place_of(path)).read_text()
+
+    return stage
+
+
+@pytest.mark.parametrize(
+    "path, text, wanted",
+    [
+        ("docs/guide.md", "[a](tls.md#x)", "[a](tls.md#x)"),
+        ("docs/guide.md", "[a](../examples/01_a.mojo)", "[a](source/examples/01_a.mojo.md)"),
+        ("docs/decisions/1.md", "[a](../tls.md)", "[a](../tls.md)"),
+        ("SECURITY.md", "[a](docs/tls.md)", "[a](../tls.md)"),
+        ("docs/guide.md", "[a](https://example.com)", "[a](https://example.com)"),
+        ("docs/guide.md", "[a](../examples)", "a"),
+        ("docs/guide.md", "a `Router` and a `Router`", "a [`Router`](reference/flare.http.md#Router) and a `Router`"),
+        ("docs/guide.md", "[`Router`](tls.md)", "[`Router`](tls.md)"),
+        ("docs/guide.md", "# `Router`", "# `Router`"),
+    ],
+)
+def test_links_lead_to_pages_of_the_site(staging, path, text, wanted):
+    assert staging(text, path) == wanted + "\n"
+
+
+def test_code_keeps_its_links_and_loses_the_words_of_its_fence(staging):
+    assert staging("```mojo continues\n[a](tls.md) `Router`\n```\n") == (
+        "```mojo\n[a](tls.md) `Router`\n```\n"
+    )
+
+
+def test_the_navigation_is_expanded(tree, monkeypatch):
+    monkeypatch.setattr(docs, "STAGED", tree({"b1.md": "", "b2.md": ""}))
+    nav = ["a.md", "b*.md", "c*.md", {"R": "made/"}, {"S": ["b1*.md"]}]
+    assert docs.expand(nav, [{"flare": "made/x.md"}]) == [
+        "a.md", "b1.md", "b2.md", {"R": [{"flare": "made/x.md"}]}, {"S": ["b1.md"]},
+    ]  # fmt: skip
+
+
+def test_the_theme_fetches_nothing_from_elsewhere():
+    settings = docs.site_settings(docs.ROOT)
+    assert settings["theme"]["font"] is False
+    # The plugin takes a script from a server unless this one is there.
+    [script] = settings["extra"]["polyfills"]
+    assert "iframe-worker" in script
+    assert (docs.ROOT / "docs" / script).exists()
+
+
+def overload(name: str, **more) -> dict:
+    return {
+        "kind": "function", "name": name, "signature": f"def {name}()", "raises": False,
+        "raisesDoc": "", "parameters": [], "args": [], "returns": None,
+        "summary": f"Does {name}. Then more.", "description": "", **more,
+    }  # fmt: skip
+
+
+LIBRARY = {
+    "name": "flare",
+    "modules": [],
+    "packages": [
+        {
+            "name": "net",
+            "packages": [],
+            "modules": [
+                {
+                    "name": "ip", "structs": [], "traits": [], "aliases": [],
+                    "functions": [
+                        {"name": name, "kind": "function", "overloads": [overload(name)]}
+                        for name in ("parse", "hidden")
+                    ],
+                }
+            ],
+        }
+    ],
+}  # fmt: skip
+FILES = {
+    "tools/layers.toml": 'layer = []\n[fronts]\npackages = ["flare", "flare/net"]\n',
+    "flare/__init__.mojo": '"""All."""\n\nfrom flare.net.ip import parse\n',
+    "flare/net/__init__.mojo": '"""Addresses."""\n\nfrom flare.net.ip import parse\n',
+    "flare/net/ip.mojo": "def hidden():\n    pass\n\n\ndef parse():\n    pass\n",
+}
+
+
+def test_a_name_is_described_by_the_nearest_front_and_linked_by_others(tree):
+    reference = Reference(tree(FILES), LIBRARY)
+    pages = {front.package: reference.page(front) for front in reference.fronts}
+    assert "| [`parse`](flare.net.md#parse) | Does parse. (in `flare.net`) |" in pages["flare"]
+    assert "## `parse`" not in pages["flare"]
+    assert "## `parse` { #parse }" in pages["flare.net"]
+    assert "source/flare/net/ip.mojo.md#__codelineno-0-5" in pages["flare.net"]
+    assert "hidden" not in pages["flare.net"]
+
+
+def test_raising_and_what_is_said_of_arguments_are_shown():
+    node = overload(
+        "parse", raises=True, raisesDoc="Error: If it\nis none.",
+        signature="def parse(text: String) -> Int",
+        args=[{"name": "text", "description": "The text."}],
+        returns={"doc": "The number."},
+    )  # fmt: skip
+    text = "\n".join(docs_reference.describe_function(node))
+    assert "def parse(text: String) raises -> Int" in text
+    assert "- `text`: The text." in text
+    assert "- Returns: The number." in text
+    assert "- Raises Error: If it is none." in text
+
+
+def test_long_signatures_are_broken_at_their_commas():
+    arguments = [f"argument_{index}: Optional[Int]" for index in range(4)]
+    broken = docs_reference.broken(f"def f[H: Handler]({', '.join(arguments)}) -> Int")
+    assert broken.splitlines() == [
+        "def f[H: Handler](",
+        *(f"    {argument}," for argument in arguments[:-1]),
+        f"    {arguments[-1]}",
+        ") -> Int",
+    ]
+
+
+def test_lines_of_overloads_are_found_in_their_own_struct():
+    text = "struct A:\n    def f(self):\n        pass\n\n    def f(self, x: Int):\n        pass\n"
+    lines = docs_reference.Lines(Source(docs.Path("a.mojo"), text + "\n\nstruct B:\n    def f(self):\n        pass\n"))
+    assert [lines.member("A", "f", 0), lines.member("A", "f", 1)] == [2, 5]
+    assert lines.member("B", "f", 0) == 10
+
+
+def test_coverage_counts_rows_and_shows_gaps(tree):
+    root = tree(
+        {
+            "tools/rfc_sections.toml": '[9112]\ntitle = "HTTP/1.1"\n[9112.sections]\n'
+            '"5.1" = "Field lines"\n"6.1" = "Coding"\n"7.4" = "TE"\n'
+            '[9112.without]\n"7.4" = "not sent"\n',
+            "tests/test_a.mojo": '    Row("9112-5.1 no space", 1),\n    Row("9112-5.1 tab", 2),\n',
+            "tests/test_b.py": "# RFC 9112 section 5.1, and RFC 1234 section 9\n",
+        }
+    )
+    text = docs_rfcs.page(root)
+    assert "| 5.1 | Field lines | 3 | `a`, `b` |" in text
+    assert "| 6.1 | Coding | none | **no test names it** |" in text
+    assert "| 7.4 | TE | none | not sent |" in text
+    assert "1234" not in text

@@ -1,0 +1,263 @@
+"""Compiles the Mojo code of the documents, and runs what shows its output.
+
+A block is checked as it stands, as a module of its own. What stands behind the
+word `mojo` of its fence says what else it is:
+
+- `continues`: it builds upon the block before it, which is put in front;
+- `prints`: a program, whose output is the fence that follows it.
+
+Statements outside of a function are put into one. Blocks of docstrings are
+checked like those of pages.
+"""
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import examples
+from mojo_source import Problem, mojo_files
+from programs import MAIN, build_together
+from report import Report
+from toolchain import BUILD, ROOT, mojo
+
+FENCE = re.compile(r"^(?P<indent>\s*)(?P<mark>```+|~~~+)\s*(?P<info>.*)$")
+DECLARATION = re.compile(r"@|(?:from|import|def|struct|trait|comptime|__extension)\b")
+CLOSING = (")", "]", "}")
+WORDS = {"continues", "prints"}
+FOLDER = BUILD / "docs"
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced code block; `line` is that of its first line of code."""
+
+    path: Path
+    line: int
+    info: str
+    text: str
+
+    @property
+    def language(self) -> str:
+        """The first word behind the fence."""
+        return self.info.split(" ")[0]
+
+    @property
+    def words(self) -> set[str]:
+        """The further words behind the fence."""
+        return set(self.info.split(" ")[1:])
+
+    @property
+    def name(self) -> str:
+        """A name for a module, which tells the place."""
+        return re.sub(r"\W", "_", f"{self.path.with_suffix('')}_{self.line}")
+
+
+@dataclass(frozen=True)
+class Page:
+    """One Markdown file: its prose with code blanked, and its code."""
+
+    path: Path
+    prose: list[str]
+    blocks: list[Block]
+
+    @classmethod
+    def read(cls, root: Path, path: Path) -> "Page":
+        """Reads a file, named by its path below `root`."""
+        lines = (root / path).read_text().splitlines()
+        return cls(path, *split_fences(path, lines, 1))
+
+    @cached_property
+    def snippets(self) -> list["Snippet"]:
+        """The Mojo blocks, each with what it builds upon."""
+        return make_snippets(self.blocks)
+
+
+def split_fences(
+    path: Path, lines: list[str], first_line: int
+) -> tuple[list[str], list[Block]]:
+    """Takes fenced code out of lines, the first of which has a number."""
+    prose: list[str] = []
+    blocks: list[Block] = []
+    mark = info = indent = ""
+    code: list[str] = []
+    for number, line in enumerate(lines, first_line):
+        found = FENCE.match(line)
+        if not mark and found:
+            mark, info, code = found["mark"], found["info"].strip(), []
+            indent = found["indent"]
+        elif mark and line.strip() == mark:
+            text = "\n".join(code) + "\n"
+            blocks.append(Block(path, number - len(code), info, text))
+            mark = ""
+        elif mark:
+            code.append(line.removeprefix(indent))
+        else:
+            prose.append(line)
+            continue
+        prose.append("")
+    return prose, blocks
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """A Mojo block with what it builds upon, and what it shall print."""
+
+    block: Block
+    before: str
+    output: str | None
+
+    @property
+    def module(self) -> str:
+        """The text of a module that says what the block says."""
+        return wrap_statements(self.before + self.block.text)
+
+    @property
+    def is_program(self) -> bool:
+        """Tells whether it has a `main`."""
+        return bool(MAIN.search(self.block.text))
+
+
+def make_snippets(blocks: list[Block]) -> list[Snippet]:
+    """Puts in front of each Mojo block what it builds upon."""
+    found: list[Snippet] = []
+    for index, block in enumerate(blocks):
+        if block.language != "mojo":
+            continue
+        before = ""
+        if "continues" in block.words and found:
+            before = found[-1].before + found[-1].block.text + "\n"
+        output = None
+        if "prints" in block.words and index + 1 < len(blocks):
+            output = blocks[index + 1].text
+        found.append(Snippet(block, before, output))
+    return found
+
+
+def wrap_statements(text: str) -> str:
+    """Puts the statements that stand outside of a function into one."""
+    declared: list[str] = []
+    statements: list[str] = []
+    here = declared
+    for line in text.splitlines():
+        if line and not line[0].isspace() and not line.startswith(CLOSING):
+            is_declared = DECLARATION.match(line) or line.startswith(('"""', "#"))
+            here = declared if is_declared else statements
+        here.append(line)
+    if not any(line.strip() for line in statements):
+        return text
+    body = [f"    {line}" if line.strip() else "" for line in statements]
+    return "\n".join([*declared, "", "", "def statements() raises:", *body]) + "\n"
+
+
+def docstring_blocks(root: Path) -> Iterator[list[Block]]:
+    """Finds the fenced code of docstrings, docstring by docstring."""
+    for path in mojo_files(root, "flare"):
+        text = (root / path).read_text()
+        if "```" not in text:
+            continue
+        for found in re.finditer(r'"""(.*?)"""', text, re.DOTALL):
+            if "```" in found[1]:
+                first = text.count("\n", 0, found.start()) + 1
+                _, blocks = split_fences(path, found[1].splitlines(), first)
+                yield blocks
+
+
+def check_fences(blocks: Iterable[Block]) -> Iterator[Problem]:
+    """Looks at the words behind the fences of Mojo code."""
+    blocks = list(blocks)
+    for index, block in enumerate(blocks):
+        if block.language != "mojo":
+            continue
+        for word in sorted(block.words - WORDS):
+            known = ", ".join(sorted(WORDS))
+            message = f"a block of mojo is not '{word}'; write one of {known}"
+            yield Problem(block.path, block.line - 1, message)
+        if "prints" in block.words and (
+            index + 1 == len(blocks) or blocks[index + 1].language != "text"
+        ):
+            message = "a block that prints needs its output in a fence `text` behind it"
+            yield Problem(block.path, block.line - 1, message)
+
+
+def write_modules(folder: Path, snippets: Iterable[Snippet]) -> int:
+    """Writes each block as a module of a package; gives their number."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "__init__.mojo").touch()
+    count = 0
+    for snippet in snippets:
+        text = snippet.module
+        if not snippet.before and text.startswith(snippet.block.text[:40]):
+            # Lines keep their numbers, so that an error points into the page.
+            text = "\n" * (snippet.block.line - 1) + text
+        text = MAIN.sub("def run_main(", text)
+        (folder / f"{snippet.block.name}.mojo").write_text(text)
+        count += 1
+    return count
+
+
+def compile_snippets(snippets: list[Snippet]) -> tuple[int, str]:
+    """Has the compiler check all blocks in one run.
+
+    Bodies are checked, and generic code is not generated: see `run_programs`.
+    Returns their number and the compiler's errors.
+    """
+    folder = FOLDER / "code_blocks"
+    count = write_modules(folder, snippets)
+    if not count:
+        return 0, ""
+    target = FOLDER / "code_blocks.mojoc"
+    result = mojo("precompile", "-I", str(ROOT), str(folder), "-o", str(target))
+    return count, errors_of(result.stdout) if result.returncode else ""
+
+
+def errors_of(output: str) -> str:
+    """Keeps the errors of what the compiler says, with what belongs to them."""
+    kept: list[str] = []
+    keeps = False
+    for line in output.splitlines():
+        if re.match(r"\S+:\d+:\d+: ", line):
+            keeps = ": error: " in line or (keeps and ": note: " in line)
+        if keeps:
+            kept.append(line.replace(f"{FOLDER}/code_blocks/", ""))
+    return "\n".join(kept) or output
+
+
+def run_programs(snippets: list[Snippet], report: Report, is_all: bool) -> None:
+    """Builds programs among the blocks in one run: those that print, or all.
+
+    This generates what is generic, which takes seconds for each. Those that
+    print are run.
+    """
+    folder = FOLDER / "programs"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "sources").mkdir(parents=True)
+    programs = {}
+    found = [
+        snippet
+        for snippet in snippets
+        if snippet.is_program and (is_all or snippet.output is not None)
+    ]
+    for snippet in found:
+        source = folder / "sources" / f"{snippet.block.name}.mojo"
+        source.write_text(snippet.module)
+        programs[folder / source.stem] = source
+    if not programs:
+        return
+    result = build_together(programs, folder / "all", "-O0")
+    if result.returncode:
+        report.fail("programs in documents", result.stdout[-4000:])
+        return
+    report.passed("programs in documents", len(found))
+    for snippet in found:
+        if snippet.output is None:
+            continue
+        wanted = snippet.output.rstrip("\n").splitlines()
+        name = f"{snippet.block.path}:{snippet.block.line}"
+        if trouble := examples.run_one(folder / snippet.block.name, wanted):
+            report.fail(name, trouble)
+        else:
+            report.passed(name)

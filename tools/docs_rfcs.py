@@ -1,0 +1,86 @@
+"""Writes the page of RFC coverage: which tests name which section.
+
+Tests are tables, and the rows name the section they come from (`9112-7.1 ...`);
+other tests name it in words (`RFC 9112 section 7.1`). Of the RFCs in
+`rfc_sections.toml` all sections with rules are listed, so that one without a
+test shows.
+"""
+
+import re
+import tomllib
+from collections import Counter, defaultdict
+from pathlib import Path
+
+ROW = re.compile(r"[\"'](?:RFC )?(?P<rfc>\d{4})[- ](?P<section>\d+(?:\.\d+)*)\b")
+WORDS = re.compile(
+    r"RFC (?P<rfc>\d{4})(?:,)? sections? (?P<section>\d+(?:\.\d+)*)"
+)
+TABLE = Path("tools/rfc_sections.toml")
+
+# By RFC and section, how many rows and mentions each test file has.
+Coverage = dict[str, dict[str, Counter[str]]]
+
+
+def read_coverage(root: Path, known: set[str]) -> Coverage:
+    """Looks through the tests for sections of the RFCs that are known."""
+    found: Coverage = defaultdict(lambda: defaultdict(Counter))
+    for path in sorted((root / "tests").rglob("*")):
+        if path.suffix not in (".mojo", ".py"):
+            continue
+        text = path.read_text()
+        for pattern in (ROW, WORDS):
+            for match in pattern.finditer(text):
+                if match["rfc"] in known:
+                    name = str(path.relative_to(root))
+                    found[match["rfc"]][match["section"]][name] += 1
+    return found
+
+
+def order(section: str) -> tuple[int, ...]:
+    """Sorts sections as they stand in the RFC."""
+    return tuple(int(part) for part in section.split("."))
+
+
+def page(root: Path) -> str:
+    """Writes the page."""
+    table = tomllib.loads((root / TABLE).read_text())
+    coverage = read_coverage(root, set(table))
+    out = ["# RFC coverage", "", INTRODUCTION, ""]
+    out += ["| RFC | subject | sections with tests | rows and mentions |"]
+    out += ["| --- | --- | --- | --- |"]
+    for rfc, entry in table.items():
+        sections = coverage[rfc]
+        count = sum(sum(files.values()) for files in sections.values())
+        title = f"[RFC {rfc}](#rfc-{rfc})"
+        out.append(f"| {title} | {entry['title']} | {len(sections)} | {count} |")
+    for rfc, entry in table.items():
+        out += ["", f"## RFC {rfc} {{ #rfc-{rfc} }}", "", entry["title"], ""]
+        out += section_rows(entry, coverage[rfc])
+    return "\n".join(out) + "\n"
+
+
+def section_rows(entry: dict, sections: dict[str, Counter[str]]) -> list[str]:
+    """Writes the table of one RFC."""
+    titles = entry.get("sections", {})
+    without = entry.get("without", {})
+    out = ["| section | | rows | where |", "| --- | --- | --- | --- |"]
+    for section in sorted({*titles, *sections}, key=order):
+        files = sections.get(section, Counter())
+        title = titles.get(section, "")
+        if files:
+            named = [Path(name).stem.removeprefix("test_") for name, _ in files.most_common(4)]
+            more = f" and {len(files) - 4} more" if len(files) > 4 else ""
+            where = ", ".join(f"`{name}`" for name in named) + more
+            count = str(sum(files.values()))
+        else:
+            count = "none"
+            where = without.get(section, "**no test names it**")
+        out.append(f"| {section} | {title} | {count} | {where} |")
+    return out
+
+
+INTRODUCTION = """\
+Tests are tables whose rows name the section of the RFC that they come from. This
+page counts them, and is made from the tests each time the site is built. A
+section with rules and without a test stands here as such. What is taken or
+refused where an RFC leaves room is on the page about [conformance](../conformance.md)."""
