@@ -107,6 +107,7 @@ from flare.http.client.response import ClientResponse
 
 # Here until 0.2; docs/api-changes.md says which package has each.
 from flare.bytes.buffer import Buffer
+from flare.bytes.from_text import FromText, TextError
 from flare.http.client.auth import Credentials
 from flare.http.client.config import WHILE_PROGRESSING
 from flare.http.client.error import (
@@ -165,12 +166,7 @@ from flare.http.extract.parameter import (
     QueryParam,
     QueryStr,
 )
-from flare.http.extract.text_value import (
-    Checked,
-    FromText,
-    FromTexts,
-    TextError,
-)
+from flare.http.extract.content import Checked
 from flare.http.extract.upload import FormUpload, MultipartReader, UploadError
 from flare.http.h1.field_section import HeadLimits
 from flare.http.message.body import (
@@ -253,3 +249,4 @@ from flare.http.session.session import (
     SessionConfig,
 )
 from flare.http.session.signing_keys import SigningKeyError, SigningKeys
+from flare.json.text_value import FromTexts

@@ -1,6 +1,7 @@
 """Typed inputs of endpoints."""
 
-from flare.http.extract.content import Form, Json
+from flare.bytes.from_text import FromText, TextError
+from flare.http.extract.content import Checked, Form, Json
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.multipart import Multipart
 from flare.http.extract.parameter import (
@@ -22,12 +23,6 @@ from flare.http.extract.parameter import (
     QueryParam,
     QueryStr,
 )
-from flare.http.extract.text_value import (
-    Checked,
-    FromText,
-    FromTexts,
-    TextError,
-)
 from flare.http.extract.upload import (
     FormUpload,
     MultipartReader,
@@ -35,3 +30,4 @@ from flare.http.extract.upload import (
     UploadError,
 )
 from flare.http.routing.operation import Input, InputError, Operation
+from flare.json.text_value import FromTexts

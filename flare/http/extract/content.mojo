@@ -1,6 +1,5 @@
 """Inputs from the content of a request."""
 
-from flare.http.extract.text_value import Checked, form_problem, read_texts
 from flare.http.message.form import FormData
 from flare.http.message.media_type import MediaType
 from flare.http.message.request import Request
@@ -19,6 +18,7 @@ from flare.json.struct_reader import (
     make_fieldwise,
     read_into,
 )
+from flare.json.text_value import form_problem, read_texts
 from flare.json.value import JsonValue, parse
 from std.memory import unsafe_stack_allocation
 
@@ -326,3 +326,26 @@ def _pointer_of_name(name: String) -> String:
     var text = name.replace("~", "~0").replace("/", "~1")
     text = text.replace("]", "").replace("[", "/").replace(".", "/")
     return String("/", text)
+
+
+trait Checked(Deinitable, Movable):
+    """Is asked, once it was read as `Json` or `Form`, whether it is good.
+
+        @fieldwise_init
+        struct NewTask(Checked):
+            var title: String
+
+            def check(self) raises InputError:
+                if self.title == "":
+                    raise InputError.of_content("title", "must not be empty")
+
+    An endpoint that is called has content that has passed.
+    """
+
+    def check(self) raises InputError:
+        """Checks the fields, alone and together.
+
+        Raises:
+            InputError: What is wrong, for the client to read.
+        """
+        ...

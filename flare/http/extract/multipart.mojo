@@ -1,7 +1,7 @@
 """Forms with files as inputs of endpoints."""
 
 from flare.http.extract.content import add_misfit, essence_of, wrong_type
-from flare.http.extract.text_value import read_texts
+from flare.json.text_value import read_texts
 from flare.http.extract.upload import (
     FormUpload,
     PART_MEMORY_LEN_MAX,

@@ -1,7 +1,7 @@
 """Inputs from the head of a request."""
 
-from flare.http.extract.text_value import (
-    TextError,
+from flare.bytes.from_text import TextError
+from flare.json.text_value import (
     may_be_absent,
     read_text,
     read_texts,

@@ -18,7 +18,8 @@ from flare.http.extract.parameter import (
     QueryParam,
     QueryStr,
 )
-from flare.http.extract.text_value import FromText, TextError, parse_int
+from flare.bytes.from_text import FromText, TextError
+from flare.json.text_value import parse_int
 from flare.http.message.body import Body
 from flare.http.message.cookie import Cookie
 from flare.http.message.request import Request

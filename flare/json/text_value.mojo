@@ -1,6 +1,6 @@
-"""Values read from text: fields of any type, and checks of one's own."""
+"""Values read from text: parameters, fields of forms, settings."""
 
-from flare.http.routing.operation import InputError
+from flare.bytes.from_text import FromText, TextError
 from flare.json.error import JsonError
 from flare.json.field_types import type_name
 from flare.json.schema import scalar_schema
@@ -8,48 +8,11 @@ from flare.json.value import parse
 from std.reflection import reflect
 
 
-@fieldwise_init
-struct TextError(Copyable, Movable, Writable):
-    """A text is not what it should be."""
-
-    var reason: StaticString
-    """What is allowed."""
-    var is_missing: Bool
-    """True if there is no text at all."""
-
-    def write_to(self, mut writer: Some[Writer]):
-        """Writes the reason.
-
-        Args:
-            writer: Where to.
-        """
-        writer.write(self.reason)
-
-
 comptime _ALLOWED = StaticString(
     "make it an Int, Float64, Bool, String, an Optional or List of one, or let"
     " its type conform to FromText"
 )
 comptime _MISSING = StaticString("is required")
-
-
-trait FromText(Deinitable, Movable):
-    """Is read from a parameter's text; for types of one's own."""
-
-    @staticmethod
-    def from_text(text: StringSpan) raises TextError -> Self:
-        """Reads a text.
-
-        Args:
-            text: The text, decoded.
-
-        Returns:
-            The value.
-
-        Raises:
-            TextError: If it is none.
-        """
-        ...
 
 
 trait FromTexts(Deinitable, Movable):
@@ -168,6 +131,19 @@ def read_text[T: Movable & Deinitable](text: StringSpan) raises TextError -> T:
         comptime assert False, PROBLEM
 
 
+def is_text_scalar[T: AnyType]() -> Bool:
+    """Tells whether `read_text` knows a type.
+
+    Parameters:
+        T: The type.
+
+    Returns:
+        True for `Int`, `Float64`, `Bool`, `String`, and what is `FromText`.
+    """
+    comptime IS_SCALAR = T == Int or T == Float64 or T == Bool or T == String
+    return IS_SCALAR or conforms_to(T, FromText)
+
+
 def form_problem[T: AnyType]() -> String:
     """Says that a field of a struct cannot be read from a form; run by the
     compiler.
@@ -180,10 +156,7 @@ def form_problem[T: AnyType]() -> String:
     """
     comptime for index in range(reflect[T].field_count()):
         comptime F = reflect[T].field_types()[index]
-        comptime IS_SCALAR = F == Int or F == Float64 or F == Bool or F == String
-        comptime if not IS_SCALAR and not (
-            conforms_to(F, FromText) or conforms_to(F, FromTexts)
-        ):
+        comptime if not is_text_scalar[F]() and not conforms_to(F, FromTexts):
             return String(
                 "struct ",
                 type_name[T](),
@@ -312,26 +285,3 @@ def _read_list[
     for ref text in texts:
         values.append(read_text[T](text))
     return values^
-
-
-trait Checked(Deinitable, Movable):
-    """Is asked, once it was read as `Json` or `Form`, whether it is good.
-
-        @fieldwise_init
-        struct NewTask(Checked):
-            var title: String
-
-            def check(self) raises InputError:
-                if self.title == "":
-                    raise InputError.of_content("title", "must not be empty")
-
-    An endpoint that is called has content that has passed.
-    """
-
-    def check(self) raises InputError:
-        """Checks the fields, alone and together.
-
-        Raises:
-            InputError: What is wrong, for the client to read.
-        """
-        ...

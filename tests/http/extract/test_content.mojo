@@ -1,8 +1,7 @@
 """Content with rules of its own."""
 
 from flare.http.client.request import RequestBody
-from flare.http.extract.text_value import Checked
-from flare.http.extract.content import Form, Json
+from flare.http.extract.content import Checked, Form, Json
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.message.body import Body
 from flare.http.message.response import Response, ok

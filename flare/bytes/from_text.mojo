@@ -1,0 +1,38 @@
+"""Types of one's own that are read from text: parameters, form fields, settings."""
+
+
+@fieldwise_init
+struct TextError(Copyable, Movable, Writable):
+    """A text is not what it should be."""
+
+    var reason: StaticString
+    """What is allowed."""
+    var is_missing: Bool
+    """True if there is no text at all."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the reason.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.reason)
+
+
+trait FromText(Deinitable, Movable):
+    """Is read from text; for types of one's own."""
+
+    @staticmethod
+    def from_text(text: StringSpan) raises TextError -> Self:
+        """Reads a text.
+
+        Args:
+            text: The text, decoded.
+
+        Returns:
+            The value.
+
+        Raises:
+            TextError: If it is none.
+        """
+        ...
