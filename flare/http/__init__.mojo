@@ -25,6 +25,7 @@ from flare.http.routing.router import Router
 from flare.http.routing.stack import Layer, NEXT, stack
 from flare.http.server.config import ServerConfig
 from flare.http.server.server import HttpServer, ShutdownHandle
+from flare.http.server.settings import ServerSettings
 from flare.http.sse.event_hub import EventHub
 from flare.http.sse.event_hub import ServerSentEvent
 from flare.http.static.file_server import FileServer, FileServerConfig

@@ -2,10 +2,11 @@
 
 from flare.bytes.ascii import hex_digit_text, hex_digit_value
 from flare.bytes.checked import *
+from flare.bytes.from_text import FromText, TextError
 from flare.net.error import AddressParseError
 
 
-struct IpAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
+struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
     """An IPv4 or IPv6 address.
 
     Prints in the canonical form (RFC 5952), which `parse` reads back. An
@@ -78,6 +79,26 @@ struct IpAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
             high = (high << 8) | UInt64(octets.at(index))
             low = (low << 8) | UInt64(octets.at(index + 8))
         return Self(high, low, False)
+
+    @staticmethod
+    def from_text(text: StringSpan) raises TextError -> Self:
+        """Reads an address for a setting or a parameter.
+
+        Args:
+            text: As for `parse`.
+
+        Returns:
+            What `parse` gives.
+
+        Raises:
+            TextError: If it is none.
+        """
+        try:
+            return Self.parse(text)
+        except:
+            raise TextError(
+                "is no IP address; write it as 127.0.0.1 or ::1", False
+            )
 
     @staticmethod
     def parse(text: StringSpan) raises AddressParseError -> Self:
@@ -646,7 +667,7 @@ comptime _NETWORK = StaticString(
 comptime _MAPPED_LEN = 96
 
 
-struct IpNetwork(Equatable, Hashable, ImplicitlyCopyable, Writable):
+struct IpNetwork(Equatable, FromText, Hashable, ImplicitlyCopyable, Writable):
     """All addresses that share a prefix (RFC 4632 section 3.1).
 
     IPv4-mapped addresses (`::ffff:1.2.3.4`) are IPv4 addresses here: a listener
@@ -718,6 +739,24 @@ struct IpNetwork(Equatable, Hashable, ImplicitlyCopyable, Writable):
         if _masked(ip, prefix_len) != ip:
             raise _ip_network_error(text, 0, "bits are set behind the prefix")
         return Self(ip, prefix_len)
+
+    @staticmethod
+    def from_text(text: StringSpan) raises TextError -> Self:
+        """Reads a network for a setting or a parameter.
+
+        Args:
+            text: As for `parse`.
+
+        Returns:
+            What `parse` gives.
+
+        Raises:
+            TextError: If it is none.
+        """
+        try:
+            return Self.parse(text)
+        except:
+            raise TextError("is no network; write it as 10.0.0.0/8", False)
 
     def contains(self, ip: IpAddr) -> Bool:
         """Tells whether an address belongs to the network.

@@ -8,3 +8,4 @@ from flare.http.server.server import (
     ShutdownHandle,
     StatsHandle,
 )
+from flare.http.server.settings import ServerSettings

@@ -1,9 +1,13 @@
 """Limits and times of a server, and in what context its clients are served."""
 
+from flare.bytes.from_text import FromText, TextError
 from flare.bytes.text import Text
 from flare.http.h1.field_section import HeadLimits
 from flare.http.middleware.health import ReadySwitch
+from flare.http.server.field_help import about_field
 from flare.net.ip import IpNetwork
+from flare.settings.fields import SettingsDefaults, SettingsGroup
+from flare.settings.settings import SettingsError, read_args, read_env
 from flare.sys.descriptor import duplicate_from
 from flare.sys.log import log_line
 from flare.sys.resource_limit import descriptor_limit, raise_descriptor_limit
@@ -12,7 +16,7 @@ from flare.http.server.connection.tls import TlsLinkCalls
 from flare.tls.context import TlsServerContext
 
 
-struct ListenerMode(Equatable, ImplicitlyCopyable):
+struct ListenerMode(Equatable, FromText, ImplicitlyCopyable, Writable):
     """How several workers get their connections."""
 
     var number: UInt8
@@ -34,6 +38,33 @@ struct ListenerMode(Equatable, ImplicitlyCopyable):
             number: The case.
         """
         self.number = number
+
+    @staticmethod
+    def from_text(text: StringSpan) raises TextError -> Self:
+        """Reads a case, for settings.
+
+        Args:
+            text: `per_worker` or `shared`.
+
+        Returns:
+            The case.
+
+        Raises:
+            TextError: If it is none of them.
+        """
+        if text == "per_worker":
+            return Self.PER_WORKER
+        if text == "shared":
+            return Self.SHARED
+        raise TextError("is neither per_worker nor shared", False)
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the case as `from_text` reads it.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write_string("shared" if self == Self.SHARED else "per_worker")
 
 
 comptime _HEAD_LEN_MAX = 65_000
@@ -58,14 +89,18 @@ struct ConfigError(Copyable, Movable, Writable):
         writer.write_string(self.reason)
 
 
-struct ServerConfig(Copyable, Movable):
+struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
     """Limits and times of a server. All are on by default.
 
     Times are totals for their phase: a client that sends an octet now and then
     does not gain more. Every field may be given by name:
-    `ServerConfig(max_body_size=64 * 1024)`.
+    `ServerConfig(max_body_size=64 * 1024)`. From outside they are set where the
+    program says so: by `from_env`, by `from_args`, or as a part of
+    `ServerSettings`.
     """
 
+    comptime IS_FLAT = True
+    """Within another struct of settings its fields are called the same."""
     var max_header_size: Int
     """Longest header section in bytes; beyond it 431. Default 8 KiB."""
     var max_target_size: Int
@@ -245,6 +280,67 @@ struct ServerConfig(Copyable, Movable):
         self.handles_signals = handles_signals
         self.logs_errors = logs_errors
         self.slow_handler_ms = slow_handler_ms
+
+    @staticmethod
+    def from_env(
+        prefix: StringSpan, var base: Self = Self()
+    ) raises SettingsError -> Self:
+        """Reads fields from the environment, such as `APP_MAX_BODY_SIZE` for
+        `max_body_size` if `APP_` is the prefix; see `read_env`.
+
+        Args:
+            prefix: What names of the variables begin with; one that begins so
+                and names no field is refused.
+            base: What holds for the other fields.
+
+        Returns:
+            The configuration; it has been checked.
+
+        Raises:
+            SettingsError: All that is unknown or bad, and what contradicts
+                itself.
+        """
+        return read_env(prefix, base^)
+
+    @staticmethod
+    def from_args(var base: Self = Self()) raises SettingsError -> Self:
+        """Reads fields from the arguments of the program, such as
+        `--max-body-size=1048576`; `--help` lists them and ends the program. See
+        `read_args`.
+
+        Args:
+            base: What holds for the other fields, such as what `from_env` has
+                read.
+
+        Returns:
+            The configuration; it has been checked.
+
+        Raises:
+            SettingsError: All that is unknown or bad, and what contradicts
+                itself.
+        """
+        return read_args(base^)
+
+    @staticmethod
+    def defaults() -> Self:
+        """Makes the defaults, for `read_settings` and its like.
+
+        Returns:
+            What `ServerConfig()` is.
+        """
+        return Self()
+
+    @staticmethod
+    def about(name: StringSpan) -> StaticString:
+        """Says what a field means, for `--help`.
+
+        Args:
+            name: The field's name.
+
+        Returns:
+            A line; empty for a name that is none.
+        """
+        return about_field(name)
 
     def head_limits(self) -> HeadLimits:
         """Gives the bounds that the parser keeps.

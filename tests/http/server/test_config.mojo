@@ -1,6 +1,10 @@
 """What a configuration refuses, and how it says so."""
 
-from flare.http.server.config import ServerConfig
+from flare.http.server.config import ListenerMode, ServerConfig
+from flare.http.server.settings import ServerSettings
+from flare.runtime.worker_count import default_worker_count
+from flare.settings.settings import Given, settings_of
+from std.reflection import reflect
 from std.testing import assert_equal, assert_true
 
 
@@ -97,3 +101,75 @@ def test_config_can_be_made_at_compile_time() raises:
     )
     comptime size = CONFIG.max_body_size
     assert_equal(size, 65_536)
+
+
+def test_every_field_has_a_line_of_help() raises:
+    # A new field is read from outside at once; its line is in field_help.mojo.
+    comptime for index in range(reflect[ServerConfig].field_count()):
+        comptime NAME = reflect[ServerConfig].field_names()[index]
+        var name = String(materialize[NAME]())
+        var about = ServerConfig.about(name)
+        assert_true(about.byte_length() > 0, name)
+        assert_true(about.byte_length() <= 70, name)
+
+
+def test_each_field_is_read_from_its_variable() raises:
+    comptime for index in range(reflect[ServerConfig].field_count()):
+        comptime NAME = reflect[ServerConfig].field_names()[index]
+        var variable = String("APP_", materialize[NAME]()).upper()
+        var text = String()
+        try:
+            _ = settings_of[ServerConfig](
+                Given([variable + "=?"], String("APP_"), []), None
+            )
+        except error:
+            text = String(error)
+        assert_true(variable + " is '?'" in text, text)
+
+
+def test_settings_give_what_a_configuration_holds() raises:
+    var config = settings_of[ServerConfig](
+        Given(
+            ["APP_MAX_BODY_SIZE=1MiB", "APP_LISTENER=shared"],
+            String("APP_"),
+            ["--idle-timeout-ms=5s", "--proxy-protocol=10.0.0.0/8"],
+        ),
+        ServerConfig(min_body_rate=7),
+    ).take()
+    assert_equal(config.max_body_size, 1_048_576)
+    assert_true(config.listener == ListenerMode.SHARED)
+    assert_equal(config.idle_timeout_ms, 5_000)
+    assert_equal(String(config.proxy_protocol[0]), "10.0.0.0/8")
+    assert_equal(config.min_body_rate, 7)
+    assert_equal(config.max_fields, ServerConfig().max_fields)
+
+
+def test_settings_that_contradict_are_refused_with_their_origin() raises:
+    var text = String()
+    try:
+        _ = settings_of[ServerSettings](
+            Given(
+                ["APP_MAX_BODY_SIZE=100", "APP_PORT=70000"], String("APP_"), []
+            ),
+            None,
+        )
+    except error:
+        text = String(error)
+    for part in [
+        "max_body_size (100) must not be less than max_header_size (8192)",
+        "max_body_size is from APP_MAX_BODY_SIZE",
+        "port is 70000; allowed are 0 to 65535; port is from APP_PORT",
+    ]:
+        assert_true(part in text, text)
+
+
+def test_the_settings_of_a_server() raises:
+    var settings = ServerSettings()
+    assert_equal(String(settings.socket_addr()), "127.0.0.1:8080")
+    assert_equal(settings.worker_count(), 1)
+    settings.workers = 0
+    assert_equal(settings.worker_count(), default_worker_count())
+    settings.workers = 257
+    assert_true("workers is 257" in settings.problem())
+    settings.workers = 256
+    assert_equal(settings.problem(), "")

@@ -1,0 +1,109 @@
+"""What a server that is deployed is told from outside: address, port, workers,
+and its limits."""
+
+from flare.bytes.text import Text
+from flare.http.server.config import ServerConfig
+from flare.http.server.server import HttpServer
+from flare.net.ip import IpAddr
+from flare.net.socket_addr import SocketAddr
+from flare.runtime.worker_count import WORKER_COUNT_MAX, default_worker_count
+from flare.settings.fields import SettingsGroup
+
+
+struct ServerSettings(Copyable, Defaultable, SettingsGroup):
+    """Where a server listens, with how many workers, and its limits.
+
+        var settings = read_settings[ServerSettings]("APP_").take()
+        var server = settings.bind()
+        server.serve(router^, num_workers=settings.worker_count())
+
+    reads `APP_PORT`, `APP_MAX_BODY_SIZE`, `--port` and so on. As a field of a
+    struct of one's own its settings are called the same.
+    """
+
+    comptime IS_FLAT = True
+    """Its fields are called the same within another struct."""
+    var address: IpAddr
+    """Where to listen. Default 127.0.0.1, for this machine alone; 0.0.0.0 or ::
+    for all networks, as in a container."""
+    var port: Int
+    """The port; 0 lets the kernel choose one. Default 8080."""
+    var workers: Int
+    """How many workers; 0 for one for each usable CPU. Default 1."""
+    var config: ServerConfig
+    """Limits and times."""
+
+    def __init__(out self):
+        """Makes the defaults."""
+        self.address = SocketAddr.localhost(0).ip
+        self.port = 8_080
+        self.workers = 1
+        self.config = ServerConfig()
+
+    @staticmethod
+    def about(name: StringSpan) -> StaticString:
+        """Says what a field means, for `--help`.
+
+        Args:
+            name: The field's name.
+
+        Returns:
+            A line.
+        """
+        if name == "address":
+            return "Where to listen; 0.0.0.0 or :: for all networks."
+        if name == "port":
+            return "The port; 0 for any that is free."
+        return "How many workers; 0 for one for each usable CPU."
+
+    def problem(self) -> String:
+        """Says what is wrong with port or workers.
+
+        Returns:
+            A sentence; empty if all is well.
+        """
+        if self.port < 0 or self.port > 65_535:
+            return (
+                Text()
+                .add("port is ")
+                .add(self.port)
+                .add("; allowed are 0 to 65535")
+                .end()
+            )
+        if self.workers < 0 or self.workers > WORKER_COUNT_MAX:
+            return (
+                Text()
+                .add("workers is ")
+                .add(self.workers)
+                .add("; allowed are 0 to ")
+                .add(WORKER_COUNT_MAX)
+                .end()
+            )
+        return String()
+
+    def bind(self) raises -> HttpServer:
+        """Makes a server that listens there.
+
+        Returns:
+            The server.
+
+        Raises:
+            Error: As `HttpServer.bind`.
+        """
+        return HttpServer.bind(self.socket_addr(), self.config.copy())
+
+    def socket_addr(self) -> SocketAddr:
+        """Gives address and port, such as for `HttpServer.bind_tls`.
+
+        Returns:
+            Both.
+        """
+        return SocketAddr(self.address, UInt16(self.port))
+
+    def worker_count(self) -> Int:
+        """Counts the workers, for `serve` and `serve_prefork`.
+
+        Returns:
+            How many; at least 1.
+        """
+        return self.workers if self.workers > 0 else default_worker_count()

@@ -1,0 +1,354 @@
+"""The settings that a struct's fields are, found by reflection."""
+
+# SAFETY: a `place` is memory for one field of a struct that is being read; the
+# struct's memory outlives the list of its fields, and a place is turned back
+# into the type that it was erased from.
+
+from flare.bytes.from_text import TextError
+from flare.bytes.text import Text
+from flare.json.field_types import is_plain_struct, type_name
+from flare.json.struct_reader import Erased, erased
+from flare.json.text_value import FromTexts, is_text_scalar, read_texts
+from std.memory import Pointer
+from std.reflection import reflect
+
+
+trait SettingsGroup(Deinitable, Movable):
+    """A struct of settings that says more of itself than its fields do.
+
+    Any plain struct can be read; one that has this trait may say what its
+    fields mean, and refuse values that do not go together. All of it has a
+    default.
+    """
+
+    comptime IS_FLAT: Bool = False
+    """True if its fields are called the same within another struct; by default
+    the name of the field that holds it comes before: `admin_port`."""
+
+    @staticmethod
+    def about(name: StringSpan) -> StaticString:
+        """Says what a field means, for `--help`.
+
+        Args:
+            name: The field's name.
+
+        Returns:
+            A line; empty if there is nothing to say.
+        """
+        return ""
+
+    def problem(self) -> String:
+        """Says what is wrong with the values, alone and together.
+
+        Returns:
+            A sentence that names the fields; empty if all is well.
+        """
+        return ""
+
+
+trait SettingsDefaults(Deinitable, Movable):
+    """A struct of settings with defaults that is not `Defaultable`, for its
+    initializer takes all fields by name: the compiler wants one without."""
+
+    @staticmethod
+    def defaults() -> Self:
+        """Makes the defaults.
+
+        Returns:
+            The struct.
+        """
+        ...
+
+
+@fieldwise_init
+struct Unit(Equatable, TrivialRegisterPassable):
+    """What a number counts, as the end of its field's name tells."""
+
+    var code: UInt8
+
+    comptime NONE = Unit(0)
+    comptime BYTES = Unit(1)
+    comptime MILLISECONDS = Unit(2)
+    comptime SECONDS = Unit(3)
+
+    @staticmethod
+    def of_name(name: StringSpan) -> Self:
+        if name.endswith("_ms"):
+            return Self.MILLISECONDS
+        if name.endswith("_seconds") or name.endswith("_s"):
+            return Self.SECONDS
+        if name.endswith("_size") or name.endswith("_bytes"):
+            return Self.BYTES
+        if name.endswith("_rate"):
+            return Self.BYTES
+        return Self.NONE
+
+
+comptime ReadField = def(
+    Erased, List[String], Bool, mut Optional[TextError]
+) thin -> Bool
+comptime ShowField = def(Erased) thin -> String
+comptime DropField = def(Erased) thin -> None
+
+
+struct SettingField(Copyable, Movable):
+    """One field, wherever it lies within the struct that is read."""
+
+    var name: String
+    """Its name as a setting: `admin_port` of the field `port` in `admin`."""
+    var form: String
+    """Its type, as a program writes it."""
+    var about: StaticString
+    var unit: Unit
+    var is_flag: Bool
+    """True for a Bool: an option that needs no value."""
+    var is_list: Bool
+    var may_be_absent: Bool
+    var place: Erased
+    var read: ReadField
+    var show: ShowField
+    var drop: DropField
+    var is_made: Bool
+    """True if a value is there."""
+    var is_bad: Bool
+    """True if what was given for it could not be read."""
+    var is_owned: Bool
+    """True if the value is to be destroyed alone when another is missing, for
+    the struct around it was never made."""
+    var default: String
+    """How the value looks that was there before anything was read."""
+    var origin: String
+    """The variable or option that the value comes from; empty for none."""
+
+    def __init__[
+        F: Movable & Deinitable
+    ](
+        out self,
+        place: Pointer[F, MutUntrackedOrigin],
+        var name: String,
+        about: StaticString,
+        is_made: Bool,
+    ):
+        comptime IS_INT = F == Int or F == Optional[Int]
+        self.unit = Unit.of_name(name) if IS_INT else Unit.NONE
+        self.name = name^
+        self.form = type_name[F]()
+        self.about = about
+        self.is_flag = F == Bool
+        self.is_list = reflect[F].base_name() == "List"
+        self.may_be_absent = conforms_to(F, FromTexts)
+        self.place = erased(place)
+        self.read = _read[F]
+        self.show = _show[F]
+        self.drop = _drop[F]
+        self.is_made = is_made
+        self.is_bad = False
+        self.is_owned = not is_made
+        self.default = String()
+        self.origin = String()
+        if is_made:
+            self.default = self.show(self.place)
+
+
+struct SettingFields(Movable):
+    """The fields of a struct that is being read, and of the structs within."""
+
+    var fields: List[SettingField]
+    var _made: List[Erased]
+    var _drop: List[DropField]
+
+    def __init__(out self):
+        self.fields = []
+        self._made = []
+        self._drop = []
+
+    def add_struct[
+        T: Movable & Deinitable
+    ](
+        mut self,
+        place: Pointer[T, MutUntrackedOrigin],
+        prefix: String,
+        is_made: Bool,
+    ):
+        """Adds the fields of a struct; makes it first if it has a default.
+
+        Args:
+            place: Memory for it.
+            prefix: What the names of its fields begin with.
+            is_made: Whether the memory holds one already.
+        """
+        var is_whole = is_made
+        comptime if conforms_to(T, SettingsDefaults):
+            if not is_made:
+                place.unsafe_write(T.defaults())
+                self.note_made(place)
+                is_whole = True
+        elif conforms_to(T, Defaultable):
+            if not is_made:
+                place.unsafe_write(T())
+                self.note_made(place)
+                is_whole = True
+        comptime for index in range(reflect[T].field_count()):
+            comptime F = reflect[T].field_types()[index]
+            comptime NAME = reflect[T].field_names()[index]
+            comptime assert conforms_to(F, Movable & Deinitable)
+            comptime PROBLEM = _field_problem[T, index]()
+            comptime assert PROBLEM.byte_length() == 0, PROBLEM
+            var name = Text().add(prefix).add(materialize[NAME]()).end()
+            var inner = (
+                Pointer(to=reflect[T].field_ref[index](place[]))
+                .unsafe_mut_cast[True]()
+                .unsafe_origin_cast[MutUntrackedOrigin]()
+            )
+            comptime if _is_group[F]():
+                comptime if conforms_to(F, SettingsGroup):
+                    comptime if F.IS_FLAT:
+                        self.add_struct[F](inner, prefix, is_whole)
+                    else:
+                        self.add_struct[F](inner, name + "_", is_whole)
+                else:
+                    self.add_struct[F](inner, name + "_", is_whole)
+            else:
+                var about = StaticString("")
+                comptime if conforms_to(T, SettingsGroup):
+                    about = T.about(materialize[NAME]())
+                self.fields.append(SettingField(inner, name^, about, is_whole))
+
+    def note_made[
+        T: Movable & Deinitable
+    ](mut self, place: Pointer[T, MutUntrackedOrigin]):
+        """Notes that a struct is there, to be destroyed if another is bad."""
+        self._made.append(erased(place))
+        self._drop.append(_drop[T])
+
+    def find(self, name: StringSpan) -> Int:
+        for index in range(len(self.fields)):
+            if self.fields[index].name == name:
+                return index
+        return -1
+
+    def drop_all(self):
+        """Destroys all values that are there."""
+        for ref field in self.fields:
+            if field.is_owned and field.is_made:
+                field.drop(field.place)
+        for index in range(len(self._made)):
+            self._drop[index](self._made[index])
+
+
+def add_problems[T: AnyType](value: T, mut problems: List[String]):
+    """Asks a struct, and the structs within, whether their values go together."""
+    comptime for index in range(reflect[T].field_count()):
+        comptime F = reflect[T].field_types()[index]
+        comptime if _is_group[F]():
+            add_problems(reflect[T].field_ref[index](value), problems)
+    comptime if conforms_to(T, SettingsGroup):
+        var problem = value.problem()
+        if problem.byte_length() > 0:
+            problems.append(problem^)
+
+
+def _is_group[F: AnyType]() -> Bool:
+    """Tells whether a field's own fields are settings."""
+    return is_plain_struct[F]() and not (
+        is_text_scalar[F]() or conforms_to(F, FromTexts)
+    )
+
+
+def _field_problem[T: AnyType, index: Int]() -> String:
+    """Says that a field cannot be read from text, if it cannot."""
+    comptime F = reflect[T].field_types()[index]
+    comptime if _is_group[F]() or is_text_scalar[F]() or conforms_to(
+        F, FromTexts
+    ):
+        return String()
+    else:
+        return String(
+            "struct ",
+            type_name[T](),
+            ": field '",
+            materialize[reflect[T].field_names()[index]](),
+            "' is of type ",
+            type_name[F](),
+            ", which cannot be a setting; make it an Int, Float64, Bool,",
+            " String, an Optional or List of one, a struct of such, or let",
+            " its type conform to FromText",
+        )
+
+
+def _read[
+    F: Movable & Deinitable
+](
+    place: Erased,
+    texts: List[String],
+    is_made: Bool,
+    mut failure: Optional[TextError],
+) -> Bool:
+    var at = place.unsafe_bitcast[F]()
+    try:
+        var value = read_texts[F](texts)
+        if is_made:
+            at[] = value^
+        else:
+            at.unsafe_write(value^)
+        return True
+    except error:
+        failure = error.copy()
+        return False
+
+
+def _show[F: Movable & Deinitable](place: Erased) -> String:
+    return shown(place.unsafe_bitcast[F]()[])
+
+
+def _drop[F: Movable & Deinitable](place: Erased):
+    place.unsafe_bitcast[F]().unsafe_deinit_pointee()
+
+
+trait _Shown:
+    """Is shown by what it holds."""
+
+    def shown_text(self) -> String:
+        """Writes a value as it would be given.
+
+        Returns:
+            The text.
+        """
+        ...
+
+
+def shown[F: AnyType](value: F) -> String:
+    """Writes a value as it would be given."""
+    comptime if F == Bool:
+        return "true" if rebind[Bool](value) else "false"
+    elif conforms_to(F, _Shown):
+        return value.shown_text()
+    elif conforms_to(F, Writable):
+        return String(value)
+    else:
+        return "(" + type_name[F]() + ")"
+
+
+__extension Optional(_Shown):
+    def shown_text(self) -> String:
+        """Writes the value, or nothing.
+
+        Returns:
+            The text.
+        """
+        return shown(self.value()) if self else String()
+
+
+__extension List(_Shown):
+    def shown_text(self) -> String:
+        """Writes the elements with commas between.
+
+        Returns:
+            The text.
+        """
+        var text = String()
+        for index in range(len(self)):
+            if index > 0:
+                text += ","
+            text += shown(self[index])
+        return text^
