@@ -1,4 +1,4 @@
-"""The one loop of a worker.
+"""The one loop of a worker, and its connections by token.
 
 Tokens say what an event belongs to. A connection's has its slot in the low
 half, which is never as high as the tokens of what is watched beside them.
@@ -9,48 +9,156 @@ from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.routing.handler import Handler
 from flare.http.server.config import ServerContext
+from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.lifetime import (
-    on_accept,
-    discard_input,
+    begin_drain,
     begin_shutdown,
+    discard_input,
+    on_accept,
     on_timeout,
     read_proxy_header,
-    begin_drain,
 )
 from flare.http.server.connection.offload import (
-    on_job_done,
+    note_job,
     offload,
     on_event_while_offloaded,
-    note_job,
+    on_job_done,
     waits_for,
 )
-from flare.http.server.connection.phase import (
-    NEVER_MS,
-    NextAction,
-    Phase,
-)
+from flare.http.server.connection.phase import NEVER_MS, NextAction, Phase
 from flare.http.server.connection.read import on_readable, on_writable
 from flare.http.server.connection.upgrade import read_upgraded
 from flare.http.server.connection.write import has_to_write, on_wake
-from flare.http.server.connection_table import ConnectionTable
 from flare.http.server.handler_pool import HandlerPool
 from flare.http.server.listen import Listeners
 from flare.http.server.shutdown import ShutdownSignal
 from flare.http.server.worker_state import (
-    StatsRow,
     READ_BUFFER_LEN,
     Refuser,
+    StatsRow,
     WorkerState,
 )
+from flare.net.raw_socket import RawSocket
+from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Event, Interest
+from flare.runtime.prefork.orders import MasterLine, NEWS_LEAVING
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import TimerId, TimerWheel
-from flare.runtime.prefork.orders import MasterLine, NEWS_LEAVING
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
 from flare.sys.crash import set_crash_note
 from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, OsError, errno_text
 from std.memory import ArcPointer
 from std.sys.intrinsics import likely, unlikely
+
+comptime _SLOT_BITS: UInt64 = 32
+comptime _SLOT_MASK: UInt64 = 0xFFFFFFFF
+
+
+struct ConnectionTable(Movable, Sized):
+    """Slots for connections; a slot is used again, its token never is.
+
+    A token is a slot and the slot's generation. An event or a timer that
+    belongs to a connection which is gone has an old generation, so it cannot
+    reach the next one.
+    """
+
+    var _slots: List[Connection]
+    var _free: List[Int]
+
+    def __init__(out self):
+        """Makes an empty table."""
+        self._slots = []
+        self._free = []
+
+    def __len__(self) -> Int:
+        """Counts the open connections.
+
+        Returns:
+            How many there are.
+        """
+        return len(self._slots) - len(self._free)
+
+    def slot_count(self) -> Int:
+        """Counts the slots, free ones included.
+
+        Returns:
+            One more than the highest slot ever used.
+        """
+        return len(self._slots)
+
+    def open(mut self, var socket: RawSocket, peer: SocketAddr) -> Int:
+        """Starts a connection.
+
+        Args:
+            socket: The socket.
+            peer: The client's address.
+
+        Returns:
+            Its slot.
+        """
+        if len(self._free) == 0:
+            self._free.append(len(self._slots))
+            self._slots.append(Connection())
+        var slot = self._free.pop()
+        self._slots.at(slot).open(socket^, peer)
+        self._slots.at(slot).token = self.token(slot)
+        return slot
+
+    def close(mut self, slot: Int):
+        """Ends a connection: closes its socket and frees its slot.
+
+        Args:
+            slot: The slot of an open connection.
+        """
+        ref connection = self._slots.at(slot)
+        connection.close()
+        connection.generation += 1
+        self._free.append(slot)
+
+    @always_inline
+    def token(self, slot: Int) -> UInt64:
+        """Makes the token of the connection that is in a slot now.
+
+        Args:
+            slot: A slot.
+
+        Returns:
+            The token.
+        """
+        return UInt64(slot) | (
+            UInt64(self._slots.at(slot).generation) << _SLOT_BITS
+        )
+
+    @always_inline
+    def find(self, token: UInt64) -> Int:
+        """Finds the connection that a token belongs to.
+
+        Args:
+            token: What an event or a timer carries.
+
+        Returns:
+            Its slot, or -1 if it is gone.
+        """
+        var slot = Int(token & _SLOT_MASK)
+        if slot >= len(self._slots):
+            return -1
+        ref connection = self._slots.at(slot)
+        if UInt64(connection.generation) != token >> _SLOT_BITS:
+            return -1
+        return slot if connection.socket.is_open() else -1
+
+    @always_inline
+    def at(ref self, slot: Int) -> ref[self._slots[0]] Connection:
+        """Lends a slot.
+
+        Args:
+            slot: A slot.
+
+        Returns:
+            The connection in it.
+        """
+        return self._slots.at(slot)
+
 
 comptime LISTENER_TOKEN: UInt64 = 0xFFFFFFFF
 """Connections wait; as a timer, accepting is to be tried again."""

@@ -1,6 +1,4 @@
-"""One connection of a worker: what is kept of it between events, and where its
-octets come from.
-"""
+"""One connection of a worker: what is kept of it between events."""
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
@@ -24,13 +22,12 @@ from flare.http.server.connection.phase import (
     phase_after,
 )
 from flare.http.server.connection.tls import TlsLink
-from flare.http.server.worker_state import WorkerState
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.timer_wheel import TimerId
-from flare.sys.errno import EAGAIN, EINTR, EINVAL, ENOSYS, ENOTSUP
+from flare.sys.errno import EINTR, EINVAL, ENOSYS, ENOTSUP
 from std.memory import ArcPointer, OwnedPointer
-from std.sys.intrinsics import likely, unlikely
+from std.sys.intrinsics import unlikely
 
 
 struct WritePace(ImplicitlyCopyable):
@@ -566,152 +563,3 @@ struct Connection(Movable):
         self.socket.close()
         self.request.drop()
         self.drop_tls()
-
-
-comptime TLS_BROKEN = -1_000_000
-"""What `receive` gives when a client breaks TLS or says that we did (a fatal
-alert), or does not speak it; no errno is so large."""
-
-comptime _ROUND_COUNT_MAX = 8
-# Reads at one call that bring no plaintext, or too little to fill the room.
-
-comptime _RECORD_EXTRA_LEN = 256
-# More than what encryption adds to a record (RFC 8446 section 5.2).
-
-
-@always_inline
-def receive(
-    mut connection: Connection,
-    mut state: WorkerState,
-    room: MutSpan[UInt8, _],
-    mut may_have_more: Bool,
-) -> Int:
-    """Reads octets of requests, decrypted if the connection speaks TLS.
-
-    As with a socket, nothing announces what is left behind a filled room, and
-    fewer octets than there is room for mean that all was read.
-
-    Args:
-        connection: Where from; has no pending write. It has one afterwards if
-            TLS has something to say that the client does not take.
-        state: The worker's state.
-        room: Where to; not empty.
-        may_have_more: True if fewer octets do not mean that all was read; set
-            where that turns out here.
-
-    Returns:
-        How many, 0 at the end of the stream, or a negative errno; `-EINTR` to
-        try again; or `TLS_BROKEN`.
-    """
-    if likely(not connection.tls.__bool__()):
-        return connection.socket.receive(room)
-    return _receive_sealed(connection, state, room, may_have_more)
-
-
-@no_inline
-def _receive_sealed(
-    mut connection: Connection,
-    mut state: WorkerState,
-    room: MutSpan[UInt8, _],
-    mut may_have_more: Bool,
-) -> Int:
-    var count = 0
-    var is_drained = False
-    if connection.tls.held()[].pump.is_over():
-        return _end_of_stream(connection)
-    _take_rest(connection, state)
-    for _ in range(_ROUND_COUNT_MAX):
-        if not connection.tls.held()[].holds_plaintext:
-            if is_drained:
-                return count if count > 0 else -EAGAIN
-            var space = state.tls_input.spare()
-            var wanted = min(len(room) - count + _RECORD_EXTRA_LEN, len(space))
-            var got = connection.socket.receive(space.between(0, wanted))
-            if got <= 0:
-                if count == 0:
-                    return got
-                may_have_more = may_have_more or got != -EAGAIN
-                return count
-            state.tls_input.commit(got)
-            is_drained = got < wanted and not may_have_more
-        count += _open(connection, state, room.after(count))
-        ref link = connection.tls.held()[]
-        if link.pump.is_broken():
-            # The connection is closed at once (RFC 8446 section 6.2). What
-            # stood before is dropped: nobody could be answered.
-            state.tls_input.clear()
-            return TLS_BROKEN
-        if link.pump.is_over():
-            state.tls_input.clear()
-            may_have_more = True
-            return count if count > 0 else _end_of_stream(connection)
-        if count == len(room):
-            link.rest.append(state.tls_input.span())
-            state.tls_input.clear()
-            return count
-        if len(link.unsent) > 0:
-            return count if count > 0 else -EAGAIN
-    may_have_more = True
-    return count if count > 0 else -EINTR
-
-
-def _end_of_stream(connection: Connection) -> Int:
-    return TLS_BROKEN if connection.tls.held()[].pump.is_broken() else 0
-
-
-def _take_rest(mut connection: Connection, mut state: WorkerState):
-    """Puts what was left over into the worker's buffer."""
-    ref link = connection.tls.held()[]
-    if len(link.rest) > 0:
-        state.tls_input.append(link.rest.span())
-        link.rest.clear()
-
-
-def _open(
-    mut connection: Connection,
-    mut state: WorkerState,
-    room: MutSpan[UInt8, _],
-) -> Int:
-    """Decrypts what is in the worker's buffer, and sends what TLS answers."""
-    ref link = connection.tls.held()[]
-    var read = state.tls_calls.held().read
-    var count = read(link, state.tls_input, state.tls_output, room)
-    if len(state.tls_output) > 0:
-        _send_answer(connection, state)
-    if (
-        connection.phase == Phase.HANDSHAKE
-        and connection.tls.held()[].pump.session.is_established()
-    ):
-        _leave_handshake(connection, state)
-    return count
-
-
-def _send_answer(mut connection: Connection, mut state: WorkerState):
-    """Sends handshakes and alerts; what is not taken waits with a pending
-    write."""
-    var count = connection.socket.send(state.tls_output.span())
-    if count == -EAGAIN or count == -EINTR:
-        count = 0
-    if count >= 0 and count < len(state.tls_output):
-        state.tls_output.consume(count)
-        connection.tls.held()[].unsent.append(state.tls_output.span())
-        if not connection.request.pending:
-            connection.request.pending = OwnedPointer(PendingWrite())
-        connection.has_unread = True
-    # If the connection is broken, the next read says so.
-    state.tls_output.clear()
-
-
-def _leave_handshake(mut connection: Connection, mut state: WorkerState):
-    """Begins to wait for a request when the handshake is complete."""
-    ref link = connection.tls.held()[]
-    # SAFETY: the facts live with the connection, and are behind a counted
-    # pointer, so they stay where they are.
-    connection.tls_peer = (
-        Pointer(to=link.peer[])
-        .unsafe_mut_cast[False]()
-        .unsafe_origin_cast[ImmUntrackedOrigin]()
-    )
-    connection.begin[Event.HANDSHAKE_DONE](
-        state.now_ms, state.first_head_timeout_ms()
-    )

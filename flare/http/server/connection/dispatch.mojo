@@ -36,12 +36,11 @@ from flare.http.routing.route_tree import erase_memo
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.phase import NextAction
-from flare.http.server.connection.write import (
+from flare.http.server.connection.transport import (
     COPIED_BODY_LEN_MAX,
-    feed_upgraded,
     flush_with_body,
-    start_stream,
 )
+from flare.http.server.connection.write import feed_upgraded, start_stream
 from flare.http.server.worker_state import WorkerState
 from flare.sys.log import log_line
 from std.sys.intrinsics import likely, unlikely

@@ -23,10 +23,10 @@ from flare.http.server.connection.phase import (
     NextAction,
     Phase,
 )
+from flare.http.server.connection.transport import deliver_last
 from flare.http.server.connection.write import (
     ask_again,
     await_pending,
-    deliver_last,
     prolong_sending,
 )
 from flare.http.server.worker_state import WorkerState

@@ -3,8 +3,8 @@
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
-from flare.http.message.request import CancelFlag
 from flare.http.message.method import Method
+from flare.http.message.request import CancelFlag
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
 from flare.http.server.connection.body_pipe import BodyPipe
@@ -13,18 +13,16 @@ from flare.http.server.connection.dispatch import (
     busy_response,
     queue_rare_response,
 )
-from flare.http.server.connection.phase import (
-    Event,
-    NextAction,
-)
-from flare.http.server.connection.read import read_requests, put_back
+from flare.http.server.connection.phase import Event, NextAction
+from flare.http.server.connection.read import put_back, read_requests
 from flare.http.server.connection.request_body import (
     end_content,
     owes_continue,
     start_content,
     take_content,
 )
-from flare.http.server.connection.write import await_pending, deliver
+from flare.http.server.connection.transport import deliver
+from flare.http.server.connection.write import await_pending
 from flare.http.server.handler_pool import HandlerPool, Job
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer

@@ -5,15 +5,11 @@ and one that could go on gives way to the others through the ready list.
 """
 
 from flare.bytes.checked import *
-from flare.http.h1.request_parser import RequestParser, Progress
 from flare.http.h1.error import RemoteProtocolError
+from flare.http.h1.request_parser import Progress, RequestParser
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.routing.handler import Handler
-from flare.http.server.connection.connection import (
-    Connection,
-    TLS_BROKEN,
-    receive,
-)
+from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
     answer,
     answer_by_head,
@@ -22,21 +18,18 @@ from flare.http.server.connection.dispatch import (
     answer_plain_http,
     ask_policy,
 )
-from flare.http.server.connection.phase import (
-    Event,
-    NextAction,
-    Phase,
-)
+from flare.http.server.connection.phase import Event, NextAction, Phase
 from flare.http.server.connection.request_body import (
     owes_continue,
     take_content,
 )
-from flare.http.server.connection.write import (
-    await_pending,
+from flare.http.server.connection.transport import (
+    TLS_BROKEN,
     deliver,
     deliver_last,
-    write_pending,
+    receive,
 )
+from flare.http.server.connection.write import await_pending, write_pending
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer

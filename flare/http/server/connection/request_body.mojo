@@ -11,33 +11,26 @@ client's own window closes. Time counts for the side that is waited for:
 """
 
 from flare.bytes.checked import *
-from flare.http.h1.body_decoder import DetachedBody, BodyProgress
-from flare.http.h1.request_parser import RequestParser
-from flare.http.h1.framing import EXPECTS_CONTINUE
-from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.body_decoder import BodyProgress, DetachedBody
 from flare.http.h1.error import RemoteProtocolError
+from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.framing import EXPECTS_CONTINUE
+from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.message.body_reader import BodyError, owned_fields
 from flare.http.server.connection.body_pipe import BodyPipe
-from flare.http.server.connection.connection import (
-    Connection,
-    StreamedContent,
-    receive,
-)
+from flare.http.server.connection.connection import Connection, StreamedContent
 from flare.http.server.connection.dispatch import (
     answer_content_error,
     answer_content_full,
 )
-from flare.http.server.connection.phase import (
-    Event,
-    NextAction,
-    Phase,
-)
-from flare.http.server.connection.write import (
+from flare.http.server.connection.phase import Event, NextAction, Phase
+from flare.http.server.connection.transport import (
     deliver,
     deliver_last,
-    write_pending,
+    receive,
 )
+from flare.http.server.connection.write import write_pending
 from flare.http.server.worker_state import PARTIAL_BUFFER_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer

@@ -2,10 +2,9 @@
 
 from flare.bytes.checked import *
 from flare.http.h1.request_parser import RequestParser
-from flare.http.server.connection.connection import Connection, receive
-from flare.http.server.connection.phase import (
-    NextAction,
-)
+from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.phase import NextAction
+from flare.http.server.connection.transport import receive
 from flare.http.server.connection.write import (
     await_pending,
     await_source,

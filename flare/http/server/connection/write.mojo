@@ -1,15 +1,12 @@
-"""Sending: at once what the client takes, the rest kept as a pending write.
-
-All that goes to a client goes through here, whatever it travels in: responses,
-content that a source makes as fast as the client takes it, and both encrypted,
-a portion at a time.
+"""What waits to be sent: the rest of responses, and content that a source makes
+as fast as the client takes it.
 """
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h1.chunked import LAST_CHUNK, append_chunk
-from flare.http.message.body import Body, BodyStream, Poll
+from flare.http.message.body import BodyStream, Poll
 from flare.http.server.connection.connection import Connection, PendingWrite
 from flare.http.server.connection.phase import (
     Event,
@@ -17,115 +14,19 @@ from flare.http.server.connection.phase import (
     NextAction,
     Phase,
 )
+from flare.http.server.connection.transport import tls_write_pending
 from flare.http.server.worker_state import WorkerState
-from flare.tls.pump import PLAINTEXT_LEN_MAX, TlsStatus
-from flare.sys.errno import EAGAIN, EINTR, EPIPE
+from flare.sys.errno import EAGAIN, EINTR
 from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import likely, unlikely
-
-comptime COPIED_BODY_LEN_MAX = 16_384
-"""Longest content that is copied behind its head, in bytes.
-
-Longer content is sent from where it is: a second piece for the kernel costs
-less than the copy.
-"""
-
-
-@always_inline
-def deliver(mut connection: Connection, mut state: WorkerState) -> Bool:
-    """Sends the worker's output, behind what waits already if anything does;
-    what the client does not take now waits, too.
-
-    Args:
-        connection: Where to.
-        state: The worker's state; its output is empty afterwards.
-
-    Returns:
-        False if the connection is broken.
-    """
-    var length = len(state.out)
-    if length == 0:
-        return True
-    if unlikely(connection.request.pending.__bool__()):
-        ref pending = connection.request.pending.held()[]
-        pending.octets.append(state.out.span())
-        state.out.clear()
-        return True
-    if unlikely(connection.tls.__bool__()):
-        return tls_write(connection, state, Body())
-    var count = connection.socket.send(state.out.span())
-    if likely(count == length):
-        state.out.clear()
-        return True
-    return _keep_rest(connection, state, Body(), count)
-
-
-@no_inline
-def deliver_last(
-    mut connection: Connection, mut state: WorkerState
-) -> NextAction:
-    """Sends the last response of a connection.
-
-    Args:
-        connection: Where to; its client may not have been read to the end.
-        state: The worker's state; its output is empty afterwards.
-
-    Returns:
-        SHUTDOWN, or CLOSE if the connection is broken.
-    """
-    connection.lingers = True
-    if deliver(connection, state):
-        return NextAction.SHUTDOWN
-    return NextAction.CLOSE
-
-
-def flush_with_body(
-    mut connection: Connection, mut state: WorkerState, var body: Body
-) -> Bool:
-    """Sends the worker's output and content behind it, without copying it.
-
-    Args:
-        connection: Where to.
-        state: The worker's state; its output is empty afterwards.
-        body: The content.
-
-    Returns:
-        False if the connection is broken.
-    """
-    if unlikely(connection.request.pending.__bool__()):
-        state.out.append(body.as_bytes())
-        return deliver(connection, state)
-    if unlikely(connection.tls.__bool__()):
-        return tls_write(connection, state, body^)
-    var count = connection.socket.send_two(state.out.span(), body.as_bytes())
-    if likely(count == len(state.out) + len(body)):
-        state.out.clear()
-        return True
-    return _keep_rest(connection, state, body^, count)
-
-
-@no_inline
-def _keep_rest(
-    mut connection: Connection,
-    mut state: WorkerState,
-    var body: Body,
-    count: Int,
-) -> Bool:
-    if count < 0 and count != -EAGAIN and count != -EINTR:
-        state.out.clear()
-        return False
-    connection.request.pending = OwnedPointer(
-        PendingWrite(body^, state.out.span(), max(count, 0))
-    )
-    state.out.clear()
-    return True
-
 
 comptime REGION_LEN_MAX = 256 * 1024
 """How much of a file is sent at a time, in bytes."""
 
+
 comptime _PIECE_COUNT_MAX = 16
 # Pieces that one connection sends before the others have their turn.
+
 
 comptime _PIECE_KEEP_LEN_MAX = 1 << 20
 # Room for pieces that a worker keeps, in bytes.
@@ -596,142 +497,4 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
     append_chunk(pending.octets, state.piece.span())
     if supply == Poll.DONE:
         pending.octets.append_literal[LAST_CHUNK]()
-    return True
-
-
-@no_inline
-def tls_write(
-    mut connection: Connection, mut state: WorkerState, var body: Body
-) -> Bool:
-    """Encrypts and sends the worker's output and content behind it.
-
-    Args:
-        connection: Speaks TLS; has no pending write.
-        state: The worker's state; its output is empty afterwards.
-        body: The content.
-
-    Returns:
-        False if the connection is broken.
-    """
-    var sent_len = 0
-    var count = _send(
-        connection,
-        state.tls_output,
-        state.out.span(),
-        body.as_bytes(),
-        sent_len,
-    )
-    if count < 0:
-        state.out.clear()
-        return False
-    if count < len(state.out) + len(body) or (
-        len(connection.tls.held()[].unsent) > 0
-    ):
-        connection.request.pending = OwnedPointer(
-            PendingWrite(body^, state.out.span(), count)
-        )
-    state.out.clear()
-    return True
-
-
-def tls_write_pending(
-    mut connection: Connection, mut state: WorkerState
-) -> Bool:
-    """Sends what was parked, as far as the client takes it.
-
-    Args:
-        connection: Speaks TLS and has a pending write, which may be empty
-            afterwards.
-        state: The worker's state.
-
-    Returns:
-        False if the connection is broken.
-    """
-    while len(connection.tls.held()[].unsent) > 0:
-        ref unsent = connection.tls.held()[].unsent
-        var count = connection.socket.send(unsent.span())
-        if count == -EAGAIN:
-            return True
-        if count < 0 and count != -EINTR:
-            return False
-        unsent.consume(max(count, 0))
-        connection.request.pending.held()[].pace.sent_len += max(count, 0)
-    var box = connection.request.pending.take()
-    var is_sound = True
-    if not box[].is_empty():
-        var sent_len = 0
-        var count = _send(
-            connection,
-            state.tls_output,
-            box[].octets.span(),
-            box[].content(),
-            sent_len,
-        )
-        is_sound = count >= 0
-        box[].drop(max(count, 0))
-        box[].pace.sent_len += sent_len
-    connection.request.pending = box^
-    return is_sound
-
-
-def _send(
-    mut connection: Connection,
-    mut sealed: Buffer,
-    first: Span[UInt8, _],
-    second: Span[UInt8, _],
-    mut sent_len: Int,
-) -> Int:
-    """Encrypts and sends two pieces, as far as the client takes them.
-
-    Args:
-        connection: Speaks TLS; what is encrypted and was not taken becomes its
-            `unsent`, which is empty before.
-        sealed: The worker's buffer, empty; empty again afterwards.
-        first: What goes first.
-        second: What follows.
-        sent_len: Raised by the encrypted octets that the client took.
-
-    Returns:
-        How many octets of both are encrypted, or a negative errno.
-    """
-    var total = len(first) + len(second)
-    var done = 0
-    while done < total:
-        var end = min(total, done + PLAINTEXT_LEN_MAX)
-        if not _seal(connection, sealed, first, second, done, end):
-            sealed.clear()
-            return -EPIPE
-        done = end
-        var count = connection.socket.send(sealed.span())
-        sent_len += max(count, 0)
-        if count < len(sealed):
-            if count < 0 and count != -EAGAIN and count != -EINTR:
-                sealed.clear()
-                return count
-            sealed.consume(max(count, 0))
-            connection.tls.held()[].unsent.append(sealed.span())
-            sealed.clear()
-            return done
-        sealed.clear()
-    return done
-
-
-def _seal(
-    mut connection: Connection,
-    mut sealed: Buffer,
-    first: Span[UInt8, _],
-    second: Span[UInt8, _],
-    start: Int,
-    end: Int,
-) -> Bool:
-    """Encrypts a part of two pieces, from offset to offset of both."""
-    ref pump = connection.tls.held()[].pump
-    var split = len(first)
-    if start < split:
-        var piece = first[start : min(end, split)]
-        if pump.write(piece, sealed).status == TlsStatus.FAILED:
-            return False
-    if end > split:
-        var piece = second[max(start, split) - split : end - split]
-        return pump.write(piece, sealed).status != TlsStatus.FAILED
     return True
