@@ -127,15 +127,8 @@ struct Job(Movable):
             .unsafe_origin_cast[ImmUntrackedOrigin](),
             self._tls_pointer(),
         )
-        ref record = self.params.record
-        record.request = (
-            Pointer(to=request)
-            .unsafe_mut_cast[True]()
-            .unsafe_origin_cast[MutUntrackedOrigin]()
-            .unsafe_bitcast[NoneType]()
-        )
         set_crash_note(
-            Pointer(to=record)
+            Pointer(to=self.params.record)
             .unsafe_mut_cast[True]()
             .unsafe_origin_cast[MutUntrackedOrigin]()
             .unsafe_bitcast[NoneType]()
@@ -145,7 +138,6 @@ struct Job(Movable):
         else:
             self.response = call_handler(handler, request)
         set_crash_note(None)
-        record.request = None
 
     def _run_streamed[H: Handler](mut self, handler: H, request: Request):
         # SAFETY: the outlet belongs to this job; the loan ends with the call.

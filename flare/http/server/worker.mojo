@@ -181,9 +181,6 @@ comptime WAKE_TOKEN: UInt64 = 0xFFFFFFFA
 comptime ORDER_TOKEN: UInt64 = 0xFFFFFFF9
 """The master of this process has orders."""
 
-comptime FIRST_SPECIAL_TOKEN: UInt64 = 0xFFFFFFF9
-"""The lowest of these."""
-
 comptime _EVENT_COUNT_MAX = 512
 comptime _REFUSED_COUNT_MAX = 64
 comptime _ACCEPT_PAUSE_MS = 100
@@ -314,7 +311,14 @@ struct Worker[H: Handler](Movable):
                 self._state.now_ms, self._state.request_count
             )
             for index in range(count):
-                self._on_event(self._selector.event(index))
+                var event = self._selector.event(index)
+                var slot = self._table.find(event.token)
+                if unlikely(slot < 0):
+                    self._on_other(event.token)
+                    continue
+                if unlikely(event.is_closed):
+                    self._table.at(slot).peer_has_ended = True
+                self._on_connection(slot, event)
             self._on_ready_list()
             self._on_timers()
             self._stats.publish(self._state.request_count, len(self._table))
@@ -348,29 +352,22 @@ struct Worker[H: Handler](Movable):
             return False
         return len(self._table) == 0 or self._state.now_ms >= self._drain_end_ms
 
-    @always_inline
-    def _on_event(mut self, event: Event):
-        if unlikely(
-            event.token >= FIRST_SPECIAL_TOKEN and event.token <= LISTENER_TOKEN
-        ):
-            if event.token == LISTENER_TOKEN:
-                self._accept(self._listeners.batch_len())
-            elif event.token == DONE_TOKEN:
-                self._on_done()
-            elif event.token == WAKE_TOKEN:
-                self._on_wake()
-            elif event.token == LIFELINE_TOKEN:
-                self._on_orphaned()
-            elif event.token == ORDER_TOKEN:
-                self._on_order()
-            else:
-                self._on_stop_request()
-            return
-        var slot = self._table.find(event.token)
-        if likely(slot >= 0):
-            if unlikely(event.is_closed):
-                self._table.at(slot).peer_has_ended = True
-            self._on_connection(slot, event)
+    @no_inline
+    def _on_other(mut self, token: UInt64):
+        """Does what an event asks for that is of no connection; it may be of
+        one that has gone."""
+        if token == LISTENER_TOKEN:
+            self._accept(self._listeners.batch_len())
+        elif token == DONE_TOKEN:
+            self._on_done()
+        elif token == WAKE_TOKEN:
+            self._on_wake()
+        elif token == LIFELINE_TOKEN:
+            self._on_orphaned()
+        elif token == ORDER_TOKEN:
+            self._on_order()
+        elif token == STOP_TOKEN or token == SIGNAL_TOKEN:
+            self._on_stop_request()
 
     @always_inline
     def _on_connection(mut self, slot: Int, event: Event):

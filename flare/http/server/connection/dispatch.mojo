@@ -20,6 +20,7 @@ from flare.http.h1.serialiser import (
     sends_content,
     write_response_head,
 )
+from flare.http.message.body import Body
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
@@ -146,7 +147,9 @@ def answer[
     var request = parser.unsafe_request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
-    var response = serve_request(handler, request, state)
+    var response = call_handler(handler, request)
+    if unlikely(state.slow.is_timing):
+        state.slow.end_handler(state.params[].record.route)
     return queue_response(parser, connection, state, response^)
 
 
@@ -205,8 +208,10 @@ def answer_by_head[
     )
     var note = HeadOnly()
     var scope = ExtensionScope(request.extensions(), note)
-    var response = serve_request(handler, request, state)
+    var response = call_handler(handler, request)
     scope^.end()
+    if state.slow.is_timing:
+        state.slow.end_handler(state.params[].record.route)
     var result = queue_rare_response(parser, connection, state, response^)
     if result == NextAction.WAIT:
         parser.skip(rest_len)
@@ -260,19 +265,41 @@ def queue_response(
     )
     parser.finish()
     var framing = ResponseFraming(is_head, keeps_alive, minor_version)
+    write_response_head(state.out, response, framing, state.date)
     if unlikely(response.status == SWITCHING_PROTOCOLS):
-        connection.lingers = True
-        write_response_head(state.out, response, framing, state.date)
-        var is_sound = start_stream(
-            connection, state, response.body.stream(), False
-        )
-        # What came behind the request is the conversation's.
-        if is_sound and len(parser.input) > 0:
-            is_sound = feed_upgraded(connection, state, parser.input)
-        return NextAction.SHUTDOWN if is_sound else NextAction.CLOSE
-    if unlikely(not append_response(connection, state, response^, framing)):
-        return NextAction.CLOSE
+        return _switch_protocols(parser, connection, state, response.body)
+    if likely(sends_content(response, framing)):
+        var is_sound = True
+        if unlikely(response.body.is_stream()):
+            is_sound = start_stream(
+                connection,
+                state,
+                response.body.stream(),
+                is_chunked(response, framing),
+            )
+        elif likely(len(response.body) <= COPIED_BODY_LEN_MAX):
+            state.out.append(response.body.as_bytes())
+        else:
+            is_sound = flush_with_body(connection, state, response.body.copy())
+        if unlikely(not is_sound):
+            return NextAction.CLOSE
     return NextAction.WAIT if likely(keeps_alive) else NextAction.SHUTDOWN
+
+
+@no_inline
+def _switch_protocols(
+    mut parser: RequestParser,
+    mut connection: Connection,
+    mut state: WorkerState,
+    body: Body,
+) -> NextAction:
+    """Gives the connection to the protocol that follows 101."""
+    connection.lingers = True
+    var is_sound = start_stream(connection, state, body.stream(), False)
+    # What came behind the request is the conversation's.
+    if is_sound and len(parser.input) > 0:
+        is_sound = feed_upgraded(connection, state, parser.input)
+    return NextAction.SHUTDOWN if is_sound else NextAction.CLOSE
 
 
 @no_inline
@@ -299,43 +326,11 @@ def queue_rare_response(
 
 
 @always_inline
-def serve_request[
-    H: Handler
-](
-    handler: H, request: Request[ImmUntrackedOrigin], mut state: WorkerState
-) -> Response:
-    """Calls the handler; a crash in it will name the request.
-
-    Parameters:
-        H: The handler's type.
-
-    Args:
-        handler: Answers.
-        request: The request.
-        state: The worker's state.
-
-    Returns:
-        The response.
-    """
-    # SAFETY: the request outlives the call, behind which it is forgotten.
-    state.params[].record.request = (
-        Pointer(to=request)
-        .unsafe_mut_cast[True]()
-        .unsafe_origin_cast[MutUntrackedOrigin]()
-        .unsafe_bitcast[NoneType]()
-    )
-    var response = call_handler(handler, request)
-    state.params[].record.request = None
-    if unlikely(state.slow.is_timing):
-        state.slow.end_handler(state.params[].record.route)
-    return response^
-
-
-@always_inline
 def call_handler[
     H: Handler, o: ImmOrigin
 ](handler: H, request: Request[o]) -> Response:
-    """Lets a handler answer, whatever it does.
+    """Lets a handler answer, whatever it does; a crash in it will name the
+    request.
 
     Parameters:
         H: The handler's type.
@@ -349,8 +344,17 @@ def call_handler[
         Its response; 500 if it raises or gives what is no final response, 400
         if it raises what the request has told it of bad input.
     """
+    ref record = request.route_params()[].record
+    # SAFETY: the request outlives the call, behind which it is forgotten.
+    record.request = (
+        Pointer(to=request)
+        .unsafe_mut_cast[True]()
+        .unsafe_origin_cast[MutUntrackedOrigin]()
+        .unsafe_bitcast[NoneType]()
+    )
     try:
         var response = handler.serve(request)
+        record.request = None
         var code = response.status.code
         if unlikely(code < 200 or code > 599):
             # 1xx is no final response, and others are none at all.
@@ -370,6 +374,7 @@ def call_handler[
             )
         return response^
     except error:
+        record.request = None
         var bad_input = bad_input_of(request, error)
         if bad_input:
             return bad_input.held().response()
@@ -386,40 +391,6 @@ def _nameless_error(request: Request) -> Response:
         # Never, since ids are visible ASCII.
         log_failure(request, Error(error))
     return response^
-
-
-@always_inline
-def append_response(
-    mut connection: Connection,
-    mut state: WorkerState,
-    var response: Response,
-    framing: ResponseFraming,
-) -> Bool:
-    """Puts a response into the output; large content is sent at once.
-
-    Args:
-        connection: Where it goes.
-        state: The worker's state.
-        response: The response.
-        framing: How it is framed.
-
-    Returns:
-        False if the connection is broken.
-    """
-    write_response_head(state.out, response, framing, state.date)
-    if unlikely(not sends_content(response, framing)):
-        return True
-    if unlikely(response.body.is_stream()):
-        return start_stream(
-            connection,
-            state,
-            response.body.stream(),
-            is_chunked(response, framing),
-        )
-    if likely(len(response.body) <= COPIED_BODY_LEN_MAX):
-        state.out.append(response.body.as_bytes())
-        return True
-    return flush_with_body(connection, state, response.body.copy())
 
 
 def refusal(status: Int, var reason: String) -> Response:
@@ -641,9 +612,10 @@ def _answer_last(
     is_head: Bool,
 ):
     var response = _refuse_by_handler(state, request, status, reason)
-    _ = append_response(
-        connection, state, response^, ResponseFraming(is_head, False, 1)
-    )
+    var framing = ResponseFraming(is_head, False, 1)
+    write_response_head(state.out, response, framing, state.date)
+    if sends_content(response, framing):
+        state.out.append(response.body.as_bytes())
 
 
 def _refuse_by_handler(
