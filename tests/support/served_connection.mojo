@@ -13,7 +13,7 @@ from flare.http.server.connection.phase import (
     Phase,
 )
 from flare.http.server.connection.read import on_readable, on_writable
-from flare.http.server.connection.tls import TlsLink
+from flare.http.server.connection.tls import ServerTls, TlsLink
 from flare.http.server.connection.upgrade import read_upgraded
 from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
 from flare.net.raw_socket import RawSocket
@@ -84,7 +84,7 @@ struct ServedConnection(Movable):
         self._scratch = RequestParser(READ_BUFFER_LEN)
         var context = ServerContext(ServerConfig())
         if tls:
-            context.speak_tls_with(tls.value().copy())
+            context.tls = ServerTls(tls.value().copy())
         self._state = WorkerState(context)
         self.is_open = True
 

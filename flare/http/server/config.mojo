@@ -12,7 +12,7 @@ from flare.sys.descriptor import duplicate_from
 from flare.sys.log import log_line
 from flare.sys.resource_limit import descriptor_limit, raise_descriptor_limit
 from flare.tls.config import TlsServerConfig
-from flare.http.server.connection.tls import TlsLinkCalls
+from flare.http.server.connection.tls import ServerTls
 from flare.tls.context import TlsServerContext
 
 
@@ -561,10 +561,8 @@ struct ServerContext(Copyable, Movable):
 
     var config: ServerConfig
     """Limits and times."""
-    var tls: Optional[TlsServerContext]
+    var tls: Optional[ServerTls]
     """What TLS is spoken with; nothing for plain HTTP."""
-    var tls_calls: Optional[TlsLinkCalls]
-    """What connections call that speak TLS; nothing for plain HTTP."""
     var descriptors: DescriptorBudget
     """What descriptors connections may take."""
     var ready: ReadySwitch
@@ -582,22 +580,12 @@ struct ServerContext(Copyable, Movable):
         config.check()
         self.config = config^
         self.tls = None
-        self.tls_calls = None
         self.descriptors = DescriptorBudget.of_process()
         self.ready = ReadySwitch()
 
-    def speak_tls_with(mut self, var context: TlsServerContext):
-        """Chooses HTTP over TLS with a context, and brings what speaks it: a
-        program that calls neither this nor `speak_tls` does not hold it.
-
-        Args:
-            context: Certificates and rules.
-        """
-        self.tls = context^
-        self.tls_calls = TlsLinkCalls.all()
-
     def speak_tls(mut self, var config: TlsServerConfig) raises:
-        """Chooses HTTP over TLS; reads the files that are named.
+        """Chooses HTTP over TLS; reads the files that are named. A program that
+        never calls this holds nothing of what speaks TLS.
 
         Args:
             config: Certificates and rules. An empty `alpn` becomes
@@ -631,4 +619,4 @@ struct ServerContext(Copyable, Movable):
                     )
                     .end()
                 )
-        self.speak_tls_with(TlsServerContext(config^))
+        self.tls = ServerTls(TlsServerContext(config^))

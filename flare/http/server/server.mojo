@@ -212,7 +212,7 @@ struct HttpServer(Movable):
         var context = ServerContext(ServerConfig())
         context.speak_tls(tls^)
         var server = Self.bind(address, config^)
-        server._terms[].speak_tls_with(context.tls.take())
+        server._terms[].tls = context.tls.take()
         return server^
 
     @staticmethod
@@ -252,7 +252,10 @@ struct HttpServer(Movable):
         Returns:
             The handle.
         """
-        return ReloadHandle(self._terms[].tls.copy())
+        ref tls = self._terms[].tls
+        if not tls:
+            return ReloadHandle(None)
+        return ReloadHandle(tls.held().context.copy())
 
     def local_addr(self) -> SocketAddr:
         """Tells where the server listens.

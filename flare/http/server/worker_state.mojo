@@ -22,7 +22,7 @@ from flare.http.server.connection.phase import (
     FRESH_GRACE_MS,
     NEVER_MS,
 )
-from flare.http.server.connection.tls import TlsLinkCalls
+from flare.http.server.connection.tls import ServerTls
 from flare.http.server.errors import SlowHandlers, report_crash
 from flare.runtime.prefork.config import Jitter
 from flare.runtime.stats_board import (
@@ -37,7 +37,6 @@ from flare.sys.crash import report_crashes, set_crash_note
 from flare.sys.errno import OsError
 from flare.sys.log import log_line, tell_lost_lines
 from flare.sys.mutex import Mutex
-from flare.tls.context import TlsServerContext
 from std.atomic import Atomic
 from std.memory import ArcPointer, OwnedPointer
 
@@ -233,10 +232,8 @@ struct WorkerState(Movable):
     """Where sources say that they have something."""
     var is_draining: Bool
     """True if the server is to stop: no connection is kept alive."""
-    var tls: Optional[TlsServerContext]
+    var tls: Optional[ServerTls]
     """What TLS is spoken with; nothing for plain HTTP."""
-    var tls_calls: Optional[TlsLinkCalls]
-    """What connections call that speak TLS; nothing for plain HTTP."""
     var tls_input: Buffer
     """Octets of TLS from the connection at hand; empty between calls."""
     var tls_output: Buffer
@@ -272,7 +269,6 @@ struct WorkerState(Movable):
         self.wake_queue = WakeQueue()
         self.is_draining = False
         self.tls = context.tls.copy()
-        self.tls_calls = context.tls_calls
         self.tls_input = Buffer(READ_BUFFER_LEN if self.tls else 0)
         self.tls_output = Buffer(READ_BUFFER_LEN if self.tls else 0)
         self.descriptors = context.descriptors

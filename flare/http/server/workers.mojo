@@ -261,4 +261,4 @@ struct ServerProgram[H: Handler](PreforkProgram):
             Error: If a file does not work; the old ones are still shown then.
         """
         if self.context.tls:
-            self.context.tls.held().reload()
+            self.context.tls.held().context.reload()

@@ -88,10 +88,10 @@ def on_accept(
 
 
 def _begin_tls(mut connection: Connection, state: WorkerState) raises:
-    ref context = state.tls.held()
-    connection.tls = state.tls_calls.held().begin(context)
+    ref tls = state.tls.held()
+    connection.tls = tls.begin()
     connection.begin[Event.TLS_BEGUN](
-        state.now_ms, context.config.handshake_timeout_ms
+        state.now_ms, tls.context.config.handshake_timeout_ms
     )
 
 

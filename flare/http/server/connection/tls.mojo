@@ -100,26 +100,58 @@ struct TlsLink(Movable):
             _ = socket.send(notice.span())
 
 
-@fieldwise_init
-struct TlsLinkCalls(TrivialRegisterPassable):
-    """What is called for connections that speak TLS. Whoever chooses TLS brings
-    it along, so that other programs have nothing of it in their build."""
+struct ServerTls(Copyable):
+    """What a server speaks TLS with. Whoever makes one brings along what its
+    connections call, so that other programs have nothing of it in their build.
+    """
 
-    var begin: def(TlsServerContext) raises thin -> OwnedPointer[TlsLink]
-    """Makes the link of a new connection."""
-    var read: def[o: MutOrigin](
+    var context: TlsServerContext
+    """Certificates and rules; all workers share them."""
+    var _begin: def(TlsServerContext) raises thin -> OwnedPointer[TlsLink]
+    var _read: def[o: MutOrigin](
         mut TlsLink, mut Buffer, mut Buffer, MutSpan[UInt8, o]
     ) thin -> Int
-    """`TlsLink.read`."""
 
-    @staticmethod
-    def all() -> Self:
-        """Names them, and so has them built.
+    def __init__(out self, var context: TlsServerContext):
+        """Names what speaks TLS, and so has it built.
+
+        Args:
+            context: Certificates and rules.
+        """
+        self.context = context^
+        self._begin = _begin_link
+        self._read = _read_link
+
+    def begin(self) raises -> OwnedPointer[TlsLink]:
+        """Makes the link of a new connection.
 
         Returns:
-            The calls.
+            A link whose handshake is awaited.
+
+        Raises:
+            Error: If OpenSSL has no memory.
         """
-        return Self(_begin_link, _read_link)
+        return self._begin(self.context)
+
+    def read(
+        self,
+        mut link: TlsLink,
+        mut input: Buffer,
+        mut output: Buffer,
+        room: MutSpan[UInt8, _],
+    ) -> Int:
+        """Does what `TlsLink.read` does.
+
+        Args:
+            link: Of a connection.
+            input: Octets of the client.
+            output: Gets what the session itself has to say.
+            room: Where the plaintext goes.
+
+        Returns:
+            How many octets of plaintext.
+        """
+        return self._read(link, input, output, room)
 
 
 def _begin_link(context: TlsServerContext) raises -> OwnedPointer[TlsLink]:

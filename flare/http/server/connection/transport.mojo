@@ -124,8 +124,9 @@ def _open(
 ) -> Int:
     """Decrypts what is in the worker's buffer, and sends what TLS answers."""
     ref link = connection.tls.held()[]
-    var read = state.tls_calls.held().read
-    var count = read(link, state.tls_input, state.tls_output, room)
+    var count = state.tls.held().read(
+        link, state.tls_input, state.tls_output, room
+    )
     if len(state.tls_output) > 0:
         _send_answer(connection, state)
     if (

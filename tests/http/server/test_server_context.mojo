@@ -18,8 +18,8 @@ def _good() raises -> TlsServerConfig:
 def test_alpn_is_http_1_1() raises:
     var context = ServerContext(ServerConfig())
     context.speak_tls(_good())
-    assert_equal(len(context.tls.value().config.alpn), 1)
-    assert_equal(context.tls.value().config.alpn[0], "http/1.1")
+    assert_equal(len(context.tls.value().context.config.alpn), 1)
+    assert_equal(context.tls.value().context.config.alpn[0], "http/1.1")
 
 
 def test_other_protocols_are_refused() raises:
