@@ -206,8 +206,11 @@ def _later_rule_text(number: Int) -> StaticString:
             return "the server closed the connection within the content"
         case 36:
             return "the server sent octets before it was asked for any"
-        case _:
+        case 37:
             return "there are no tunnels here: CONNECT is for proxies"
+        case _:
+            debug_assert(False, "a rule without a text")
+            return "a rule was broken"
 
 
 @fieldwise_init

@@ -109,8 +109,11 @@ struct WsRule(Equatable, ImplicitlyCopyable):
                 return "the reason in a close frame must be UTF-8"
             case 16:
                 return "a compressed message must be a deflate stream"
-            case _:
+            case 17:
                 return "there is no memory to decompress with"
+            case _:
+                debug_assert(False, "a rule without a text")
+                return "a rule was broken"
 
 
 @fieldwise_init
