@@ -6,7 +6,11 @@ from flare.http.routing.operation import (
     Operation,
     ParameterDescription,
 )
-from flare.http.routing.route_tree import SEGMENT_STATIC, parse_pattern
+from flare.http.routing.route_tree import (
+    SEGMENT_PARAM,
+    SEGMENT_STATIC,
+    parse_pattern,
+)
 from flare.json.writer import JsonComposer
 from flare.json.schema import NamedSchema, SCHEMA_PLACE
 
@@ -65,7 +69,8 @@ def openapi_document(
     """
     var components = components_of(operations)
     var named = with_names(
-        _with_all_responses(_with_own_ids(operations)), components
+        _with_all_responses(with_one_template(_with_own_ids(operations))),
+        components,
     )
     var writer = JsonComposer()
     writer.text("openapi", OPENAPI_VERSION)
@@ -104,6 +109,67 @@ def template(pattern: String) raises -> String:
         else:
             path.write("/{", segment.text, "}")
     return path^
+
+
+def with_one_template(
+    var operations: List[Operation],
+) raises -> List[Operation]:
+    """Gives routes that differ in nothing but the names of their parameters the
+    names of the first: OpenAPI has one template for all methods of a path, and
+    knows no difference between `:name` and `*name`.
+
+    Args:
+        operations: What `Router.operations` gives.
+
+    Returns:
+        The same, with patterns and path parameters renamed.
+
+    Raises:
+        Error: If a pattern is malformed.
+    """
+    var shapes = List[String]()
+    for ref operation in operations:
+        shapes.append(_shape(operation.pattern))
+    for index in range(len(operations)):
+        for before in range(index):
+            if shapes[before] == shapes[index]:
+                var pattern = operations[before].pattern
+                _rename(operations[index], pattern)
+                break
+    return operations^
+
+
+def _shape(pattern: String) raises -> String:
+    """Writes a pattern without the names of its parameters."""
+    var shape = String()
+    for segment in parse_pattern(pattern):
+        if segment.kind == SEGMENT_STATIC:
+            shape.write("/", segment.text)
+        else:
+            shape.write("/{}")
+    return shape^
+
+
+def _rename(mut operation: Operation, pattern: String) raises:
+    """Gives an operation the names of a pattern of the same shape."""
+    var old = parse_pattern(operation.pattern)
+    var new = parse_pattern(pattern)
+    for ref parameter in operation.parameters:
+        if parameter.place != "path":
+            continue
+        for index in range(len(old)):
+            if (
+                old[index].kind != SEGMENT_STATIC
+                and old[index].text == parameter.name
+            ):
+                parameter.name = new[index].text
+                break
+    operation.pattern = String()
+    for index in range(len(old)):
+        var mark = ""
+        if old[index].kind != SEGMENT_STATIC:
+            mark = ":" if old[index].kind == SEGMENT_PARAM else "*"
+        operation.pattern.write("/", mark, new[index].text)
 
 
 def _with_own_ids(operations: List[Operation]) -> List[Operation]:
@@ -152,6 +218,9 @@ def _write_path(
             "patch",
             "trace",
         ]:
+            # `:name` and `*name` make one template, so a method can come twice.
+            if method in written:
+                continue
             written.append(method)
             _write_operation(writer, method, operation)
     for index in range(start, len(operations)):

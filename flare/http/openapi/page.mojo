@@ -8,6 +8,7 @@ from flare.http.openapi.document import (
     openapi_document,
     template,
     with_names,
+    with_one_template,
 )
 from flare.http.openapi.page_script import PAGE_SCRIPT, PAGE_SCRIPT_DIGEST
 from flare.http.routing.handler import Handler, RequestPolicy
@@ -56,7 +57,9 @@ def openapi_page(
     _escape(document_path, page)
     page.write('">OpenAPI document</a>\n')
     var components = components_of(operations)
-    for ref operation in with_names(operations.copy(), components):
+    for ref operation in with_names(
+        with_one_template(operations.copy()), components
+    ):
         _write_operation(operation, page)
     for ref component in components:
         page.write("<h2>Schema ")

@@ -74,6 +74,48 @@ def _router() raises -> Router:
     return router^
 
 
+@fieldwise_init
+struct _Drop(Endpoint):
+    var item: PathInt["item"]
+    var shop: PathInt["id"]
+
+    def serve(self) raises -> Response:
+        return ok()
+
+
+def test_routes_of_one_shape_share_a_template() raises:
+    # OpenAPI 3.1 section 4.8.8: templates that differ in nothing but names are
+    # one and the same, so the names of the first route hold for all methods.
+    var router = Router()
+    router.get("/shops/:id/:thing", _hello)
+    router.delete("/shops/:item/:id", Extracted[_Drop]())
+    router.put("/shops/:a/*b", _hello)
+    router.get("/shops/:a/*b", _hello)
+    router.get("/shops/all", _hello)
+    var paths = parse(openapi_document(router.operations(), ApiInfo("T", "1")))[
+        "paths"
+    ]
+    var names = String()
+    for path in paths.members():
+        names.write(path.name, " ")
+    assert_equal(names, "/shops/{id}/{thing} /shops/all ")
+    var found = String()
+    for parameter in paths["/shops/{id}/{thing}"]["delete"][
+        "parameters"
+    ].elements():
+        found.write(
+            parameter["name"].string_value(),
+            " ",
+            parameter["schema"]["type"].string_value(),
+            " ",
+        )
+    assert_equal(found, "id integer thing integer ")
+    var page = openapi_page(router.operations(), ApiInfo("T", "1"), "/o")
+    assert_true("{item}" not in page)
+    assert_true('data-pattern="/shops/:id/:thing"' in page)
+    assert_true('data-pattern="/shops/:id/*thing"' in page)
+
+
 def test_templates() raises:
     assert_equal(template("/"), "/")
     assert_equal(template("/a/:b/*c"), "/a/{b}/{c}")
