@@ -6,11 +6,17 @@ from flare.http.client.request import ClientRequest, request_url
 from flare.http.client.response import ClientResponse
 from flare.http.client.verbs import RequestMethods
 from flare.http.cookie.jar import CookieJar
+from flare.http.h1.error import Rule
 from flare.http.message.body import Body, Poll, StreamWaker, WakeTarget
 from flare.http.message.owned_request import OwnedRequest
-from flare.http.message.response import Response, internal_error
+from flare.http.message.response import Response
 from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.failure import bad_input_of
+from flare.http.routing.failure import (
+    bad_input_of,
+    failure_response,
+    finished_refusal,
+    refusal,
+)
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import unix_seconds
@@ -125,18 +131,29 @@ struct TestClient(RequestMethods):
         return owned^
 
     def _answer(self, owned: OwnedRequest) raises -> Response:
+        """Answers as a server does: what it refuses goes through `refuse`."""
         var limit = self.handler.policy_for(owned.view()).max_body_size
         if limit != DEFAULT_BODY_LIMIT and len(owned.body) > limit:
-            return Response(413)
+            return self._refused(owned)
         try:
             return self.handler.serve(owned.view())
         except error:
-            var bad_input = bad_input_of(owned.view(), error)
-            if bad_input:
-                return bad_input.value().response()
+            if not self.hides_errors and not bad_input_of(owned.view(), error):
+                raise error^
+            return failure_response(owned.view(), error)
+
+    def _refused(self, owned: OwnedRequest) raises -> Response:
+        """Answers content that is longer than the handler takes."""
+        comptime RULE = Rule.BODY_LEN
+        var plain = refusal(RULE.status, String(RULE.text(), "\n"))
+        try:
+            return finished_refusal(
+                self.handler.refuse(owned.view(), plain.copy())
+            )
+        except error:
             if not self.hides_errors:
                 raise error^
-            return internal_error()
+            return plain^
 
 
 def _add_missing(

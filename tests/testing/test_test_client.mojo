@@ -8,6 +8,7 @@ from flare.http.message.cookie import Cookie
 from flare.http.message.form import FormData
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok, redirect
+from flare.http.routing.handler import Middleware
 from flare.http.routing.router import Router
 from flare.sys.thread import Task, Thread
 from flare.testing.test_client import TestClient
@@ -132,6 +133,49 @@ def test_errors_and_limits() raises:
     assert_equal(client.post("/small", "1234").status.code, 200)
     with assert_raises(contains="URL"):
         _ = client.get("http://")
+
+
+@fieldwise_init
+struct _Marked(Middleware):
+    """Adds a field to what the server refuses, or fails to."""
+
+    comptime Inner = Router
+    var handler: Router
+    var fails: Bool
+
+    def serve(self, req: Request) raises -> Response:
+        return self.handler.serve(req)
+
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        if self.fails:
+            raise Error("the middleware failed")
+        response.headers.set("X-Mark", req.path)
+        return response^
+
+
+def test_refuses_as_a_server_does() raises:
+    # RFC 9110 section 15.5.14; a server's own answers go through `refuse`.
+    var client = TestClient(_Marked(_router(), False))
+    var response = client.post("/small", "12345")
+    assert_equal(response.status.code, 413)
+    assert_equal(response.headers["x-mark"], "/small")
+    assert_equal(
+        response.text(), "the content is larger than is allowed here\n"
+    )
+    # What fails there is raised; a server logs it, and sends its plain answer.
+    client = TestClient(_Marked(_router(), True))
+    with assert_raises(contains="the middleware failed"):
+        _ = client.post("/small", "12345")
+    client.hides_errors = True
+    response = client.post("/small", "12345")
+    assert_equal(response.status.code, 413)
+    assert_equal(
+        response.text(), "the content is larger than is allowed here\n"
+    )
+    # A 500 has the id that stands in the log.
+    response = client.get("/fail")
+    assert_equal(response.status.code, 500)
+    assert_equal(response.headers["x-request-id"].byte_length(), 32)
 
 
 @fieldwise_init

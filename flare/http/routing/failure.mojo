@@ -4,6 +4,7 @@ from flare.bytes.ascii import write_hex_octet
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.message.request import Request
+from flare.http.message.response import Response, internal_error
 from flare.http.routing.operation import InputError
 from flare.sys.clock import monotonic_ns, realtime_ns
 from flare.sys.log import log_line
@@ -33,6 +34,71 @@ def bad_input_of(req: Request, error: Error) -> Optional[InputError]:
         return None
     ref bad_input = noted.held()
     return InputError(400, bad_input.place, String(), bad_input.detail)
+
+
+def failure_response(req: Request, error: Error) -> Response:
+    """Makes what is answered for a handler that raises.
+
+    Args:
+        req: The request.
+        error: What its handler has raised.
+
+    Returns:
+        400 if the request has refused input of the client; else a 500 that says
+        nothing but the id, which stands in the log.
+    """
+    var bad_input = bad_input_of(req, error)
+    if bad_input:
+        return bad_input.held().response()
+    var response = internal_error()
+    try:
+        response.headers.set("X-Request-Id", request_id(req))
+    except error:
+        # Never, since ids are visible ASCII.
+        log_line(String(error))
+    return response^
+
+
+def refusal(status: Int, var reason: String) -> Response:
+    """Makes what is answered in place of a handler, and says what is wrong.
+
+    Args:
+        status: The status; with 503 goes Retry-After.
+        reason: What the content says, fit for strangers.
+
+    Returns:
+        The response.
+    """
+    var response = Response(
+        status, reason^, content_type="text/plain; charset=utf-8"
+    )
+    if status == 503:
+        try:
+            response.headers.set("Retry-After", "1")
+        except error:
+            # Never, for both are well-formed.
+            log_line(String(error))
+    return response^
+
+
+def finished_refusal(var response: Response) raises -> Response:
+    """Takes what `Handler.refuse` has made of a refusal.
+
+    Args:
+        response: What it gave.
+
+    Returns:
+        The same.
+
+    Raises:
+        Error: If that is what it must not make of it: a success or a stream.
+    """
+    var code = response.status.code
+    if code < 400 or code > 599 or response.body.is_stream():
+        raise Error(
+            Text().add("a refusal was made a stream or a ").add(code).end()
+        )
+    return response^
 
 
 def failure_status(req: Request, error: Error) -> Int:

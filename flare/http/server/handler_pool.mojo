@@ -27,7 +27,8 @@ from flare.http.server.connection.body_pipe import (
     BodyPipe,
     ClientPace,
 )
-from flare.http.server.connection.dispatch import call_handler, refusal
+from flare.http.routing.failure import refusal
+from flare.http.server.connection.dispatch import call_handler
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Waker
 from flare.sys.affinity import restrict_thread, usable_cpus

@@ -25,8 +25,14 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
 from flare.http.message.request import Request, RequestLine, Version
-from flare.http.message.response import Response, internal_error
-from flare.http.routing.failure import bad_input_of, log_failure, request_id
+from flare.http.message.response import Response
+from flare.http.routing.failure import (
+    bad_input_of,
+    failure_response,
+    finished_refusal,
+    log_failure,
+    refusal,
+)
 from flare.http.routing.handler import (
     DEFAULT_BODY_LIMIT,
     DEFAULT_TIMEOUT_MS,
@@ -43,7 +49,6 @@ from flare.http.server.connection.transport import (
 )
 from flare.http.server.connection.write import feed_upgraded, start_stream
 from flare.http.server.worker_state import WorkerState
-from flare.sys.log import log_line
 from std.sys.intrinsics import likely, unlikely
 
 
@@ -375,44 +380,9 @@ def call_handler[
         return response^
     except error:
         record.request = None
-        var bad_input = bad_input_of(request, error)
-        if bad_input:
-            return bad_input.held().response()
-        log_failure(request, error)
-        return _nameless_error(request)
-
-
-def _nameless_error(request: Request) -> Response:
-    """Makes a 500 that says nothing but the id, which stands in the log."""
-    var response = internal_error()
-    try:
-        response.headers.set("X-Request-Id", request_id(request))
-    except error:
-        # Never, since ids are visible ASCII.
-        log_failure(request, Error(error))
-    return response^
-
-
-def refusal(status: Int, var reason: String) -> Response:
-    """Makes an answer that says what is wrong.
-
-    Args:
-        status: The status; with 503 goes Retry-After.
-        reason: What the content says, fit for strangers.
-
-    Returns:
-        The response.
-    """
-    var response = Response(
-        status, reason^, content_type="text/plain; charset=utf-8"
-    )
-    if status == 503:
-        try:
-            response.headers.set("Retry-After", "1")
-        except error:
-            # Never, for both are well-formed.
-            log_line(String(error))
-    return response^
+        if not bad_input_of(request, error):
+            log_failure(request, error)
+        return failure_response(request, error)
 
 
 @no_inline
@@ -626,15 +596,11 @@ def _refuse_by_handler(
     if not state.refuser:
         return refusal(status, Text().add(reason).add("\n").end())
     try:
-        var response = state.refuser.held().refuse(
-            request, refusal(status, Text().add(reason).add("\n").end())
-        )
-        var code = response.status.code
-        if code < 400 or code > 599 or response.body.is_stream():
-            raise Error(
-                Text().add("a refusal was made a stream or a ").add(code).end()
+        return finished_refusal(
+            state.refuser.held().refuse(
+                request, refusal(status, Text().add(reason).add("\n").end())
             )
-        return response^
+        )
     except error:
         log_failure(request, error)
     return refusal(status, Text().add(reason).add("\n").end())
