@@ -24,7 +24,7 @@ from doc_blocks import (
     make_snippets,
 )
 from doc_blocks import run_programs as build_programs
-from doc_names import check_names, check_navigation
+from doc_names import check_names, check_navigation, is_generated
 from mojo_source import DEFINITION, Problem, Source, conclude
 from report import Report
 from toolchain import BUILD, ROOT, mojo
@@ -73,9 +73,9 @@ def check_links(root: Path, page: Page) -> Iterator[Problem]:
                 continue
             name, _, anchor = target.partition("#")
             place = root / page.path.parent / name if name else root / page.path
-            if not place.exists():
+            if not place.exists() and not is_generated(root, place):
                 yield Problem(page.path, number, f"broken link: no {target}")
-            elif anchor and place.suffix == ".md":
+            elif anchor and place.suffix == ".md" and place.exists():
                 other = place.resolve().relative_to(root.resolve())
                 if anchor not in anchors(Page.read(root, other)):
                     message = f"broken link: no heading #{anchor} in {other}"

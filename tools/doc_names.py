@@ -35,12 +35,12 @@ SPAN = re.compile(r"`([^`]+)`")
 TYPE = re.compile(r"\b([A-Z][a-z]\w*)(?:\.(\w+))?")
 WORD = re.compile(r"(?<![-\w])[a-z]+(?:_[a-z0-9]+)+\b")
 MEMBER = re.compile(r"^\s+(?:def|var|comptime)\s+(\w+)", re.MULTILINE)
-# Names of Mojo's own library that pages use in passing.
+# Names of Mojo's own library, and of files, that pages use in passing.
 MOJO = {
-    "Bool", "Copyable", "Dict", "Error", "Float64", "Int", "Int64", "List",
+    "Atomic", "Bool", "Copyable", "Dict", "Error", "Float64", "Int", "Int64", "List",
     "Movable", "Mojo", "None", "Optional", "Self", "Set", "Span", "String",
     "StringSpan", "True", "False", "UInt8", "UInt64", "Variant", "Writable",
-    "ArcPointer", "OwnedPointer",
+    "ArcPointer", "OwnedPointer", "Dockerfile", "Makefile",
 }  # fmt: skip
 # Header fields of one word.
 FIELDS = {
@@ -101,6 +101,9 @@ def check_names(root: Path, page: Page) -> Iterator[Problem]:
         return
     own = set(re.findall(r"\w+", " ".join(block.text for block in page.blocks)))
     for number, line in enumerate(page.prose, 1):
+        if page.path.name.startswith("from-") and line.startswith("|"):
+            # The first column is in the words of where the reader comes from.
+            line = line.split(" | ", 1)[-1]
         for span in SPAN.findall(line):
             for message in _unknown(root, _bare(span), own):
                 yield Problem(page.path, number, message)
@@ -133,9 +136,19 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
 
 
+@cache
 def site_settings(root: Path) -> dict[str, Any]:
     """Reads mkdocs.yml."""
     return yaml.load((root / SITE).read_text(), _Loader)
+
+
+def is_generated(root: Path, path: Path) -> bool:
+    """Tells whether a page is made when the site is; MkDocs checks links to it."""
+    docs = (root / DOCS).resolve()
+    if not (root / SITE).exists() or not path.resolve().is_relative_to(docs):
+        return False
+    generated = tuple(site_settings(root)["extra"]["generated"])
+    return str(path.resolve().relative_to(docs)).startswith(generated)
 
 
 def nav_entries(nav: list[Any]) -> Iterator[str]:

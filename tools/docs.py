@@ -72,6 +72,8 @@ class Staging:
             place = self.place_of(path)
             if place is None or path in self._staged:
                 continue
+            if not (ROOT / path).exists():
+                continue  # one of those that are made here
             self._staged.add(path)
             if path.endswith(".md"):
                 waiting += self._stage_page(path, place)
@@ -241,7 +243,8 @@ def stage_all() -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
     for path in ROOT_PAGES:
-        staging.stage(path)
+        if path != "README.md":
+            staging.stage(path)
     packages = stage_reference(staging)
     stage_examples(staging)
     stage_decisions()
