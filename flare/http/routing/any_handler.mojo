@@ -23,6 +23,7 @@ comptime _Refuse = def[o: ImmOrigin](
 ) raises thin -> Response
 comptime _Describe = def(Erased, mut Operation) thin -> None
 comptime _Claim = def(Erased) thin -> Bool
+comptime _Notice = def(Erased) thin -> None
 
 
 def _serve[
@@ -51,6 +52,11 @@ def _may_stream[H: Handler](handler: Erased) -> Bool:
     return handler.unsafe_bitcast[H]()[].may_stream()
 
 
+def _drained[H: Handler](handler: Erased):
+    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+    handler.unsafe_bitcast[H]()[].drained()
+
+
 def _describe[H: Handler](handler: Erased, mut operation: Operation):
     # SAFETY: `AnyHandler` made the pointer from an H of its own.
     handler.unsafe_bitcast[H]()[].describe(operation)
@@ -74,6 +80,7 @@ struct AnyHandler(Handler):
     var _deny: _Refuse
     var _ask: _Policy
     var _streams: _Claim
+    var _finish: _Notice
     var _tell: _Describe
     var _release: def(Erased) thin -> None
 
@@ -92,6 +99,7 @@ struct AnyHandler(Handler):
         self._deny = _refuse[H, ...]
         self._ask = _policy[H, ...]
         self._streams = _may_stream[H]
+        self._finish = _drained[H]
         self._tell = _describe[H]
         self._release = destroy[H]
 
@@ -177,6 +185,10 @@ struct AnyHandler(Handler):
             Its answer.
         """
         return self._streams(self._handler)
+
+    def drained(self):
+        """Lets the handler finish what goes beyond single requests."""
+        self._finish(self._handler)
 
     def describe(self, mut operation: Operation):
         """Lets the handler say what it takes and gives.

@@ -207,6 +207,17 @@ trait Handler(Deinitable, Movable):
         else:
             return response^
 
+    def drained(self):
+        """Finishes what goes beyond single requests, such as an export.
+
+        A server calls it once in each process, at its end: when the last
+        request was answered, or the time for that is over. It may wait a
+        little, but every wait needs a deadline: somebody waits for the process
+        to end. A `Middleware` calls its inner handler.
+        """
+        comptime if conforms_to(Self, HoldsHandler):
+            self.inner().drained()
+
     def describe(self, mut operation: Operation):
         """Says what the handler takes and gives, for documents.
 

@@ -464,6 +464,14 @@ struct Router(Handler):
         """
         return self._table[].may_stream()
 
+    def drained(self):
+        """Lets the handlers of all routes finish."""
+        ref table = self._table[]
+        for index in range(len(table.routes)):
+            table.routes.at(index).handler.drained()
+        if table.fallback:
+            table.fallback.held().drained()
+
 
 def with_allow(var response: Response, allowed: UInt64) raises -> Response:
     """Names the allowed methods in a response (RFC 9110 section 10.2.1).

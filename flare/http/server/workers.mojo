@@ -156,6 +156,7 @@ def run_workers[
         comptime if IS_DEV_BUILD:
             tell_dev_ready()
         serving.worker[].run()
+        handler[].drained()
         return
     var listeners = split_listeners(
         sockets^, plan.worker_count, context.config.listener
@@ -185,6 +186,7 @@ def run_workers[
         tell_dev_ready()
     _watch(scheduler, stop)
     scheduler.wait()
+    handler[].drained()
 
 
 def _cpus_for(index: Int, plan: ThreadPlan) raises -> List[Int]:
@@ -252,6 +254,7 @@ struct ServerProgram[H: Handler](PreforkProgram):
         child.ready()
         worker.obey(child.take_line())
         worker.run()
+        self.handler[].drained()
 
     def renew(mut self) raises:
         """Reads certificates anew: new workers show them, and share the keys
