@@ -1,5 +1,6 @@
 """Distributed traces: W3C Trace Context, spans, and their export as OTLP."""
 
+from flare.http.middleware.tracing import Tracing
 from flare.trace.core.context import TraceContext, parse_traceparent
 from flare.trace.core.pipeline import (
     BatchConfig,

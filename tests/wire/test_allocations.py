@@ -4,6 +4,11 @@ import pytest
 from conftest import Client
 
 REQUEST_COUNT = 2000
+# A trace that is not sampled; most targets do not look at it.
+TRACE = (
+    b"traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00\r\n"
+    b"tracestate: vendor=" + b"x" * 100 + b"\r\n\r\n"
+)
 
 
 def counted(client: Client) -> int:
@@ -12,12 +17,12 @@ def counted(client: Client) -> int:
 
 
 @pytest.mark.parametrize(
-    "target", [b"/", b"/users/42", b"/users/abcdefghij?x=y"]
+    "target", [b"/", b"/users/42", b"/users/abcdefghij?x=y", b"/traced"]
 )
 @pytest.mark.parametrize("batch", [1, 16], ids=["single", "pipelined"])
 def test_no_allocation_per_request(start, target, batch):
     server = start("counting_server")
-    request = b"GET " + target + b" HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n\r\n"
+    request = b"GET " + target + b" HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n" + TRACE
     with Client(server) as client:
         for _ in range(50):
             client.send(request)

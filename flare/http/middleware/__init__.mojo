@@ -43,6 +43,7 @@ from flare.http.middleware.security_headers import (
 )
 from flare.http.middleware.sessions import CurrentSession, Sessions
 from flare.http.middleware.timing import Timeout, Timing
+from flare.http.middleware.tracing import Tracing
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
 from flare.http.routing.handler import is_head_only, Middleware, refuses_by_head
 from flare.http.routing.stack import Layer, NEXT, stack

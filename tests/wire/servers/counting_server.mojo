@@ -5,9 +5,10 @@ allocation of it comes by here: each puts one octet into a pipe, which
 `GET /allocations` empties and counts.
 """
 
-from flare.http import HttpServer, Request, Response, Router, ok
+from flare.http import FnHandler, HttpServer, Request, Response, Router, ok
 from flare.net import SocketAddr
 from flare.sys.pipe import Pipe
+from flare.trace import Sampler, SpanCollector, Tracer, Tracing
 from std.ffi import external_call
 from std.memory import OpaquePointer
 
@@ -59,6 +60,10 @@ def main() raises:
     router.get("/", root)
     router.get("/users/:id", user)
     router.get("/allocations", allocations)
+    var unsampled = Tracer(
+        SpanCollector(), sampler=Sampler.parent_based(Sampler.never())
+    )
+    router.get("/traced", Tracing(FnHandler(root), unsampled))
     var server = HttpServer.bind(SocketAddr.localhost(0))
     print("listening on", server.local_addr(), flush=True)
     server.serve(router^)
