@@ -21,6 +21,7 @@ from flare.http.routing.handler import DEFAULT_BODY_LIMIT
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import unix_seconds
 from flare.sys.mutex import Condvar, Mutex
+from flare.trace.core.propagation import set_trace_fields
 from flare.url.url import Url
 
 comptime _BASE = StaticString("http://testserver")
@@ -79,6 +80,8 @@ struct TestClient(RequestMethods):
             Error: What the handler raises, or that the URL is none.
         """
         var url = request_url(self._base.copy(), request)
+        if request.trace_span():
+            set_trace_fields(request.headers, request.trace_span().value()[])
         var owned = self._owned(request, url)
         var response = self._answer(owned)
         var code = response.status.code

@@ -27,6 +27,7 @@ from flare.http.client.request import (
 from flare.http.client.response import ClientResponse, SendResult
 from flare.http.client.verbs import RequestMethods
 from flare.http.cookie.jar import CookieJar
+from flare.trace.core.span import TraceSpan
 from flare.url.url import Url
 from flare.io.stream import Readable, Writable
 from std.memory import ArcPointer
@@ -298,6 +299,7 @@ def _single[
     var params: QueryParams = QueryParams(),
     timeout_ms: Int = CLIENTS_OWN,
     auth: Credentials = Credentials(),
+    trace: TraceSpan = TraceSpan(),
 ) raises ClientError -> ClientResponse:
     """Sends one request over a connection of its own.
 
@@ -310,6 +312,8 @@ def _single[
         params: Appended to the URL's query, such as `{"page": 2}`.
         timeout_ms: Time for all of it in milliseconds.
         auth: `BasicAuth` or `BearerAuth`.
+        trace: The span that the request is a part of, such as
+            `current_span(req)`; see `ClientRequest.set_trace`.
 
     Returns:
         The response.
@@ -325,6 +329,7 @@ def _single[
         params=params^,
         timeout_ms=timeout_ms,
         auth=auth,
+        trace=trace,
     )
 
 
@@ -341,6 +346,7 @@ def _single_with_content[
     var data: DataContent = DataContent(),
     timeout_ms: Int = CLIENTS_OWN,
     auth: Credentials = Credentials(),
+    trace: TraceSpan = TraceSpan(),
 ) raises ClientError -> ClientResponse:
     """Sends one request over a connection of its own.
 
@@ -360,6 +366,8 @@ def _single_with_content[
         data: The content as it is: text or octets.
         timeout_ms: Time for all of it in milliseconds.
         auth: `BasicAuth` or `BearerAuth`.
+        trace: The span that the request is a part of, such as
+            `current_span(req)`; see `ClientRequest.set_trace`.
 
     Returns:
         The response.
@@ -379,6 +387,7 @@ def _single_with_content[
         data=data^,
         timeout_ms=timeout_ms,
         auth=auth,
+        trace=trace,
     )
 
 

@@ -35,6 +35,9 @@ from flare.http.h1.serialiser import (
     write_request_head,
 )
 from flare.http.message.header_map import HeaderMap
+from flare.trace.core.propagation import set_trace_fields
+from flare.trace.core.span import TraceSpan
+from flare.trace.core.span_data import SpanKind
 from flare.url.url import Url
 from flare.sys.clock import monotonic_ns
 from std.memory import ArcPointer
@@ -100,6 +103,8 @@ struct PreparedRequest(Movable):
     var has_left_origin: Bool
     """True once a redirection has led to another origin."""
     var _max_redirects: Int
+    # The caller's span, and then the request's own.
+    var _trace: Optional[ArcPointer[TraceSpan]]
 
     def __init__(
         out self,
@@ -142,6 +147,7 @@ struct PreparedRequest(Movable):
         self.cookie = String()
         self.wants_stream = False
         self.has_left_origin = False
+        self._trace = request.trace_span()
         self._max_redirects = request.max_redirects
         if self._max_redirects == CLIENTS_OWN:
             self._max_redirects = config.max_redirects
@@ -178,6 +184,52 @@ struct PreparedRequest(Movable):
                 materialize[BadRequest](),
                 "credentials hold a control octet, such as a line end",
             )
+
+    def begin_trace(mut self):
+        """Begins the span of a request that is a part of a trace."""
+        if self._trace:
+            var span = self._trace.held()[].child(
+                self.method, kind=SpanKind.CLIENT
+            )
+            set_trace_fields(self.headers, span)
+            if span.is_recording():
+                _describe_request(span, self.method, self.url)
+            self._trace = ArcPointer(span^)
+
+    def end_trace(self, status: Int):
+        """Ends the span with a response.
+
+        Args:
+            status: The response's status.
+        """
+        if not self._trace:
+            return
+        ref span = self._trace.held()[]
+        span.set("http.response.status_code", status)
+        if status >= 400:
+            span.set("error.type", String(status))
+            span.fail()
+        self._count_attempts(span)
+        span.end()
+
+    def fail_trace(self, error: ClientError):
+        """Ends the span without a response.
+
+        Args:
+            error: Why there is none.
+        """
+        if not self._trace:
+            return
+        ref span = self._trace.held()[]
+        span.set("error.type", String(error.kind))
+        span.fail(error.reason.copy())
+        self._count_attempts(span)
+        span.end()
+
+    def _count_attempts(self, span: TraceSpan):
+        var count = self.redirect_count + self.retry_count
+        if count > 0:
+            span.set("http.request.resend_count", count)
 
     def set_content_type(mut self) raises ClientError:
         """Sets Content-Type for content from memory.
@@ -416,6 +468,32 @@ struct PreparedRequest(Movable):
         )
         var left_ms = self.timeouts.total.left_ms()
         return -1 if left_ms >= 0 and pause_ms >= left_ms else pause_ms
+
+
+def _describe_request(span: TraceSpan, method: StringSpan, url: Url):
+    """Tells of a request what OpenTelemetry's conventions for HTTP ask for."""
+    span.set("http.request.method", method)
+    span.set("url.full", _without_secrets(url))
+    span.set("server.address", url.hostname())
+    span.set("server.port", Int(url.port_number()))
+
+
+def _without_secrets(url: Url) -> String:
+    """Writes a URL without credentials, fragment and the values of its query."""
+    var text = String(url.protocol(), "//", url.host(), url.pathname())
+    var query = url.query()
+    if query.byte_length() == 0:
+        return text^
+    var separator = "?"
+    for pair in query.split("&"):
+        var equals = pair.find("=")
+        text += separator
+        if equals < 0:
+            text += "REDACTED"
+        else:
+            text.write(pair[byte=0:equals], "=REDACTED")
+        separator = "&"
+    return text^
 
 
 def _random_bits() -> UInt64:

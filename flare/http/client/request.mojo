@@ -11,6 +11,7 @@ from flare.http.message.response import APPLICATION_JSON, OCTET_STREAM
 from flare.json.error import JsonError
 from flare.json.value import JsonValue
 from flare.json.writer import dumps
+from flare.trace.core.span import TraceSpan
 from flare.url.parts import URL_TOO_LONG
 from flare.url.url import Url
 from std.memory import ArcPointer
@@ -58,6 +59,8 @@ struct ClientRequest(Copyable, Movable):
     """1; 0 to speak HTTP/1.0."""
     var problem: String
     """Why it cannot be sent; empty if nothing is known against it."""
+    # In a box, for few requests have one.
+    var _trace: Optional[ArcPointer[TraceSpan]]
 
     def __init__(
         out self,
@@ -83,6 +86,33 @@ struct ClientRequest(Copyable, Movable):
         self.expects_continue = False
         self.minor_version = 1
         self.problem = String()
+        self._trace = None
+
+    def set_trace(mut self, span: TraceSpan):
+        """Makes the request a part of a trace.
+
+            request.set_trace(current_span(req))
+            var response = client.send(request^)
+
+        It goes out with the fields of W3C Trace Context. If the trace is
+        recorded, the client makes a span, from the start of the request to the
+        end of the response, all redirections and repetitions included: method,
+        URL without credentials and values of the query, status, error.
+
+        Args:
+            span: Whose part it is; one that belongs to no trace changes
+                nothing.
+        """
+        if span.context.is_valid():
+            self._trace = ArcPointer(span)
+
+    def trace_span(self) -> Optional[ArcPointer[TraceSpan]]:
+        """Lends what `set_trace` was given.
+
+        Returns:
+            The span; nothing if the request is a part of no trace.
+        """
+        return self._trace
 
     def add_query(mut self, var name: String, var value: String):
         """Appends a parameter to the query; it is encoded when it is sent.

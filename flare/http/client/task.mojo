@@ -112,6 +112,7 @@ struct RequestTask(Movable):
         self.attempt_number = 0
         self._builder = ResponseBuilder(request.url.copy(), 0)
         self.request = request^
+        self.request.begin_trace()
         self._attempt = state.take_attempt()
         self._connector = None
         self._connection = None
@@ -149,7 +150,8 @@ struct RequestTask(Movable):
             cause = TaskEvent.NONE
 
     def named(self, var error: ClientError) -> ClientError:
-        """Completes an error with the URL."""
+        """Completes an error with the URL, and the request's span with it."""
+        self.request.fail_trace(error)
         error.url = url_without_credentials(self.request.url)
         return error^
 
@@ -353,7 +355,9 @@ struct RequestTask(Movable):
     def finish(deinit self, mut state: ClientState) -> ClientResponse:
         """Gives the response; `advance` must have answered DONE."""
         state.give_attempt(self._attempt^)
-        return self._builder^.take_response()
+        var response = self._builder^.take_response()
+        self.request.end_trace(response.status.code)
+        return response^
 
 
 struct ClientState(Movable):

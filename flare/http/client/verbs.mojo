@@ -10,6 +10,7 @@ from flare.http.client.arguments import (
 from flare.http.client.auth import Credentials
 from flare.http.client.request import CLIENTS_OWN, ClientRequest, RequestBody
 from flare.http.client.response import ClientResponse
+from flare.trace.core.span import TraceSpan
 from std.format import Writable as Writes
 
 
@@ -55,6 +56,7 @@ trait RequestMethods(Deinitable, Movable):
         var data: DataContent = DataContent(),
         timeout_ms: Int = CLIENTS_OWN,
         auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
     ) raises Self.Failure -> ClientResponse:
         """Sends a request with any method.
 
@@ -72,6 +74,8 @@ trait RequestMethods(Deinitable, Movable):
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth` or `BearerAuth`.
+            trace: The span that the request is a part of, such as
+                `current_span(req)`; see `ClientRequest.set_trace`.
 
         Returns:
             The response.
@@ -79,20 +83,20 @@ trait RequestMethods(Deinitable, Movable):
         Raises:
             Failure: If there is none, or content is given twice.
         """
-        return self.send(
-            make_request(
-                method,
-                url,
-                body^,
-                headers=headers^,
-                params=params^,
-                json=json^,
-                form=form^,
-                data=data^,
-                timeout_ms=timeout_ms,
-                auth=auth,
-            )
+        var request = make_request(
+            method,
+            url,
+            body^,
+            headers=headers^,
+            params=params^,
+            json=json^,
+            form=form^,
+            data=data^,
+            timeout_ms=timeout_ms,
+            auth=auth,
         )
+        request.set_trace(trace)
+        return self.send(request^)
 
     def get(
         mut self,
@@ -102,6 +106,7 @@ trait RequestMethods(Deinitable, Movable):
         var params: QueryParams = QueryParams(),
         timeout_ms: Int = CLIENTS_OWN,
         auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
     ) raises Self.Failure -> ClientResponse:
         """Fetches a resource.
 
@@ -111,6 +116,8 @@ trait RequestMethods(Deinitable, Movable):
             params: Appended to the URL's query, such as `{"page": 2}`.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth` or `BearerAuth`.
+            trace: The span that the request is a part of, such as
+                `current_span(req)`; see `ClientRequest.set_trace`.
 
         Returns:
             The response.
@@ -118,9 +125,11 @@ trait RequestMethods(Deinitable, Movable):
         Raises:
             Failure: If there is none.
         """
-        return self.send(
-            bare_request("GET", url, headers^, params^, timeout_ms, auth)
+        var request = bare_request(
+            "GET", url, headers^, params^, timeout_ms, auth
         )
+        request.set_trace(trace)
+        return self.send(request^)
 
     def head(
         mut self,
@@ -130,6 +139,7 @@ trait RequestMethods(Deinitable, Movable):
         var params: QueryParams = QueryParams(),
         timeout_ms: Int = CLIENTS_OWN,
         auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
     ) raises Self.Failure -> ClientResponse:
         """Fetches what is said of a resource, without its content.
 
@@ -139,6 +149,8 @@ trait RequestMethods(Deinitable, Movable):
             params: Appended to the URL's query, such as `{"page": 2}`.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth` or `BearerAuth`.
+            trace: The span that the request is a part of, such as
+                `current_span(req)`; see `ClientRequest.set_trace`.
 
         Returns:
             The response.
@@ -146,9 +158,11 @@ trait RequestMethods(Deinitable, Movable):
         Raises:
             Failure: If there is none.
         """
-        return self.send(
-            bare_request("HEAD", url, headers^, params^, timeout_ms, auth)
+        var request = bare_request(
+            "HEAD", url, headers^, params^, timeout_ms, auth
         )
+        request.set_trace(trace)
+        return self.send(request^)
 
     def options(
         mut self,
@@ -158,6 +172,7 @@ trait RequestMethods(Deinitable, Movable):
         var params: QueryParams = QueryParams(),
         timeout_ms: Int = CLIENTS_OWN,
         auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
     ) raises Self.Failure -> ClientResponse:
         """Asks what a resource allows.
 
@@ -167,6 +182,8 @@ trait RequestMethods(Deinitable, Movable):
             params: Appended to the URL's query, such as `{"page": 2}`.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth` or `BearerAuth`.
+            trace: The span that the request is a part of, such as
+                `current_span(req)`; see `ClientRequest.set_trace`.
 
         Returns:
             The response.
@@ -174,9 +191,11 @@ trait RequestMethods(Deinitable, Movable):
         Raises:
             Failure: If there is none.
         """
-        return self.send(
-            bare_request("OPTIONS", url, headers^, params^, timeout_ms, auth)
+        var request = bare_request(
+            "OPTIONS", url, headers^, params^, timeout_ms, auth
         )
+        request.set_trace(trace)
+        return self.send(request^)
 
     def delete(
         mut self,
@@ -190,6 +209,7 @@ trait RequestMethods(Deinitable, Movable):
         var data: DataContent = DataContent(),
         timeout_ms: Int = CLIENTS_OWN,
         auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
     ) raises Self.Failure -> ClientResponse:
         """Removes a resource.
 
@@ -206,6 +226,8 @@ trait RequestMethods(Deinitable, Movable):
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth` or `BearerAuth`.
+            trace: The span that the request is a part of, such as
+                `current_span(req)`; see `ClientRequest.set_trace`.
 
         Returns:
             The response.
@@ -224,6 +246,7 @@ trait RequestMethods(Deinitable, Movable):
             data=data^,
             timeout_ms=timeout_ms,
             auth=auth,
+            trace=trace,
         )
 
     def post(
@@ -238,6 +261,7 @@ trait RequestMethods(Deinitable, Movable):
         var data: DataContent = DataContent(),
         timeout_ms: Int = CLIENTS_OWN,
         auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
     ) raises Self.Failure -> ClientResponse:
         """Lets a resource process content.
 
@@ -254,6 +278,8 @@ trait RequestMethods(Deinitable, Movable):
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth` or `BearerAuth`.
+            trace: The span that the request is a part of, such as
+                `current_span(req)`; see `ClientRequest.set_trace`.
 
         Returns:
             The response.
@@ -272,6 +298,7 @@ trait RequestMethods(Deinitable, Movable):
             data=data^,
             timeout_ms=timeout_ms,
             auth=auth,
+            trace=trace,
         )
 
     def put(
@@ -286,6 +313,7 @@ trait RequestMethods(Deinitable, Movable):
         var data: DataContent = DataContent(),
         timeout_ms: Int = CLIENTS_OWN,
         auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
     ) raises Self.Failure -> ClientResponse:
         """Replaces a resource.
 
@@ -302,6 +330,8 @@ trait RequestMethods(Deinitable, Movable):
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth` or `BearerAuth`.
+            trace: The span that the request is a part of, such as
+                `current_span(req)`; see `ClientRequest.set_trace`.
 
         Returns:
             The response.
@@ -320,6 +350,7 @@ trait RequestMethods(Deinitable, Movable):
             data=data^,
             timeout_ms=timeout_ms,
             auth=auth,
+            trace=trace,
         )
 
     def patch(
@@ -334,6 +365,7 @@ trait RequestMethods(Deinitable, Movable):
         var data: DataContent = DataContent(),
         timeout_ms: Int = CLIENTS_OWN,
         auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
     ) raises Self.Failure -> ClientResponse:
         """Changes a part of a resource.
 
@@ -350,6 +382,8 @@ trait RequestMethods(Deinitable, Movable):
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth` or `BearerAuth`.
+            trace: The span that the request is a part of, such as
+                `current_span(req)`; see `ClientRequest.set_trace`.
 
         Returns:
             The response.
@@ -368,6 +402,7 @@ trait RequestMethods(Deinitable, Movable):
             data=data^,
             timeout_ms=timeout_ms,
             auth=auth,
+            trace=trace,
         )
 
 
