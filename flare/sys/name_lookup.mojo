@@ -26,6 +26,26 @@ comptime _EAI_ADDRFAMILY = by_platform(-9, 1)
 comptime _EAI_SYSTEM = by_platform(-11, 11)
 
 
+comptime _HOST_NAME_LEN_MAX = 256
+
+
+def host_name() -> String:
+    """Tells what this machine calls itself.
+
+    Returns:
+        Its name; empty if the system does not tell.
+    """
+    var room = Array[UInt8, _HOST_NAME_LEN_MAX](fill=0)
+    # The last octet stays 0, whether or not the name was cut.
+    var result = external_call["gethostname", Int32](
+        room.unsafe_ptr(), _HOST_NAME_LEN_MAX - 1
+    )
+    var length = 0
+    while result == 0 and room.at(length) != 0:
+        length += 1
+    return String(from_utf8_lossy=Span(room).before(length))
+
+
 @fieldwise_init
 struct LookupStatus(Equatable, TrivialRegisterPassable):
     """How a lookup has ended."""

@@ -20,3 +20,4 @@ from flare.trace.core.span_data import (
 )
 from flare.trace.core.trace_state import TraceStateReader
 from flare.trace.core.tracer import SpanCollector, Tracer
+from flare.trace.otlp import OtlpExporter
