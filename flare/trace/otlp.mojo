@@ -120,7 +120,9 @@ struct OtlpExporter(SpanExporter):
             self._resource.set(item.key.copy(), item.value.copy())
         self._client = None
 
-    def export(mut self, spans: List[SpanData], timeout_ms: Int) -> ExportResult:
+    def export(
+        mut self, spans: List[SpanData], timeout_ms: Int
+    ) -> ExportResult:
         """Sends a batch once.
 
         Args:

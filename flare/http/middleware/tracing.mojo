@@ -59,7 +59,11 @@ struct Tracing[H: Handler](Layer):
     """Whether traces of clients are continued."""
 
     def __init__(
-        out self, var handler: Self.H, tracer: Tracer, *, takes_over: Bool = True
+        out self,
+        var handler: Self.H,
+        tracer: Tracer,
+        *,
+        takes_over: Bool = True,
     ):
         """Wraps a handler.
 
@@ -222,10 +226,9 @@ def _finish_failed(span: TraceSpan, req: Request, error: Error):
 def _set_outcome(span: TraceSpan, req: Request, status: Int):
     var route = req.route()
     if route.byte_length() > 0:
-        var method = (
-            String(req.method_name) if req.method
-            != Method.OTHER else String("HTTP")
-        )
+        var method = String(
+            req.method_name
+        ) if req.method != Method.OTHER else String("HTTP")
         span.rename(String(method, " ", route))
         span.set("http.route", String(route))
     span.set("http.response.status_code", status)

@@ -43,9 +43,7 @@ struct IdSource(Movable):
         Returns:
             The context, with the parent's flags.
         """
-        var mixed = _mix(
-            self._seeds + UInt64(self._count.take(0)) * _GOLDEN
-        )
+        var mixed = _mix(self._seeds + UInt64(self._count.take(0)) * _GOLDEN)
         # One id in 2^64 would be the one that is not allowed.
         var span_id = max(mixed[2], UInt64(1))
         if parent.is_valid():

@@ -132,7 +132,9 @@ struct ExportResult(Movable):
 trait SpanExporter(Deinitable, Movable):
     """Sends spans somewhere, on the thread of a pipeline."""
 
-    def export(mut self, spans: List[SpanData], timeout_ms: Int) -> ExportResult:
+    def export(
+        mut self, spans: List[SpanData], timeout_ms: Int
+    ) -> ExportResult:
         """Makes one attempt.
 
         Args:
@@ -408,9 +410,7 @@ struct SpanPipeline(ImplicitlyCopyable):
         var queue = shared.queue.lock()
         var count = len(queue[].spans)
         if count + queue[].in_flight_count >= shared.config.queue_max:
-            queue[].drop(
-                1, "the queue (BatchConfig.queue_max) is full"
-            )
+            queue[].drop(1, "the queue (BatchConfig.queue_max) is full")
             return
         queue[].spans.append(span^)
         if count == 0 or count + 1 == shared.config.batch_max:

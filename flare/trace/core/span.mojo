@@ -188,9 +188,7 @@ struct TraceSpan(ImplicitlyCopyable):
         if not self._recording:
             return self
         var pipeline = self._recording.held().lock()[].pipeline
-        var data = SpanData(
-            pipeline.ids()[].context(self.context), kind, name^
-        )
+        var data = SpanData(pipeline.ids()[].context(self.context), kind, name^)
         data.parent_id = self.context.span_id
         data.trace_state = self.trace_state
         return Self(data^, pipeline)

@@ -144,11 +144,11 @@ struct Tracer(ImplicitlyCopyable):
 struct SpanCollector(ImplicitlyCopyable, SpanExporter):
     """Keeps spans in memory, for tests; copies have the same spans.
 
-        var spans = SpanCollector()
-        var tracer = Tracer(spans)
-        ...
-        _ = tracer.flush()
-        assert_equal(spans.take()[0].name, "GET /users/:id")
+    var spans = SpanCollector()
+    var tracer = Tracer(spans)
+    ...
+    _ = tracer.flush()
+    assert_equal(spans.take()[0].name, "GET /users/:id")
     """
 
     var _spans: Mutex[List[SpanData]]
@@ -161,7 +161,9 @@ struct SpanCollector(ImplicitlyCopyable, SpanExporter):
         """
         self._spans = Mutex(List[SpanData]())
 
-    def export(mut self, spans: List[SpanData], timeout_ms: Int) -> ExportResult:
+    def export(
+        mut self, spans: List[SpanData], timeout_ms: Int
+    ) -> ExportResult:
         """Keeps a batch.
 
         Args:

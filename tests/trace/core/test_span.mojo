@@ -43,7 +43,9 @@ def test_who_decides() raises:
         _row("all by ratio", Sampler.ratio(1), True, True, True),
         _row("none by ratio", Sampler.ratio(0), False, False, False),
         _row("parent", Sampler.parent_based(always), True, False, True),
-        _row("parent or never", Sampler.parent_based(never), False, False, True),
+        _row(
+            "parent or never", Sampler.parent_based(never), False, False, True
+        ),
         _row(
             "parent or ratio",
             Sampler.parent_based(Sampler.ratio(0)),
@@ -228,7 +230,9 @@ struct _Gate(ImplicitlyCopyable, SpanExporter):
     var state: Mutex[_GateState]
     var changed: Condvar
 
-    def export(mut self, spans: List[SpanData], timeout_ms: Int) -> ExportResult:
+    def export(
+        mut self, spans: List[SpanData], timeout_ms: Int
+    ) -> ExportResult:
         var state = self.state.lock()
         state[].attempt_count += 1
         state[].last_count = len(spans)
@@ -266,9 +270,7 @@ struct _GateState(Copyable, Movable):
 def _gate(
     *, is_open: Bool = True, failures: Int = 0, refuses: Bool = False
 ) raises -> _Gate:
-    return _Gate(
-        Mutex(_GateState(is_open, failures, refuses, 0, 0)), Condvar()
-    )
+    return _Gate(Mutex(_GateState(is_open, failures, refuses, 0, 0)), Condvar())
 
 
 def _end_spans(tracer: Tracer, count: Int):
