@@ -1,7 +1,7 @@
 """Spans to an OpenTelemetry collector: OTLP over HTTP, as JSON."""
 
 from flare.bytes.utf8 import is_valid_utf8
-from flare.compress.content_coding import Format
+from flare.compress.error import Format
 from flare.compress.encoder import compress
 from flare.http.client.arguments import RequestHeaders
 from flare.http.client.client import HttpClient
