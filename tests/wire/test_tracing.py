@@ -113,9 +113,9 @@ def test_refusals_of_the_server_have_spans(traced, collector):
 
 
 def test_children_and_events(traced, collector):
-    get(traced, "/work/3")
+    get(traced, "/steps/3")
     spans = collector.wait_for_spans(4)
-    root = named(spans, "GET /work/:count")
+    root = named(spans, "GET /steps/:count")
     steps = [span for span in spans if span.name == "step"]
     assert [span.attributes["index"] for span in steps] == [0, 1, 2]
     for step in steps:
@@ -322,7 +322,7 @@ def test_batches_by_count(start, collector):
         interval_ms=3_600_000,
         batch_max=4,
     )
-    get(server, "/work/8")
+    get(server, "/steps/8")
     collector.wait(lambda receiver: sum(receiver.batches) >= 8)
     assert max(collector.batches) <= 4
     assert server.stop() == 0
@@ -333,7 +333,7 @@ def test_gzip(start, collector):
     server = start(
         "traced_server", collector=collector.url, compresses=1, **QUICK
     )
-    get(server, "/work/20")
+    get(server, "/steps/20")
     collector.wait_for_spans(21)
     assert collector.requests[0]["content-encoding"] == "gzip"
 
@@ -403,7 +403,7 @@ def test_the_collector_is_away(start):
     )
     began = time.monotonic()
     for _ in range(3):
-        assert get(server, "/work/20").status_code == 200
+        assert get(server, "/steps/20").status_code == 200
     assert time.monotonic() - began < 5
     exported, dropped = get(server, "/counts").text.split()
     assert exported == "0" and int(dropped) >= 63 - 8
@@ -440,7 +440,7 @@ def test_a_silent_collector_at_the_end(start):
         server = start(
             "traced_server", collector=url, interval_ms=0, flush_ms=500
         )
-        get(server, "/work/2")
+        get(server, "/steps/2")
         began = time.monotonic()
         log = server.log
         server.process.terminate()
@@ -495,7 +495,7 @@ def test_no_thread_without_a_span(start, collector):
 
     before = thread_count()
     for _ in range(10):
-        get(server, "/work/2")
+        get(server, "/steps/2")
     assert thread_count() == before
     assert server.stop() == 0
     assert not collector.requests

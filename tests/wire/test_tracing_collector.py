@@ -77,20 +77,20 @@ def test_a_collector_takes_all(start, collector, compresses):
         "traceparent": f"00-{TRACE_ID}-b7ad6b7169203331-01",
         "tracestate": "vendor=1",
     }
-    for target in ("/work/2", "/fail"):
+    for target in ("/steps/2", "/fail"):
         httpx.get(server.url + target, headers=fields, timeout=10)
     assert server.stop() == 0
     assert wait_until(lambda: "Name : GET /fail" in collector.text(), 10)
     text = collector.text()
     assert text.count(f"Trace ID : {TRACE_ID}") == 4
     for line in (
-        "Name : GET /work/:count Kind : Server",
+        "Name : GET /steps/:count Kind : Server",
         "Name : step Kind : Internal",
         "TraceState : vendor=1",
         "Parent ID : b7ad6b7169203331",
         "Status code : Error Status message : no such table",
         "-> service.name: Str(traced)",
-        "-> http.route: Str(/work/:count)",
+        "-> http.route: Str(/steps/:count)",
         "-> http.response.status_code: Int(200)",
         "-> share: Double(0.5)",
         "-> last: Bool(false)",

@@ -64,7 +64,7 @@ def _router() raises -> Router:
     router.get("/fail", _fail)
     router.post("/json", _refuse)
     router.get("/away", _unavailable)
-    router.get("/work", _work)
+    router.get("/steps", _work)
     return router^
 
 
@@ -273,13 +273,13 @@ def test_children_of_a_request() raises:
     var spans = SpanCollector()
     var tracer = Tracer(spans)
     var client = TestClient(Tracing(_router(), tracer))
-    _ = client.get("/work")
+    _ = client.get("/steps")
     assert_true(tracer.flush())
     var ended = spans.take()
     assert_equal(len(ended), 2)
     assert_equal(ended[0].name, "query")
     assert_true(ended[0].parent_id == ended[1].context.span_id)
-    assert_equal(ended[1].name, "GET /work")
+    assert_equal(ended[1].name, "GET /steps")
 
 
 def test_without_middleware_there_is_no_trace() raises:

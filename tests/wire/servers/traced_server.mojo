@@ -240,7 +240,7 @@ def main() raises:
     router.get("/trace", trace)
     router.get("/users/:id", user)
     router.get("/fail", fail)
-    router.get("/work/:count", work)
+    router.get("/steps/:count", work)
     router.get("/call/:port/*rest", call)
     router.get("/call_many/:port", call_many)
     router.get("/stream", stream)
