@@ -40,7 +40,7 @@ from flare.http.server.server import HttpServer
 from flare.net.error import NetworkError
 from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
-from flare.tcp.listener import TcpListener
+from flare.tcp.stream import TcpListener
 from flare.tcp.stream import TcpStream
 from flare.udp.socket import UdpSocket
 from flare.version import version

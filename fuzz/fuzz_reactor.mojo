@@ -8,7 +8,7 @@ is lost.
 
 from flare.runtime.event import Interest
 from flare.runtime.reactor import Reactor
-from flare.sys.pipe import Pipe
+from flare.sys.descriptor import Pipe
 from fuzz.engine import Target, fuzz_main
 
 comptime _SLOT_COUNT = 5

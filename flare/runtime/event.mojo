@@ -1,7 +1,7 @@
 """Events of descriptors, what a selector is, and the waker."""
 
 from flare.sys.errno import OsError
-from flare.sys.pipe import Pipe
+from flare.sys.descriptor import Pipe
 from std.memory import ArcPointer
 
 

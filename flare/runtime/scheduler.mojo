@@ -9,7 +9,7 @@ with half of its workers is worse than one that says why it ended.
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.runtime.event import Waker
-from flare.sys.affinity import restrict_thread
+from flare.sys.process import restrict_thread
 from flare.sys.errno import OsError
 from flare.sys.mutex import Mutex
 from flare.sys.thread import Task, Thread

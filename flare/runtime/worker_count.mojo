@@ -1,6 +1,6 @@
 """How many workers a machine, an affinity mask and a CPU quota allow."""
 
-from flare.sys.affinity import usable_cpus
+from flare.sys.process import usable_cpus
 
 comptime WORKER_COUNT_MAX = 256
 """Most workers of one server: more than any machine serves well, and few

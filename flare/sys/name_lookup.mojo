@@ -3,7 +3,7 @@
 from flare.bytes.checked import *
 from flare.sys.clock import Deadline
 from flare.sys.errno import OsError, last_errno
-from flare.sys.pipe import Pipe
+from flare.sys.descriptor import Pipe
 from flare.sys.platform import IS_MACOS, by_platform
 from flare.sys.poll import POLL_READ, wait_for
 from flare.sys.sock_addr import SOCK_ADDR_LEN_MAX, SockAddr

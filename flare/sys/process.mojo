@@ -1,10 +1,10 @@
-"""Processes: fork, wait, execute."""
+"""Processes: made, waited for and signalled; their CPUs and limits."""
 
+from flare.bytes.checked import *
 from flare.sys.errno import EINTR, OsError, last_errno
-from flare.sys.platform import IS_MACOS
+from flare.sys.platform import IS_MACOS, by_platform
 from std.atomic import Atomic, Ordering
 from std.ffi import _Global, external_call
-
 
 comptime _WNOHANG = 1
 comptime _PR_SET_PDEATHSIG = 1
@@ -273,3 +273,169 @@ def next_process_number() raises -> UInt64:
         )
         + 1
     )
+
+
+comptime _CPU_COUNT_MAX = 1_024
+# As many as the kernel's default mask has bits (CPU_SETSIZE).
+comptime _WORD_COUNT = _CPU_COUNT_MAX // 64
+comptime _MASK_LEN = _CPU_COUNT_MAX // 8
+comptime _SC_NPROCESSORS_ONLN_MACOS = 58
+
+
+def usable_cpus(thread_id: Int = 0) raises OsError -> List[Int]:
+    """Lists the CPUs that a thread may run on.
+
+    macOS does not tell; there it is all that are online.
+
+    Args:
+        thread_id: The thread; 0 for the calling one. A process id stands for
+            the process's first thread.
+
+    Returns:
+        CPU numbers in rising order, at least one.
+
+    Raises:
+        OsError: If the kernel refuses (EINVAL with over 1,024 CPUs).
+    """
+    var cpus = List[Int]()
+    comptime if IS_MACOS:
+        var count = external_call["sysconf", Int](
+            Int32(_SC_NPROCESSORS_ONLN_MACOS)
+        )
+        for cpu in range(max(count, 1)):
+            cpus.append(cpu)
+    else:
+        var mask = Array[UInt64, _WORD_COUNT](fill=0)
+        var result = external_call["sched_getaffinity", Int32](
+            Int32(thread_id), Int(_MASK_LEN), mask.unsafe_ptr()
+        )
+        if result != 0:
+            raise OsError("sched_getaffinity", last_errno())
+        for cpu in range(_CPU_COUNT_MAX):
+            if (mask.at(cpu // 64) >> UInt64(cpu % 64)) & 1 == 1:
+                cpus.append(cpu)
+    return cpus^
+
+
+def pin_thread(cpu: Int) raises OsError:
+    """Keeps the calling thread on one CPU; does nothing on macOS.
+
+    Args:
+        cpu: One of `usable_cpus`.
+
+    Raises:
+        OsError: If the thread may not run there (EINVAL).
+    """
+    restrict_thread([cpu])
+
+
+def restrict_thread(cpus: List[Int]) raises OsError:
+    """Keeps the calling thread on some CPUs; does nothing on macOS.
+
+    Args:
+        cpus: Numbers of CPUs; the kernel ignores those that the process may
+            not use.
+
+    Raises:
+        OsError: If none is left (EINVAL).
+    """
+    comptime if not IS_MACOS:
+        var mask = Array[UInt64, _WORD_COUNT](fill=0)
+        for cpu in cpus:
+            if cpu >= 0 and cpu < _CPU_COUNT_MAX:
+                mask.at(cpu // 64) |= UInt64(1) << UInt64(cpu % 64)
+        var result = external_call["sched_setaffinity", Int32](
+            Int32(0), Int(_MASK_LEN), mask.unsafe_ptr()
+        )
+        if result != 0:
+            raise OsError("sched_setaffinity", last_errno())
+
+
+@always_inline
+def current_cpu() -> Int:
+    """Tells where the calling thread runs; a moment later it may be elsewhere.
+
+    Returns:
+        The CPU's number; 0 if the system does not tell.
+    """
+    comptime if IS_MACOS:
+        var number = UInt64(0)
+        _ = external_call["pthread_cpu_number_np", Int32](Pointer(to=number))
+        return Int(number)
+    else:
+        return max(0, Int(external_call["sched_getcpu", Int32]()))
+
+
+comptime _RLIMIT_NOFILE = by_platform(7, 8)
+comptime _MACOS_OPEN_MAX: UInt64 = 10_240
+
+
+struct _Limit(Movable):
+    """`struct rlimit`."""
+
+    var soft: UInt64
+    var hard: UInt64
+
+    def __init__(out self):
+        self.soft = 0
+        self.hard = 0
+
+
+def _read_limit() raises OsError -> _Limit:
+    var limit = _Limit()
+    if (
+        external_call["getrlimit", Int32](
+            Int32(_RLIMIT_NOFILE), Pointer(to=limit)
+        )
+        != 0
+    ):
+        raise OsError("getrlimit", last_errno())
+    return limit^
+
+
+def descriptor_limit() raises OsError -> Int:
+    """Reads how many descriptors the process may have.
+
+    Returns:
+        The soft limit.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    # No limit at all is the largest number, which an Int cannot hold.
+    return Int(min(_read_limit().soft, 1_000_000_000))
+
+
+def raise_descriptor_limit() raises OsError:
+    """Lets the process have as many descriptors as it may.
+
+    Raises:
+        OsError: If the kernel refuses; nothing has changed then.
+    """
+    var limit = _read_limit()
+    if limit.soft >= limit.hard:
+        return
+    comptime if IS_MACOS:
+        # The kernel's own bound (OPEN_MAX) is lower than the hard limit says.
+        limit.hard = min(limit.hard, _MACOS_OPEN_MAX)
+    set_descriptor_limit(Int(min(limit.hard, 1_000_000_000)))
+
+
+def set_descriptor_limit(count: Int) raises OsError:
+    """Changes how many descriptors the process may have.
+
+    Args:
+        count: The new soft limit, at most the hard limit.
+
+    Raises:
+        OsError: If it is over the hard limit.
+    """
+    var limit = _read_limit()
+    limit.soft = UInt64(count)
+    if (
+        external_call["setrlimit", Int32](
+            Int32(_RLIMIT_NOFILE), Pointer(to=limit)
+        )
+        != 0
+    ):
+        raise OsError("setrlimit", last_errno())

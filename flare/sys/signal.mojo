@@ -6,10 +6,9 @@ globals; so there is a handler for each of a few descriptor numbers, compiled
 with it, and the writing end is moved to one of these numbers.
 """
 
-from flare.sys.descriptor import Descriptor, duplicate_from
+from flare.sys.descriptor import Descriptor, Pipe, duplicate_from, notify_pipe
 from flare.sys.errno import EBUSY, ESRCH, OsError, keep_errno, last_errno
 from flare.sys.log import log_line
-from flare.sys.pipe import Pipe, notify_pipe
 from flare.sys.platform import IS_MACOS, by_platform
 from std.ffi import external_call
 

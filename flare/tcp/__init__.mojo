@@ -2,5 +2,5 @@
 
 from flare.net.raw_socket import Shutdown
 from flare.sys.clock import NO_TIMEOUT_MS
-from flare.tcp.listener import TcpListener
+from flare.tcp.stream import TcpListener
 from flare.tcp.stream import KeepAlive, TcpStream

@@ -16,6 +16,6 @@ from flare.ws.error import (
     WsProtocolBroken,
     WsRefused,
 )
-from flare.ws.frame import WsFrame
+from flare.ws.message import WsFrame
 from flare.ws.message import WsMessage
 from flare.ws.server import WsServer

@@ -8,9 +8,8 @@ from flare.ws.core.error import CloseCode
 from flare.ws.core.frame import Opcode
 from flare.ws.core.receiver import WsProgress
 from flare.ws.error import WsError
-from flare.ws.frame import WsFrame
 from flare.ws.link import WsLink
-from flare.ws.message import WsMessage
+from flare.ws.message import WsFrame, WsMessage
 from flare.ws.opening import Opened, open_websocket, parse_websocket_url
 from std.memory import ArcPointer
 

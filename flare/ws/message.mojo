@@ -1,5 +1,7 @@
-"""A message as a program sees it."""
+"""What a WebSocket connection brings: messages, and frames."""
 
+from flare.bytes.utf8 import is_valid_utf8
+from flare.ws.core.frame import Opcode
 from flare.ws.error import WsError, WsMisused
 
 
@@ -59,3 +61,66 @@ struct WsMessage(Copyable, Movable, Sized):
             The payload.
         """
         return self._payload^
+
+
+struct WsFrame(Copyable, Movable):
+    """A frame, unmasked and decompressed."""
+
+    var opcode: Opcode
+    """What it is for: `TEXT` or `BINARY` for the first frame of a message,
+    `CONTINUATION` for the others, or `PONG` or `CLOSE`."""
+    var is_final: Bool
+    """True for the last frame of a message, and for control frames."""
+    var payload: List[UInt8]
+    """The payload; of a close frame, the reason."""
+    var close_code: Int
+    """Of a close frame the code, or `CloseCode.NO_STATUS`; else 0."""
+
+    def __init__(
+        out self, opcode: Opcode, is_final: Bool, var payload: List[UInt8]
+    ):
+        """Makes a frame.
+
+        Args:
+            opcode: What it is for.
+            is_final: True for the last frame of a message.
+            payload: The payload.
+        """
+        self.opcode = opcode
+        self.is_final = is_final
+        self.payload = payload^
+        self.close_code = 0
+
+    def is_text(self) -> Bool:
+        """Tells whether the frame is, or begins, a message of text.
+
+        Returns:
+            True if so.
+        """
+        return self.opcode == Opcode.TEXT
+
+    def is_close(self) -> Bool:
+        """Tells whether the peer closes.
+
+        Returns:
+            True if so.
+        """
+        return self.opcode == Opcode.CLOSE
+
+    def text_payload(self) raises WsError -> String:
+        """Copies the payload as text.
+
+        Returns:
+            The text.
+
+        Raises:
+            WsError: If it is not UTF-8 (`WsMisused`): binary, or a fragment
+                of a text that is cut within a character.
+        """
+        if not is_valid_utf8(self.payload):
+            raise WsError(
+                materialize[WsMisused](),
+                "the payload is not UTF-8; read it with .payload, or whole"
+                " messages with recv_message()",
+            )
+        return String(unsafe_from_utf8=self.payload)

@@ -30,7 +30,7 @@ from flare.sys.kqueue import (
     EV_RECEIPT,
     KernelEvent,
 )
-from flare.sys.pipe import Pipe
+from flare.sys.descriptor import Pipe
 from std.sys import size_of
 from std.testing import assert_equal, assert_false, assert_true
 

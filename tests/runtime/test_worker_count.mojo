@@ -9,7 +9,7 @@ from flare.runtime.worker_count import (
     quota_of,
     with_ancestors,
 )
-from flare.sys.affinity import restrict_thread, usable_cpus
+from flare.sys.process import restrict_thread, usable_cpus
 from std.testing import assert_equal, assert_true
 
 

@@ -2,8 +2,7 @@
 
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.tcp.listener import TcpListener
-from flare.tcp.stream import TcpStream
+from flare.tcp.stream import TcpListener, TcpStream
 
 comptime PATIENCE_MS = 10_000
 """How long a test waits for what must come, in milliseconds."""

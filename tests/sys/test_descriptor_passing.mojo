@@ -1,13 +1,12 @@
 """Descriptors that go from one end of a pair to the other."""
 
-from flare.sys.descriptor import Descriptor, read_into, write_from
+from flare.sys.descriptor import Descriptor, Pipe, read_into, write_from
 from flare.sys.descriptor_passing import (
     SocketPair,
     receive_with_descriptor,
     send_with_descriptor,
 )
 from flare.sys.errno import EAGAIN, EPIPE
-from flare.sys.pipe import Pipe
 from std.testing import assert_equal, assert_false, assert_true
 
 

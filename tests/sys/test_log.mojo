@@ -2,6 +2,7 @@
 
 from flare.sys.descriptor import (
     Descriptor,
+    Pipe,
     duplicate_from,
     duplicate_to,
     make_blocking,
@@ -15,7 +16,6 @@ from flare.sys.log import (
     write_at_once,
     write_log,
 )
-from flare.sys.pipe import Pipe
 from std.testing import assert_equal, assert_true
 
 

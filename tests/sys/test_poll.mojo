@@ -1,7 +1,7 @@
 """Tests of waiting for a few descriptors."""
 
 from flare.sys.clock import Deadline
-from flare.sys.pipe import Pipe
+from flare.sys.descriptor import Pipe
 from flare.sys.poll import (
     POLL_READ,
     POLL_WRITE,

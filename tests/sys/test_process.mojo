@@ -1,20 +1,28 @@
 """Tests of processes, the environment and CPUs."""
 
-from flare.sys.affinity import pin_thread, restrict_thread, usable_cpus
+from flare.sys.descriptor import Descriptor, Pipe, duplicate_from
 from flare.sys.environment import environment_texts, environment_value
-from flare.sys.errno import ECHILD, EINVAL, ENOENT
+from flare.sys.epoll import create_epoll
+from flare.sys.errno import ECHILD, EINVAL, EMFILE, ENOENT, OsError
 from flare.sys.process import (
     ANY_CHILD,
     CStrings,
     ExitStatus,
+    descriptor_limit,
     end_process,
     executable_path,
     fork_process,
     parent_id,
+    pin_thread,
     reap,
     resident_len,
+    restrict_thread,
+    set_descriptor_limit,
+    usable_cpus,
 )
 from flare.sys.signal import SIGKILL, SignalPause, process_id, send_signal
+from flare.sys.sock_addr import AF_INET
+from flare.sys.socket import SOCK_STREAM, open_socket
 from std.os import setenv
 from std.testing import assert_equal, assert_true
 
@@ -110,3 +118,60 @@ def test_affinity_of_a_thread() raises:
         except error:
             number = error.number
         assert_equal(number, EINVAL)
+
+
+def _errno_of_pipe() -> Int:
+    try:
+        var pipe = Pipe()
+        return 0 if pipe.reading_fd() >= 0 else -1
+    except error:
+        return error.number
+
+
+def _errno_of_socket() -> Int:
+    try:
+        var socket = open_socket(AF_INET, SOCK_STREAM)
+        return 0 if socket.is_open() else -1
+    except error:
+        return error.number
+
+
+def _errno_of_epoll() -> Int:
+    try:
+        var epoll = create_epoll()
+        return 0 if epoll.is_open() else -1
+    except error:
+        return error.number
+
+
+def test_limit_reached_surfaces_as_emfile() raises:
+    var limit = descriptor_limit()
+    var pipe = Pipe()
+    var held = List[Descriptor]()
+    set_descriptor_limit(300)
+    while True:
+        var copy = duplicate_from(pipe.reading_fd(), 0)
+        if not copy.is_open():
+            break
+        held.append(copy^)
+    var of_pipe = _errno_of_pipe()
+    var of_socket = _errno_of_socket()
+    var of_epoll = _errno_of_epoll()
+    _ = held^
+    _ = pipe^
+    set_descriptor_limit(limit)
+    assert_equal(of_pipe, EMFILE)
+    assert_equal(of_socket, EMFILE)
+    assert_equal(of_epoll, EMFILE)
+    assert_equal(_errno_of_pipe(), 0)
+
+
+def test_limit_over_the_hard_one_is_refused() raises:
+    var limit = descriptor_limit()
+    var is_refused = False
+    try:
+        set_descriptor_limit(Int(1) << 40)
+    except:
+        is_refused = True
+    assert_true(is_refused)
+    assert_equal(descriptor_limit(), limit)

@@ -1,15 +1,14 @@
 """Tests of signals as octets."""
 
-from flare.sys.descriptor import duplicate_from, write_from
-from flare.sys.errno import EINVAL
+from flare.sys.descriptor import Pipe, duplicate_from, write_from
 from flare.sys.epoll import (
-    EPOLL_ADD,
     EPOLLIN,
+    EPOLL_ADD,
     EpollEvents,
     control_epoll,
     create_epoll,
 )
-from flare.sys.pipe import Pipe
+from flare.sys.errno import EINVAL
 from flare.sys.signal import (
     SIGHUP,
     SIGKILL,

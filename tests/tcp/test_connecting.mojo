@@ -20,7 +20,7 @@ from flare.tcp.connecting import (
     connect_first,
     is_connected_to_itself,
 )
-from flare.tcp.listener import TcpListener
+from flare.tcp.stream import TcpListener
 from tests.support.loopback import (
     PATIENCE_MS,
     RefusingPort,

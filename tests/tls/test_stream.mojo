@@ -4,8 +4,7 @@ from flare.io.buffered import BufReader
 from flare.net.error import ConnectionRefused, Timeout
 from flare.net.socket_addr import SocketAddr
 from flare.sys.thread import Task, Thread
-from flare.tcp.listener import TcpListener
-from flare.tcp.stream import TcpStream
+from flare.tcp.stream import TcpListener, TcpStream
 from flare.tls.config import TlsConfig, TlsServerConfig
 from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.error import TlsError

@@ -11,7 +11,7 @@ from flare.ws import (
     WsMessage,
     WsMisused,
 )
-from flare.ws.masking_keys import MaskingKeys
+from flare.ws.link import MaskingKeys
 from flare.ws.opening import parse_websocket_url
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.loopback import RefusingPort

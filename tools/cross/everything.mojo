@@ -54,7 +54,7 @@ from flare.runtime import (
     Waker,
     default_worker_count,
 )
-from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
+from flare.sys.process import descriptor_limit, set_descriptor_limit
 from flare.sys.signal import SIGHUP, SignalPipe
 from flare.sys.thread import Task, Thread
 from tools.cross.applications import applications

@@ -6,7 +6,7 @@ from flare.http.message.response import Response
 from flare.http.routing.failure import failure_status
 from flare.http.routing.handler import Handler
 from flare.http.routing.stack import Layer
-from flare.sys.affinity import current_cpu
+from flare.sys.process import current_cpu
 from flare.sys.clock import monotonic_ns
 from flare.sys.errno import OsError
 from flare.sys.memory_map import ProcessWord, SharedCounters

@@ -10,7 +10,7 @@ from flare.settings.fields import SettingsDefaults, SettingsGroup
 from flare.settings.settings import SettingsError, read_args, read_env
 from flare.sys.descriptor import duplicate_from
 from flare.sys.log import log_line
-from flare.sys.resource_limit import descriptor_limit, raise_descriptor_limit
+from flare.sys.process import descriptor_limit, raise_descriptor_limit
 from flare.tls.config import TlsServerConfig
 from flare.http.server.connection.tls import ServerTls
 from flare.tls.context import TlsServerContext

@@ -31,7 +31,7 @@ from flare.http.routing.failure import refusal
 from flare.http.server.connection.dispatch import call_handler
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Waker
-from flare.sys.affinity import restrict_thread, usable_cpus
+from flare.sys.process import restrict_thread, usable_cpus
 from flare.sys.clock import monotonic_ns
 from flare.sys.crash import set_crash_note
 from flare.sys.errno import OsError

@@ -19,7 +19,7 @@ from flare.runtime.reactor import Reactor
 from flare.runtime.scheduler import Scheduler
 from flare.runtime.stats_board import SharedStats
 from flare.runtime.worker_count import WORKER_COUNT_MAX
-from flare.sys.affinity import usable_cpus
+from flare.sys.process import usable_cpus
 from flare.sys.signal import SIGTERM
 from flare.sys.thread import Task
 from std.memory import ArcPointer, OwnedPointer

@@ -1,18 +1,17 @@
 """Making worker processes: fork, and what the new process does first."""
 
 from flare.net.raw_socket import RawSocket
-from flare.runtime.prefork.roster import ListenerShare
 from flare.runtime.prefork.orders import MasterLine, News, read_news
 from flare.runtime.prefork.program import (
     ChildProcess,
     PreforkHooks,
     PreforkProgram,
 )
-from flare.sys.descriptor import Descriptor, close_descriptor
+from flare.runtime.prefork.roster import ListenerShare
+from flare.sys.descriptor import Descriptor, Pipe, close_descriptor
 from flare.sys.descriptor_passing import SocketPair
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
-from flare.sys.pipe import Pipe
 from flare.sys.process import (
     end_process,
     flush_output,

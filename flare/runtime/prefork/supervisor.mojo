@@ -10,11 +10,16 @@ from flare.runtime.prefork.roster import NEVER_MS, signal_process
 from flare.runtime.service_manager import FIRST_INHERITED, ServiceManager
 from flare.runtime.stats_board import SharedStats
 from flare.sys.clock import monotonic_ms
-from flare.sys.descriptor import Descriptor, duplicate_from, duplicate_to
+from flare.sys.descriptor import (
+    Descriptor,
+    Pipe,
+    duplicate_from,
+    duplicate_to,
+    notify_pipe,
+)
 from flare.sys.environment import environment_texts, environment_value
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
-from flare.sys.pipe import Pipe, notify_pipe
 from flare.sys.poll import POLL_READ, PollEntry, poll_descriptors
 from flare.sys.process import (
     ANY_CHILD,

@@ -6,7 +6,7 @@ from flare.net.socket_addr import SocketAddr
 from flare.sys.descriptor import make_blocking
 from flare.sys.socket_option import SocketOption
 from flare.sys.thread import Task, Thread
-from flare.tcp.listener import TcpListener
+from flare.tcp.stream import TcpListener
 from flare.tls.config import TlsConfig, TlsServerConfig
 from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.pump import PLAINTEXT_LEN_MAX

@@ -5,11 +5,10 @@ from flare.http.conditional.range import ByteRange, ByterangesLayout
 from flare.http.message.body import BodyStream, Poll
 from flare.http.static.file_folder import FileFolder, FileSource
 from flare.sys.clock import Deadline
-from flare.sys.descriptor import Descriptor, duplicate_from
+from flare.sys.descriptor import Descriptor, Pipe, duplicate_from
 from flare.sys.errno import EMFILE
 from flare.sys.file import File
-from flare.sys.pipe import Pipe
-from flare.sys.resource_limit import descriptor_limit, set_descriptor_limit
+from flare.sys.process import descriptor_limit, set_descriptor_limit
 from tests.support.temporary_folder import TemporaryFolder
 from std.memory import ArcPointer
 from std.os import makedirs, remove, symlink

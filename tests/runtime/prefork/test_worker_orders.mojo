@@ -9,9 +9,8 @@ from flare.runtime.prefork.orders import (
     OrderSender,
     read_news,
 )
-from flare.sys.descriptor import Descriptor
+from flare.sys.descriptor import Descriptor, Pipe
 from flare.sys.descriptor_passing import SocketPair
-from flare.sys.pipe import Pipe
 from std.testing import assert_equal, assert_false, assert_true
 
 

@@ -7,7 +7,7 @@ allocation of it comes by here: each puts one octet into a pipe, which
 
 from flare.http import FnHandler, HttpServer, Request, Response, Router, ok
 from flare.net import SocketAddr
-from flare.sys.pipe import Pipe
+from flare.sys.descriptor import Pipe
 from flare.trace import Sampler, SpanCollector, Tracer, Tracing
 from std.ffi import external_call
 from std.memory import OpaquePointer

@@ -9,8 +9,7 @@ of the error.
 """
 
 from flare.net.socket_addr import SocketAddr
-from flare.tcp.listener import TcpListener
-from flare.tcp.stream import TcpStream
+from flare.tcp.stream import TcpListener, TcpStream
 from flare.tls.config import (
     ClientVerification,
     TlsIdentity,
