@@ -14,6 +14,6 @@ autobahn: setup ; @$(PY) tools/autobahn.py $(FLAGS)
 bench: ; @$(SETUP) bench && $(PY) bench/bench.py run
 bench-quick: ; @$(SETUP) bench && $(PY) bench/bench.py run --quick
 examples: setup ; @$(PY) tools/test.py examples
-nightly: setup ; @$(PY) tools/test.py nightly
+nightly: ; @$(SETUP) nightly && $(PY) tools/test.py nightly
 docs: ; @$(SETUP) docs && $(PY) tools/docs.py
 clean: ; rm -rf build .venv .pytest_cache

@@ -1,6 +1,6 @@
 """Sets up `.venv` with the pinned tools for a need; instant when nothing has changed.
 
-Run: python3 tools/setup.py [run|bench|docs|test]
+Run: python3 tools/setup.py [run|bench|docs|test|nightly]
 
 `requirements/NAME.txt` has exact versions with the hashes of their wheels. With
 CI=true in the environment, root on Debian also gets the programs that tests
@@ -27,13 +27,16 @@ NEEDS = {
     "bench": ("run", "bench"),
     "docs": ("run", "docs"),
     "test": ("run", "bench", "test"),
+    "nightly": ("run", "bench", "test", "nightly"),
 }
 WHAT = {
     "run": "the Mojo compiler",
     "bench": "what the benchmarks need",
     "test": "what the tests need",
     "docs": "what the site of the documents needs",
+    "nightly": "what only the nightly tests need",
 }
+TESTING = ("test", "nightly")
 # Programs of the system that a need cannot do without, with their packages.
 PROGRAMS = {
     "run": {"cc": "gcc libc6-dev"},
@@ -60,7 +63,7 @@ def check_system(need: str) -> None:
     """Names the Debian package of what is missing, in one line."""
     if sys.version_info < (3, 11):
         fail("Python 3.11 or newer is needed: apt-get install python3")
-    for program, package in PROGRAMS.get(need, PROGRAMS["run"]).items():
+    for program, package in PROGRAMS["test" if need in TESTING else "run"].items():
         if shutil.which(program) is None:
             purpose = "for linking" if program == "cc" else "by the tests"
             fail(f"{program} is needed {purpose}: apt-get install {package}")
@@ -193,7 +196,7 @@ def main(arguments: list[str]) -> None:
         fail(f"there is no need '{need}'; name one of {', '.join(NEEDS)}")
     check_system(need)
     in_ci = os.environ.get("CI") == "true" and os.geteuid() == 0
-    if need == "test" and in_ci and shutil.which("apt-get"):
+    if need in TESTING and in_ci and shutil.which("apt-get"):
         install_programs()
     names = wanted(need)
     if not names:

@@ -1,9 +1,10 @@
 """Runs the tests: all, or the parts named as arguments.
 
-Parts, quickest first: check (format, layers, style, tests, docs), refusals (programs
-that must not build), unit, cross, size (of
-what the compiler generates), fuzz, vectors, examples, wire; asan and nightly only when named. An argument with a
-slash is a path: a test file, or a folder of them.
+Parts, quickest first: check (format, layers, style, tests, docs), refusals
+(programs that must not build), unit, cross, size (of what the compiler
+generates), fuzz, vectors, examples, wire, deploy (what is in deploy/); asan and
+nightly only when named. An argument with a slash is a path: a test file, or a
+folder of them.
 """
 
 import importlib.util
@@ -175,7 +176,13 @@ def examples_and_pages(report: Report) -> None:
 def nightly(report: Report) -> None:
     """Runs what takes minutes."""
     report.step("programs of pages", check_docs.run_programs, True)
-    report.step("nightly tests", run_pytest, "tests/wire", "-m", "nightly")
+    for folder in ("tests/wire", "tests/deploy"):
+        report.step(f"nightly tests of {folder}", run_pytest, folder, "-m", "nightly")
+
+
+def deploy(report: Report) -> None:
+    """Tries the deployment files with the programs that they are for."""
+    run_pytest(report, "tests/deploy", "-m", "not nightly")
 
 
 PARTS = {
@@ -188,6 +195,7 @@ PARTS = {
     "vectors": lambda report: report.step("vectors", vectors),
     "examples": lambda report: examples_and_pages(report),
     "wire": lambda report: report.step("wire tests", wire),
+    "deploy": lambda report: report.step("deployment files", deploy),
     "nightly": lambda report: nightly(report),
     "asan": lambda report: report.step("unit tests under ASan", unit.run, True),
 }
@@ -200,7 +208,7 @@ def run_path(report: Report, path: str) -> None:
     """Runs the tests below a path."""
     if not (ROOT / path.split("::")[0]).exists():
         report.fail(path, "there is no such file or folder")
-    elif path.startswith(("tests/wire", "tests/tools")):
+    elif path.startswith(("tests/wire", "tests/deploy", "tests/tools")):
         run_pytest(report, path)
     elif path.startswith("tests/compile"):
         refusals.run(report, path)

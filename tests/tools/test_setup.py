@@ -61,7 +61,7 @@ def test_names_the_package_of_venv(monkeypatch, capsys):
 def test_an_unknown_need_is_refused(capsys):
     with pytest.raises(SystemExit):
         setup.main(["walk"])
-    assert "name one of run, bench, docs, test" in capsys.readouterr().err
+    assert "name one of run, bench, docs, test, nightly" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", NAMES)

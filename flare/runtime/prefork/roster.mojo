@@ -1,6 +1,7 @@
 """The worker processes there are, and which socket goes to whom."""
 
 from flare.bytes.checked import *
+from flare.net.error import AddressInUse
 from flare.net.raw_socket import RawSocket, share_port
 from flare.runtime.prefork.orders import OrderSender
 from flare.runtime.stats_board import BANK_LEN
@@ -331,8 +332,8 @@ struct ListenerShare(Movable):
     number of workers, so that none is left alone when there are fewer. As the
     master holds them too, connections that wait in a dead worker's socket
     wait for its successor, or for the others, to whom the pool lends it
-    meanwhile. Without `reuseport`, and if it is a Unix socket,
-    all belong to all.
+    meanwhile. Without `reuseport`, and if it is a Unix socket or another
+    user's, all belong to all.
     """
 
     var sockets: List[RawSocket]
@@ -366,8 +367,17 @@ struct ListenerShare(Movable):
             self.is_shared = True
             return
         while len(self.sockets) < worker_count:
-            var socket = share_port(self.sockets.at(0))
-            self.sockets.append(socket^)
+            try:
+                var socket = share_port(self.sockets.at(0))
+                self.sockets.append(socket^)
+            except error:
+                if error.kind != AddressInUse:
+                    raise Error(error)
+                # Only sockets of one user share a port, and the first is
+                # another's: a service manager's, or from before the program
+                # gave up root.
+                self.is_shared = True
+                return
 
     def of(self, worker: Int, worker_count: Int) -> List[Int]:
         """Lists the sockets of a worker.
