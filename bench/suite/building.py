@@ -11,9 +11,11 @@ from suite.rounds import Plan
 from suite.server import LOOPBACK, Failed, Server, build
 
 
-def chosen(names: list[str], base: Path | None = None) -> list[Row]:
+def chosen(
+    names: list[str], base: Path | None = None, languages: list[str] | None = None
+) -> list[Row]:
     """Reads all metadata and picks the rows that were asked for."""
-    rows = metadata.select(metadata.load(BENCH), names)
+    rows = metadata.in_languages(metadata.select(metadata.load(BENCH), names), languages or [])
     return rows + (metadata.from_tree(rows, base.resolve()) if base else [])
 
 

@@ -1,5 +1,6 @@
 """The command line of the benchmark suite."""
 
+import re
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +12,7 @@ from suite import clients as client_rounds
 from suite import commands
 from suite.compare import comparison
 from suite.console import say, show
+from suite.left_over import end_left_over
 from suite.own import own_record
 from suite.page import build_page
 from suite.programs import BENCH
@@ -47,11 +49,24 @@ app = typer.Typer(
 )
 
 
-class Kind(StrEnum):
-    """What servers may use."""
+# As other suites name them.
+KINDS = {"single": "single", "singlecore": "single", "multi": "multi", "multicore": "multi"}
+SECONDS = re.compile(r"([1-9]\d*)s?")
 
-    SINGLE = "single"
-    MULTI = "multi"
+
+def kind_of(word: str) -> str:
+    """Reads what servers may use."""
+    if word.lower() not in KINDS:
+        raise typer.BadParameter(f"{word!r}; write single (singleCore) or multi (multiCore)")
+    return KINDS[word.lower()]
+
+
+def seconds_of(word: object) -> int:
+    """Reads a time, as `10` or as `10s`."""
+    found = SECONDS.fullmatch(str(word))
+    if not found:
+        raise typer.BadParameter(f"{word!r}; write whole seconds, such as 10 or 10s")
+    return int(found[1])
 
 
 class ToolName(StrEnum):
@@ -71,29 +86,52 @@ Parts = Annotated[
         "--workload", metavar="PART", help="Only workloads with this in their name; repeatable."
     ),
 ]
-Rounds = Annotated[int, typer.Option(min=1, help="Counted rounds; five or more for an interval."),]
-Seconds = Annotated[int, typer.Option("--seconds", "--duration", min=1, help="Length of a round."),]
+Languages = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--language", "-l", metavar="LANGUAGE", help="Only servers written in it; repeatable."
+    ),
+]
+Rounds = Annotated[
+    int, typer.Option("--rounds", "-r", min=1, help="Counted rounds; five or more for an interval."),
+]
+Seconds = Annotated[
+    int,
+    typer.Option(
+        "--seconds", "--duration", "-d", parser=seconds_of, metavar="SECONDS",
+        help="Length of a round: 10 or 10s.",
+    ),
+]
+Connections = Annotated[int, typer.Option("--connections", "-c", min=1, help="Of the load tool.")]
+Remote = Annotated[
+    str, typer.Option(metavar="USER@HOST", help="Run the load there, over ssh."),
+]
+Ssh = Annotated[
+    str, typer.Option(metavar="COMMAND", help="How to reach it, such as 'ssh -p 2222 -i key'."),
+]
 
 
 @app.command("list")
 def list_servers(
     names: Names = None,
+    language: Languages = None,
     workloads: Annotated[bool, typer.Option("--workloads", help="The workloads instead.")] = False,
 ) -> None:
     """Show the servers there are, and what is missing to build them."""
-    show(commands.list_workloads() if workloads else commands.list_rows(names or []))
+    show(commands.list_workloads() if workloads else commands.list_rows(names or [], language))
 
 
 @app.command()
-def build(names: Names = None) -> int:
+def build(names: Names = None, language: Languages = None) -> int:
     """Build servers; what cannot be built is named with the reason."""
-    return commands.build_only(names or [])
+    return commands.build_only(names or [], language)
 
 
 @app.command()
-def responses(names: Names = None) -> int:
+def responses(names: Names = None, language: Languages = None) -> int:
     """Show an answer of each server, compared with bench/workloads.toml, and hold it to HTTP/1.1."""
-    return commands.responses(names or [])
+    end_left_over()
+    return commands.responses(names or [], language)
 
 
 @app.command()
@@ -102,23 +140,27 @@ def versions(names: Names = None) -> None:
     show(commands.version_lines(names or []))
 
 
+@app.command("bench", help="Measure servers: the same as run.")
 @app.command()
 def run(
     names: Names = None,
+    language: Languages = None,
     kind: Annotated[
-        Kind,
+        str,
         typer.Option(
             "--type",
+            parser=kind_of,
+            metavar="single|multi",
             help="single: a core for the server, another for the"
             " load. multi: all rows, the load on the free cores, or on all if these are too few.",
         ),
-    ] = Kind.SINGLE,
+    ] = "single",
     workload: Parts = None,
     rounds: Rounds = 5,
     seconds: Seconds = 1,
-    connections: Annotated[int, typer.Option(min=1, help="Of the load tool.")] = 64,
+    connections: Connections = 64,
     threads: Annotated[
-        int, typer.Option(min=0, help="Of the load tool; 0 for one a CPU that it has.")
+        int, typer.Option("--threads", "-t", min=0, help="Of the load tool; 0 for one a CPU that it has.")
     ] = 0,
     pipeline: Annotated[int, typer.Option(min=0, help="So many requests in one write.")] = 0,
     tool: Annotated[
@@ -129,9 +171,8 @@ def run(
         ),
     ] = ToolName.WRK,
     rate: Annotated[int, typer.Option(min=0, help="Requests a second of the open loop.")] = 0,
-    remote: Annotated[
-        str, typer.Option(metavar="USER@HOST", help="Run the load there, over ssh."),
-    ] = "",
+    remote: Remote = "",
+    ssh: Ssh = "ssh",
     host: Annotated[
         str, typer.Option(help="Address to serve on, as the remote host reaches it."),
     ] = "127.0.0.1",
@@ -171,9 +212,11 @@ def run(
         host,
         base,
         everything,
+        language or [],
+        ssh,
     )
     if quick:
-        wanted.names = wanted.names or QUICK_NAMES
+        wanted.names = wanted.names or ([] if language else QUICK_NAMES)
         wanted.workloads = wanted.workloads or QUICK_WORKLOADS
     return measure(wanted)
 
@@ -184,14 +227,14 @@ def sweep(
         list[str] | None,
         typer.Argument(metavar="[NAME]...", help="Servers; by default those of run --quick."),
     ] = None,
+    language: Languages = None,
     rates: Annotated[str, typer.Option(help="Requests a second, with commas between.")] = (
         "10000,20000,40000,60000,80000,100000,120000"
     ),
     seconds: Seconds = 3,
-    connections: Annotated[int, typer.Option(min=1, help="Of the generator.")] = 64,
-    remote: Annotated[
-        str, typer.Option(metavar="USER@HOST", help="Run the load there, over ssh."),
-    ] = "",
+    connections: Connections = 64,
+    remote: Remote = "",
+    ssh: Ssh = "ssh",
     host: Annotated[str, typer.Option(help="Address to serve on.")] = "127.0.0.1",
 ) -> int:
     """Measure latency against load with the open-loop generator, plaintext."""
@@ -202,7 +245,7 @@ def sweep(
     if steps[0] < 1:
         raise ValueError(f"--rates is {rates!r}; write numbers such as 10000,20000")
     wanted = Wanted(
-        names or QUICK_NAMES,
+        names or ([] if language else QUICK_NAMES),
         ["plaintext"],
         rounds=1,
         seconds=seconds,
@@ -211,6 +254,8 @@ def sweep(
         rate=steps[0],
         remote=remote,
         host=host,
+        languages=language or [],
+        ssh=ssh,
     )
     return measure(wanted, steps)
 
@@ -222,6 +267,7 @@ def micro(parts: Annotated[list[str] | None, typer.Argument(metavar="[PART]...")
     PART picks files of bench/micro by name: http, masking, json ...
     """
     check_results()
+    end_left_over()
     return finish(own_record(parts or []), {})
 
 
@@ -234,6 +280,7 @@ def clients(
 ) -> int:
     """Measure HTTP clients over the raw C server."""
     check_results()
+    end_left_over()
     return finish(client_rounds.measure(names or [], workload or [], rounds, seconds), {})
 
 
@@ -242,7 +289,9 @@ def compare(old: Path, new: Path) -> int:
     """Show what changed between two result folders; ends with 1 if a row is worse.
 
     A change counts when it is beyond the 95 % interval of the rounds and at
-    least 3 %.
+    least 3 %. Runs of `micro` and `sweep` have no rounds: there a change of a
+    piece by a tenth counts, a latency that is doubled, and a lower rate that a
+    server follows.
     """
     text, worse = comparison(read_record(old), read_record(new))
     show(text.splitlines())

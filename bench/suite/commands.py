@@ -21,10 +21,10 @@ def nothing_to_load() -> Plan:
     return Plan([], Load(1, 1, 1, []), 0)
 
 
-def list_rows(names: list[str]) -> list[str]:
+def list_rows(names: list[str], languages: list[str] | None = None) -> list[str]:
     """Writes the rows there are."""
     lines = heading("folder", "name", "language", "framework", "category", "cores", "programs")
-    for row in chosen(names):
+    for row in chosen(names, languages=languages):
         program = row.program
         lines.append(
             cells(
@@ -54,17 +54,17 @@ def list_workloads() -> list[str]:
     return lines
 
 
-def build_only(names: list[str]) -> int:
+def build_only(names: list[str], languages: list[str] | None = None) -> int:
     """Builds and says how long it took."""
     plan = nothing_to_load()
-    for key, seconds in build_all(chosen(names), plan).items():
+    for key, seconds in build_all(chosen(names, languages=languages), plan).items():
         say(f"{key}: {seconds:.1f} s CPU")
     return 1 if plan.left_out else 0
 
 
-def responses(names: list[str]) -> int:
+def responses(names: list[str], languages: list[str] | None = None) -> int:
     """Prints one answer of each server, and whether it is what the file says."""
-    rows, plan, wrong = chosen(names), nothing_to_load(), 0
+    rows, plan, wrong = chosen(names, languages=languages), nothing_to_load(), 0
     built = build_all(rows, plan)
     for row in rows:
         if row.program.key not in built:

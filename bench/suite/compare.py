@@ -1,5 +1,6 @@
 """Compares two records, row by row, and finds regressions."""
 
+from suite.changes import NOTHING, piece_changes, sweep_changes
 from suite.figures import ratios, spread
 from suite.intervals import Interval, change, is_change
 from suite.tables import cells, heading, limit_of
@@ -55,11 +56,13 @@ def comparison(old: dict, new: dict) -> tuple[str, list[str]]:
     Raises ValueError if they have none in common.
     """
     lines, worse = [f"old: {_run(old)}  ", f"new: {_run(new)}  ", *differences(old, new)], []
+    if found := single_values(old, new):
+        return "\n".join([*lines, "", *found[0]]) + "\n", found[1]
     lines += ["", *heading(*COLUMNS)]
     had, has = measured(old), measured(new)
     pairs = [pair for pair in has if pair in had]
     if not pairs:
-        raise ValueError("the two runs have no row in common, so nothing can be compared")
+        raise ValueError(NOTHING)
     excused = yardsticks(old, new, pairs)
     for workload, name in pairs:
         before, rows = old["rounds"][name][workload], new["rounds"][name][workload]
@@ -93,6 +96,14 @@ def comparison(old: dict, new: dict) -> tuple[str, list[str]]:
             named = "; ".join(alone[:NAMED_MAX])
             lines += ["", f"Not compared, only in the {which} run: {named}{more}."]
     return "\n".join(lines) + "\n", worse
+
+
+def single_values(old: dict, new: dict) -> tuple[list[str], list[str]] | None:
+    """Compares runs without rounds: of pieces, or of rising rates; None for others."""
+    if old.get("sweep") and new.get("sweep"):
+        return sweep_changes(old, new)
+    kinds = {record["origin"].get("run") for record in (old, new)}
+    return piece_changes(old, new) if kinds == {"micro"} else None
 
 
 def measured(record: dict) -> list[tuple[str, str]]:

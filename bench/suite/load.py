@@ -10,7 +10,8 @@ class Load:
     """How hard and for how long a tool asks, and on which CPUs.
 
     `rate` is for the open loop alone: requests a second. `remote` is the
-    `user@host` that the tool runs on, or nothing for this machine.
+    `user@host` that the tool runs on, or nothing for this machine, and `ssh` the
+    command that reaches it.
     """
 
     threads: int
@@ -20,3 +21,4 @@ class Load:
     tool: str = "wrk"
     rate: int = 0
     remote: str = ""
+    ssh: str = "ssh"

@@ -154,6 +154,20 @@ def select(rows: list[Row], wanted: list[str]) -> list[Row]:
     return [row for row in rows if row in picked]
 
 
+def in_languages(rows: list[Row], languages: list[str]) -> list[Row]:
+    """Keeps the rows whose server is written in one of the languages; by default all.
+
+    Raises ValueError for a language that no row has.
+    """
+    there = {row.program.language.lower(): row.program.language for row in rows}
+    for language in languages:
+        if language.lower() not in there:
+            known = ", ".join(sorted(there.values()))
+            raise ValueError(f"no server here is written in {language!r}; there are {known}")
+    wanted = {language.lower() for language in languages}
+    return [row for row in rows if not wanted or row.program.language.lower() in wanted]
+
+
 def of_kind(rows: list[Row], kind: str) -> list[Row]:
     """Keeps the rows of a run's kind: `single` has those with one core only."""
     return [row for row in rows if kind == "multi" or row.cores == 1]

@@ -45,6 +45,22 @@ def _stat(folder: Path) -> list[str]:
         return []
 
 
+def session_pids(session: int, proc: Path = PROC) -> list[int]:
+    """Lists the processes of a session that run."""
+    found = []
+    for entry in proc.iterdir():
+        fields = _stat(entry) if entry.name.isdigit() else []
+        if fields and int(fields[3]) == session and fields[0] != "Z":
+            found.append(int(entry.name))
+    return sorted(found)
+
+
+def start_ticks(pid: int, proc: Path = PROC) -> int | None:
+    """Reads when a process started, in ticks since boot; None if there is none."""
+    fields = _stat(proc / str(pid))
+    return int(fields[19]) if fields else None
+
+
 def cpu_s(root: int, proc: Path = PROC) -> float:
     """Adds up the CPU time of a process tree, of the ended ones too."""
     return sum(_process_s(proc / str(pid)) for pid in tree(root, proc))

@@ -12,17 +12,22 @@ from suite.own_load import BINARIES
 from toolchain import ROOT
 
 FOLDER = "flare-bench-load"  # in the home of the remote user
-SSH = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"]
+OPTIONS = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10"]
 PREPARE_S = 60
 
 
-def over_ssh(remote: str, words: list[str]) -> list[str]:
+def reached_by(ssh: str) -> list[str]:
+    """Gives the command that reaches a host, such as `ssh -p 2222 -i key`."""
+    return [*shlex.split(ssh), *OPTIONS]
+
+
+def over_ssh(remote: str, words: list[str], ssh: str = "ssh") -> list[str]:
     """Gives the command that runs words on the host, in the folder copied there."""
     there = [word.replace(f"{BINARIES}/", "./") for word in words]
-    return [*SSH, remote, f"cd {FOLDER} && {shlex.join(there)}"]
+    return [*reached_by(ssh), remote, f"cd {FOLDER} && {shlex.join(there)}"]
 
 
-def copy_load(remote: str, own: list[str]) -> None:
+def copy_load(remote: str, own: list[str], ssh: str = "ssh") -> None:
     """Copies the scripts, and generators of our own by name, to the host.
 
     Raises ValueError if ssh fails.
@@ -32,7 +37,7 @@ def copy_load(remote: str, own: list[str]) -> None:
         archive.add(ROOT / "bench" / "load", "bench/load")
         for name in own:
             archive.add(BINARIES / name, name)
-    command = [*SSH, remote, f"mkdir -p {FOLDER} && tar -x -C {FOLDER}"]
+    command = [*reached_by(ssh), remote, f"mkdir -p {FOLDER} && tar -x -C {FOLDER}"]
     try:
         result = subprocess.run(
             command, input=packed.getvalue(), capture_output=True, timeout=PREPARE_S

@@ -9,6 +9,7 @@ from suite.building import build_all, chosen, start_all
 from suite.charts import draw
 from suite.console import say, show
 from suite.layout import cpus_here, layout
+from suite.left_over import end_left_over
 from suite.load import Load
 from suite.metadata import Row
 from suite.own_load import OPEN_LOOP, WS_ECHO, build_own
@@ -49,6 +50,8 @@ class Wanted:
     host: str = LOOPBACK
     base: Path | None = None
     everything: bool = False
+    languages: list[str] = field(default_factory=list)
+    ssh: str = "ssh"
 
 
 def load_of(rows: list[Row], wanted: Wanted) -> Load:
@@ -62,7 +65,8 @@ def load_of(rows: list[Row], wanted: Wanted) -> Load:
         say("bench: too few CPUs to keep load and servers apart: they share all of them")
     threads = wanted.threads or (1 if wanted.kind == "single" else len(cpus) or 1)
     return Load(
-        threads, wanted.connections, wanted.seconds, cpus, wanted.tool, wanted.rate, wanted.remote
+        threads, wanted.connections, wanted.seconds, cpus, wanted.tool, wanted.rate,
+        wanted.remote, wanted.ssh,
     )
 
 
@@ -85,7 +89,7 @@ def check_tools(wanted: Wanted, plan: Plan) -> None:
     if wanted.remote:
         if wanted.host == LOOPBACK:
             say("bench: --remote without --host: the other host will ask itself on loopback")
-        copy_load(wanted.remote, own)
+        copy_load(wanted.remote, own, wanted.ssh)
 
 
 def check_load(wanted: Wanted) -> None:
@@ -104,7 +108,9 @@ def check_load(wanted: Wanted) -> None:
 def planned(wanted: Wanted) -> tuple[list[Row], Plan]:
     """Chooses rows and workloads. Raises ValueError if there is nothing to do."""
     check_load(wanted)
-    rows = metadata.of_kind(chosen(wanted.names, wanted.base), wanted.kind)
+    rows = metadata.of_kind(
+        chosen(wanted.names, wanted.base, wanted.languages), wanted.kind
+    )
     if not rows:
         raise ValueError("every row that was named needs --type multi")
     items = workload.load(BENCH, wanted.workloads, with_extra=wanted.everything)
@@ -120,7 +126,8 @@ def planned(wanted: Wanted) -> tuple[list[Row], Plan]:
             for item in items
             if item.script == "plain.lua" and not item.tls
         ]
-    narrow = not (wanted.names or wanted.workloads or wanted.everything)
+    named = wanted.names or wanted.languages
+    narrow = not (named or wanted.workloads or wanted.everything)
     if wanted.kind == "multi" and narrow:
         items = [item for item in items if item.everyone and not item.message_len]
     rows = [row for row in rows if workload.of_row(items, row, narrow)]
@@ -169,6 +176,7 @@ def measure(wanted: Wanted, rates: list[int] | None = None) -> int:
     """Measures and leaves a result folder; with rates, a sweep over them."""
     rows, plan = planned(wanted)
     check_tools(wanted, plan)
+    end_left_over()
     about = origin(rows, plan, "sweep" if rates else wanted.kind)
     look_around()
     if not rates:

@@ -15,6 +15,7 @@ from suite.conformance import leniencies, wrong_protocol
 from suite.console import say
 from suite.gate import Place, fetch
 from suite.layout import pinned
+from suite.left_over import forget, remember
 from suite.metadata import Program, Row
 from suite.process import children_s
 from suite.programs import BENCH, missing, program_environment
@@ -136,6 +137,7 @@ class Server:
                 )
             except OSError as error:
                 raise Failed(f"{error.filename} could not be started: {error.strerror}") from None
+        remember(self.process.pid, self.scratch)
         end = time.monotonic() + START_S
         while time.monotonic() < end and self.process.poll() is None:
             try:
@@ -168,6 +170,7 @@ class Server:
             except ProcessLookupError:
                 self.process.poll()  # nothing was left
             self.process.wait()
+            forget(self.process.pid)
             self.process = None
         if self.scratch is not None:
             shutil.rmtree(self.scratch, ignore_errors=True)

@@ -40,7 +40,7 @@ def tool_of(workload: Workload, load: Load) -> Tool:
 def load_command(place: Place, workload: Workload, load: Load) -> list[str]:
     """Gives the whole command: pinned here, or for another host over ssh."""
     words = tool_of(workload, load).command(place, workload, load)
-    return over_ssh(load.remote, words) if load.remote else [*pinned(load.cpus), *words]
+    return over_ssh(load.remote, words, load.ssh) if load.remote else [*pinned(load.cpus), *words]
 
 
 def start_load(place: Place, workload: Workload, load: Load) -> subprocess.Popen:

@@ -128,3 +128,49 @@ def test_runs_of_clients_are_compared():
     old, new = record("client", it=rows(*FIVE)), record("client", it=rows(*[2 * it for it in FIVE]))
     del old["servers"], new["servers"]
     assert comparison(old, new)[1] == ["w, it"]
+
+
+def single(**values: float) -> dict:
+    """Makes a record of a run of `micro`."""
+    found = record("micro")
+    return found | {"servers": {}, "micro_ns": values, "rounds": {}}
+
+
+def test_pieces_are_compared():
+    old = single(parse=100.0, write=50.0, gone=1.0) | {"build_cpu_s": 10.0}
+    new = single(parse=109.0, write=56.0, new=1.0) | {"build_cpu_s": 8.0}
+    text, worse = comparison(old, new)
+    assert worse == ["write, ns"]
+    assert "| parse, ns | 100 | 109 | +9.0% | no change |" in text
+    assert "| build, CPU s | 10 | 8 | -20.0% | better |" in text
+    assert "gone" not in text and "new, ns" not in text
+
+
+def swept(**servers: list[tuple[int, bool, float]]) -> dict:
+    """Makes a record of a sweep: rate, whether it was met, 99 % latency."""
+    points = {
+        name: [{"rate": rate, "is_met": met, "p99_ms": late} for rate, met, late in found]
+        for name, found in servers.items()
+    }
+    return {"origin": record("sweep")["origin"], "sweep": points, "left_out": {}}
+
+
+def test_sweeps_are_compared():
+    old = swept(it=[(10, True, 0.2), (20, True, 0.4), (40, False, 9)], gone=[(10, True, 1)])
+    slower = swept(it=[(10, True, 0.39), (20, True, 0.8), (40, False, 9)])
+    text, worse = comparison(old, slower)
+    assert worse == ["it at 20"] and "| it | 10 | 0.200 | 0.390 | no change |" in text
+    weaker = swept(it=[(10, True, 0.2), (20, False, 9)])
+    text, worse = comparison(old, weaker)
+    assert worse == ["it, highest rate met"] and "| it | highest met | 20 | 10 |" in text
+    assert comparison(weaker, old)[1] == [] and "better" in comparison(weaker, old)[0]
+
+
+def test_pieces_and_sweeps_without_a_row_in_common_are_refused():
+    for old, new in (
+        (single(a=1.0), single(b=1.0)),
+        (swept(a=[(1, True, 1)]), swept(b=[(1, True, 1)])),
+        (single(a=1.0), swept(a=[(1, True, 1)])),
+    ):
+        with pytest.raises(ValueError, match="no row in common"):
+            comparison(old, new)

@@ -51,7 +51,7 @@ FIGURES = (
 )
 # What stands for ssh: it drops the options and the host, and runs the command in a folder.
 FAKE_SSH = """#!/bin/sh
-while [ "$1" = -o ]; do shift 2; done
+while [ "$1" = -o ] || [ "$1" = -p ]; do shift 2; done
 echo "$1" >> "$REMOTE_HOME/hosts"
 cd "$REMOTE_HOME" && exec sh -c "$2"
 """

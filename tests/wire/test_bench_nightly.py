@@ -3,10 +3,16 @@
 For the nights: they measure, and so want a machine at rest.
 """
 
+import json
+import os
+import re
+import shlex
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,3 +130,81 @@ def test_the_open_loop_charges_a_server_that_cannot_follow(started):
     figures = one_round(server, PLAIN, load)[0]
     assert figures["rps"] < load.rate / 2 and figures["waiting"] > load.rate / 2
     assert figures["p50_ms"] > 100
+
+
+SSHD = """
+HostKey {here}/host_key
+AuthorizedKeysFile {here}/key.pub
+PasswordAuthentication no
+PermitRootLogin prohibit-password
+StrictModes no
+UsePAM no
+PidFile none
+ForceCommand cd {here}/home && exec sh -c "$SSH_ORIGINAL_COMMAND"
+"""
+
+
+class Sshd:
+    """OpenSSH's server on a port of its own; each connection has a process."""
+
+    def __init__(self, here: Path) -> None:
+        self._sshd = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
+        if self._sshd is None:
+            pytest.skip("sshd is not here: apt-get install openssh-server")
+        if os.geteuid() == 0:  # where it gives its rights up
+            Path("/run/sshd").mkdir(exist_ok=True)
+        (here / "home").mkdir()
+        for name in ("key", "host_key"):
+            keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(here / name)]
+            subprocess.run(keygen, check=True)
+        self._config, self._log = here / "sshd_config", here / "sshd.log"
+        self._config.write_text(SSHD.format(here=here))
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        known = f"-o StrictHostKeyChecking=no -o UserKnownHostsFile={here}/known"
+        port = self.listener.getsockname()[1]
+        self.command = f"ssh -p {port} -i {shlex.quote(str(here / 'key'))} {known}"
+        self.count = 0
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            self.count += 1
+            with client:
+                subprocess.Popen(
+                    [self._sshd, "-i", "-f", str(self._config), "-E", str(self._log)],
+                    stdin=client, stdout=client,
+                )
+
+    def close(self) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+@pytest.mark.parametrize("tool", ["wrk", "open"])
+def test_the_load_runs_on_a_host_behind_a_real_sshd(tmp_path, tool):
+    """Loopback stands for the way there; all else is as with another machine."""
+    sshd = Sshd(tmp_path)
+    user = subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()
+    asked = ["--tool", "open", "--rate", "2000"] if tool == "open" else []
+    run = subprocess.run(
+        [
+            sys.executable, str(BENCH / "bench.py"), "run", "c_epoll", "--workload", "plaintext",
+            "-r", "2", "-d", "1s", "-c", "16", *asked,
+            "--remote", f"{user}@127.0.0.1", "--ssh", sshd.command, "--host", "127.0.0.1",
+        ],
+        capture_output=True, text=True, timeout=120,
+    )
+    sshd.close()
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert sshd.count >= 4  # the files, a warm-up, two rounds
+    assert (tmp_path / "home" / "flare-bench-load" / "bench" / "load").is_dir()
+    folder = BENCH.parent / re.search(r"results: (\S+)", run.stdout)[1]
+    found = json.loads((folder / "results.json").read_text())
+    shutil.rmtree(folder)
+    assert found["origin"]["load from"] == "another host"
+    [rounds] = [rows["plaintext"] for rows in found["rounds"].values()]
+    assert len(rounds) == 2 and all(row["rps"] > 500 and not row["errors"] for row in rounds)
