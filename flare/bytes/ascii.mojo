@@ -1,6 +1,8 @@
 """ASCII: case, hexadecimal digits, and escaping for messages."""
 
 from flare.bytes.checked import *
+from std.bit import byte_swap
+from std.memory import bitcast
 
 
 @always_inline
@@ -108,6 +110,24 @@ comptime ESCAPED_LEN_MAX = 200
 
 A log line is for finding the request, not for keeping a copy of it.
 """
+
+
+@always_inline
+def hex_digits(number: UInt64) -> SIMD[DType.uint8, 16]:
+    """Writes a number as lower-case hex, all digits at once.
+
+    Args:
+        number: The number.
+
+    Returns:
+        Its sixteen digits, the most significant first.
+    """
+    var octets = bitcast[DType.uint8, 8](byte_swap(number))
+    var nibbles = (octets >> 4).interleave(octets & 15)
+    var letters = nibbles.gt(9).select(
+        SIMD[DType.uint8, 16](39), SIMD[DType.uint8, 16](0)
+    )
+    return nibbles + 48 + letters
 
 
 def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):

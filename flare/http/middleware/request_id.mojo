@@ -1,5 +1,6 @@
 """Ids of requests, taken over from clients and sent back."""
 
+from flare.bytes.ascii import hex_digits
 from flare.bytes.scan import TCHAR
 from flare.http.message.header_map import HeaderError
 from flare.http.message.request import REQUEST_ID_LEN_MAX, Request
@@ -9,8 +10,6 @@ from flare.http.routing.stack import Layer
 from flare.sys.errno import OsError
 from flare.sys.memory_map import SharedCounters
 from flare.sys.random import fill_random
-from std.bit import byte_swap
-from std.memory import bitcast
 
 comptime _OWN_LEN = 32
 
@@ -130,12 +129,7 @@ struct RequestId[H: Handler](Layer):
 def _write_hex(mut room: Array[UInt8, _OWN_LEN], start: Int, number: UInt64):
     """Writes sixteen digits; `start` is 0 or 16."""
     # SAFETY: sixteen octets from either start lie within the room.
-    var octets = bitcast[DType.uint8, 8](byte_swap(number))
-    var nibbles = (octets >> 4).interleave(octets & 15)
-    var letters = nibbles.gt(9).select(
-        SIMD[DType.uint8, 16](39), SIMD[DType.uint8, 16](0)
-    )
-    room.unsafe_ptr().unsafe_store(start, nibbles + 48 + letters)
+    room.unsafe_ptr().unsafe_store(start, hex_digits(number))
 
 
 def _tell(req: Request, mut response: Response) raises HeaderError:
