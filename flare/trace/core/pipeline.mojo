@@ -25,7 +25,6 @@ comptime TELL_INTERVAL_MS = 60_000
 comptime _BACKOFF_COUNT_MAX = 5
 
 
-@fieldwise_init
 struct BatchConfig(ImplicitlyCopyable):
     """How spans wait for their export.
 
@@ -45,7 +44,9 @@ struct BatchConfig(ImplicitlyCopyable):
     """Pause before the second attempt; it doubles up to 16 times as much, and
     is varied. A collector that names a longer time is obeyed."""
     var flush_ms: Int
-    """How long a server waits at its end for what is left to be exported."""
+    """How long a server waits at its end for what is left to be exported, on
+    top of `ServerConfig.shutdown_timeout_ms`. Keep `PreforkConfig.grace_ms`, and
+    the time that a service manager gives the program, above both."""
 
     def __init__(
         out self,
@@ -54,6 +55,7 @@ struct BatchConfig(ImplicitlyCopyable):
         batch_max: Int = 512,
         interval_ms: Int = 5_000,
         retry_ms: Int = 60_000,
+        backoff_ms: Int = 1_000,
         flush_ms: Int = 5_000,
     ):
         """Makes a configuration.
@@ -63,13 +65,14 @@ struct BatchConfig(ImplicitlyCopyable):
             batch_max: Most spans in one export.
             interval_ms: How long the first span waits for others.
             retry_ms: How long a batch is tried.
+            backoff_ms: Pause before the second attempt.
             flush_ms: How long a server waits at its end.
         """
         self.queue_max = queue_max
         self.batch_max = batch_max
         self.interval_ms = interval_ms
         self.retry_ms = retry_ms
-        self.backoff_ms = 1_000
+        self.backoff_ms = backoff_ms
         self.flush_ms = flush_ms
 
     def check(self) raises:
@@ -197,9 +200,9 @@ struct _Queue(Movable):
         self.told_ms = now_ms
         log_line(
             Text()
-            .add("trace: ")
+            .add("trace: spans dropped: ")
             .add(count)
-            .add(" spans were dropped, the last for: ")
+            .add(", the last because ")
             .add(self.reason)
             .end()
         )
@@ -410,7 +413,7 @@ struct SpanPipeline(ImplicitlyCopyable):
         var queue = shared.queue.lock()
         var count = len(queue[].spans)
         if count + queue[].in_flight_count >= shared.config.queue_max:
-            queue[].drop(1, "the queue (BatchConfig.queue_max) is full")
+            queue[].drop(1, "the queue (BatchConfig.queue_max) was full")
             return
         queue[].spans.append(span^)
         if count == 0 or count + 1 == shared.config.batch_max:

@@ -317,14 +317,21 @@ def test_the_queue_is_bounded() raises:
 
 def test_failures_are_tried_again() raises:
     var gate = _gate(failures=2)
-    var batch = BatchConfig()
-    batch.backoff_ms = 1
-    var tracer = Tracer(gate, batch=batch)
+    var tracer = Tracer(gate, batch=BatchConfig(backoff_ms=1))
     _end_spans(tracer, 2)
     assert_true(tracer.flush())
     assert_equal(gate.state.snapshot().attempt_count, 3)
     assert_equal(tracer.exported_count(), 2)
     assert_equal(tracer.dropped_count(), 0)
+
+
+def test_a_pause_beyond_the_time_is_not_begun() raises:
+    var gate = _gate(failures=1)
+    var tracer = Tracer(gate, batch=BatchConfig(backoff_ms=3_600_000))
+    _end_spans(tracer, 1)
+    assert_true(tracer.flush())
+    assert_equal(gate.state.snapshot().attempt_count, 1)
+    assert_equal(tracer.dropped_count(), 1)
 
 
 def test_what_is_refused_is_counted() raises:
@@ -339,8 +346,7 @@ def test_what_is_refused_is_counted() raises:
 
 def test_a_batch_has_its_time() raises:
     var gate = _gate(failures=1_000_000)
-    var batch = BatchConfig(interval_ms=0, retry_ms=30)
-    batch.backoff_ms = 1
+    var batch = BatchConfig(interval_ms=0, retry_ms=30, backoff_ms=1)
     var tracer = Tracer(gate, batch=batch)
     _end_spans(tracer, 1)
     gate.await_attempts(2)
@@ -368,6 +374,7 @@ def test_configurations_that_cannot_work() raises:
         BatchConfig(interval_ms=-1),
         BatchConfig(retry_ms=-1),
         BatchConfig(flush_ms=-1),
+        BatchConfig(backoff_ms=0),
     ]
     for row in rows:
         with assert_raises(contains="BatchConfig"):
