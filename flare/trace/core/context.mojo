@@ -1,5 +1,6 @@
 """The traceparent field of W3C Trace Context, read and written."""
 
+from flare.bytes.ascii import hex_digits
 from flare.bytes.checked import *
 from std.bit import byte_swap
 from std.memory import bitcast
@@ -139,12 +140,7 @@ def write_id(id: UInt64, mut writer: Some[Writer]):
         id: The id.
         writer: Gets 16 lower-case hex digits.
     """
-    var octets = bitcast[DType.uint8, 8](byte_swap(id))
-    var nibbles = (octets >> 4).interleave(octets & 15)
-    var letters = nibbles.gt(9).select(
-        SIMD[DType.uint8, _ID_LEN](39), SIMD[DType.uint8, _ID_LEN](0)
-    )
-    var digits = nibbles + 48 + letters
+    var digits = hex_digits(id)
     var room = Array[UInt8, _ID_LEN](fill=0)
     comptime for index in range(_ID_LEN):
         room[index] = digits[index]
@@ -165,44 +161,50 @@ def parse_traceparent(value: Span[UInt8, _]) -> TraceContext:
         The context; one that is not valid if the value breaks a rule: nothing
         is to be taken from it then, nor from tracestate.
     """
-    var version = UInt64(0)
-    var flags = UInt64(0)
+    if len(value) < TRACEPARENT_LEN:
+        return TraceContext()
+    # Version and flags have two digits each: both are read at once, behind
+    # twelve that are none of the value's.
+    var ends = SIMD[DType.uint8, _ID_LEN](48)
+    ends[12] = value.at(0)
+    ends[13] = value.at(1)
+    ends[14] = value.at(53)
+    ends[15] = value.at(54)
+    # SAFETY: sixteen octets from each place lie within the 55 that are there.
+    var octets = value.unsafe_ptr()
+    var is_sound = value.at(2) == _DASH
+    is_sound = is_sound and value.at(35) == _DASH and value.at(52) == _DASH
     var context = TraceContext()
-    if len(value) < TRACEPARENT_LEN or not (
-        _read_hex(value.between(0, 2), version)
-        and _read_hex(value.between(3, 19), context.trace_high)
-        and _read_hex(value.between(19, 35), context.trace_low)
-        and _read_hex(value.between(36, 52), context.span_id)
-        and _read_hex(value.between(53, 55), flags)
-    ):
+    context.trace_high = _read_hex(
+        octets.unsafe_load[width=_ID_LEN, alignment=1](3), is_sound
+    )
+    context.trace_low = _read_hex(
+        octets.unsafe_load[width=_ID_LEN, alignment=1](19), is_sound
+    )
+    context.span_id = _read_hex(
+        octets.unsafe_load[width=_ID_LEN, alignment=1](36), is_sound
+    )
+    var version_and_flags = _read_hex(ends, is_sound)
+    var version = version_and_flags >> 8
+    if len(value) > TRACEPARENT_LEN:
+        is_sound = (
+            is_sound and version != 0 and value.at(TRACEPARENT_LEN) == _DASH
+        )
+    if not is_sound or version == 0xFF or not context.is_valid():
         return TraceContext()
-    if (
-        value.at(2) != _DASH
-        or value.at(35) != _DASH
-        or value.at(52) != _DASH
-        or version == 0xFF
-        or not context.is_valid()
-    ):
-        return TraceContext()
-    if len(value) > TRACEPARENT_LEN and (
-        version == 0 or value.at(TRACEPARENT_LEN) != _DASH
-    ):
-        return TraceContext()
-    context.flags = UInt8(flags) & _KNOWN_FLAGS
+    context.flags = UInt8(version_and_flags & 255) & _KNOWN_FLAGS
     return context
 
 
 @always_inline
-def _read_hex(digits: Span[UInt8, _], mut number: UInt64) -> Bool:
-    """Reads lower-case hex digits, at most 16; False if there are others."""
-    number = 0
-    for octet in digits:
-        # Both wrap around for octets below the range.
-        var digit = octet - 48
-        var letter = octet - 97
-        if digit > 9:
-            if letter > 5:
-                return False
-            digit = letter + 10
-        number = number << 4 | UInt64(digit)
-    return True
+def _read_hex(
+    digits: SIMD[DType.uint8, _ID_LEN], mut is_sound: Bool
+) -> UInt64:
+    """Reads sixteen lower-case hex digits; others make `is_sound` False."""
+    # Both wrap around for octets below the range.
+    var numbers = digits - 48
+    var letters = digits - 97
+    var is_number = numbers.lt(10)
+    is_sound = is_sound and (is_number | letters.lt(6)).reduce_and()
+    var pairs = is_number.select(numbers, letters + 10).deinterleave()
+    return byte_swap(bitcast[DType.uint64, 1](pairs[0] << 4 | pairs[1])[0])
