@@ -197,9 +197,7 @@ def parse_traceparent(value: Span[UInt8, _]) -> TraceContext:
 
 
 @always_inline
-def _read_hex(
-    digits: SIMD[DType.uint8, _ID_LEN], mut is_sound: Bool
-) -> UInt64:
+def _read_hex(digits: SIMD[DType.uint8, _ID_LEN], mut is_sound: Bool) -> UInt64:
     """Reads sixteen lower-case hex digits; others make `is_sound` False."""
     # Both wrap around for octets below the range.
     var numbers = digits - 48
