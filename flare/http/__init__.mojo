@@ -193,12 +193,6 @@ from flare.http.message.forwarded import forwarded_host, forwarded_proto
 from flare.http.message.media_type import MediaType, MediaTypeError
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Version
-from flare.http.middleware.access_log import (
-    LogFormat,
-    LogSink,
-    StandardError,
-    StandardOutput,
-)
 from flare.http.middleware.authentication import (
     BasicGuard,
     BearerGuard,
@@ -251,3 +245,4 @@ from flare.http.session.session import (
 )
 from flare.http.session.signing_keys import SigningKeyError, SigningKeys
 from flare.json.text_value import FromTexts
+from flare.log.sink import LogFormat, LogSink, StandardError, StandardOutput

@@ -52,8 +52,89 @@ def _none_lost() -> _Lost:
 comptime _LOST = _Global["flare.sys.log.lost", _none_lost]
 
 
+struct LibraryLine(Movable):
+    """What the library has to tell, for a log of the program's own."""
+
+    var message: String
+    """What happened."""
+    var is_error: Bool
+    """True for what went wrong; False for a warning."""
+    var names: List[StaticString]
+    """Names of its fields."""
+    var values: List[String]
+    """Their values."""
+
+    def __init__(out self, message: StringSpan, *, is_error: Bool = False):
+        """Begins a line without fields."""
+        self.message = String(message)
+        self.is_error = is_error
+        self.names = []
+        self.values = []
+
+    def add(mut self, name: StaticString, value: StringSpan):
+        """Adds a field."""
+        self.names.append(name)
+        self.values.append(String(value))
+
+
+comptime FormatLibraryLine = def(
+    OpaquePointer[MutUntrackedOrigin], LibraryLine
+) thin -> String
+comptime WriteLibraryLine = def(
+    OpaquePointer[MutUntrackedOrigin], String
+) thin -> None
+
+
+@fieldwise_init
+struct LineTaker(TrivialRegisterPassable):
+    """The program's log, as far as the library's lines need it."""
+
+    # SAFETY: who gives it keeps what it points to until the process ends.
+    var log: OpaquePointer[MutUntrackedOrigin]
+    var format: FormatLibraryLine
+    var write: WriteLibraryLine
+
+
+def _no_taker() -> Optional[LineTaker]:
+    return None
+
+
+comptime _TAKER = _Global["flare.sys.log.taker", _no_taker]
+
+
+def set_line_taker(taker: LineTaker) raises:
+    """Sends all lines of the library to a log from now on.
+
+    Called before the program has threads: they read it without a lock.
+
+    Raises:
+        Error: If the process has no memory for it.
+    """
+    _TAKER.get_or_create_ptr()[] = taker
+
+
+@no_inline
+def has_line_taker() -> Bool:
+    """Tells whether lines of the library go to a log of the program's."""
+    try:
+        return Bool(_TAKER.get_or_create_ptr()[])
+    except:
+        return False
+
+
+@no_inline
+def give_line(line: LibraryLine):
+    """Gives a line to the program's log; `has_line_taker` has to be true."""
+    try:
+        var taker = _TAKER.get_or_create_ptr()[].held()
+        taker.write(taker.log, taker.format(taker.log, line))
+    except:
+        return
+
+
 def log_line(what: StringSpan):
-    """Writes a line to standard error: `flare: `, and what there is to tell.
+    """Writes a line to standard error: `flare: `, and what there is to tell;
+    or to the log that the program has made its default.
 
     Everything that is not visible ASCII is escaped, so nothing that is told,
     such as the text of an error, can end the line or begin another.
@@ -61,6 +142,9 @@ def log_line(what: StringSpan):
     Args:
         what: What happened, and what follows.
     """
+    if has_line_taker():
+        give_line(LibraryLine(what))
+        return
     var line = String("flare: ")
     write_visible(what.as_bytes(), line)
     if line.byte_length() >= LOG_LINE_LEN_MAX:
@@ -128,17 +212,19 @@ def tell_lost_lines() raises:
         ):
             continue
         var name = "output" if number == STANDARD_OUTPUT else "error"
-        var line = (
-            Text()
-            .add("flare: ")
-            .add(count)
-            .add(" lines for standard ")
-            .add(name)
-            .end()
-        )
-        line += " were dropped, for nobody read it\n"
+        var line = Text().add(count).add(" lines for standard ").add(name).end()
+        line = _told(line + " were dropped, for nobody read it")
         if write_at_once(STANDARD_ERROR, line.as_bytes()) < 0:
             _ = Atomic[Int64].fetch_add(_lost(number), count)
+
+
+def _told(what: String) raises -> String:
+    """Writes a line with its end, in the form of the program's log if it has
+    one."""
+    ref taker = _TAKER.get_or_create_ptr()[]
+    if taker:
+        return taker.held().format(taker.held().log, LibraryLine(what))
+    return Text().add("flare: ").add(what).add("\n").end()
 
 
 def write_at_once(number: Int32, octets: Span[UInt8, _]) -> Int:

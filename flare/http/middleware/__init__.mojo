@@ -1,12 +1,6 @@
 """Handlers around handlers."""
 
-from flare.http.middleware.access_log import (
-    AccessLog,
-    LogFormat,
-    LogSink,
-    StandardError,
-    StandardOutput,
-)
+from flare.http.middleware.access_log import AccessLog
 from flare.http.middleware.authentication import (
     KnownToken,
     KnownUsers,
@@ -47,3 +41,5 @@ from flare.http.middleware.tracing import Tracing
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
 from flare.http.routing.handler import is_head_only, Middleware, refuses_by_head
 from flare.http.routing.stack import Layer, NEXT, stack
+from flare.log.sink import LogFormat, LogSink, StandardError, StandardOutput
+from flare.log.with_log import WithLog

@@ -1,4 +1,4 @@
-"""A line for each request: formats, sinks, and the middleware that writes them."""
+"""A line for each request, and the middleware that writes it."""
 
 from flare.bytes.ascii import write_escaped
 from flare.http.message.date import write_timestamp
@@ -9,8 +9,8 @@ from flare.http.routing.handler import Handler
 from flare.http.routing.stack import Layer
 from flare.json.error import JsonError
 from flare.json.writer import JsonWriter
+from flare.log.sink import LogFormat, LogSink, StandardOutput
 from flare.sys.clock import monotonic_ns, realtime_ns
-from flare.sys.log import STANDARD_ERROR, STANDARD_OUTPUT, write_log
 
 
 struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
@@ -143,19 +143,6 @@ def _entry(req: Request, response: Response) -> LogEntry:
 
 
 @fieldwise_init
-struct LogFormat(Equatable, TrivialRegisterPassable):
-    """How an access log is written."""
-
-    var code: UInt8
-    """A small number, distinct for each format."""
-
-    comptime TEXT = LogFormat(0)
-    """Words with spaces between, for people."""
-    comptime JSON = LogFormat(1)
-    """A JSON object a line, for programs."""
-
-
-@fieldwise_init
 struct LogEntry(Copyable, Movable):
     """What is logged of a response."""
 
@@ -260,46 +247,3 @@ def _put(
     if value.byte_length() > 0:
         writer.key(key)
         writer.value(value)
-
-
-trait LogSink(Deinitable, Movable):
-    """Takes the lines of a log, from several threads at once."""
-
-    def write_line(self, line: StringSpan):
-        """Takes a line.
-
-        Args:
-            line: The line with the octet that ends it, to be written at once.
-        """
-        ...
-
-
-@fieldwise_init
-struct StandardOutput(LogSink):
-    """Standard output, a line a call.
-
-    A line that it does not take at once, for its reader has stalled, is dropped
-    and counted; standard error is told the count when lines are taken again.
-    """
-
-    def write_line(self, line: StringSpan):
-        """Writes a line.
-
-        Args:
-            line: The line with its end.
-        """
-        write_log(STANDARD_OUTPUT, line.as_bytes())
-
-
-@fieldwise_init
-struct StandardError(LogSink):
-    """Standard error, a line a call; dropped and counted as for
-    `StandardOutput`."""
-
-    def write_line(self, line: StringSpan):
-        """Writes a line.
-
-        Args:
-            line: The line with its end.
-        """
-        write_log(STANDARD_ERROR, line.as_bytes())

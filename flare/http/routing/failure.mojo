@@ -3,11 +3,11 @@
 from flare.bytes.ascii import write_hex_octet
 from flare.bytes.checked import *
 from flare.bytes.text import Text
-from flare.http.message.request import Request
+from flare.http.message.request import Request, RequestRecord
 from flare.http.message.response import Response, internal_error
 from flare.http.routing.operation import InputError
 from flare.sys.clock import monotonic_ns, realtime_ns
-from flare.sys.log import log_line
+from flare.sys.log import LibraryLine, give_line, has_line_taker, log_line
 from flare.sys.random import fill_random
 
 
@@ -144,8 +144,26 @@ def log_failure(req: Request, error: Error):
         req: The request.
         error: What was raised.
     """
-    if req.route_params()[].record.logs_errors:
+    if not req.route_params()[].record.logs_errors:
+        return
+    if has_line_taker():
+        give_line(_failure(req, error))
+    else:
         log_line(failure_line(req, error))
+
+
+@no_inline
+def _failure(req: Request, error: Error) -> LibraryLine:
+    """Tells what a handler raised as fields."""
+    var line = LibraryLine("handler failed", is_error=True)
+    line.add("error", String(error))
+    line.add("method", req.method_name)
+    line.add("target", req.url)
+    line.add("peer", String(req.peer))
+    line.add("request_id", request_id(req))
+    if req.route().byte_length() > 0:
+        line.add("route", req.route())
+    return line^
 
 
 comptime _OWN_LEN = 16
@@ -165,7 +183,11 @@ def request_id(req: Request) -> String:
     Returns:
         The id: 32 hex digits, or what a `RequestId` took over from the client.
     """
-    ref record = req.route_params()[].record
+    return recorded_id(req.route_params()[].record)
+
+
+def recorded_id(mut record: RequestRecord) -> String:
+    """Names the request that a record is of; see `request_id`."""
     if not record.has_id():
         record.set_id(_new_id().as_bytes())
     return String(record.id())

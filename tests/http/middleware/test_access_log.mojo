@@ -7,8 +7,6 @@ from flare.http.message.response import Response, ok
 from flare.http.middleware.access_log import (
     AccessLog,
     LogEntry,
-    LogFormat,
-    LogSink,
     json_line,
     text_line,
 )
@@ -17,6 +15,7 @@ from flare.http.routing.app import State
 from flare.http.routing.handler import FnHandler
 from flare.http.routing.router import Router
 from flare.json.value import parse
+from flare.log.sink import LogFormat, LogSink
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_raises, assert_true

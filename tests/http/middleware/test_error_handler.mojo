@@ -4,7 +4,7 @@ from flare.http.client.request import ClientRequest
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN, bad_request, ok
-from flare.http.middleware.access_log import AccessLog, LogSink
+from flare.http.middleware.access_log import AccessLog
 from flare.http.middleware.cors import Cors
 from flare.http.middleware.error_handler import (
     ErrorHandler,
@@ -22,6 +22,7 @@ from flare.http.routing.handler import FnHandler
 from flare.http.routing.router import Router
 from flare.json.value import parse
 from flare.testing.test_client import TestClient
+from flare.log.sink import LogSink
 from std.testing import assert_equal, assert_raises, assert_true
 
 
