@@ -128,9 +128,7 @@ def test_what_is_too_long_is_cut_and_says_so() raises:
         for format in [LogFormat.TEXT, LogFormat.JSON]:
             var line = _line(format, "m", value)
             _check_whole(line)
-            var is_whole = value in line and (
-                " n=1" in line or '"n":1' in line
-            )
+            var is_whole = value in line and (" n=1" in line or '"n":1' in line)
             assert_equal("truncated" in line, not is_whole)
             if format == LogFormat.JSON:
                 var read = parse(line)
