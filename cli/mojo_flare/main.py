@@ -4,14 +4,16 @@ A command is a function with Typer's annotations. What ends it early raises
 `CommandError`; what it prints goes through `terminal`.
 """
 
-import re
 import sys
 from typing import Annotated
 
 import typer
 
 from mojo_flare import terminal, toolchain
+from mojo_flare.build import build
 from mojo_flare.outcome import CommandError, ExitCode
+from mojo_flare.run import run
+from mojo_flare.test import test
 
 _EXIT_CODES = "\n\n".join(f"{c.value}: {c.meaning}" for c in ExitCode)
 
@@ -26,16 +28,16 @@ app = typer.Typer(
 )
 
 
-def version() -> str:
-    """Reads the version out of the library that programs are built with."""
-    text = (toolchain.find().flare / "version.mojo").read_text()
-    found = re.search(r'^comptime VERSION = "([^"]+)"', text, re.MULTILINE)
-    return found[1] if found else "unknown"
+# What stands behind the file belongs to the program.
+_PASSED_ON = {"allow_interspersed_args": False}
+app.command(context_settings=_PASSED_ON)(run)
+app.command()(build)
+app.command()(test)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        terminal.out.print(f"flare {version()}")
+        terminal.out.print(f"flare {toolchain.library_version()}")
         raise typer.Exit
 
 

@@ -5,7 +5,7 @@ honoured.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -40,14 +40,31 @@ def seconds(elapsed: float) -> str:
     return f"{int(elapsed) // 60} min {int(elapsed) % 60} s"
 
 
-@contextmanager
-def progress(doing: str, done: str) -> Iterator[None]:
-    """Shows that something is going on, with the time, and says when it is done.
+def milliseconds(elapsed_s: float) -> str:
+    """Writes a short time for people: `0.3 ms`, `12 ms`, `1.2 s`."""
+    if elapsed_s >= 1:
+        return seconds(elapsed_s)
+    return f"{elapsed_s * 1000:.{0 if elapsed_s > 0.01 else 1}f} ms"
 
-    On a terminal a line with a spinner; elsewhere nothing until `done` and the
-    time it took. Nothing is said of what raises.
+
+def octets(count: int) -> str:
+    """Writes a size for people: `512 B`, `2.2 MB`."""
+    if count < 1000:
+        return f"{count} B"
+    if count < 1_000_000:
+        return f"{count / 1000:.0f} kB"
+    return f"{count / 1_000_000:.1f} MB"
+
+
+@contextmanager
+def progress(doing: str) -> Iterator[Callable[[str], None]]:
+    """Shows that something is going on: on a terminal, with a spinner and the time.
+
+    Yields:
+        What to call with a text when it is done; it is printed with the time.
     """
     began = time.monotonic()
+    said: list[str] = []
     if err.is_terminal:
         columns = (
             SpinnerColumn(),
@@ -56,7 +73,8 @@ def progress(doing: str, done: str) -> Iterator[None]:
         )
         with Progress(*columns, console=err, transient=True) as bar:
             bar.add_task(doing)
-            yield
+            yield said.append
     else:
-        yield
-    say(f"{done} in {seconds(time.monotonic() - began)}", style="dim")
+        yield said.append
+    for text in said:
+        say(f"{text} in {seconds(time.monotonic() - began)}", style="dim")

@@ -1,6 +1,7 @@
 """Finds the Mojo compiler and the library, and calls the compiler."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,8 +22,10 @@ class Toolchain:
 
     root: Path
     """The folder with `bin/mojo` and `lib`."""
-    source_tree: Path | None
-    """Where the library's sources are if the compiler does not find them."""
+    repository: Path | None = None
+    """The copy of the repository that this command is run from, if it is."""
+    other_packages: tuple[Path, ...] = ()
+    """Where packages are that wheels for all platforms bring, if elsewhere."""
 
     @property
     def mojo(self) -> Path:
@@ -34,29 +37,40 @@ class Toolchain:
         return self.root / "lib"
 
     @property
-    def packages(self) -> Path:
-        """Where the compiler looks for packages, before any `-I`."""
-        return self.root / "lib" / "mojo"
+    def packages(self) -> tuple[Path, ...]:
+        """Where the compiler looks for packages before any `-I`, in order."""
+        return (self.root / "lib" / "mojo", *self.other_packages)
 
     @property
     def flare(self) -> Path:
         """The sources of the library that programs are built with."""
-        return (self.source_tree or self.packages) / "flare"
+        places = [folder / "flare" for folder in self.packages]
+        if self.repository:
+            places.append(self.repository / "flare")
+        found = [place for place in places if place.is_dir()]
+        if not found:
+            raise CommandError(
+                f"the library is not in {self.packages[0]}",
+                f"{sys.executable} -m pip install --force-reinstall --no-deps mojo-flare",
+                ExitCode.NO_TOOLCHAIN,
+            )
+        return found[0]
 
     @property
-    def include(self) -> list[str]:
-        """The options that make the compiler find the library."""
-        return ["-I", str(self.source_tree)] if self.source_tree else []
+    def include(self) -> tuple[str, ...]:
+        """The options that make the compiler find the library: none, if installed."""
+        return ("-I", str(self.repository)) if self.repository else ()
 
     def environment(self) -> dict[str, str]:
-        """The environment of the compiler: what its own wrapper sets."""
+        """The environment of the compiler: what its own wrapper sets, and quiet."""
         return {
+            **os.environ,
             "MODULAR_MAX_PACKAGE_ROOT": str(self.root),
             "MODULAR_MOJO_MAX_PACKAGE_ROOT": str(self.root),
             "MODULAR_MOJO_MAX_DRIVER_PATH": str(self.mojo),
-            "MODULAR_MOJO_MAX_IMPORT_PATH": str(self.packages),
+            "MODULAR_MOJO_MAX_IMPORT_PATH": ",".join(map(str, self.packages)),
             "MODULAR_TELEMETRY_ENABLED": "0",
-        } | dict(os.environ)
+        }
 
     def build(
         self, source: Path, output: Path, *options: str
@@ -71,7 +85,7 @@ class Toolchain:
             )
         output.parent.mkdir(parents=True, exist_ok=True)
         return self.call(
-            "build", *self.include, *options, str(source), "-o", str(output)
+            "build", *options, *self.include, str(source), "-o", str(output)
         )
 
     def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -90,11 +104,20 @@ class Toolchain:
         return result
 
 
+def library_version() -> str:
+    """Reads the version out of the library that programs are built with."""
+    text = (find().flare / "version.mojo").read_text()
+    found = re.search(r'^comptime VERSION = "([^"]+)"', text, re.MULTILINE)
+    return found[1] if found else "unknown"
+
+
 def find() -> Toolchain:
     """Finds the compiler and the library of this Python environment."""
-    for root in _roots():
+    folders = list(dict.fromkeys(_folders()))
+    for root in folders:
         if (root / "bin" / "mojo").exists() and (root / "lib" / "mojo").is_dir():
-            return Toolchain(root, _source_tree(root / "lib" / "mojo"))
+            others = _other_packages(root, folders)
+            return Toolchain(root, _repository(), others)
     raise CommandError(
         "the Mojo compiler is not installed in this Python environment",
         f"{sys.executable} -m pip install 'mojo-compiler=={COMPILER_VERSION}.*'",
@@ -102,32 +125,21 @@ def find() -> Toolchain:
     )
 
 
-def _roots() -> Iterator[Path]:
-    """Where compilers may be: wheels of this Python, then a conda prefix."""
+def _folders() -> Iterator[Path]:
+    """Where compilers and packages may be: of wheels, then of a conda prefix."""
     for name in ("platlib", "purelib"):
         yield Path(sysconfig.get_path(name)) / "modular"
     # Of `pip install --user`, or a path that .pth files add.
-    yield from (Path(entry) / "modular" for entry in sys.path)
+    yield from (Path(entry) / "modular" for entry in sys.path if entry)
     yield Path(sys.prefix)
 
 
-def _source_tree(packages: Path) -> Path | None:
-    """Tells where the sources are, `None` for beside the standard library.
+def _other_packages(root: Path, folders: list[Path]) -> tuple[Path, ...]:
+    places = (folder / "lib" / "mojo" for folder in folders if folder != root)
+    return tuple(place for place in places if place.is_dir())
 
-    They are elsewhere in a copy of the repository, and where wheels for all
-    platforms and wheels for one are put into different folders.
-    """
-    here = Path(__file__).resolve().parent
-    repository = here.parent.parent
-    if (repository / "flare" / "version.mojo").exists():
-        return repository
-    if (packages / "flare").is_dir():
-        return None
-    beside = here.parent / "modular" / "lib" / "mojo"
-    if (beside / "flare").is_dir():
-        return beside
-    raise CommandError(
-        f"the library is neither in {packages} nor in {beside}",
-        f"{sys.executable} -m pip install --force-reinstall --no-deps mojo-flare",
-        ExitCode.NO_TOOLCHAIN,
-    )
+
+def _repository() -> Path | None:
+    """Tells which copy of the repository this command is run from, if it is."""
+    folder = Path(__file__).resolve().parent.parent.parent
+    return folder if (folder / "flare" / "version.mojo").exists() else None

@@ -1,0 +1,101 @@
+"""Builds programs for all commands, and shows what the compiler says of them."""
+
+import platform
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.text import Text
+
+from mojo_flare import project, terminal
+from mojo_flare.outcome import CommandError, ExitCode
+from mojo_flare.toolchain import Toolchain
+
+_RELEASE_CPUS = {"x86_64": "x86-64-v3", "aarch64": "generic", "arm64": "apple-m1"}
+"""The oldest CPU that a release runs on: those of the last ten years."""
+_PLACE = re.compile(r"^(?P<path>[^\s:][^:]*\.mojo):(?P<place>\d+:\d+): ")
+_KINDS = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
+_KIND = re.compile(r"\b(error|warning|note): ")
+# The compiler's own summary, and the programs that we write ourselves.
+_NOISE = re.compile(
+    r"failed to parse the provided Mojo source module"
+    rf"|^Imported from \S*{re.escape(project.WORK_FOLDER)}/"
+)
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is built, into what, and how."""
+
+    source: Path
+    output: Path
+    options: tuple[str, ...] = ()
+
+
+def release_options(cpu: str | None) -> tuple[str, ...]:
+    """Gives the options of a build for other machines than this one."""
+    chosen = cpu or _RELEASE_CPUS.get(platform.machine())
+    target = ("--target-cpu", chosen) if chosen else ()
+    return (*target, "-Xlinker", "-s") if sys.platform == "linux" else target
+
+
+def build(toolchain: Toolchain, program: Program, name: str = "") -> None:
+    """Builds a program with progress; errors and warnings are shown.
+
+    Args:
+        toolchain: Builds it.
+        program: What is built.
+        name: What it is to the user, if not its file.
+    """
+    what = name or str(program.source)
+    with terminal.progress(f"building {what}") as done:
+        result = toolchain.build(program.source, program.output, *program.options)
+        if result.returncode == 0:
+            done(f"built {what}")
+    show_diagnostics(result.stdout)
+    if result.returncode:
+        raise CommandError(
+            f"{what} cannot be built: {_error_count(result.stdout)}",
+            code=ExitCode.DOES_NOT_COMPILE,
+        )
+
+
+def build_if_changed(toolchain: Toolchain, program: Program) -> None:
+    """Builds a program unless neither it nor the library has changed since."""
+    stamp = program.output.with_suffix(".inputs")
+    folders = [program.source.resolve().parent, toolchain.flare]
+    words = (str(program.source), str(toolchain.root), *program.options)
+    wanted = project.fingerprint(folders, *words)
+    if wanted and program.output.exists() and stamp.exists():
+        if stamp.read_text() == wanted:
+            return
+    stamp.unlink(missing_ok=True)
+    build(toolchain, program)
+    if wanted:
+        stamp.write_text(wanted)
+
+
+def show_diagnostics(said: str) -> None:
+    """Prints what the compiler says, with paths as the user would write them."""
+    here = f"{Path.cwd()}/"
+    for line in said.splitlines():
+        line = line.replace(here, "")
+        if not _NOISE.search(line):
+            terminal.err.print(_coloured(line))
+
+
+def _error_count(said: str) -> str:
+    lines = [x for x in said.splitlines() if not _NOISE.search(x)]
+    count = sum(": error: " in line for line in lines)
+    return "1 error" if count == 1 else f"{count} errors" if count else "see above"
+
+
+def _coloured(line: str) -> Text:
+    text = Text(line)
+    place = _PLACE.match(line)
+    kind = _KIND.search(line, place.end() if place else 0)
+    if place and kind:
+        text.stylize("bold", 0, place.end())
+        text.stylize(_KINDS[kind[1]], kind.start(), kind.end() - 1)
+    return text

@@ -1,0 +1,90 @@
+"""What lies in a user's folder: sources, and what the commands keep there."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from mojo_flare.outcome import CommandError
+
+MAIN = Path("main.mojo")
+"""What is built if no file is named."""
+WORK_FOLDER = ".flare"
+"""Holds what the commands build for themselves; it may be deleted any time."""
+_SKIPPED = {"build", "node_modules", "venv", "__pycache__"}
+_ENTRY_COUNT_MAX = 5_000
+
+
+def source_file(named: Path | None) -> Path:
+    """Gives the file that a command is about, or says why there is none."""
+    path = named or MAIN
+    if path.is_dir():
+        path = path / MAIN
+    if not path.exists():
+        remedy = "name a file: flare run FILE.mojo" if named is None else ""
+        if named is None:
+            remedy += ", or begin a project: flare new NAME"
+        raise CommandError(f"there is no file {path}", remedy)
+    if path.suffix != ".mojo":
+        raise CommandError(
+            f"{path} is no Mojo source", "the name of one ends in .mojo"
+        )
+    return path
+
+
+def work_folder(beside: Path) -> Path:
+    """Makes the folder for what is built beside a source, unseen by git."""
+    folder = beside / WORK_FOLDER
+    folder.mkdir(exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+    return folder
+
+
+def fingerprint(folders: list[Path], *words: str) -> str | None:
+    """Stands for the contents of all Mojo files of folders, and some words.
+
+    Returns:
+        A digest; nothing if there is more to look at than a project has, as
+        below a home folder, or something that cannot be read.
+    """
+    digest = hashlib.sha256("\0".join(words).encode())
+    try:
+        for folder in folders:
+            for path in _Walk(_ENTRY_COUNT_MAX).mojo_files(folder):
+                content = path.read_bytes()
+                name = path.relative_to(folder)
+                digest.update(f"\0{name}\0{len(content)}\0".encode())
+                digest.update(content)
+    except (OSError, _TooMany):
+        return None
+    return digest.hexdigest()
+
+
+def mojo_files(folder: Path) -> Iterator[Path]:
+    """Lists the Mojo sources and packages below a folder, in order."""
+    return _Walk(None).mojo_files(folder)
+
+
+class _TooMany(Exception):
+    pass
+
+
+class _Walk:
+    """Walks through folders, up to so many entries."""
+
+    def __init__(self, entry_count_max: int | None) -> None:
+        self._left = entry_count_max
+
+    def mojo_files(self, folder: Path) -> Iterator[Path]:
+        for path in sorted(folder.iterdir()):
+            if self._left is not None:
+                self._left -= 1
+                if self._left < 0:
+                    raise _TooMany
+            is_hidden = path.name.startswith(".") or path.name in _SKIPPED
+            if path.is_dir() and not path.is_symlink():
+                if not is_hidden:
+                    yield from self.mojo_files(path)
+            elif path.suffix in (".mojo", ".mojoc") and path.is_file():
+                yield path

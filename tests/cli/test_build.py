@@ -1,0 +1,215 @@
+"""`flare build` and `flare run`: exit codes, errors, and bundles that stand alone."""
+
+import http.client
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from mojo_flare import bundle, project
+
+PROGRAM = """from std.sys import argv, exit
+
+
+def main():
+    for word in argv()[1:]:
+        print(word)
+    exit(7)
+"""
+BROKEN = """def main():
+    prin("x")
+"""
+DEADLINE_S = 20
+
+
+def test_a_program_gets_its_arguments_and_ends_with_its_code(
+    flare, tmp_path: Path
+) -> None:
+    (tmp_path / "main.mojo").write_text(PROGRAM)
+    first = flare(tmp_path, "run", "main.mojo", "--port", "80", "a b")
+    assert first.returncode == 7
+    assert first.stdout.splitlines()[0].startswith("built main.mojo in ")
+    assert first.stdout.splitlines()[1:] == ["--port", "80", "a b"]
+    # Nothing has changed, so nothing is built, and nothing said.
+    second = flare(tmp_path, "run", "main.mojo")
+    assert (second.returncode, second.stdout) == (7, "")
+    assert (tmp_path / ".flare" / ".gitignore").read_text() == "*\n"
+
+
+def test_what_stands_for_a_project(tmp_path: Path) -> None:
+    """It changes with each Mojo file, and with nothing else."""
+    (tmp_path / "app").mkdir()
+    source = tmp_path / "app" / "one.mojo"
+    source.write_text("comptime X = 1\n")
+    first = project.fingerprint([tmp_path], "option")
+    (tmp_path / "notes.md").write_text("x")
+    (tmp_path / ".flare").mkdir()
+    (tmp_path / ".flare" / "made.mojo").touch()
+    assert project.fingerprint([tmp_path], "option") == first is not None
+    assert project.fingerprint([tmp_path], "another") != first
+    source.write_text("comptime X = 2\n")
+    assert project.fingerprint([tmp_path], "option") != first
+    # What has more files than a project is not looked through at each run.
+    for number in range(project._ENTRY_COUNT_MAX + 1):
+        (tmp_path / f"{number}").touch()
+    assert project.fingerprint([tmp_path], "option") is None
+
+
+def test_an_error_of_the_compiler_is_passed_on(flare, tmp_path: Path) -> None:
+    (tmp_path / "main.mojo").write_text(BROKEN)
+    for command in ("run", "build"):
+        done = flare(tmp_path, command)
+        assert done.returncode == 4
+        lines = done.stdout.splitlines()
+        wanted = "main.mojo:2:5: error: use of unknown declaration 'prin'"
+        assert lines[0].startswith(wanted)
+        assert lines[-1] == "error: main.mojo cannot be built: 1 error"
+    assert not (tmp_path / "main").exists()
+
+
+@pytest.mark.parametrize("words, reason", [
+    (["run"], "there is no file main.mojo"),
+    (["build", "x.mojo"], "there is no file x.mojo"),
+    (["build", "notes.txt"], "is no Mojo source"),
+    (["build", "one.mojo", "-o", "."], "which is a folder"),
+    (["build", "one.mojo", "--bundle", "full"], "is not an empty folder"),
+    (["build", "one.mojo", "--bundle", "new", "-o", "a/b"], "write -o b"),
+    (["build", "--fast"], "No such option"),
+    (["frob"], "No such command"),
+])
+def test_what_cannot_be_is_refused(
+    flare, tmp_path: Path, words: list[str], reason: str
+) -> None:
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "one.mojo").write_text(PROGRAM)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    done = flare(tmp_path, *words)
+    assert done.returncode == 2
+    assert reason in done.stdout
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_missing_c_compiler_is_named(flare, binaries: Path, tmp_path: Path) -> None:
+    (tmp_path / "main.mojo").write_text(PROGRAM)
+    done = flare(tmp_path, "build", PATH=str(binaries))
+    assert done.returncode == 3
+    assert "no C compiler named `cc`" in done.stdout
+    assert "apt-get install gcc" in done.stdout
+
+
+def test_a_missing_compiler_is_named(tmp_path: Path) -> None:
+    """Of a Python that has the command and no compiler."""
+    (tmp_path / "main.mojo").write_text(PROGRAM)
+    script = (
+        "import sys, sysconfig\n"
+        "sysconfig.get_path = lambda name: '/nowhere'\n"
+        "from mojo_flare import toolchain\n"
+        "toolchain._folders = lambda: iter(())\n"
+        "from mojo_flare.main import main\n"
+        "sys.argv = ['flare', 'build']\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert done.returncode == 3
+    assert "-m pip install 'mojo-compiler==1.2.*'" in done.stdout
+
+
+def test_the_chosen_cpu_reaches_the_compiler(flare, tmp_path: Path) -> None:
+    (tmp_path / "main.mojo").write_text(PROGRAM)
+    done = flare(tmp_path, "build", "--target-cpu", "no-such-cpu")
+    assert done.returncode == 4
+    assert "no-such-cpu" in done.stdout
+
+
+def test_help_has_examples_and_exit_codes(flare, tmp_path: Path) -> None:
+    for command in ("new", "run", "build", "test"):
+        done = flare(tmp_path, command, "--help")
+        assert done.returncode == 0
+        assert f"flare {command}" in done.stdout.split("Examples", 1)[1]
+    told = flare(tmp_path, "--help").stdout
+    for code in ("0: ", "1: ", "2: ", "3: ", "4: ", "130: "):
+        assert code in told
+    # No colours but on a terminal.
+    assert "\x1b" not in told
+
+
+def test_the_bundle_runs_where_there_is_only_the_c_library(
+    flare, tmp_path: Path
+) -> None:
+    assert flare(tmp_path, "new", "hello-world").returncode == 0
+    project = tmp_path / "hello-world"
+    done = flare(project, "build", "--bundle", "dist")
+    assert done.returncode == 0, done.stdout
+    assert "dist/hello-world" in done.stdout and " MB  in all" in done.stdout
+    root = _bare_root(tmp_path / "root", project / "dist")
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("a root folder of its own takes root and unshare")
+    host, port = "127.0.0.1", None
+    # The loader finds a binary's own folder by /proc, which every container has.
+    script = f"mount -t proc proc {root}/proc && exec chroot {root} /app/hello-world --port 0"
+    with subprocess.Popen(
+        ["unshare", "--mount", "--propagation", "private", "sh", "-c", script],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as process:
+        assert process.stdout
+        line = process.stdout.readline()
+        try:
+            assert line.startswith("http://127.0.0.1:"), line
+            port = int(line.rsplit(":", 1)[1])
+            connection = http.client.HTTPConnection(host, port, timeout=DEADLINE_S)
+            connection.request("GET", "/hello/ann")
+            assert connection.getresponse().read() == b"hello, ann\n"
+            connection.close()
+        finally:
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(DEADLINE_S) == 0
+
+
+def _bare_root(root: Path, dist: Path) -> Path:
+    """Makes a root folder with a bundle, the C library's files, and no more."""
+    shutil.copytree(dist, root / "app")
+    (root / "proc").mkdir()
+    told = subprocess.run(
+        ["ldd", str(dist / "hello-world")], text=True, capture_output=True, check=True
+    ).stdout
+    for line in told.splitlines():
+        path = line.partition("=>")[2].strip() or line.strip()
+        path = path.split(" (")[0]
+        if path.startswith("/") and str(dist.resolve()) not in path:
+            name = Path(path).name
+            assert name.startswith(("libc.", "libm.", "ld-linux")), line
+            copy = root / path.lstrip("/")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
+    return root
+
+
+def test_a_run_path_without_room_is_told(tmp_path: Path) -> None:
+    binary = tmp_path / "binary"
+    shutil.copy(sys.executable, binary)
+    linked = tmp_path / "linked.c"
+    linked.write_text("int main(void) { return 0; }\n")
+    subprocess.run(
+        ["cc", str(linked), "-o", str(binary), "-Wl,-rpath,/a"], check=True
+    )
+    with pytest.raises(bundle.CommandError, match="leaves no room"):
+        bundle.set_runpath(binary, bundle.RUNPATH)
+    bundle.set_runpath(binary, "/b")
+    told = subprocess.run(
+        ["readelf", "-d", str(binary)], text=True, capture_output=True
+    ).stdout
+    assert "[/b]" in told
