@@ -19,6 +19,7 @@ TEXT_SUFFIXES = (
     + (".yml", ".yaml", ".conf", ".cfg", ".service", ".socket")
 )
 TEXT_NAMES = ("Makefile", "Dockerfile", "run")
+TEMPLATES = Path("cli/mojo_flare/templates")
 # These two have to spell what they refuse.
 EXEMPT = (Path("tools/check_style.py"), Path("tests/tools"))
 
@@ -391,7 +392,8 @@ def check_unused(sources: list[Source]) -> Iterator[Problem]:
     imported: dict[str, set[Path]] = {}
     for source in sources:
         for entry in source.imports:
-            imported.setdefault(entry.module, set()).add(source.path)
+            module = _module_of(source.path, entry.module)
+            imported.setdefault(module, set()).add(source.path)
     for source in sources:
         path = source.path
         if path.name == "__init__.mojo":
@@ -407,6 +409,16 @@ def check_unused(sources: list[Source]) -> Iterator[Problem]:
             yield Problem(
                 path, 1, "no file imports this one; use it or drop it"
             )
+
+
+def _module_of(path: Path, module: str) -> str:
+    """Names an imported module from the repository's root: a template of a
+    project is a root of its own, and a dot stands for the file's folder."""
+    if module.startswith("."):
+        return ".".join((*path.parent.parts, module[1:]))
+    if path.is_relative_to(TEMPLATES) and not module.startswith(("flare", "std")):
+        return ".".join((*path.parts[: len(TEMPLATES.parts) + 1], module))
+    return module
 
 
 def _has_main(source: Source) -> bool:

@@ -11,6 +11,7 @@ import typer
 
 from mojo_flare import terminal, toolchain
 from mojo_flare.build import build
+from mojo_flare.new import new
 from mojo_flare.outcome import CommandError, ExitCode
 from mojo_flare.run import run
 from mojo_flare.test import test
@@ -33,6 +34,7 @@ _PASSED_ON = {"allow_interspersed_args": False}
 app.command(context_settings=_PASSED_ON)(run)
 app.command()(build)
 app.command()(test)
+app.command()(new)
 
 
 def _print_version(wanted: bool) -> None:

@@ -39,6 +39,13 @@ ACCEPTED = {
         + lines(60)
     ),
     "table of a test": {"tests/test_f.mojo": LONG_TABLE},
+    "modules of a template": {
+        "cli/mojo_flare/templates/a/main.mojo": (
+            "from app.x import f\n\ndef main():\n    f()\n"
+        ),
+        "cli/mojo_flare/templates/a/app/x.mojo": "from .y import f\n",
+        "cli/mojo_flare/templates/a/app/y.mojo": "def f():\n    x = 1\n",
+    },
     "words inside words": library("# stubborn\n"),
     "safety inside": library(
         "def f():\n    # SAFETY: the caller's.\n    p = x.unsafe_ptr()\n"

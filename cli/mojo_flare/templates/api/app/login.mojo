@@ -1,0 +1,99 @@
+"""Who sends a request: a user's session in a signed cookie."""
+
+from app.settings import Settings
+from flare.http import (
+    CurrentSession,
+    Handler,
+    Input,
+    InputError,
+    KnownUsers,
+    Operation,
+    RateLimit,
+    Request,
+    RequireBasicAuth,
+    Response,
+    Router,
+    no_content,
+    ok_json,
+    principal,
+)
+
+comptime REALM = "{{name}}"
+"""What browsers say the password is for."""
+comptime TRIES_PER_SECOND = 0.2
+"""How often one address may try a password in the long run."""
+comptime TRIES_AT_ONCE = 10
+
+
+@fieldwise_init
+struct SignedIn(Input):
+    """The user who sends the request: a field of endpoints that need one."""
+
+    var user: String
+
+    @staticmethod
+    def extract(req: Request) raises InputError -> Self:
+        try:
+            var user = CurrentSession.of(req)[].get("user")
+            if user:
+                return Self(user.take())
+        except error:
+            raise InputError(500, "cookie", "session", String(error))
+        raise InputError(401, "cookie", "session", "log in at POST /api/login")
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        operation.answers(401)
+
+
+@fieldwise_init
+struct Account(Copyable, Movable):
+    """What a user is told of themselves."""
+
+    var user: String
+
+
+@fieldwise_init
+struct Login(Handler):
+    """Begins a session; who it is has been found out by the guard around it."""
+
+    def serve(self, req: Request) raises -> Response:
+        var user = principal(req)
+        CurrentSession.of(req)[].set("user", user)
+        return ok_json(Account(user))
+
+    def describe(self, mut operation: Operation):
+        operation.id = "login"
+        operation.summary = "Begin a session with a name and a password"
+        operation.gives[Account]()
+
+
+@fieldwise_init
+struct Logout(Handler):
+    """Ends the session, if there is one."""
+
+    def serve(self, req: Request) raises -> Response:
+        CurrentSession.of(req)[].clear()
+        return no_content()
+
+    def describe(self, mut operation: Operation):
+        operation.id = "logout"
+        operation.summary = "End the session"
+        operation.answers(204)
+
+
+def login_routes(settings: Settings) raises -> Router:
+    """Makes the routes of logging in and out."""
+    # For people's own passwords write a `PasswordCheck` over a slow hash.
+    var users = KnownUsers("admin", settings.password.value().reveal())
+    var router = Router()
+    router.post(
+        "/login",
+        RateLimit(
+            RequireBasicAuth(Login(), users^, REALM),
+            rate=TRIES_PER_SECOND,
+            burst=TRIES_AT_ONCE,
+        ),
+    )
+    router.post("/logout", Logout())
+    return router^

@@ -1,0 +1,52 @@
+"""The whole gateway as one handler."""
+
+from app.settings import Settings
+from app.upstream import Upstream
+from flare.http import (
+    AnyHandler,
+    ErrorHandler,
+    Health,
+    KnownToken,
+    Metrics,
+    MetricsEndpoint,
+    RateLimit,
+    RequestId,
+    RequestMetrics,
+    RequireBearerAuth,
+    Router,
+    Timing,
+    problem_json,
+)
+
+comptime REALM = "{{name}}"
+"""What clients are told that the token is for."""
+comptime BURST = 40
+"""Most requests of one address at once."""
+
+
+def service(settings: Settings) raises -> AnyHandler:
+    """Puts routes and middleware together, for the server and for tests.
+
+    Args:
+        settings: With a token.
+    """
+    var metrics = Metrics()
+    var router = Router()
+    # Only what stands here reaches the upstream.
+    router.all(
+        "/api/*path",
+        RequireBearerAuth(
+            Upstream(settings.upstream, "/api/"),
+            KnownToken(settings.token.value().reveal(), "client"),
+            REALM,
+        ),
+    )
+    router.get("/live", Health(), may_block=False)
+    router.get("/metrics", MetricsEndpoint(metrics), may_block=False)
+    var limited = RateLimit(
+        router^, rate=settings.requests_per_second, burst=BURST
+    )
+    # From the outside in. All errors have one shape, that of RFC 9457.
+    return RequestId(
+        Timing(RequestMetrics(ErrorHandler(limited^, problem_json), metrics))
+    )

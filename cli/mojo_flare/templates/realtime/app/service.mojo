@@ -1,0 +1,52 @@
+"""The whole service as one handler: a page, a room, and a feed."""
+
+from app.room import Room
+from flare.http import (
+    AnyHandler,
+    Compress,
+    EventHub,
+    FileServer,
+    Handler,
+    Health,
+    Request,
+    Response,
+    Router,
+    SecurityHeaders,
+)
+from flare.ws import WsConfig
+
+comptime MESSAGE_LEN_MAX = 4_096
+"""Longest message of a visitor, in bytes."""
+comptime EVENTS_KEPT = 100
+"""How many events a listener that was gone for a while can catch up on."""
+
+
+def service(site: StringSpan) raises -> AnyHandler:
+    """Puts the routes together, for the server and for tests alike.
+
+    Args:
+        site: The folder of the page.
+    """
+    var events = EventHub(history=EVENTS_KEPT)
+    var limits = WsConfig()
+    limits.max_message_size = MESSAGE_LEN_MAX
+    limits.max_frame_size = MESSAGE_LEN_MAX
+    var router = Router()
+    router.ws("/room", Room(events.copy()), limits^)
+    router.get("/events", Events(events.copy()))
+    router.get("/live", Health())
+    router.get("/*file", FileServer(site))
+    return SecurityHeaders(Compress(router^))
+
+
+@fieldwise_init
+struct Events(Handler):
+    """Tells of all that happens in the room, for as long as the client listens.
+
+    For dashboards and programs: curl -N http://127.0.0.1:8080/events
+    """
+
+    var hub: EventHub
+
+    def serve(self, req: Request) raises -> Response:
+        return self.hub.subscribe(req)
