@@ -2,7 +2,7 @@
 # FLAGS=--all widens `make autobahn`.
 PY = MODULAR_TELEMETRY_ENABLED=0 .venv/bin/python
 SETUP = python3 tools/setup.py
-.PHONY: run test check format test-asan fuzz autobahn bench bench-quick examples docs nightly clean setup
+.PHONY: run test check format test-asan fuzz autobahn bench bench-quick examples docs nightly wheel release-check clean setup
 setup: ; @$(SETUP) test
 run: ; @$(SETUP) run && $(PY) tools/run.py examples/server.mojo
 test: setup ; @$(PY) tools/test.py $(ONLY)
@@ -16,4 +16,6 @@ bench-quick: ; @$(SETUP) bench && $(PY) bench/bench.py run --quick
 examples: setup ; @$(PY) tools/test.py examples
 nightly: ; @$(SETUP) nightly && $(PY) tools/test.py nightly
 docs: ; @$(SETUP) docs && $(PY) tools/docs.py
+wheel: ; @$(SETUP) run && $(PY) tools/package.py wheel
+release-check: ; @$(SETUP) run && $(PY) tools/package.py check $(FLAGS)
 clean: ; rm -rf build .venv .pytest_cache

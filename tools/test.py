@@ -2,9 +2,9 @@
 
 Parts, quickest first: check (format, layers, style, tests, docs), refusals
 (programs that must not build), unit, cross, size (of what the compiler
-generates), fuzz, vectors, examples, wire, deploy (what is in deploy/); asan and
-nightly only when named. An argument with a slash is a path: a test file, or a
-folder of them.
+generates), fuzz, vectors, examples, cli (the wheel and the command), wire,
+deploy (what is in deploy/); asan and nightly only when named. An argument with a
+slash is a path: a test file, or a folder of them.
 """
 
 import importlib.util
@@ -173,6 +173,11 @@ def examples_and_pages(report: Report) -> None:
     report.step("programs of pages", check_docs.run_programs)
 
 
+def cli(report: Report) -> None:
+    """Tests the wheel and the command, with projects of all templates."""
+    run_pytest(report, "tests/cli")
+
+
 def nightly(report: Report) -> None:
     """Runs what takes minutes."""
     report.step("programs of pages", check_docs.run_programs, True)
@@ -194,6 +199,7 @@ PARTS = {
     "fuzz": lambda report: report.step("fuzz targets", fuzz),
     "vectors": lambda report: report.step("vectors", vectors),
     "examples": lambda report: examples_and_pages(report),
+    "cli": lambda report: report.step("package and command", cli),
     "wire": lambda report: report.step("wire tests", wire),
     "deploy": lambda report: report.step("deployment files", deploy),
     "nightly": lambda report: nightly(report),
@@ -208,7 +214,9 @@ def run_path(report: Report, path: str) -> None:
     """Runs the tests below a path."""
     if not (ROOT / path.split("::")[0]).exists():
         report.fail(path, "there is no such file or folder")
-    elif path.startswith(("tests/wire", "tests/deploy", "tests/tools")):
+    elif path.startswith(
+        ("tests/wire", "tests/deploy", "tests/tools", "tests/cli")
+    ):
         run_pytest(report, path)
     elif path.startswith("tests/compile"):
         refusals.run(report, path)

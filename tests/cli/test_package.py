@@ -1,0 +1,83 @@
+"""What is released: the same octets each time, and nothing that does not belong."""
+
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import package
+
+
+def test_the_archives_hold_what_is_in_git(archives: tuple[Path, Path]) -> None:
+    assert list(package.content_problems(*archives)) == []
+
+
+def test_a_stray_file_is_named(archives: tuple[Path, Path], tmp_path: Path) -> None:
+    wheel = shutil.copy(archives[1], tmp_path)
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("modular/lib/mojo/flare/notes.txt", "")
+    assert list(package.content_problems(archives[0], Path(wheel))) == [
+        "the wheel has modular/lib/mojo/flare/notes.txt, which does not belong there"
+    ]
+
+
+def test_every_build_gives_the_same_octets(
+    archives: tuple[Path, Path], tmp_path: Path
+) -> None:
+    assert list(package.reproduction_problems(*archives, tmp_path)) == []
+
+
+def test_one_version_everywhere() -> None:
+    assert list(package.version_problems()) == []
+
+
+def test_another_version_is_found(monkeypatch) -> None:
+    monkeypatch.setattr(package, "version", lambda: "9.9.9")
+    assert len(list(package.version_problems())) == 2
+
+
+def test_the_compiler_finds_the_library_without_an_option(
+    binaries: Path, tmp_path: Path
+) -> None:
+    assert list(package.program_problems(binaries, tmp_path)) == []
+
+
+def test_the_conda_package_passes_its_own_test(
+    binaries: Path, tmp_path: Path, monkeypatch
+) -> None:
+    """The recipe's script and test, in a folder laid out like an environment."""
+    prefix = tmp_path / "prefix"
+    packages = prefix / "lib" / "python3"
+    (prefix / "lib" / "mojo").mkdir(parents=True)
+    modular = package.VENV / "lib"
+    modular = next(modular.glob("python*/site-packages/modular"))
+    (prefix / "bin").mkdir()
+    for tool in (modular / "bin").iterdir():
+        (prefix / "bin" / tool.name).symlink_to(tool)
+    for library in (modular / "lib").glob("*.so"):
+        (prefix / "lib" / library.name).symlink_to(library)
+    standard = modular / "lib" / "mojo" / "std.mojoc"
+    (prefix / "lib" / "mojo" / "std.mojoc").symlink_to(standard)
+    entry = prefix / "bin" / "flare"
+    entry.write_text(
+        f"#!{package.VENV / 'bin' / 'python'}\n"
+        f"import sys\nsys.path.insert(0, {str(packages)!r})\n"
+        f"sys.prefix = {str(prefix)!r}\n"
+        "from mojo_flare.main import main\nmain()\n"
+    )
+    entry.chmod(0o755)
+    environment = {
+        "PATH": f"{prefix / 'bin'}:/usr/bin:/bin",
+        "PREFIX": str(prefix),
+        "SP_DIR": str(packages),
+        "MODULAR_MOJO_MAX_PACKAGE_ROOT": str(prefix),
+        "MODULAR_MOJO_MAX_IMPORT_PATH": str(prefix / "lib" / "mojo"),
+        "MODULAR_TELEMETRY_ENABLED": "0",
+    }
+    for script in ("build.sh", "test.sh"):
+        done = subprocess.run(
+            [str(package.ROOT / "packaging" / "conda" / script)],
+            cwd=package.ROOT, env=environment, text=True, capture_output=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == f"{package.version()} [::1]:8080"

@@ -1,0 +1,278 @@
+"""Builds what is released, and checks it.
+
+    tools/package.py wheel          the sdist and the wheel, to build/dist
+    tools/package.py check          both, and all that a release has to keep
+    tools/package.py check --reuse  the same with the compiler of .venv
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from toolchain import BUILD, ROOT
+
+VENV = ROOT / ".venv"
+DIST = BUILD / "dist"
+PINS = ROOT / "requirements" / "package.txt"
+VERSION_FILE = ROOT / "flare" / "version.mojo"
+# The trees that are shipped, and where the wheel has them.
+SHIPPED = {"flare": "modular/lib/mojo/flare", "cli/mojo_flare": "mojo_flare"}
+SDIST_EXTRA = {
+    ".gitignore", "CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md",
+    "pyproject.toml",
+}
+DIST_INFO = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
+# Outside of git, where nothing says when the sources were written.
+NO_DATE = "315532800"
+PROGRAM = '''import flare
+from flare.net import SocketAddr
+
+
+def main() raises:
+    print(flare.version(), SocketAddr.parse("[::1]:8080"))
+'''
+
+
+def fail(message: str) -> None:
+    print(f"package: {message}", file=sys.stderr)
+    sys.exit(1)
+
+
+def run(*command: str | Path, **options) -> subprocess.CompletedProcess[str]:
+    """Runs a program, and shows what it says if it fails."""
+    result = subprocess.run(
+        [str(word) for word in command],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        **options,
+    )
+    if result.returncode:
+        fail(f"{' '.join(map(str, command))}\n{result.stdout}")
+    return result
+
+
+def version() -> str:
+    """Reads the version from the one place that holds it."""
+    found = re.search(
+        r'^comptime VERSION = "([^"]+)"', VERSION_FILE.read_text(), re.MULTILINE
+    )
+    if found is None:
+        fail(f"{VERSION_FILE} has no line comptime VERSION")
+    return found[1]
+
+
+def backend() -> Path:
+    """Gives a Python with the pinned build backend, which is set up first."""
+    folder = BUILD / "package-venv"
+    python, stamp = folder / "bin" / "python", folder / "pins.sha256"
+    wanted = hashlib.sha256(PINS.read_bytes()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != wanted:
+        venv.EnvBuilder(with_pip=True, clear=True).create(folder)
+        run(
+            python, "-m", "pip", "install", "--quiet", "--require-hashes",
+            "--disable-pip-version-check", "--no-deps", "-r", PINS,
+        )
+        stamp.write_text(wanted)
+    return python
+
+
+def source_date() -> str:
+    """Tells when the sources were written, for times within the archives."""
+    if given := os.environ.get("SOURCE_DATE_EPOCH"):
+        return given
+    told = subprocess.run(
+        ["git", "log", "-1", "--format=%ct"], cwd=ROOT, text=True, capture_output=True
+    )
+    return told.stdout.strip() or NO_DATE
+
+
+def build(folder: Path, source: Path = ROOT) -> tuple[Path, Path]:
+    """Builds the sdist and the wheel of a source tree into a folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": source_date()}
+    run(backend(), "-m", "hatchling", "build", "-d", folder, cwd=source, env=environment)
+    return next(folder.glob("*.tar.gz")), next(folder.glob("*.whl"))
+
+
+def tracked(tree: str) -> set[str]:
+    """Lists the files of a shipped tree that belong to the repository."""
+    told = run("git", "ls-files", "-z", "--", tree, cwd=ROOT).stdout
+    names = {name for name in told.split("\0") if name}
+    return {Path(name).relative_to(tree).as_posix() for name in names}
+
+
+def expected_names(wheel: Path) -> set[str]:
+    """Lists what a wheel has to hold: the shipped trees as they are in git."""
+    name, number = wheel.name.split("-")[:2]
+    info = f"{name}-{number}.dist-info"
+    found = {f"{info}/{file}" for file in DIST_INFO}
+    for tree, place in SHIPPED.items():
+        found |= {f"{place}/{file}" for file in tracked(tree)}
+    return found
+
+
+def differences(what: str, found: set[str], wanted: set[str]) -> Iterator[str]:
+    for name in sorted(found - wanted):
+        yield f"{what} has {name}, which does not belong there"
+    for name in sorted(wanted - found):
+        yield f"{what} lacks {name}"
+
+
+def content_problems(sdist: Path, wheel: Path) -> Iterator[str]:
+    """Compares what the archives hold with what they have to hold."""
+    with zipfile.ZipFile(wheel) as archive:
+        yield from differences("the wheel", set(archive.namelist()), expected_names(wheel))
+        metadata = archive.read(
+            next(x for x in archive.namelist() if x.endswith("/METADATA"))
+        ).decode()
+    for line in (f"Version: {version()}", "Requires-Dist: mojo-compiler==1.2.*"):
+        if line not in metadata.splitlines():
+            yield f"the wheel's METADATA has no line {line!r}"
+    with tarfile.open(sdist) as archive:
+        top = sdist.name.removesuffix(".tar.gz")
+        names = {m.name.removeprefix(f"{top}/") for m in archive if m.isfile()}
+    wanted = {f"{tree}/{file}" for tree in SHIPPED for file in tracked(tree)}
+    yield from differences("the sdist", names, wanted | SDIST_EXTRA)
+
+
+def version_problems() -> Iterator[str]:
+    """Compares the places that name the version."""
+    number = version()
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    headed = re.findall(r"^## (\d+\.\d+\.\d+)", changelog, re.MULTILINE)
+    if not headed or headed[0] != number:
+        told = headed[0] if headed else "no release"
+        yield f"CHANGELOG.md begins with {told}, flare/version.mojo says {number}"
+    recipe = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text()
+    if f'version: "{number}"' not in recipe:
+        yield f"packaging/conda/recipe.yaml is not of version {number}"
+
+
+def same_bytes(one: Path, other: Path) -> bool:
+    return one.read_bytes() == other.read_bytes()
+
+
+def reproduction_problems(sdist: Path, wheel: Path, folder: Path) -> Iterator[str]:
+    """Builds once more, and from the sdist, and compares octets."""
+    again = build(folder / "again")
+    if not same_bytes(again[0], sdist) or not same_bytes(again[1], wheel):
+        yield "a second build gives other archives"
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    tree = folder / "unpacked" / sdist.name.removesuffix(".tar.gz")
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": source_date()}
+    run(
+        backend(), "-m", "hatchling", "build", "-t", "wheel", "-d", folder / "from",
+        cwd=tree, env=environment,
+    )
+    if not same_bytes(folder / "from" / wheel.name, wheel):
+        yield "the sdist builds another wheel than the repository"
+
+
+def fresh_environment(folder: Path, wheel: Path, reuse: bool) -> Path:
+    """Installs a wheel into a new environment, and gives its `bin`.
+
+    Args:
+        folder: Where the environment is made.
+        wheel: What is installed.
+        reuse: True to link the compiler, and what the command imports, from
+            `.venv`, so that nothing is downloaded; the wheel is installed by pip
+            in either case.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    venv.EnvBuilder(with_pip=not reuse).create(folder)
+    python = folder / "bin" / "python"
+    options = ["--disable-pip-version-check", "--quiet"]
+    if not reuse:
+        run(python, "-m", "pip", "install", *options, wheel)
+        return python.parent
+    link_compiler(folder)
+    run(
+        VENV / "bin" / "python", "-m", "pip", "--python", python, "install", *options,
+        "--no-deps", "--no-index", wheel,
+    )
+    return python.parent
+
+
+def link_compiler(folder: Path) -> None:
+    """Lays the compiler of `.venv` into an environment as its wheels would."""
+    lib = Path("lib") / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages, origin = folder / lib / "site-packages", VENV / lib / "site-packages"
+    inside = Path("modular") / "lib"
+    (packages / inside / "mojo").mkdir(parents=True)
+    (packages / "modular" / "bin").symlink_to(origin / "modular" / "bin")
+    for library in (origin / inside).iterdir():
+        if library.is_file():
+            (packages / inside / library.name).symlink_to(library)
+    for package in (origin / inside / "mojo").iterdir():
+        (packages / inside / "mojo" / package.name).symlink_to(package)
+    shutil.copytree(origin / "mojo", packages / "mojo")
+    script = folder / "bin" / "mojo"
+    lines = (VENV / "bin" / "mojo").read_text().splitlines(keepends=True)
+    script.write_text(f"#!{folder / 'bin' / 'python'}\n" + "".join(lines[1:]))
+    script.chmod(0o755)
+    # What the command imports: Typer, rich and theirs.
+    (packages / "typer-and-rich.pth").write_text(f"{origin}\n")
+
+
+def program_problems(binaries: Path, folder: Path) -> Iterator[str]:
+    """Builds and runs a program as a user would, with no option at all."""
+    source, output = folder / "app.mojo", folder / "app"
+    source.write_text(PROGRAM)
+    environment = {**os.environ, "MODULAR_TELEMETRY_ENABLED": "0"}
+    run(binaries / "mojo", "build", source, "-o", output, cwd=folder, env=environment)
+    said = run(output).stdout.strip()
+    if said != f"{version()} [::1]:8080":
+        yield f"the installed library's program says {said!r}"
+    told = run(binaries / "flare", "--version", cwd=folder).stdout.strip()
+    if told != f"flare {version()}":
+        yield f"the installed command says {told!r}"
+
+
+def check(reuse: bool) -> int:
+    """Checks all that a release has to keep; gives the exit code."""
+    sdist, wheel = build(DIST)
+    problems = [*version_problems(), *content_problems(sdist, wheel)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        problems += reproduction_problems(sdist, wheel, folder)
+        print("package: installing into a fresh environment ...", flush=True)
+        binaries = fresh_environment(folder / "venv", wheel, reuse)
+        problems += program_problems(binaries, folder)
+    for problem in problems:
+        print(f"package: {problem}")
+    tell(sdist, wheel)
+    print(f"package: {len(problems)} problems" if problems else "package: ok")
+    return 1 if problems else 0
+
+
+def tell(*files: Path) -> None:
+    for file in files:
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        size = f"{file.stat().st_size / 1000:.0f} kB"
+        print(f"{digest}  {size:>7}  {file.relative_to(ROOT)}")
+
+
+def main() -> int:
+    words = sys.argv[1:]
+    if words == ["wheel"]:
+        tell(*build(DIST))
+        return 0
+    if words[:1] == ["check"] and set(words[1:]) <= {"--reuse"}:
+        return check("--reuse" in words)
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
