@@ -15,7 +15,7 @@ from flare.log.sink import LogFormat, LogSink, StandardError
 from flare.settings.fields import SettingsGroup
 from flare.sys.clock import realtime_ns
 from flare.sys.log import LibraryLine, LineTaker, set_line_taker
-from flare.trace.core.context import TraceContext
+from flare.trace.core.span import TraceSpan
 from std.atomic import Atomic, Ordering
 from std.ffi import _Global
 from std.memory import ArcPointer, OpaquePointer
@@ -490,10 +490,11 @@ struct RequestLog[o: ImmOrigin](ImplicitlyCopyable, Logger):
         var route = self._params[].record.route
         if route.byte_length() > 0:
             line.put_text("route", route)
-        var traced = self._extensions[].find[TraceContext]()
-        if traced and traced.held()[].is_valid():
-            line.put_text("trace_id", traced.held()[].trace_id())
-            line.put_text("span_id", traced.held()[].span_id_text())
+        var span = self._extensions[].find[TraceSpan]()
+        if span and span.held()[].context.is_valid():
+            ref context = span.held()[].context
+            line.put_text("trace_id", context.trace_id())
+            line.put_text("span_id", context.span_id_text())
 
 
 def _text_log() -> Log:

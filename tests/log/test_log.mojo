@@ -16,6 +16,7 @@ from flare.settings.settings import Given, settings_of
 from flare.sys.log import log_line
 from flare.testing.test_client import TestClient
 from flare.trace.core.context import TraceContext
+from flare.trace.core.span import TraceSpan
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 
@@ -122,8 +123,9 @@ struct _Traced[H: Handler](Handler):
     var handler: Self.H
 
     def serve(self, req: Request) raises -> Response:
-        var context = TraceContext(0x0AF7, 0x651916CD43DD8448, 0xB7, 1)
-        var scope = ExtensionScope(req.extensions(), context)
+        # As `Tracing` does.
+        var span = TraceSpan(TraceContext(0x0AF7, 0x651916CD43DD8448, 0xB7, 1))
+        var scope = ExtensionScope(req.extensions(), span)
         var response = self.handler.serve(req)
         scope^.end()
         return response^
