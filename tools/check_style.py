@@ -11,9 +11,9 @@ from pathlib import Path
 from mojo_source import Function, Problem, Source, conclude, mojo_files
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("flare", "tests", "fuzz", "bench", "examples", "tools", "cli")
+FOLDERS = ("flare", "tests", "fuzz", "bench", "examples", "tools", "cli", "deploy")
 # Folders that hold text and no Mojo.
-TEXT_FOLDERS = ("docs", ".ci", ".github", "deploy", "requirements")
+TEXT_FOLDERS = ("docs", ".ci", ".github", "requirements")
 TEXT_SUFFIXES = (
     (".mojo", ".py", ".md", ".toml", ".txt", ".sh", ".c")
     + (".yml", ".yaml", ".conf", ".cfg", ".service", ".socket")

@@ -211,4 +211,8 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except KeyboardInterrupt:
+        print("\nsetup: interrupted; the next run goes on", file=sys.stderr)
+        sys.exit(130)

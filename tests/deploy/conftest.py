@@ -1,7 +1,6 @@
 """The bundle of `deploy/service.mojo`, and programs that stand in front of it."""
 
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -15,12 +14,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-for folder in ("tools", "tests/wire"):
+for folder in ("tools", "tests/wire", "cli"):
     sys.path.insert(0, str(ROOT / folder))
 
+from mojo_flare import bundle as bundling  # noqa: E402
 from processes import next_line  # noqa: E402
-from toolchain import BUILD, build, environment  # noqa: E402
-from wire_programs import binary_of  # noqa: E402
+from toolchain import environment  # noqa: E402
+from wire_programs import built_program  # noqa: E402
 
 START_S = 20
 STOP_S = 20
@@ -50,37 +50,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "nightly: takes minutes")
 
 
-# So that the program looks beside itself for its libraries.
-RUN_PATH = ("-Xlinker", "-rpath", "-Xlinker", "$ORIGIN/lib")
-# What every Linux has beside its loader, and is not bundled.
-OF_C_LIBRARY = re.compile(r"linux-vdso|ld-linux|lib[cm]\.so")
-
-
-def needed(binary: Path) -> list[Path]:
-    """Lists the libraries that a program loads, but those of C."""
-    said = subprocess.run(["ldd", str(binary)], capture_output=True, text=True, check=True)
-    found = re.findall(r"^\s*(\S+) => (/\S+)", said.stdout, re.MULTILINE)
-    return [Path(place) for name, place in found if not OF_C_LIBRARY.match(name)]
-
-
 @pytest.fixture(scope="session")
 def bundle() -> Iterator[Path]:
     """A folder with the service and its libraries, as `flare build --bundle` makes it.
 
     Other users can read it, unlike a folder of pytest's.
     """
-    source = DEPLOY / "service.mojo"
-    binary = BUILD / "deploy" / binary_of(source, "flare").name
-    if not binary.exists():
-        result = build(source, binary, *RUN_PATH)
-        assert result.returncode == 0, result.stdout
+    binary = built_program(DEPLOY / "service.mojo", "flare")
     with tempfile.TemporaryDirectory(prefix="flare-bundle-") as name:
         folder = Path(name)
         folder.chmod(0o755)
         shutil.copy(binary, folder / "service")
-        (folder / "lib").mkdir()
-        for library in needed(binary):
-            shutil.copy(library, folder / "lib")
+        bundling.complete(folder / "service", (ROOT / ".venv" / "lib").resolve())
         yield folder
 
 

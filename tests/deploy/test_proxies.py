@@ -83,6 +83,17 @@ def test_the_peer_is_the_proxys_client(front):
     assert told == (200, f"{SOMEBODY} https\n")
 
 
+def test_the_field_that_tells_of_clients_can_be_chosen(started, bundle):
+    """RFC 7239 in place of X-Forwarded-For, which is then any client's word."""
+    service = started.service(bundle, "field=forwarded")
+    told = ask(
+        service.port, "/peer",
+        Forwarded=f"for={SOMEBODY};proto=https", X_Forwarded_For="192.0.2.9",
+    )
+    assert told == (200, f"{SOMEBODY} https\n")
+    assert ask(service.port, "/peer", X_Forwarded_For="192.0.2.9") == (200, "127.0.0.1 \n")
+
+
 def test_probes_and_figures_are_not_for_clients(front):
     proxy, service = front
     for target in ("/metrics", "/live", "/ready"):
