@@ -87,3 +87,26 @@ def decode_utf8(octets: Span[UInt8, _], index: Int) -> CodePoint:
     if count == 4 and (value < 0x10000 or value > 0x10FFFF):
         return INVALID
     return CodePoint(value, count)
+
+
+@no_inline
+def lossy_text(octets: Span[UInt8, _]) -> String:
+    """Copies octets as text, for messages.
+
+    Args:
+        octets: Any octets.
+
+    Returns:
+        The text, with U+FFFD for each octet that is no part of UTF-8.
+    """
+    var text = String(capacity_bytes=len(octets))
+    var index = 0
+    while index < len(octets):
+        var code_point = decode_utf8(octets, index)
+        var end = index + code_point.octet_count
+        if code_point.value < 0:
+            text += "\uFFFD"
+        else:
+            text += StringSpan(unsafe_from_utf8=octets.between(index, end))
+        index = end
+    return text^

@@ -1,6 +1,7 @@
 """Which texts may be host names; asked before the resolver sees them."""
 
 from flare.bytes.ascii import write_escaped
+from flare.bytes.utf8 import lossy_text
 
 comptime HOST_NAME_LEN_MAX = 253
 """Longest host name in bytes, a dot at its end not counted (RFC 1035 section
@@ -109,4 +110,4 @@ def _is_number(label: Span[UInt8, _]) -> Bool:
 def _error(
     text: Span[UInt8, _], offset: Int, reason: StaticString
 ) -> HostNameError:
-    return HostNameError(String(from_utf8_lossy=text), offset, reason)
+    return HostNameError(lossy_text(text), offset, reason)

@@ -3,6 +3,7 @@
 from flare.bytes.ascii import hex_digit_text, hex_digit_value
 from flare.bytes.checked import *
 from flare.bytes.from_text import FromText, TextError
+from flare.bytes.utf8 import lossy_text
 from flare.net.error import AddressParseError
 
 
@@ -365,7 +366,7 @@ def parse_ip_octets(text: Span[UInt8, _]) raises AddressParseError -> IpBits:
 def _error(
     text: Span[UInt8, _], offset: Int, reason: StaticString
 ) -> AddressParseError:
-    return AddressParseError(_IP, String(from_utf8_lossy=text), offset, reason)
+    return AddressParseError(_IP, lossy_text(text), offset, reason)
 
 
 def _parse_v4(
@@ -647,7 +648,7 @@ def _zoned_ip_error(
     text: Span[UInt8, _], offset: Int, reason: StaticString
 ) -> AddressParseError:
     return AddressParseError(
-        _ZONED, String(from_utf8_lossy=text), offset, reason
+        _ZONED, lossy_text(text), offset, reason
     )
 
 
@@ -804,7 +805,7 @@ def _ip_network_error(
     text: StringSpan, offset: Int, reason: StaticString
 ) -> AddressParseError:
     return AddressParseError(
-        _NETWORK, String(from_utf8_lossy=text.as_bytes()), offset, reason
+        _NETWORK, lossy_text(text.as_bytes()), offset, reason
     )
 
 

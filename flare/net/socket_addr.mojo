@@ -1,6 +1,7 @@
 """A socket address: an IP address and a port."""
 
 from flare.bytes.checked import *
+from flare.bytes.utf8 import lossy_text
 from flare.net.error import AddressParseError
 from flare.net.ip import IpAddr
 
@@ -129,7 +130,7 @@ def _error(
     text: StringSpan, offset: Int, reason: StaticString
 ) -> AddressParseError:
     return AddressParseError(
-        _SOCKET_ADDRESS, String(from_utf8_lossy=text.as_bytes()), offset, reason
+        _SOCKET_ADDRESS, lossy_text(text.as_bytes()), offset, reason
     )
 
 

@@ -1,5 +1,6 @@
 """The protocol of service managers such as systemd: sockets in, news out."""
 
+from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
@@ -85,7 +86,10 @@ def handed_over(address: SocketAddr) raises -> HandedOver:
     Raises:
         Error: If the environment makes no sense.
     """
-    if environment_value("LISTEN_PID") != String(process_id()):
+    if not same_octets(
+        environment_value("LISTEN_PID").as_bytes(),
+        Text().add(Int(process_id())).end().as_bytes(),
+    ):
         return HandedOver(0)
     var found = HandedOver(
         _environment_number("LISTEN_FDS", _INHERITED_COUNT_MAX)
@@ -125,7 +129,10 @@ def close_unclaimed() raises:
     Raises:
         Error: If the environment makes no sense.
     """
-    if environment_value("LISTEN_PID") != String(process_id()):
+    if not same_octets(
+        environment_value("LISTEN_PID").as_bytes(),
+        Text().add(Int(process_id())).end().as_bytes(),
+    ):
         return
     for index in range(_environment_number("LISTEN_FDS", _INHERITED_COUNT_MAX)):
         var number = Int32(FIRST_INHERITED + index)

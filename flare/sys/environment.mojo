@@ -6,6 +6,7 @@ configuration says so.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.compare import same_octets
 from flare.sys.platform import IS_MACOS
 from std.ffi import CStringSpan, OwnedDLHandle, c_char, external_call
 
@@ -47,7 +48,7 @@ def environment_value(name: StringSpan) -> String:
         if (
             len(octets) > length
             and octets.at(length) == 61
-            and octets.before(length) == name.as_bytes()
+            and same_octets(octets.before(length), name.as_bytes())
         ):
             return String(unsafe_from_utf8=octets.after(length + 1))
     return String()

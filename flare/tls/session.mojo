@@ -289,7 +289,7 @@ struct TlsSession(Movable):
                 error.kind == NoSharedCipher
                 or error.kind == ClientCertificateRequired
             )
-            and self.version() == "TLSv1.2"
+            and StringSpan(self.version()) == "TLSv1.2"
         ):
             error.kind = materialize[RenegotiationRefused]()
             error.found = "renegotiation was refused, and the server gave up"

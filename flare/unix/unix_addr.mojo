@@ -1,6 +1,7 @@
 """Addresses of Unix sockets, and who owns a socket file."""
 
 from flare.bytes.ascii import write_escaped
+from flare.bytes.utf8 import lossy_text
 from flare.net.error import AddressInUse, AddressParseError, NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.sys.errno import EADDRINUSE, ECONNREFUSED, OsError
@@ -225,7 +226,7 @@ def _error(
     octets: Span[UInt8, _], offset: Int, reason: StaticString
 ) -> AddressParseError:
     return AddressParseError(
-        _EXPECTED, String(from_utf8_lossy=octets), offset, reason
+        _EXPECTED, lossy_text(octets), offset, reason
     )
 
 

@@ -1,6 +1,6 @@
 """UTF-8 validity, by the table of RFC 3629 section 4."""
 
-from flare.bytes.utf8 import decode_utf8, is_valid_utf8
+from flare.bytes.utf8 import decode_utf8, is_valid_utf8, lossy_text
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 
@@ -86,3 +86,24 @@ def test_utf8_decodes_every_code_point() raises:
         assert_equal(read.octet_count, text.byte_length())
         assert_true(is_valid_utf8(text.as_bytes()))
     assert_false(is_valid_utf8([UInt8(0xBF)]))
+
+
+@fieldwise_init
+struct _Lossy(Copyable, Movable):
+    """Some octets, and the text that they are for people."""
+
+    var octets: List[UInt8]
+    var text: StaticString
+
+
+def test_lossy_text_keeps_what_is_utf8() raises:
+    var rows: List[_Lossy] = [
+        _Lossy([], ""),
+        _Lossy([0x61, 0xC3, 0xA4, 0x62], "a\u00E4b"),
+        _Lossy([0xFF, 0x61], "\uFFFDa"),
+        _Lossy([0x61, 0xE2, 0x82], "a\uFFFD\uFFFD"),
+        _Lossy([0xED, 0xA0, 0x80, 0x62], "\uFFFD\uFFFD\uFFFDb"),
+        _Lossy([0xF0, 0x9F, 0x92, 0xA9], "\U0001F4A9"),
+    ]
+    for row in rows:
+        assert_equal(lossy_text(Span(row.octets)), String(row.text))

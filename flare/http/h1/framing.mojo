@@ -399,7 +399,12 @@ def _name_len(coding: Span[UInt8, _]) -> Int:
 
 
 def _is_registered(name: Span[UInt8, _]) -> Bool:
-    for registered in _REGISTERED.split(" "):
-        if equals_ignore_case(name, registered.as_bytes()):
+    var registered = _REGISTERED.as_bytes()
+    var start = 0
+    for end in range(len(registered) + 1):
+        if end < len(registered) and registered.at(end) != 32:
+            continue
+        if equals_ignore_case(name, registered.between(start, end)):
             return True
+        start = end + 1
     return False

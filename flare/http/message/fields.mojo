@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.checked import *
+from flare.bytes.utf8 import is_valid_utf8
 from flare.bytes.text import Text
 
 
@@ -191,10 +192,9 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
         var octets = self.value_bytes(index)
         if self._is_text:
             return StringSpan(unsafe_from_utf8=octets)
-        try:
-            return StringSpan(from_utf8=octets)
-        except:
-            return StringSpan(unsafe_from_utf8=octets.before(0))
+        if is_valid_utf8(octets):
+            return StringSpan(unsafe_from_utf8=octets)
+        return StringSpan(unsafe_from_utf8=octets.before(0))
 
     def find(self, name: StringSpan, start: Int = 0) -> Int:
         """Finds a line by name.

@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import write_hex_octet
 from flare.bytes.checked import *
+from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
 from flare.http.message.request import Request, RequestRecord
 from flare.http.message.response import Response, internal_error
@@ -30,7 +31,9 @@ def bad_input_of(req: Request, error: Error) -> Optional[InputError]:
     """
     # SAFETY: the storage outlives the request, and is copied from here.
     ref noted = req.route_params()[].bad_input
-    if not noted or noted.held().detail != String(error):
+    if not noted or not same_octets(
+        noted.held().detail.as_bytes(), String(error).as_bytes()
+    ):
         return None
     ref bad_input = noted.held()
     return InputError(400, bad_input.place, String(), bad_input.detail)
@@ -194,7 +197,7 @@ def recorded_id(mut record: RequestRecord) -> String:
 
 
 def _new_id() -> String:
-    var octets = Array[UInt8, _OWN_LEN](fill=0)
+    var octets = Array[UInt8, _OWN_LEN](uninitialized=True)
     try:
         fill_random(octets)
     except error:

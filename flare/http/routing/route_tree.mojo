@@ -2,12 +2,12 @@
 
 from flare.bytes.checked import *
 from flare.bytes.buffer import unsafe_lend_text
+from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
 from flare.http.message.method import Method
 from flare.http.message.request import PATH_PARAM_COUNT_MAX, Request
 from flare.url.percent import PERCENT, PercentError, percent_decode
 from std.collections.string.string_span import get_static_string
-from std.memory import unsafe_memcmp
 from std.sys.intrinsics import likely
 
 comptime ANY_METHOD: UInt8 = 255
@@ -147,7 +147,7 @@ struct RouteMemo(Movable):
         if (
             self._owner != owner
             or self._method != req.method
-            or req.path.as_bytes() != Span(self._path)
+            or not same_octets(req.path.as_bytes(), Span(self._path))
         ):
             return False
         found.copy_from(self._found)
@@ -433,7 +433,7 @@ struct SegmentTable(Movable):
             if index < 0:
                 return -1
             ref child = self._children.at(index)
-            if child.parent == parent and _equals(
+            if child.parent == parent and same_octets(
                 child.text.as_bytes(), segment
             ):
                 return child.node
@@ -447,13 +447,6 @@ def _hash(parent: Int, segment: Span[UInt8, _]) -> Int:
     for octet in segment:
         hash = (hash ^ UInt64(octet)) * 0x100000001B3
     return Int((hash ^ (hash >> 29)) & 0x7FFFFFFF)
-
-
-def _equals(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
-    # SAFETY: both spans have the length that is compared.
-    if len(left) != len(right):
-        return False
-    return unsafe_memcmp(left.unsafe_ptr(), right.unsafe_ptr(), len(left)) == 0
 
 
 @fieldwise_init
@@ -518,8 +511,12 @@ def parse_pattern(pattern: StringSpan) raises RouteError -> List[Segment]:
                 pattern, "a pattern is not percent-encoded: write the text"
             )
     var segments = List[Segment]()
-    var rest = StringSpan(unsafe_from_utf8=octets.after(1))
-    for part in rest.split("/"):
+    var start = 1
+    for end in range(1, len(octets) + 1):
+        if end < len(octets) and octets.at(end) != _SLASH:
+            continue
+        var part = StringSpan(unsafe_from_utf8=octets.between(start, end))
+        start = end + 1
         if len(segments) > 0:
             ref last = segments.at(len(segments) - 1)
             if last.kind == SEGMENT_REST:
@@ -582,7 +579,7 @@ def _parse_segment(
                     "':' and '*' stand at the start of a segment only",
                 )
         # Other routers' spelling would be a text that no request has.
-        if part.startswith("{") and part.endswith("}"):
+        if octets.at(0) == 123 and octets.at(len(octets) - 1) == 125:
             raise _error(
                 pattern,
                 "write ':name' for '{name}', and '*name' for all that is left",
@@ -594,7 +591,9 @@ def _parse_segment(
             pattern, "a name is letters, digits and '_', no digit first"
         )
     for segment in before:
-        if segment.kind != SEGMENT_STATIC and segment.text == name:
+        if segment.kind != SEGMENT_STATIC and same_octets(
+            segment.text.as_bytes(), name.as_bytes()
+        ):
             raise _error(pattern, "a name stands once in a pattern")
     return Segment(kind, name^)
 

@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.checked import *
+from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
 from flare.http.message.body import Body
 from flare.http.message.forwarded import forwarded_host, forwarded_proto
@@ -113,15 +114,18 @@ struct WsRoute[H: WsHandler](Handler):
         var session = WsSession(self._handler, box, self._config)
         self._handler[].on_open(req, WsSender(box))
         var response = Response(101, Body.conversing(session^))
-        response.headers.set("Upgrade", "websocket")
-        response.headers.set("Connection", "Upgrade")
-        response.headers.set("Sec-WebSocket-Accept", acceptance.accept)
+        _set(response, "Upgrade", "websocket")
+        _set(response, "Connection", "Upgrade")
+        _set(response, "Sec-WebSocket-Accept", acceptance.accept)
         if acceptance.agreement.subprotocol.byte_length() > 0:
-            response.headers.set(
-                "Sec-WebSocket-Protocol", acceptance.agreement.subprotocol
+            _set(
+                response,
+                "Sec-WebSocket-Protocol",
+                acceptance.agreement.subprotocol,
             )
         if acceptance.agreement.deflate:
-            response.headers.set(
+            _set(
+                response,
                 "Sec-WebSocket-Extensions",
                 String(acceptance.agreement.deflate.held()),
             )
@@ -133,8 +137,12 @@ struct WsRoute[H: WsHandler](Handler):
         if not origin:
             return True
         ref origins = self._config[].origins
+        var named = origin.held().as_bytes()
         for index in range(len(origins)):
-            if origins.at(index) == "*" or origins.at(index) == origin.held():
+            var allowed = origins.at(index).as_bytes()
+            if same_octets(allowed, "*".as_bytes()) or same_octets(
+                allowed, named
+            ):
                 return True
         if len(origins) > 0:
             return False
@@ -148,6 +156,11 @@ struct WsRoute[H: WsHandler](Handler):
         return is_same_origin(origin.held(), scheme, req.host())
 
 
+@no_inline
+def _set(mut response: Response, name: StaticString, value: StringSpan) raises:
+    response.headers.set(name, value)
+
+
 def _refusal(error: WsHandshakeError) raises -> Response:
     var response = Response(
         error.status(),
@@ -155,10 +168,10 @@ def _refusal(error: WsHandshakeError) raises -> Response:
         content_type=TEXT_PLAIN,
     )
     if error.status() == 426:
-        response.headers.set("Upgrade", "websocket")
-        response.headers.set("Sec-WebSocket-Version", WS_VERSION)
+        _set(response, "Upgrade", "websocket")
+        _set(response, "Sec-WebSocket-Version", WS_VERSION)
     elif error.status() == 405:
-        response.headers.set("Allow", "GET")
+        _set(response, "Allow", "GET")
     return response^
 
 
@@ -179,11 +192,13 @@ def is_same_origin(
     Returns:
         True if it does; False for `null` and for what is no origin.
     """
-    var end = origin.find("://")
-    if end < 0 or host.byte_length() == 0:
-        return False
     var octets = origin.as_bytes()
+    var end = scheme.byte_length()
+    if len(octets) < end + 3 or host.byte_length() == 0:
+        return False
     if not equals_ignore_case(octets.before(end), scheme.as_bytes()):
+        return False
+    if not same_octets(octets.between(end, end + 3), "://".as_bytes()):
         return False
     return equals_ignore_case(
         _without_default_port(octets.after(end + 3), scheme),

@@ -1,6 +1,7 @@
 """Handlers that kill the process or hold the loop, named in the log."""
 
 from flare.bytes.checked import *
+from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
 from flare.http.message.request import Request, RequestRecord
 from flare.http.server.config import ServerConfig
@@ -20,7 +21,7 @@ struct _Line(Movable):
     var _len: Int
 
     def __init__(out self):
-        self._octets = Array[UInt8, _LINE_LEN_MAX](fill=0)
+        self._octets = Array[UInt8, _LINE_LEN_MAX](uninitialized=True)
         self._len = 0
 
     def add(mut self, text: StaticString):
@@ -192,7 +193,10 @@ struct SlowHandlers(Movable):
         self._warn_once(Text().add("route ").add(route).end(), line^.end())
 
     def _warn_once(mut self, key: String, line: String):
-        if key in self._warned or len(self._warned) >= _WARNING_COUNT_MAX:
+        for warned in self._warned:
+            if same_octets(warned.as_bytes(), key.as_bytes()):
+                return
+        if len(self._warned) >= _WARNING_COUNT_MAX:
             return
         self._warned.append(key)
         log_line(line)

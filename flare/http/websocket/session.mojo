@@ -3,6 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.text import Text
+from flare.bytes.utf8 import lossy_text
 from flare.http.message.body import Poll, StreamWaker, UpgradedProtocol
 from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.outbox import (
@@ -315,9 +316,7 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
                 Self._answer(session_at, input_at[])
             elif progress == WsProgress.CLOSE:
                 session._close_code = receiver.close_code
-                session._close_reason = String(
-                    from_utf8_lossy=receiver.payload(input_at[])
-                )
+                session._close_reason = lossy_text(receiver.payload(input_at[]))
                 return None
             receiver.let_go(input_at[])
             if likely(len(input_at[]) == 0):

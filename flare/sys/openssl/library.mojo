@@ -1,6 +1,7 @@
 """OpenSSL 3, loaded when a program first needs it."""
 
 from flare.bytes.text import Text
+from flare.bytes.utf8 import lossy_text
 from flare.sys.dynamic_library import DynamicLibrary, LibraryError
 from flare.sys.openssl.crypto_symbols import CertificateSymbols, MemorySymbols
 from flare.sys.openssl.ssl_symbols import ContextSymbols, SessionSymbols
@@ -183,7 +184,7 @@ def c_text(address: Int) -> String:
     var length = 0
     while start[unsafe_offset=length] != 0:
         length += 1
-    return String(from_utf8_lossy=Span(unsafe_ptr=start, length=length))
+    return lossy_text(Span(unsafe_ptr=start, length=length))
 
 
 def c_octets(address: Int, length: Int) -> Span[UInt8, ImmUntrackedOrigin]:

@@ -1,6 +1,7 @@
 """One TLS connection in memory: its steps, tickets and peer."""
 
 from flare.bytes.checked import *
+from flare.bytes.utf8 import lossy_text
 from flare.sys.openssl.certificate import CertificateFacts, subject_of
 from flare.sys.openssl.context import SslContext
 from flare.sys.openssl.library import OpenSsl, OpenSslError, c_octets, c_text
@@ -350,7 +351,7 @@ struct SslSession(Movable):
         self._library[].session.get0_alpn_selected(
             self._handle, Int(place.unsafe_ptr()), Int(length.unsafe_ptr())
         )
-        return String(from_utf8_lossy=c_octets(place.at(0), Int(length.at(0))))
+        return lossy_text(c_octets(place.at(0), Int(length.at(0))))
 
     def server_name(self) -> String:
         """Reads the host's name that the client has sent (RFC 6066).
