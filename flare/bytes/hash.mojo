@@ -33,7 +33,7 @@ def sha1(octets: Span[UInt8, _]) -> Array[UInt8, SHA1_LEN]:
         _add_block(state, octets.between(start, start + _BLOCK_LEN))
         start += _BLOCK_LEN
     _add_last(state, octets.after(start), len(octets))
-    var digest = Array[UInt8, SHA1_LEN](fill=0)
+    var digest = Array[UInt8, SHA1_LEN](uninitialized=True)
     for index in range(SHA1_LEN):
         var shift = UInt32(24 - 8 * (index & 3))
         digest.at(index) = UInt8((state.at(index >> 2) >> shift) & 0xFF)
@@ -59,7 +59,7 @@ def _add_last(
 
 
 def _add_block(mut state: Array[UInt32, 5], block: Span[UInt8, _]):
-    var words = Array[UInt32, 80](fill=0)
+    var words = Array[UInt32, 80](uninitialized=True)
     for index in range(_BLOCK_LEN):
         words.at(index >> 2) = words.at(index >> 2) << 8 | UInt32(
             block.at(index)

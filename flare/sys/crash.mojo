@@ -108,11 +108,11 @@ def report_crashes(report: CrashReport) raises:
         raise OsError("pthread_key_create", Int(result))
     crash.report = report
     # All are saved before one of them can be needed.
-    comptime for _ in range(len(_FAULTS)):
+    var faults = materialize[_FAULTS]()
+    for _ in range(len(faults)):
         crash.saved.append(SavedAction())
-    comptime for index in range(len(_FAULTS)):
-        comptime FAULT = _FAULTS[index]
-        install_handler(FAULT, _on_fault, crash.saved.at(index))
+    for index in range(len(faults)):
+        install_handler(faults.at(index), _on_fault, crash.saved.at(index))
 
 
 def set_crash_note(note: Optional[Note]):

@@ -284,7 +284,7 @@ struct Pipe(Movable):
             The octets, in order.
         """
         var taken = List[UInt8]()
-        var room = Array[UInt8, 64](fill=0)
+        var room = Array[UInt8, 64](uninitialized=True)
         while True:
             var count = read_into(self._reading.fd(), Span(room))
             if count <= 0:

@@ -272,7 +272,7 @@ struct _CondvarWords(Movable):
 def _make_condvar(words: _WordsAddress) -> Int32:
     """Makes a condition variable whose waits no step of the clock prolongs.
     macOS has only the time of day for them."""
-    var attributes = Array[UInt8, 64](fill=0)
+    var attributes = Array[UInt8, 64](uninitialized=True)
     var result = external_call["pthread_condattr_init", Int32](
         attributes.unsafe_ptr()
     )

@@ -94,7 +94,7 @@ def end_soon_when_orphaned() raises OsError:
     Raises:
         OsError: If the handler cannot be installed.
     """
-    var unused = Array[UInt8, _SAVED_ACTION_LEN](fill=0)
+    var unused = Array[UInt8, _SAVED_ACTION_LEN](uninitialized=True)
     _install(Int32(SIGORPHAN), _on_orphaned, unused)
     restore_default(SIGALRM)
 
@@ -169,15 +169,19 @@ struct SignalPipe(Movable):
         self._restore_all()
 
     def _catch(mut self, signal: Int32, handler: _Handler) raises OsError:
-        var saved = Array[UInt8, _SAVED_ACTION_LEN](fill=0)
+        var saved = Array[UInt8, _SAVED_ACTION_LEN](uninitialized=True)
         _install(signal, handler, saved)
         self._saved.append(saved^)
         self._signals.append(signal)
 
     def _restore_all(mut self):
         # Backwards, for a signal may have been named twice.
-        while len(self._signals) > 0:
-            _restore(self._signals.pop(), self._saved.pop())
+        var index = len(self._signals)
+        while index > 0:
+            index -= 1
+            _restore(self._signals.at(index), self._saved.at(index))
+        self._signals.clear()
+        self._saved.clear()
 
     def fd(self) -> Int32:
         """Lends the descriptor that becomes readable.
@@ -234,7 +238,7 @@ def _install(
 
 
 def _restore(signal: Int32, saved: Array[UInt8, _SAVED_ACTION_LEN]):
-    var unused = Array[UInt8, _SAVED_ACTION_LEN](fill=0)
+    var unused = Array[UInt8, _SAVED_ACTION_LEN](uninitialized=True)
     try:
         _exchange(signal, saved, unused)
     except error:
@@ -253,7 +257,7 @@ struct SavedAction(Movable):
 
     def __init__(out self):
         """Makes room for it."""
-        self._octets = Array[UInt8, _SAVED_ACTION_LEN](fill=0)
+        self._octets = Array[UInt8, _SAVED_ACTION_LEN](uninitialized=True)
 
 
 def install_handler(

@@ -1,7 +1,9 @@
 """Socket addresses in the kernel's own layout."""
 
 from flare.bytes.checked import *
+from flare.bytes.padding import Padding
 from flare.sys.platform import IS_MACOS, by_platform
+from std.memory import unsafe_memset_zero
 
 comptime AF_UNIX = 1
 """Sockets of one machine, named by a path."""
@@ -29,6 +31,7 @@ struct SockAddr(Copyable, Movable):
     the family has 8.
     """
 
+    var _padding: Padding[128]
     var octets: Array[UInt8, SOCK_ADDR_LEN_MAX]
     """The structure."""
     var length: UInt32
@@ -36,7 +39,10 @@ struct SockAddr(Copyable, Movable):
 
     def __init__(out self):
         """Makes an empty address with room for any."""
-        self.octets = Array[UInt8, SOCK_ADDR_LEN_MAX](fill=0)
+        self._padding = {}
+        self.octets = Array[UInt8, SOCK_ADDR_LEN_MAX](uninitialized=True)
+        # SAFETY: the array is this value's own, and so long.
+        unsafe_memset_zero(self.octets.unsafe_ptr(), SOCK_ADDR_LEN_MAX)
         self.length = SOCK_ADDR_LEN_MAX
 
     @staticmethod
@@ -146,7 +152,7 @@ struct SockAddr(Copyable, Movable):
         Returns:
             The octets in network order.
         """
-        var ip = Array[UInt8, 4](fill=0)
+        var ip = Array[UInt8, 4](uninitialized=True)
         for index in range(4):
             ip.at(index) = self.octets.at(4 + index)
         return ip^
@@ -157,7 +163,7 @@ struct SockAddr(Copyable, Movable):
         Returns:
             The octets in network order.
         """
-        var ip = Array[UInt8, 16](fill=0)
+        var ip = Array[UInt8, 16](uninitialized=True)
         for index in range(16):
             ip.at(index) = self.octets.at(8 + index)
         return ip^

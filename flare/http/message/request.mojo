@@ -725,7 +725,7 @@ struct RequestRecord(Movable):
         self.route = no_route()
         self.logs_errors = True
         self.request = None
-        self._id = Array[UInt8, REQUEST_ID_LEN_MAX](fill=0)
+        self._id = Array[UInt8, REQUEST_ID_LEN_MAX](uninitialized=True)
         self._id_len = 0
 
     @always_inline

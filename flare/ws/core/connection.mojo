@@ -95,7 +95,7 @@ struct WsConnection(Movable):
         self._agreement = agreement
         self._deflater = None
         self._is_in_message = False
-        self._ping = Array[UInt8, CONTROL_PAYLOAD_LEN_MAX](fill=0)
+        self._ping = Array[UInt8, CONTROL_PAYLOAD_LEN_MAX](uninitialized=True)
         self._ping_len = 0
         self._owes_pong = False
 

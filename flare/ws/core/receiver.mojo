@@ -127,7 +127,7 @@ struct FrameReceiver(Movable):
         self._is_in_payload = False
         self._seen_len = 0
         self._frame_offset = 0
-        self._header = Array[UInt8, FRAME_HEADER_LEN_MAX](fill=0)
+        self._header = Array[UInt8, FRAME_HEADER_LEN_MAX](uninitialized=True)
         self._header_len = 0
         self._message = Buffer()
         self._message_opcode = Opcode.TEXT
