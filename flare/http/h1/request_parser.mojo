@@ -142,11 +142,22 @@ struct RequestParser(Movable):
                 framing.content_length,
             )
             return Progress.HEAD_READY
-        return self._advance_body(limits)
+        return self.advance_body(limits)
 
-    def _advance_body(
+    def advance_body(
         mut self, limits: HeadLimits
     ) raises RemoteProtocolError -> Progress:
+        """Goes on behind a head that `advance` has told of.
+
+        Args:
+            limits: Bounds of trailers.
+
+        Returns:
+            What was found.
+
+        Raises:
+            RemoteProtocolError: If the content breaks a rule.
+        """
         if self._state == _COMPLETE:
             return Progress.READY
         if self._state == _SKIPPING:

@@ -80,11 +80,7 @@ def ask_policy[
     _lend_memo(connection, state)
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
-    var policy = handler.policy_for(
-        parser.unsafe_request[ImmUntrackedOrigin](
-            connection.peer, state.params_pointer(), tls=connection.tls_peer
-        )
-    )
+    var policy = handler.policy_for(_lend(parser, connection, state))
     if policy.max_body_size == DEFAULT_BODY_LIMIT:
         policy.max_body_size = state.config.max_body_size
     if policy.timeout_ms == DEFAULT_TIMEOUT_MS:
@@ -208,9 +204,7 @@ def answer_by_head[
         _lend_memo(connection, state)
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
-    var request = parser.unsafe_request[ImmUntrackedOrigin](
-        connection.peer, state.params_pointer(), tls=connection.tls_peer
-    )
+    var request = _lend(parser, connection, state)
     var note = HeadOnly()
     var scope = ExtensionScope(request.extensions(), note)
     var response = call_handler(handler, request)
@@ -226,13 +220,18 @@ def answer_by_head[
 
 
 @always_inline
-def queue_response(
+def queue_response[
+    is_rare: Bool = False
+](
     mut parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
     var response: Response,
 ) -> NextAction:
     """Puts the response to the complete request that is first into the output.
+
+    Parameters:
+        is_rare: True to call what writes the head, in place of inlining it.
 
     Args:
         parser: Has the request; it is dropped.
@@ -270,7 +269,10 @@ def queue_response(
     )
     parser.finish()
     var framing = ResponseFraming(is_head, keeps_alive, minor_version)
-    write_response_head(state.out, response, framing, state.date)
+    comptime if is_rare:
+        _write_rare_head(state, response, framing)
+    else:
+        write_response_head(state.out, response, framing, state.date)
     if unlikely(response.status == SWITCHING_PROTOCOLS):
         return _switch_protocols(parser, connection, state, response.body)
     if likely(sends_content(response, framing)):
@@ -327,7 +329,14 @@ def queue_rare_response(
         WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
         if it is broken.
     """
-    return queue_response(parser, connection, state, response^)
+    return queue_response[is_rare=True](parser, connection, state, response^)
+
+
+@no_inline
+def _write_rare_head(
+    mut state: WorkerState, response: Response, framing: ResponseFraming
+):
+    write_response_head(state.out, response, framing, state.date)
 
 
 @always_inline
@@ -361,28 +370,35 @@ def call_handler[
         var response = handler.serve(request)
         record.request = None
         var code = response.status.code
-        if unlikely(code < 200 or code > 599):
-            # 1xx is no final response, and others are none at all.
-            if not response.body.listens() or code != SWITCHING_PROTOCOLS:
-                raise Error(
-                    Text()
-                    .add("a handler answered with status ")
-                    .add(code)
-                    .end()
-                )
-        elif unlikely(response.body.listens()):
-            raise Error(
-                Text()
-                .add("a conversation needs status 101, not ")
-                .add(code)
-                .end()
-            )
+        # A response from 200 on is final, and no conversation.
+        if unlikely(code < 200 or code > 599 or response.body.listens()):
+            _check_upgrade(code, response.body.listens())
         return response^
     except error:
         record.request = None
-        if not bad_input_of(request, error):
-            log_failure(request, error)
-        return failure_response(request, error)
+        return _failed(request, error)
+
+
+@no_inline
+def _check_upgrade(code: Int, listens: Bool) raises:
+    """Lets a conversation with status 101 pass, and nothing else."""
+    if listens and code == SWITCHING_PROTOCOLS:
+        return
+    var problem = Text()
+    if listens and code >= 200 and code <= 599:
+        problem = problem^.add("a conversation needs status 101, not ")
+    else:
+        # 1xx is no final response, and others are none at all.
+        problem = problem^.add("a handler answered with status ")
+    raise Error(problem^.add(code).end())
+
+
+@no_inline
+def _failed(request: Request, error: Error) -> Response:
+    """Logs what a handler has raised, and answers in its place."""
+    if not bad_input_of(request, error):
+        log_failure(request, error)
+    return failure_response(request, error)
 
 
 @no_inline
@@ -583,7 +599,7 @@ def _answer_last(
 ):
     var response = _refuse_by_handler(state, request, status, reason)
     var framing = ResponseFraming(is_head, False, 1)
-    write_response_head(state.out, response, framing, state.date)
+    _write_rare_head(state, response, framing)
     if sends_content(response, framing):
         state.out.append(response.body.as_bytes())
 
@@ -612,7 +628,15 @@ def _request_so_far(
     """Lends what was read of a request, until the parser changes."""
     state.params[].clear()
     parser.forget_what_was_not_read()
-    # SAFETY: the loan ends with the answer, before the parser changes.
+    return _lend(parser, connection, state)
+
+
+@no_inline
+def _lend(
+    parser: RequestParser, connection: Connection, mut state: WorkerState
+) -> Request[ImmUntrackedOrigin]:
+    """Lends a request for one call, until the parser changes."""
+    # SAFETY: the callers end the loan before the parser changes.
     return parser.unsafe_request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )

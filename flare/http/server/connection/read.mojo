@@ -320,7 +320,7 @@ def _begin_content[
         parser.body.max_body_size = min(
             policy.max_body_size, state.config.max_buffered_bodies_size
         )
-    var progress = parser.advance(state.limits)
+    var progress = parser.advance_body(state.limits)
     if progress == Progress.NEEDS_OCTETS:
         var needs_content = connection.request.policy.needs_content
         parser.is_streamed = connection.request.policy.streams and needs_content
