@@ -1,5 +1,6 @@
 """The file that a Unix socket leaves in the file system."""
 
+from flare.bytes.checked import *
 from std.os import lstat, remove
 from std.stat import S_ISSOCK
 
@@ -14,12 +15,15 @@ struct SocketFile(Movable):
     var _path: String
     var _device: Int
     var _inode: Int
+    # Only those who have a file bring what removes it.
+    var _remover: Optional[def(String, Int, Int) thin -> None]
 
     def __init__(out self):
         """Makes one that stands for no file."""
         self._path = String()
         self._device = 0
         self._inode = 0
+        self._remover = None
 
     @staticmethod
     def at(path: StringSpan) -> Self:
@@ -38,6 +42,7 @@ struct SocketFile(Movable):
                 file._device = Int(status.st_dev)
                 file._inode = Int(status.st_ino)
                 file._path = String(path)
+                file._remover = _remove_file
         except:
             # Nothing there: nothing to remove.
             return file^
@@ -68,21 +73,21 @@ struct SocketFile(Movable):
 
     def remove(mut self):
         """Removes the file, unless another one has taken its place."""
-        if not self.is_there():
-            return
-        try:
-            var status = lstat(self._path)
-            var is_same = (
-                Int(status.st_dev) == self._device
-                and Int(status.st_ino) == self._inode
-            )
-            if is_same:
-                remove(self._path)
-        except:
-            # It is gone already, or the folder no longer lets us.
-            self._path = String()
+        if self._remover:
+            self._remover.held()(self._path, self._device, self._inode)
+        self._remover = None
         self._path = String()
 
     def __deinit__(deinit self):
         """Removes the file."""
         self.remove()
+
+
+def _remove_file(path: String, device: Int, inode: Int):
+    try:
+        var status = lstat(path)
+        if Int(status.st_dev) == device and Int(status.st_ino) == inode:
+            remove(path)
+    except:
+        # It is gone already, or the folder no longer lets us.
+        return

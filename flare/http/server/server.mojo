@@ -28,6 +28,7 @@ from flare.http.server.workers import (
     ServerProgram,
     ThreadPlan,
     check_worker_count,
+    run_worker,
     run_workers,
 )
 from flare.net.raw_socket import RawSocket
@@ -309,21 +310,33 @@ struct HttpServer(Movable):
         """
         return StatsHandle(self._board.copy())
 
+    def serve[H: Handler](self, var handler: H) raises:
+        """Answers requests on the calling thread until the server is stopped.
+
+        Parameters:
+            H: The handler's type.
+
+        Args:
+            handler: Answers requests: a `Router` or any other `Handler`.
+
+        Raises:
+            Error: If the server was served before, the handler streams and
+                there are no handler threads, or the system refuses what it
+                needs.
+        """
+        self._serve_alone(handler^)
+
     def serve[
         H: Handler
     ](
-        self,
-        var handler: H,
-        *,
-        num_workers: Int = 1,
-        pin_cores: Bool = True,
+        self, var handler: H, *, num_workers: Int, pin_cores: Bool = True
     ) raises:
-        """Answers requests until the server is stopped.
+        """Answers requests with several workers until the server is stopped.
 
-        One worker runs on the calling thread. Several run on threads of their
-        own, each with its own listener, event loop and connections; they share
-        the handler, which is then called by several threads at once: what it
-        changes must be atomic or locked.
+        They run on threads of their own, each with its own listener, event loop
+        and connections; they share the handler, which is then called by several
+        threads at once: what it changes must be atomic or locked. One worker
+        runs on the calling thread.
 
         Parameters:
             H: The handler's type.
@@ -341,14 +354,25 @@ struct HttpServer(Movable):
         """
         self._serve(handler^, ThreadPlan(num_workers, pin_cores))
 
+    def serve(self, function: HandlerFunction) raises:
+        """Answers requests with a plain function, on the calling thread.
+
+        Args:
+            function: `def f(req: Request) raises -> Response`.
+
+        Raises:
+            Error: As the other form does.
+        """
+        self._serve_alone(FnHandler(function))
+
     def serve(
         self,
         function: HandlerFunction,
         *,
-        num_workers: Int = 1,
+        num_workers: Int,
         pin_cores: Bool = True,
     ) raises:
-        """Answers requests with a plain function.
+        """Answers requests with a plain function and several workers.
 
         Args:
             function: `def f(req: Request) raises -> Response`.
@@ -503,22 +527,41 @@ struct HttpServer(Movable):
         """
         self.serve_prefork(FnHandler(function), workers=workers)
 
+    # One worker alone is the common case: who does not name a number of workers
+    # does not build what starts, watches and joins several.
+    def _serve_alone[H: Handler](self, var handler: H) raises:
+        check_handler(handler, self._terms[].config)
+        var listeners = self._begin_serving(1)
+        run_worker(
+            ArcPointer(handler^),
+            listeners^,
+            self._terms[],
+            self._shutdown_signal(),
+            self._board,
+        )
+
     def _serve[H: Handler](self, var handler: H, plan: ThreadPlan) raises:
         check_worker_count(plan.worker_count)
         check_handler(handler, self._terms[].config)
-        var listeners = take_listeners(self._listeners[], "serve")
-        ignore_sigpipe()
-        self._terms[].descriptors = prepare_descriptors(
-            self._terms[].config, listeners.at(0).fd(), plan.worker_count
-        )
-        var stop = ShutdownSignal(
-            self._waker.copy(), self._terms[].config.handles_signals
-        )
+        var listeners = self._begin_serving(plan.worker_count)
         run_workers(
             ArcPointer(handler^),
             listeners^,
             self._terms[],
-            stop^,
+            self._shutdown_signal(),
             self._board,
             plan,
+        )
+
+    def _begin_serving(self, worker_count: Int) raises -> List[RawSocket]:
+        var listeners = take_listeners(self._listeners[], "serve")
+        ignore_sigpipe()
+        self._terms[].descriptors = prepare_descriptors(
+            self._terms[].config, listeners.at(0).fd(), worker_count
+        )
+        return listeners^
+
+    def _shutdown_signal(self) raises -> ShutdownSignal:
+        return ShutdownSignal(
+            self._waker.copy(), self._terms[].config.handles_signals
         )

@@ -245,6 +245,12 @@ struct Worker[H: Handler](Movable):
         self._drain_end_ms = NEVER_MS
         self._master = None
 
+    # Not inlined where a call may raise: it ends some fifty fields.
+    @no_inline
+    def __deinit__(deinit self):
+        """Closes what is open."""
+        pass
+
     def begin(mut self) raises OsError:
         """Starts to accept connections; they are served by `run`.
 

@@ -114,6 +114,44 @@ def _make_worker[
     )
 
 
+def run_worker[
+    H: Handler
+](
+    handler: ArcPointer[H],
+    var sockets: List[RawSocket],
+    context: ServerContext,
+    var stop: ShutdownSignal,
+    board: ArcPointer[SharedStats],
+) raises:
+    """Answers requests on the calling thread until the server is stopped.
+
+    Parameters:
+        H: The handler's type.
+
+    Args:
+        handler: Answers requests.
+        sockets: Listening sockets.
+        context: Limits and times, and TLS if it is spoken.
+        stop: Says when to stop.
+        board: The figures.
+
+    Raises:
+        Error: If the worker cannot be made or fails.
+    """
+    var worker = Worker(
+        handler.copy(),
+        Listeners(sockets^, False),
+        context,
+        stop^,
+        StatsRow(board.copy(), 0),
+    )
+    worker.begin()
+    comptime if IS_DEV_BUILD:
+        tell_dev_ready()
+    worker.run()
+    handler[].drained()
+
+
 def run_workers[
     H: Handler
 ](
@@ -143,21 +181,7 @@ def run_workers[
             have ended then.
     """
     if plan.worker_count == 1:
-        var serving = _Serving(
-            _make_worker(
-                handler,
-                Listeners(sockets^, False),
-                context,
-                stop^,
-                StatsRow(board.copy(), 0),
-            )
-        )
-        serving.worker[].begin()
-        comptime if IS_DEV_BUILD:
-            tell_dev_ready()
-        serving.worker[].run()
-        handler[].drained()
-        return
+        return run_worker(handler, sockets^, context, stop^, board)
     var listeners = split_listeners(
         sockets^, plan.worker_count, context.config.listener
     )
