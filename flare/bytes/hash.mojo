@@ -44,13 +44,14 @@ def _add_last(
     mut state: Array[UInt32, 5], rest: Span[UInt8, _], message_len: Int
 ):
     """Adds the octets that fill no block, a 1 bit, and the length in bits."""
-    var block = Array[UInt8, _BLOCK_LEN](fill=0)
-    for index in range(len(rest)):
-        block.at(index) = rest.at(index)
+    var block = Array[UInt8, _BLOCK_LEN](uninitialized=True)
+    for index in range(_BLOCK_LEN):
+        block.at(index) = rest.at(index) if index < len(rest) else 0
     block.at(len(rest)) = 0x80
     if len(rest) >= _LENGTH_OFFSET:
         _add_block(state, Span(block))
-        block = Array[UInt8, _BLOCK_LEN](fill=0)
+        for index in range(_BLOCK_LEN):
+            block.at(index) = 0
     var bit_count = UInt64(message_len) * 8
     for index in range(8):
         var shift = UInt64(56 - 8 * index)

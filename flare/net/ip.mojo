@@ -142,7 +142,7 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
         Returns:
             The octets in network order.
         """
-        var octets = Array[UInt8, 4](fill=0)
+        var octets = Array[UInt8, 4](uninitialized=True)
         for index in range(4):
             octets.at(index) = UInt8(
                 (self._low >> UInt64(24 - 8 * index)) & 255
@@ -155,7 +155,7 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
         Returns:
             The octets in network order.
         """
-        var octets = Array[UInt8, 16](fill=0)
+        var octets = Array[UInt8, 16](uninitialized=True)
         for index in range(8):
             var shift = UInt64(56 - 8 * index)
             octets.at(index) = UInt8((self._high >> shift) & 255)

@@ -28,7 +28,9 @@ struct _Cell[T: Movable & Deinitable](Movable):
     var value: Self.T
 
     def __init__(out self, var value: Self.T):
-        self.words = _Words(fill=0)
+        self.words = _Words(uninitialized=True)
+        # SAFETY: the words are this value's own, and so many.
+        unsafe_memset_zero(self.words.unsafe_ptr(), _WORD_COUNT)
         self.value = value^
 
     def __deinit__(deinit self):

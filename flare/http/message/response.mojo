@@ -345,6 +345,15 @@ def unauthorized(
     return response^
 
 
+@no_inline
+def set_field(
+    mut response: Response, name: StaticString, value: StringSpan
+) raises:
+    """Sets a field; inlined, what `HeaderMap.set` raises would be made an
+    `Error` in a hundred lines at each call."""
+    response.headers.set(name, value)
+
+
 def forbidden(var reason: String = String("forbidden")) -> Response:
     """Makes a 403 response of plain text (RFC 9110 section 15.5.4).
 

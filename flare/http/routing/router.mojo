@@ -11,6 +11,7 @@ from flare.http.message.response import (
     bad_request,
     internal_error,
     not_found,
+    set_field,
 )
 from flare.http.routing.any_handler import AnyHandler, NoHandler
 from flare.http.routing.handler import (
@@ -496,7 +497,7 @@ def with_allow(var response: Response, allowed: UInt64) raises -> Response:
             if names.byte_length() > 0:
                 names += ", "
             names += method_name(number)
-    response.headers.set("Allow", names)
+    set_field(response, "Allow", names)
     return response^
 
 

@@ -7,7 +7,12 @@ from flare.bytes.text import Text
 from flare.http.message.body import Body
 from flare.http.message.forwarded import forwarded_host, forwarded_proto
 from flare.http.message.request import Request
-from flare.http.message.response import Response, TEXT_PLAIN, forbidden
+from flare.http.message.response import (
+    Response,
+    TEXT_PLAIN,
+    forbidden,
+    set_field,
+)
 from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.websocket.handler import WsConfig, WsHandler
 from flare.http.websocket.outbox import WsOutbox, WsSender
@@ -114,17 +119,17 @@ struct WsRoute[H: WsHandler](Handler):
         var session = WsSession(self._handler, box, self._config)
         self._handler[].on_open(req, WsSender(box))
         var response = Response(101, Body.conversing(session^))
-        _set(response, "Upgrade", "websocket")
-        _set(response, "Connection", "Upgrade")
-        _set(response, "Sec-WebSocket-Accept", acceptance.accept)
+        set_field(response, "Upgrade", "websocket")
+        set_field(response, "Connection", "Upgrade")
+        set_field(response, "Sec-WebSocket-Accept", acceptance.accept)
         if acceptance.agreement.subprotocol.byte_length() > 0:
-            _set(
+            set_field(
                 response,
                 "Sec-WebSocket-Protocol",
                 acceptance.agreement.subprotocol,
             )
         if acceptance.agreement.deflate:
-            _set(
+            set_field(
                 response,
                 "Sec-WebSocket-Extensions",
                 String(acceptance.agreement.deflate.held()),
@@ -156,11 +161,6 @@ struct WsRoute[H: WsHandler](Handler):
         return is_same_origin(origin.held(), scheme, req.host())
 
 
-@no_inline
-def _set(mut response: Response, name: StaticString, value: StringSpan) raises:
-    response.headers.set(name, value)
-
-
 def _refusal(error: WsHandshakeError) raises -> Response:
     var response = Response(
         error.status(),
@@ -168,10 +168,10 @@ def _refusal(error: WsHandshakeError) raises -> Response:
         content_type=TEXT_PLAIN,
     )
     if error.status() == 426:
-        _set(response, "Upgrade", "websocket")
-        _set(response, "Sec-WebSocket-Version", WS_VERSION)
+        set_field(response, "Upgrade", "websocket")
+        set_field(response, "Sec-WebSocket-Version", WS_VERSION)
     elif error.status() == 405:
-        _set(response, "Allow", "GET")
+        set_field(response, "Allow", "GET")
     return response^
 
 
