@@ -11,7 +11,7 @@ from flare.sys.clock import MONOTONIC_CLOCK, monotonic_ns, realtime_ns
 from flare.sys.errno import ETIMEDOUT, OsError
 from flare.sys.platform import IS_MACOS
 from std.ffi import external_call
-from std.memory import ArcPointer
+from std.memory import ArcPointer, unsafe_memset_zero
 
 comptime _WORD_COUNT = 8
 # Of 8 octets; pthread_mutex_t has 40 octets on Linux and 64 on macOS,
