@@ -647,9 +647,7 @@ struct ZonedIpAddr(Copyable, Equatable, Movable, Writable):
 def _zoned_ip_error(
     text: Span[UInt8, _], offset: Int, reason: StaticString
 ) -> AddressParseError:
-    return AddressParseError(
-        _ZONED, lossy_text(text), offset, reason
-    )
+    return AddressParseError(_ZONED, lossy_text(text), offset, reason)
 
 
 def _is_zone_octet(octet: UInt8) -> Bool:

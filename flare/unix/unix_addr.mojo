@@ -225,9 +225,7 @@ def _check_name(octets: Span[UInt8, _]) raises AddressParseError:
 def _error(
     octets: Span[UInt8, _], offset: Int, reason: StaticString
 ) -> AddressParseError:
-    return AddressParseError(
-        _EXPECTED, lossy_text(octets), offset, reason
-    )
+    return AddressParseError(_EXPECTED, lossy_text(octets), offset, reason)
 
 
 comptime UNIX_BACKLOG = 4_096

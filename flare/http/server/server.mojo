@@ -328,9 +328,7 @@ struct HttpServer(Movable):
 
     def serve[
         H: Handler
-    ](
-        self, var handler: H, *, num_workers: Int, pin_cores: Bool = True
-    ) raises:
+    ](self, var handler: H, *, num_workers: Int, pin_cores: Bool = True) raises:
         """Answers requests with several workers until the server is stopped.
 
         They run on threads of their own, each with its own listener, event loop
