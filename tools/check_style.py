@@ -20,6 +20,7 @@ TEXT_SUFFIXES = (
 )
 TEXT_NAMES = ("Makefile", "Dockerfile", "run")
 TEMPLATES = Path("cli/mojo_flare/templates")
+LOAD = Path("cli/mojo_flare/bench/load")
 # These two have to spell what they refuse.
 EXEMPT = (Path("tools/check_style.py"), Path("tests/tools"))
 
@@ -413,7 +414,10 @@ def check_unused(sources: list[Source]) -> Iterator[Problem]:
 
 def _module_of(path: Path, module: str) -> str:
     """Names an imported module from the repository's root: a template of a
-    project is a root of its own, and a dot stands for the file's folder."""
+    project is a root of its own, a dot stands for the file's folder, and a
+    program that is shipped imports what lies beside it by its bare name."""
+    if path.is_relative_to(LOAD) and "." not in module:
+        return ".".join((*path.parent.parts, module))
     if module.startswith("."):
         return ".".join((*path.parent.parts, module[1:]))
     if path.is_relative_to(TEMPLATES) and not module.startswith(("flare", "std")):

@@ -5,7 +5,7 @@ its request was due. The generator does not sleep while one is due within a
 millisecond, so it wants a CPU of its own.
 """
 
-from bench.load.arrivals import Arrivals
+from cli.mojo_flare.bench.load.arrivals import Arrivals
 from bench.load.connecting import open_sockets
 from bench.load.tally import Tally
 from flare.net import RawSocket, SocketAddr

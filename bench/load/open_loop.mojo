@@ -6,7 +6,7 @@ ADDRESS is such as 127.0.0.1:8080; BODY_LEN is the length of each answer's
 content. Ends with a line of figures, as bench/load/plain.lua makes wrk print.
 """
 
-from bench.load.arrivals import Arrivals
+from cli.mojo_flare.bench.load.arrivals import Arrivals
 from bench.load.generator import Generator
 from flare.net import SocketAddr
 from flare.sys.clock import monotonic_ns

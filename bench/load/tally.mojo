@@ -1,6 +1,6 @@
 """What came of a run, and the line of figures that tells it."""
 
-from bench.load.histogram import Histogram
+from cli.mojo_flare.bench.load.histogram import Histogram
 
 
 struct Tally(Movable):

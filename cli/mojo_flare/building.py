@@ -61,7 +61,7 @@ def build(toolchain: Toolchain, program: Program, name: str = "") -> None:
         )
 
 
-def build_if_changed(toolchain: Toolchain, program: Program) -> None:
+def build_if_changed(toolchain: Toolchain, program: Program, name: str = "") -> None:
     """Builds a program unless neither it nor the library has changed since."""
     stamp = program.output.with_suffix(".inputs")
     folders = [program.source.resolve().parent, toolchain.flare]
@@ -71,7 +71,7 @@ def build_if_changed(toolchain: Toolchain, program: Program) -> None:
         if stamp.read_text() == wanted:
             return
     stamp.unlink(missing_ok=True)
-    build(toolchain, program)
+    build(toolchain, program, name)
     if wanted:
         stamp.write_text(wanted)
 

@@ -1,6 +1,6 @@
 """When requests are due, whatever became of those before."""
 
-from bench.load.arrivals import Arrivals
+from cli.mojo_flare.bench.load.arrivals import Arrivals
 from std.testing import assert_equal, assert_false, assert_true
 
 comptime SECOND_NS = 1_000_000_000
@@ -35,3 +35,23 @@ def test_a_long_run_does_not_overflow() raises:
     var arrivals = Arrivals(1_000_000, 0, 100_000 * SECOND_NS)
     arrivals.taken_count = 99_999 * 1_000_000 + 1
     assert_equal(arrivals.next_ns(), 99_999 * SECOND_NS + 1000)
+
+
+def test_what_is_due_and_was_not_taken_is_counted() raises:
+    var arrivals = Arrivals(1000, SECOND_NS, 2 * SECOND_NS)
+    assert_equal(arrivals.behind_count(SECOND_NS - 1), 0)
+    assert_equal(arrivals.behind_count(SECOND_NS), 1)
+    assert_equal(arrivals.behind_count(SECOND_NS + SECOND_NS // 2), 501)
+    for _ in range(501):
+        _ = arrivals.take()
+    assert_equal(arrivals.behind_count(SECOND_NS + SECOND_NS // 2), 0)
+    assert_equal(arrivals.behind_count(9 * SECOND_NS), 2000 - 501)
+
+
+def test_without_a_rate_one_is_due_at_any_time() raises:
+    var arrivals = Arrivals(0, 100, SECOND_NS)
+    assert_false(arrivals.is_due(99))
+    for now_ns in range(100, 1000):
+        assert_true(arrivals.is_due(now_ns))
+        assert_equal(arrivals.take(now_ns), now_ns)
+        assert_equal(arrivals.behind_count(now_ns), 0)

@@ -1,6 +1,6 @@
 """The histogram: its slots, its shares, its error."""
 
-from bench.load.histogram import (
+from cli.mojo_flare.bench.load.histogram import (
     VALUE_MAX,
     Histogram,
     highest_of,
@@ -63,3 +63,23 @@ def test_a_share_is_never_beyond_what_was_seen() raises:
     histogram.record(1_000_001)
     assert_equal(histogram.at(0.5), 1_000_001)
     assert_equal(histogram.at(1), 1_000_001)
+
+
+def test_slots_are_written_with_their_largest_value() raises:
+    var histogram = Histogram()
+    for value in [5, 5, 7, 3000]:
+        histogram.record(value)
+    var text = String()
+    histogram.write_slots(text)
+    assert_equal(text, "[5, 2], [7, 1], [3000, 1]")
+
+
+def test_a_histogram_can_be_used_anew() raises:
+    var histogram = Histogram()
+    histogram.record(9)
+    histogram.clear()
+    assert_equal(histogram.at(1), 0)
+    histogram.record(3)
+    assert_equal(histogram.least, 3)
+    assert_equal(histogram.most, 3)
+    assert_equal(histogram.count, 1)

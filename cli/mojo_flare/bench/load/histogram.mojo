@@ -68,3 +68,20 @@ struct Histogram(Movable):
             if seen >= wanted:
                 return max(min(highest_of(slot), self.most), self.least)
         return 0
+
+    def clear(mut self):
+        """Forgets all values."""
+        self.count = 0
+        self.least = 0
+        self.most = 0
+        for slot in range(len(self._slots)):
+            self._slots[slot] = 0
+
+    def write_slots(self, mut text: String):
+        """Writes `[largest value, count]` of each slot with values."""
+        var separator = ""
+        for slot in range(len(self._slots)):
+            if self._slots[slot] > 0:
+                text.write(separator, "[", min(highest_of(slot), self.most))
+                text.write(", ", self._slots[slot], "]")
+                separator = ", "

@@ -1,0 +1,49 @@
+"""The command `flare` of this tree, and programs that its tests serve with."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [path for path in (str(ROOT / "tools"), str(ROOT / "cli")) if path not in sys.path]
+
+from toolchain import BUILD, build  # noqa: E402
+
+FOLDER = BUILD / "cli"
+TIMEOUT_S = 600
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of the command: a cache of the tests' own, 80 columns."""
+    return {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "cli"),
+        "XDG_CACHE_HOME": str(FOLDER / "cache"),
+        "COLUMNS": "80",
+        **more,
+    }
+
+
+def flare(
+    *arguments: object, cwd: Path = ROOT, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs the command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "mojo_flare", *map(str, arguments)],
+        cwd=cwd,
+        env=environment(**more),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+    )
+
+
+def built_server() -> Path:
+    """Builds the server of the tests as `flare dev` builds it."""
+    binary = FOLDER / "dev_server"
+    source = ROOT / "tests" / "cli" / "programs" / "dev_server.mojo"
+    result = build(source, binary, "-D", "FLARE_DEV=1")
+    assert result.returncode == 0, result.stdout
+    return binary
