@@ -175,13 +175,13 @@ def examples_and_pages(report: Report) -> None:
 
 def cli(report: Report) -> None:
     """Tests the wheel and the command, with projects of all templates."""
-    run_pytest(report, "tests/cli")
+    run_pytest(report, "tests/cli", "-m", "not nightly")
 
 
 def nightly(report: Report) -> None:
     """Runs what takes minutes."""
     report.step("programs of pages", check_docs.run_programs, True)
-    for folder in ("tests/wire", "tests/deploy"):
+    for folder in ("tests/wire", "tests/deploy", "tests/cli"):
         report.step(f"nightly tests of {folder}", run_pytest, folder, "-m", "nightly")
 
 

@@ -23,6 +23,10 @@ TIMEOUT_S = 300
 Flare = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "nightly: takes minutes")
+
+
 @pytest.fixture(scope="session")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The sdist and the wheel of this tree."""

@@ -11,18 +11,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from commands import ROOT, built_server
 from swap_load import SwapLoad
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "cli")]
+from mojo_flare.dev.build import diagnostics
+from mojo_flare.dev.guess import guess_addresses, parse_address
+from mojo_flare.dev.page import PageRequest, State, answer, page
+from mojo_flare.dev.watch import stamps
 
-from mojo_flare.dev.build import diagnostics  # noqa: E402
-from mojo_flare.dev.guess import guess_addresses, parse_address  # noqa: E402
-from mojo_flare.dev.page import State, answer, page  # noqa: E402
-from mojo_flare.dev.watch import stamps  # noqa: E402
-from toolchain import BUILD, build  # noqa: E402
+sys.path.append(str(ROOT / "tests" / "wire"))
 
-PROGRAM = ROOT / "tests" / "cli" / "programs" / "dev_server.mojo"
 DEADLINE_S = 20
 
 COMPILER = """#!{python}
@@ -43,10 +41,7 @@ output.chmod(0o755)
 @pytest.fixture(scope="session")
 def server() -> Path:
     """The server, built as `flare dev` builds."""
-    binary = BUILD / "cli" / "dev_server"
-    result = build(PROGRAM, binary, "-D", "FLARE_DEV=1")
-    assert result.returncode == 0, result.stdout
-    return binary
+    return built_server()
 
 
 class Dev:
@@ -110,6 +105,15 @@ def get(place: str, path: str = "/", accept: str = "*/*") -> tuple[int, str]:
     text = response.read().decode()
     connection.close()
     return response.status, text
+
+
+def is_refused(port: int) -> bool:
+    """Tells whether nobody listens at a port any more."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 @pytest.fixture
@@ -189,6 +193,31 @@ def test_a_program_broken_from_the_start_has_a_page_at_its_address(dev, server):
     assert get(place) == (200, "v1")
 
 
+def test_a_browser_follows_the_program(dev, server):
+    """The page at the program's address gives way to the program's own, and a
+    page with the script shows the next error over itself."""
+    from browser import Browser
+
+    port = free_port()
+    running = dev(f"SocketAddr.localhost({port})\nbroken")
+    running.told("the program does not compile")
+    with Browser() as browser:
+        page = browser.open(f"http://127.0.0.1:{port}/")
+        page.wait_for("document.title.startsWith('The program does not compile')")
+        assert page.evaluate("document.querySelectorAll('section.error').length") == 1
+        running.write(program(server, "v1", port))
+        page.wait_for("document.body.innerText === 'v1'")
+        page.evaluate(
+            "document.head.appendChild(Object.assign(document.createElement('script'),"
+            f" {{src: '{running.page}/__flare/overlay.js'}})).src"
+        )
+        running.write("broken")
+        page.wait_for("(document.querySelector('body > pre:last-child') || {})"
+                      ".textContent.includes('unknown declaration')")
+        running.write(program(server, "v2", port))
+        page.wait_for("document.body.innerText === 'v2'")
+
+
 def test_an_edit_may_change_the_address(dev, server):
     first, second = free_port(), free_port()
     running = dev(program(server, "v0", first))
@@ -196,15 +225,7 @@ def test_an_edit_may_change_the_address(dev, server):
     running.write(program(server, "v1", second))
     assert running.served(2)[1] == second
     assert get(f"127.0.0.1:{second}") == (200, "v1")
-
-    def is_refused() -> bool:
-        try:
-            socket.create_connection(("127.0.0.1", first), timeout=1).close()
-        except ConnectionRefusedError:
-            return True
-        return False
-
-    wait(is_refused, running.text)
+    wait(lambda: is_refused(first), running.text)
 
 
 def test_a_program_that_ends_before_it_serves_leaves_the_old_one(dev, server):
@@ -265,6 +286,18 @@ def test_nothing_is_left_behind(dev, server):
     ).stdout.replace("pytest", "")
 
 
+def test_a_second_signal_does_not_wait_for_what_is_under_way(dev, server):
+    running = dev(program(server, "v0"))
+    host, port = running.served()
+    with socket.create_connection((host, port)) as client:
+        client.sendall(b"GET /minute HTTP/1.1\r\nHost: a\r\n\r\n")
+        running.process.send_signal(signal.SIGTERM)
+        running.told("a second Ctrl-C does not wait")
+        assert running.process.poll() is None
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(5) == 0
+
+
 def test_a_killed_dev_takes_its_program_with_it(dev, server):
     if sys.platform != "linux":
         pytest.skip("the kernel does that on Linux alone")
@@ -272,15 +305,7 @@ def test_a_killed_dev_takes_its_program_with_it(dev, server):
     host, port = running.served()
     running.process.kill()
     running.process.wait()
-
-    def is_gone() -> bool:
-        try:
-            socket.create_connection((host, port), timeout=1).close()
-        except OSError:
-            return True
-        return False
-
-    wait(is_gone, running.text)
+    wait(lambda: is_refused(port), running.text)
 
 
 @pytest.mark.parametrize(
@@ -299,6 +324,27 @@ def test_addresses_are_found_in_the_source(tmp_path, line, addresses):
     source = tmp_path / "app.mojo"
     source.write_text(line)
     assert guess_addresses(source) == addresses
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "addresses"),
+    [
+        ([], {}, [("127.0.0.1", 8080)]),
+        (["--port", "81"], {"APP_PORT": "82"}, [("127.0.0.1", 81)]),
+        (["--port=81", "--address=::1"], {}, [("::1", 81)]),
+        ([], {"APP_PORT": "82", "APP_ADDRESS": "0.0.0.0"}, [("0.0.0.0", 82)]),
+        ([], {"PORT": "82"}, [("127.0.0.1", 8080)]),
+        (["--port", "0"], {}, []),
+        (["--port", "many"], {}, []),
+    ],
+)
+def test_addresses_that_settings_give(tmp_path, arguments, environment, addresses):
+    source = tmp_path / "main.mojo"
+    source.write_text('var settings = read_settings[Settings]("APP_").take()')
+    assert guess_addresses(source, arguments, environment) == []
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "settings.mojo").write_text("var server: ServerSettings")
+    assert guess_addresses(source, arguments, environment) == addresses
 
 
 @pytest.mark.parametrize("text", ["", "8080", "a:b", ":80", "h:70000", "h:-1"])
@@ -336,7 +382,38 @@ def test_what_the_compiler_says_is_taken_apart():
     ],
 )
 def test_what_the_page_answers(path, accept, is_own, status, kind):
-    reply = answer(State(), path, accept, is_own)
+    request = PageRequest("GET", path, accept, "localhost:7007")
+    reply = answer(State(), request, is_own)
     assert reply.status.startswith(status) and reply.media_type.startswith(kind)
     assert b"Flare-Dev: 1\r\n" in reply.octets(True)
     assert reply.octets(False).endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("origin", "is_allowed"),
+    [
+        ("http://127.0.0.1:8080", True),
+        ("http://shop.localhost:8080", True),
+        ("http://[::1]:8080", True),
+        ("https://example.com", False),
+        ("http://localhost.example.com", False),
+        ("null", False),
+    ],
+)
+def test_who_may_read_the_state_from_elsewhere(origin, is_allowed):
+    request = PageRequest("GET", "/__flare/state", "*/*", "127.0.0.1:7007", origin)
+    octets = answer(State(), request, True).octets(True)
+    assert (f"Access-Control-Allow-Origin: {origin}".encode() in octets) is is_allowed
+    assert b"Allow-Origin" not in answer(State(), request, False).octets(True)
+
+
+def test_the_page_has_no_other_name():
+    """A name that leads here by way of somebody else's DNS (rebinding)."""
+    request = PageRequest("GET", "/", "text/html", "example.com:7007")
+    assert answer(State(text="secret"), request, True).status.startswith("421")
+
+
+def test_heads_are_read():
+    head = "GET /a HTTP/1.1\r\nHOST: a\r\nAccept: text/html\r\nOrigin: b\r\n\r\n"
+    assert PageRequest.of(head) == PageRequest("GET", "/a", "text/html", "a", "b")
+    assert PageRequest.of("nonsense\r\n\r\n").target == "/"

@@ -36,14 +36,15 @@ class BuildResult:
 
 
 def diagnostics(said: str) -> list[Diagnostic]:
-    """Reads what the compiler has said; lines before the first place are left out."""
+    """Reads what the compiler has said, each thing once; what stands before the
+    first place is left out."""
     found: list[Diagnostic] = []
-    for line in said.splitlines():
+    for line in said.replace(f"{Path.cwd()}/", "").splitlines():
         if match := _HEAD.match(line):
             found.append(Diagnostic(match["place"], match["kind"], match["text"]))
         elif found and not _SUMMARY.match(line):
             found[-1].excerpt.append(line)
-    return found
+    return [each for index, each in enumerate(found) if each not in found[:index]]
 
 
 class Builder:

@@ -35,7 +35,7 @@ def dev(
         typer.Option(
             metavar="HOST:PORT",
             help="Where the page answers before the first build.",
-            show_default="as the source names it",
+            show_default="as the source or its settings name it",
         ),
     ] = None,
     page_port: Annotated[
@@ -73,7 +73,7 @@ def dev(
         source=source,
         folders=_folders(source, watch or []),
         arguments=arguments or [],
-        addresses=guess_addresses(source),
+        addresses=guess_addresses(source, arguments or []),
         page_port=page_port,
         ready_s=ready_timeout,
     )

@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
+from urllib.parse import urlsplit
 
 from mojo_flare.dev.build import Diagnostic
 
@@ -19,6 +20,9 @@ OVERLAY_PATH = "/__flare/overlay.js"
 HEAD_LEN_MAX = 65_536
 HEAD_TIMEOUT_S = 10
 LINGER_S = 1
+KEPT_MS = 1_200
+"""How long a browser's connection to the version before may live: one that was
+used within a second gets one answer more there."""
 _TLS_HANDSHAKE = b"\x16"
 
 
@@ -97,12 +101,13 @@ _OVERLAY = """
       + "font:13px/1.45 monospace;white-space:pre-wrap;border-radius:6px";
     box.textContent = state.text;
   }
+  const reload = () => location.reload();
   async function look() {
     try {
       const state = await (await fetch(base + "STATE", {cache: "no-store"})).json();
       if (state.number !== known) {
         if (state.bad) show(state);
-        else if (known >= 0 && state.serves) return location.reload();
+        else if (known >= 0 && state.serves) return setTimeout(reload, KEPT_MS);
         known = state.number;
       }
     } catch (error) { /* flare dev has ended, or begins */ }
@@ -115,12 +120,13 @@ _OVERLAY = """
 
 def page(state: State) -> str:
     """Writes the page for a browser."""
+    title = state.title[:1].upper() + state.title[1:]
     mood = "bad" if state.is_bad else "good" if state.serves else ""
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
         "<meta name='viewport' content='width=device-width, initial-scale=1'>",
-        f"<title>{escape(state.title)} - flare dev</title><style>{_STYLE}</style>",
-        f"</head><body><h1 class='{mood}'>{escape(state.title)}</h1>",
+        f"<title>{escape(title)} - flare dev</title><style>{_STYLE}</style>",
+        f"</head><body><h1 class='{mood}'>{escape(title)}</h1>",
         f"<p>{escape(state.detail)}</p>",
     ]
     for link in state.links:
@@ -142,39 +148,80 @@ def _section(item: Diagnostic) -> str:
 
 
 @dataclass
+class PageRequest:
+    """What counts of a request."""
+
+    method: str = "GET"
+    target: str = "/"
+    accept: str = ""
+    host: str = ""
+    origin: str = ""
+
+    @classmethod
+    def of(cls, head: str) -> "PageRequest":
+        """Reads a request's head."""
+        lines = head.split("\r\n")
+        method, target = (lines[0].split(" ") + ["/"])[:2]
+        fields = {"accept": "", "host": "", "origin": ""}
+        for line in lines[1:]:
+            name, _, value = line.partition(":")
+            if name.lower() in fields:
+                fields[name.lower()] = value.strip()
+        return cls(method, target, **fields)
+
+
+def is_loopback(authority: str) -> bool:
+    """Tells whether a host, with or without a port, is this machine."""
+    name = urlsplit(f"//{authority}").hostname or ""
+    return name in ("localhost", "127.0.0.1", "::1") or name.endswith(".localhost")
+
+
+@dataclass
 class Answer:
     """A response of `flare dev` itself."""
 
     status: str
     media_type: str
     content: str
+    origin: str = ""
 
     def octets(self, with_content: bool) -> bytes:
         content = self.content.encode()
         head = (
             f"HTTP/1.1 {self.status}\r\nContent-Type: {self.media_type}\r\n"
             f"Content-Length: {len(content)}\r\nCache-Control: no-store\r\n"
-            "Flare-Dev: 1\r\nAccess-Control-Allow-Origin: *\r\n"
-            "Access-Control-Expose-Headers: Flare-Dev\r\nConnection: close\r\n\r\n"
-        ).encode()
-        return head + content if with_content else head
+            "Flare-Dev: 1\r\nConnection: close\r\n"
+        )
+        if self.origin:
+            head += f"Access-Control-Allow-Origin: {self.origin}\r\nVary: Origin\r\n"
+        octets = f"{head}\r\n".encode()
+        return octets + content if with_content else octets
 
 
-def answer(state: State, target: str, accept: str, is_own: bool) -> Answer:
+def answer(state: State, request: PageRequest, is_own: bool) -> Answer:
     """Chooses the response: the state, the script, the page, or text.
 
-    At the program's own address all is 503, for the program would answer.
+    At the program's own address all is 503, for the program would answer. At
+    the page's own, which is there all the time, pages of other machines must
+    not read what is of the source in it, whatever name they give to this one.
     """
-    path = target.partition("?")[0]
+    path = request.target.partition("?")[0]
+    if is_own and not is_loopback(request.host):
+        text = "flare dev: ask for this page by localhost or 127.0.0.1\n"
+        return Answer("421 Misdirected Request", "text/plain", text)
     if path == STATE_PATH:
-        return Answer("200 OK", "application/json", state.as_json())
+        origin = request.origin
+        is_near = is_own and is_loopback(origin.partition("://")[2])
+        return Answer(
+            "200 OK", "application/json", state.as_json(), origin if is_near else ""
+        )
     if is_own and path == OVERLAY_PATH:
-        script = _OVERLAY.replace("STATE", STATE_PATH)
+        script = _OVERLAY.replace("STATE", STATE_PATH).replace("KEPT_MS", str(KEPT_MS))
         return Answer("200 OK", "text/javascript; charset=utf-8", script)
     status = "200 OK" if is_own else "503 Service Unavailable\r\nRetry-After: 1"
     if is_own and path != "/":
         return Answer("404 Not Found", "text/plain", "flare dev: the page is at /\n")
-    if "text/html" in accept:
+    if "text/html" in request.accept:
         return Answer(status, "text/html; charset=utf-8", page(state))
     return Answer(status, "text/plain; charset=utf-8", state.plain())
 
@@ -213,35 +260,30 @@ class PageServer:
     async def _serve(self, connection: socket.socket, is_own: bool) -> None:
         reader, writer = await asyncio.open_connection(sock=connection, limit=HEAD_LEN_MAX)
         try:
-            async with asyncio.timeout(HEAD_TIMEOUT_S):
-                first = await reader.readexactly(1)
-                if first == _TLS_HANDSHAKE:
-                    return
-                head = first + await reader.readuntil(b"\r\n\r\n")
-            method, target, accept = _request(head.decode("latin-1"))
-            reply = answer(self._state(), target, accept, is_own)
-            writer.write(reply.octets(method != "HEAD"))
+            head = await asyncio.wait_for(_head(reader), HEAD_TIMEOUT_S)
+            if not head:
+                return
+            request = PageRequest.of(head.decode("latin-1"))
+            reply = answer(self._state(), request, is_own)
+            writer.write(reply.octets(request.method != "HEAD"))
             await writer.drain()
             writer.write_eof()
             # What is unread at the close would reset the connection.
-            async with asyncio.timeout(LINGER_S):
-                while await reader.read(65_536):
-                    pass
-        except (OSError, TimeoutError, asyncio.IncompleteReadError):
-            return
-        except asyncio.LimitOverrunError:
+            await asyncio.wait_for(_rest(reader), LINGER_S)
+        except (OSError, asyncio.TimeoutError, EOFError, asyncio.LimitOverrunError):
             return
         finally:
             writer.close()
 
 
-def _request(head: str) -> tuple[str, str, str]:
-    """Gives the method, the target, and what the client accepts."""
-    lines = head.split("\r\n")
-    method, target = (lines[0].split(" ") + ["/"])[:2]
-    accept = ""
-    for line in lines[1:]:
-        name, _, value = line.partition(":")
-        if name.lower() == "accept":
-            accept = value
-    return method, target, accept
+async def _head(reader: asyncio.StreamReader) -> bytes:
+    """Reads a request's head; nothing if a client speaks TLS."""
+    first = await reader.readexactly(1)
+    if first == _TLS_HANDSHAKE:
+        return b""
+    return first + await reader.readuntil(b"\r\n\r\n")
+
+
+async def _rest(reader: asyncio.StreamReader) -> None:
+    while await reader.read(65_536):
+        pass

@@ -16,7 +16,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mojo_flare import terminal
+from mojo_flare import building, terminal
 from mojo_flare.dev.build import Builder, BuildResult, diagnostics
 from mojo_flare.dev.guess import listen
 from mojo_flare.dev.page import PageServer, State
@@ -155,7 +155,7 @@ class Session:
                 text=result.said,
             )
         )
-        terminal.say(result.said)
+        building.show_diagnostics(result.said)
         terminal.say(f"flare dev: {title}", style="bold red")
         if self._current:
             terminal.say("flare dev: the version before goes on answering")
@@ -183,6 +183,8 @@ class Session:
                     f" (built in {terminal.seconds(result.seconds)})",
                     style="bold green",
                 )
+            else:
+                result.binary.unlink(missing_ok=True)
 
     async def _try(self, binary: Path) -> Program | None:
         """Starts a version and waits until it serves; `None` if it does not."""
@@ -292,6 +294,11 @@ class Session:
         if not self._current or self._current.binary != program.binary:
             program.binary.unlink(missing_ok=True)
 
+    def kill(self) -> None:
+        """Ends all programs that are still to finish something."""
+        for program in list(self._leaving):
+            program.kill()
+
     def _keep(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         """Runs something beside; what it raises ends the session."""
         task = asyncio.create_task(work)
@@ -315,6 +322,11 @@ class Session:
         if current:
             self._leave_later(current)
         if self._leaving:
+            terminal.say(
+                "flare dev: ending when what is under way is finished;"
+                " a second Ctrl-C does not wait",
+                style="dim",
+            )
             await asyncio.wait(list(self._leaving.values()))
         for listener in [self._own, *self._listeners.values()]:
             self._pages.unwatch(listener)
@@ -323,13 +335,20 @@ class Session:
 
 
 def run_session(settings: Settings, toolchain: Toolchain) -> None:
-    """Runs a session until Ctrl-C or SIGTERM."""
+    """Runs a session until Ctrl-C or SIGTERM; a second one ends all at once."""
 
     async def run() -> None:
         stop = asyncio.Event()
+        session = Session(settings, toolchain)
+
+        def on_signal() -> None:
+            if stop.is_set():
+                session.kill()
+            stop.set()
+
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, stop.set)
-        await Session(settings, toolchain).run(stop)
+            loop.add_signal_handler(number, on_signal)
+        await session.run(stop)
 
     asyncio.run(run())

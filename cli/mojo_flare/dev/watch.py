@@ -53,8 +53,14 @@ class Watcher:
 
     async def changed(self) -> list[str]:
         """Waits for a change that has settled; gives the paths, in order."""
-        while (now := stamps(self._folders)) == self._known:
-            await asyncio.sleep(INTERVAL_S)
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            now = stamps(self._folders)
+            if now != self._known:
+                break
+            # A tenth of a CPU at most, however large the folders are.
+            await asyncio.sleep(max(INTERVAL_S, 9 * (loop.time() - began)))
         while True:
             await asyncio.sleep(SETTLE_S)
             later = stamps(self._folders)

@@ -19,6 +19,11 @@ def slow(req: Request) -> Response:
     return ok(String(argv()[1]))
 
 
+def minute(req: Request) -> Response:
+    sleep(60.0)
+    return no_content()
+
+
 def store(req: Request) -> Response:
     return no_content()
 
@@ -31,6 +36,7 @@ def main() raises:
     var router = Router()
     router.get("/", version)
     router.get("/slow", slow)
+    router.get("/minute", minute)
     router.get("/crash", crash)
     router.post("/", store)
     var mode = String(argv()[3]) if len(argv()) > 3 else String("one")
