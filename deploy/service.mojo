@@ -29,7 +29,7 @@ from flare.http import (
     ok,
 )
 from flare.net import IpNetwork, SocketAddr
-from flare.runtime import PreforkConfig
+from flare.runtime import NoHooks, PreforkConfig
 from flare.ws import WsHandler, WsIncoming, WsSender
 from std.sys import argv
 
@@ -128,5 +128,10 @@ def main() raises:
         return
     server.serve_prefork(
         handler^,
-        PreforkConfig(workers=options.workers, notifies_manager=True),
+        PreforkConfig(
+            workers=options.workers,
+            inherits_listeners=True,
+            notifies_manager=True,
+        ),
+        NoHooks(),
     )

@@ -10,7 +10,12 @@ from typing import Annotated
 import typer
 
 from mojo_flare import terminal, toolchain
+from mojo_flare.bench.command import bench
 from mojo_flare.build import build
+from mojo_flare.completion import completion
+from mojo_flare.describe.command import openapi, routes
+from mojo_flare.dev.command import dev
+from mojo_flare.doctor import doctor
 from mojo_flare.new import new
 from mojo_flare.outcome import CommandError, ExitCode
 from mojo_flare.run import run
@@ -32,9 +37,12 @@ app = typer.Typer(
 # What stands behind the file belongs to the program.
 _PASSED_ON = {"allow_interspersed_args": False}
 app.command(context_settings=_PASSED_ON)(run)
+app.command(context_settings=_PASSED_ON)(dev)
 app.command()(build)
 app.command()(test)
 app.command()(new)
+for _command in (routes, openapi, bench, doctor, completion):
+    app.command()(_command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -61,7 +69,8 @@ def flare(
 def main() -> None:
     """Runs the command, and turns its errors into lines and exit codes."""
     try:
-        app()
+        # Also if it is called as a module: completion goes by the name.
+        app(prog_name="flare")
     except CommandError as error:
         terminal.report(error)
         sys.exit(error.code)

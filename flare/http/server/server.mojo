@@ -492,37 +492,6 @@ struct HttpServer(Movable):
 
     def serve_prefork[
         H: Handler
-    ](self, var handler: H, var prefork: PreforkConfig) raises:
-        """Answers requests in several worker processes, without hooks.
-
-        Parameters:
-            H: The handler's type.
-
-        Args:
-            handler: Answers requests; each process has a copy.
-            prefork: How many workers, and how they are treated.
-
-        Raises:
-            Error: As the first form does.
-        """
-        self.serve_prefork(handler^, prefork^, NoHooks())
-
-    def serve_prefork(
-        self, function: HandlerFunction, var prefork: PreforkConfig
-    ) raises:
-        """Answers requests with a plain function, without hooks.
-
-        Args:
-            function: `def f(req: Request) raises -> Response`.
-            prefork: How many workers, and how they are treated.
-
-        Raises:
-            Error: As the first form does.
-        """
-        self.serve_prefork(FnHandler(function), prefork^, NoHooks())
-
-    def serve_prefork[
-        H: Handler
     ](self, var handler: H, *, workers: Optional[Int] = None) raises:
         """Answers requests in several worker processes under a supervisor.
 

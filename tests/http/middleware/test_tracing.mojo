@@ -298,29 +298,6 @@ def test_a_requests_span_goes_to_a_handler_under_test() raises:
     root.end()
 
 
-def test_every_method_takes_a_trace() raises:
-    var spans = SpanCollector()
-    var tracer = Tracer(spans)
-    var client = TestClient(Tracing(FnHandler(_answer), tracer))
-    var root = tracer.span("test")
-    _ = client.get("/", trace=root)
-    _ = client.head("/", trace=root)
-    _ = client.options("/", trace=root)
-    _ = client.delete("/", trace=root)
-    _ = client.post("/", "{}", trace=root)
-    _ = client.put("/", "{}", trace=root)
-    _ = client.patch("/", "{}", trace=root)
-    _ = client.request("PROPFIND", "/", trace=root)
-    _ = client.get("/", trace=TraceSpan())
-    assert_true(tracer.flush())
-    var ended = spans.take()
-    assert_equal(len(ended), 9)
-    for index in range(9):
-        var is_child = ended[index].parent_id == root.context.span_id
-        assert_equal(is_child, index < 8, ended[index].name)
-    root.end()
-
-
 @fieldwise_init
 struct _Pieces(BodySource):
     """Makes so many pieces, and then an end or an error."""
