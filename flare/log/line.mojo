@@ -35,7 +35,13 @@ struct LogLine(Movable):
     var _is_cut: Bool
 
     def __init__(out self, format: LogFormat, level: Level, unix_ms: Int):
-        """Begins a line with time and level."""
+        """Begins a line with time and level.
+
+        Args:
+            format: How it is written.
+            level: Its level.
+            unix_ms: Milliseconds since 1970-01-01 00:00:00 UTC.
+        """
         self._text = String(capacity_bytes=256)
         self._format = format
         self._is_cut = False
@@ -52,14 +58,23 @@ struct LogLine(Movable):
             self._text += level.name()
 
     def __init__(out self, format: LogFormat, *, fields: String):
-        """Begins a list of fields, for a logger that has them in each line."""
+        """Begins a list of fields, for a logger that has them in each line.
+
+        Args:
+            format: How they are written.
+            fields: Those that are there already.
+        """
         self._text = fields
         self._format = format
         self._is_cut = False
 
     @no_inline
     def put_message(mut self, message: StringSpan):
-        """Adds the message, before all fields."""
+        """Adds the message, before all fields.
+
+        Args:
+            message: The message.
+        """
         self._begin("msg")
         self._put_text(
             message.as_bytes(), self._text.byte_length() + MESSAGE_LEN_MAX
@@ -67,7 +82,11 @@ struct LogLine(Movable):
 
     @no_inline
     def put_fields(mut self, fields: String):
-        """Adds fields that are written already."""
+        """Adds fields that are written already.
+
+        Args:
+            fields: What `fields` of another line gave.
+        """
         if self._text.byte_length() + fields.byte_length() > FIELDS_LEN_MAX:
             self._is_cut = True
             return
@@ -105,26 +124,47 @@ struct LogLine(Movable):
 
     @no_inline
     def put_text(mut self, name: StringSpan, value: StringSpan):
-        """Adds a text."""
+        """Adds a text.
+
+        Args:
+            name: The field's name.
+            value: The text.
+        """
         if self._has_room(name.byte_length() + 16):
             self._begin(name, _is_taken(name))
             self._put_text(value.as_bytes(), FIELDS_LEN_MAX)
 
     @no_inline
     def put_raw(mut self, name: StringSpan, value: StringSpan):
-        """Adds what is a value in both formats, such as a number."""
+        """Adds what is a value in both formats, such as a number.
+
+        Args:
+            name: The field's name.
+            value: The value, as it is written.
+        """
         if self._has_room(name.byte_length() + 16 + value.byte_length()):
             self._begin(name, _is_taken(name))
             self._text += value
 
     @no_inline
     def put_int(mut self, name: StringSpan, value: Int):
+        """Adds an integer.
+
+        Args:
+            name: The field's name.
+            value: The number.
+        """
         self.put_raw(name, String(value))
 
     @no_inline
     def put_float(mut self, name: StringSpan, value: Float64):
         """Adds a number; JSON has none for infinity and what is no number, so
-        these are texts."""
+        these are texts.
+
+        Args:
+            name: The field's name.
+            value: The number.
+        """
         if not isfinite(value):
             self.put_text(name, String(value))
             return
@@ -133,11 +173,19 @@ struct LogLine(Movable):
         self.put_raw(name, StringSpan(unsafe_from_utf8=buffer.span()))
 
     def fields(deinit self) -> String:
-        """Gives the fields of a list that was begun as such."""
+        """Gives the fields of a list that was begun as such.
+
+        Returns:
+            The fields.
+        """
         return self._text^
 
     def end(deinit self) -> String:
-        """Ends the line."""
+        """Ends the line.
+
+        Returns:
+            The line, with its end.
+        """
         var text = self._text^
         if self._format == LogFormat.JSON:
             text += _JSON_END if self._is_cut else "}\n"
