@@ -1,9 +1,9 @@
 """Builds the documents as a site, to build/docs/site; search works offline.
 
-Pages come from `docs/`; the reference, the coverage of the RFCs, the lists of
-examples and decisions, and the pages of source that links lead to are made
-here. MkDocs then makes HTML of all, by `mkdocs.yml`, and no warning of its is
-accepted. With `serve` the site is shown at a port of this machine.
+Pages come from `docs/`; the reference, the command, the coverage of the RFCs, the lists
+of examples and decisions, and the pages of source that links lead to are made here.
+MkDocs then makes HTML of all, by `mkdocs.yml`, and no warning of its is accepted. With
+`serve` the site is shown at a port of this machine.
 """
 
 import os
@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import docs_command
 import docs_rfcs
 import yaml
 from doc_blocks import FENCE
@@ -35,6 +36,8 @@ ROOT_PAGES = {
     "SECURITY.md": "project/security-policy.md",
     "CHANGELOG.md": "project/changelog.md",
 }
+# What readers of guides look for less often comes later among what is found.
+SELDOM = ("decisions/", "project/", "mojo-notes", "where", "api-changes")
 LANGUAGES = {".mojo": "mojo", ".py": "python", ".toml": "toml", ".sh": "sh"}
 LINK = re.compile(r"(?P<text>!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(<?(?P<target>[^)\s>]+)>?\)")
 SPAN = re.compile(r"(?<![\[`])`([A-Z]\w*)`(?![\]`])")
@@ -101,6 +104,8 @@ class Staging:
                 if path.startswith("docs/") and not line.startswith("#"):
                     line = self._link_names(line, place, linked)
             out.append(line)
+        if place.startswith(SELDOM):
+            out = ["---", "search:", "  boost: 0.3", "---", "", *out]
         write(place, "\n".join(out) + "\n")
         return wanted
 
@@ -249,6 +254,7 @@ def stage_all() -> None:
     stage_examples(staging)
     stage_decisions()
     write("reference/rfcs.md", docs_rfcs.page(ROOT))
+    write("reference/command.md", docs_command.page(ROOT))
     settings = {
         "INHERIT": "../../mkdocs.yml",
         "docs_dir": str(STAGED),

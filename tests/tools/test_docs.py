@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import docs
+import docs_command
 import docs_reference
 import docs_rfcs
 import pytest
@@ -43,7 +44,12 @@ def staging(tree, monkeypatch):
     ],
 )
 def test_links_lead_to_pages_of_the_site(staging, path, text, wanted):
-    assert staging(text, path) == wanted + "\n"
+    assert staging(text, path).endswith(f"{wanted}\n")
+
+
+def test_what_is_looked_for_less_often_is_found_later(staging):
+    assert "boost: 0.3" in staging("# A", "docs/decisions/1.md")
+    assert "boost" not in staging("# A", "docs/tls.md")
 
 
 def test_code_keeps_its_links_and_loses_the_words_of_its_fence(staging):
@@ -161,3 +167,18 @@ def test_coverage_counts_rows_and_shows_gaps(tree):
     assert "| 6.1 | Coding | none | **no test names it** |" in text
     assert "| 7.4 | TE | none | not sent |" in text
     assert "1234" not in text
+
+
+def test_examples_of_docstrings_are_shown_as_code():
+    text = docs_reference.fenced("Says a.\n\n    one()\n        two()\n\nSays b.")
+    assert text == "Says a.\n\n```mojo\none()\n    two()\n```\n\nSays b."
+
+
+def test_the_page_of_the_command_has_all_commands_with_their_options():
+    text = docs_command.page(docs.ROOT)
+    for name in ("build", "new", "run", "test"):
+        assert f"## `flare {name}`" in text
+    assert "| `--bundle DIR` |" in text
+    assert "\nflare build --target-cpu x86-64-v2 --bundle dist\n" in text
+    assert "| 4 | a program does not compile |" in text
+    assert "[bold]" not in text
