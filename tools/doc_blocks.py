@@ -6,8 +6,7 @@ word `mojo` of its fence says what else it is:
 - `continues`: it builds upon the block before it, which is put in front;
 - `prints`: a program, whose output is the fence that follows it.
 
-Statements outside of a function are put into one. Blocks of docstrings are
-checked like those of pages.
+Statements outside of a function are put into one.
 """
 
 import re
@@ -18,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 import examples
-from mojo_source import Problem, mojo_files
+from mojo_source import Problem
 from programs import MAIN, build_together
 from report import Report
 from toolchain import BUILD, ROOT, mojo
@@ -136,6 +135,11 @@ def make_snippets(blocks: list[Block]) -> list[Snippet]:
     return found
 
 
+def is_declaration(line: str) -> bool:
+    """Tells whether a line begins what may stand outside of a function."""
+    return bool(DECLARATION.match(line)) or line.startswith(('"""', "#"))
+
+
 def wrap_statements(text: str) -> str:
     """Puts the statements that stand outside of a function into one."""
     declared: list[str] = []
@@ -143,26 +147,12 @@ def wrap_statements(text: str) -> str:
     here = declared
     for line in text.splitlines():
         if line and not line[0].isspace() and not line.startswith(CLOSING):
-            is_declared = DECLARATION.match(line) or line.startswith(('"""', "#"))
-            here = declared if is_declared else statements
+            here = declared if is_declaration(line) else statements
         here.append(line)
     if not any(line.strip() for line in statements):
         return text
     body = [f"    {line}" if line.strip() else "" for line in statements]
     return "\n".join([*declared, "", "", "def statements() raises:", *body]) + "\n"
-
-
-def docstring_blocks(root: Path) -> Iterator[list[Block]]:
-    """Finds the fenced code of docstrings, docstring by docstring."""
-    for path in mojo_files(root, "flare"):
-        text = (root / path).read_text()
-        if "```" not in text:
-            continue
-        for found in re.finditer(r'"""(.*?)"""', text, re.DOTALL):
-            if "```" in found[1]:
-                first = text.count("\n", 0, found.start()) + 1
-                _, blocks = split_fences(path, found[1].splitlines(), first)
-                yield blocks
 
 
 def check_fences(blocks: Iterable[Block]) -> Iterator[Problem]:

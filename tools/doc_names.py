@@ -37,8 +37,7 @@ WORD = re.compile(r"(?<![-\w])[a-z]+(?:_[a-z0-9]+)+\b")
 MEMBER = re.compile(r"^\s+(?:def|var|comptime)\s+(\w+)", re.MULTILINE)
 # Names of Mojo's own library, and of files, that pages use in passing.
 MOJO = {
-    "Atomic", "Bool", "Defaultable", "Copyable", "Dict", "Error", "Float64", "Int", "Int64",
-    "List",
+    "Atomic", "Bool", "Copyable", "Defaultable", "Dict", "Error", "Float64", "Int", "Int64", "List",
     "Movable", "Mojo", "None", "Optional", "Self", "Set", "Span", "String",
     "StringSpan", "True", "False", "UInt8", "UInt64", "Variant", "Writable",
     "ArcPointer", "OwnedPointer", "Dockerfile", "Makefile",

@@ -307,7 +307,20 @@ def is_list(signature: str, index: int) -> bool:
 def prose(node: Node) -> list[str]:
     """Gives a docstring's summary and description as paragraphs."""
     texts = (node.get("summary"), node.get("description"))
-    return [line for text in texts if text for line in (text.strip(), "")]
+    return [line for text in texts if text for line in (fenced(text.strip("\n")), "")]
+
+
+def fenced(text: str) -> str:
+    """Puts the examples of a docstring, which are indented, into fences."""
+
+    def one(block: re.Match[str]) -> str:
+        lines = block[0].strip("\n").splitlines()
+        code = "\n".join(line.removeprefix("    ") for line in lines)
+        return f"\n```mojo\n{code}\n```\n\n" if code.strip() else block[0]
+
+    if "```" in text:
+        return text
+    return re.sub(r"(?:^    .*(?:\n|\Z)|^\n)+", one, text, flags=re.MULTILINE)
 
 
 def flat(text: str) -> str:

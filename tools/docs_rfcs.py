@@ -1,7 +1,8 @@
 """Writes the page of RFC coverage: which tests name which section.
 
-Tests are tables, and the rows name the section they come from (`9112-7.1 ...`);
-other tests name it in words (`RFC 9112 section 7.1`). Of the RFCs in
+Tests are tables, and the rows name the section they come from (`9112-7.1 ...`, or
+`7.1 ...` in a file that begins with its RFC); other tests name it in words (`RFC
+9112 section 7.1`). Of the RFCs in
 `rfc_sections.toml` all sections with rules are listed, so that one without a
 test shows.
 """
@@ -9,12 +10,17 @@ test shows.
 import re
 import tomllib
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 ROW = re.compile(r"[\"'](?:RFC )?(?P<rfc>\d{4})[- ](?P<section>\d+(?:\.\d+)*)\b")
 WORDS = re.compile(
     r"RFC (?P<rfc>\d{4})(?:,)? sections? (?P<section>\d+(?:\.\d+)*)"
 )
+# A row or a comment of a file that is about one RFC.
+BARE = re.compile(r"(?:[\"']|section )(?P<section>[1-9]\d?(?:\.\d\d?){1,2})(?= [a-z0-9])")
+SUBJECT = re.compile(r"RFC (\d{4})")
+HEAD_LEN = 600
 TABLE = Path("tools/rfc_sections.toml")
 
 # By RFC and section, how many rows and mentions each test file has.
@@ -28,12 +34,23 @@ def read_coverage(root: Path, known: set[str]) -> Coverage:
         if path.suffix not in (".mojo", ".py"):
             continue
         text = path.read_text()
-        for pattern in (ROW, WORDS):
-            for match in pattern.finditer(text):
-                if match["rfc"] in known:
-                    name = str(path.relative_to(root))
-                    found[match["rfc"]][match["section"]][name] += 1
+        name = str(path.relative_to(root))
+        for rfc, section in sections_in(text):
+            if rfc in known:
+                found[rfc][section][name] += 1
     return found
+
+
+def sections_in(text: str) -> Iterator[tuple[str, str]]:
+    """Finds what sections a test file names, each with its RFC."""
+    for pattern in (ROW, WORDS):
+        for match in pattern.finditer(text):
+            yield match["rfc"], match["section"]
+    subject = SUBJECT.search(text[:HEAD_LEN])
+    if subject:
+        rest = WORDS.sub("", text)
+        for match in BARE.finditer(rest):
+            yield subject[1], match["section"]
 
 
 def order(section: str) -> tuple[int, ...]:
@@ -51,7 +68,7 @@ def page(root: Path) -> str:
     for rfc, entry in table.items():
         sections = coverage[rfc]
         count = sum(sum(files.values()) for files in sections.values())
-        title = f"[RFC {rfc}](#rfc-{rfc})"
+        title = f"[RFC\u00a0{rfc}](#rfc-{rfc})"
         out.append(f"| {title} | {entry['title']} | {len(sections)} | {count} |")
     for rfc, entry in table.items():
         out += ["", f"## RFC {rfc} {{ #rfc-{rfc} }}", "", entry["title"], ""]
@@ -82,5 +99,5 @@ def section_rows(entry: dict, sections: dict[str, Counter[str]]) -> list[str]:
 INTRODUCTION = """\
 Tests are tables whose rows name the section of the RFC that they come from. This
 page counts them, and is made from the tests each time the site is built. A
-section with rules and without a test stands here as such. What is taken or
+section with rules that no test names stands here as such. What is taken or
 refused where an RFC leaves room is on the page about [conformance](../conformance.md)."""

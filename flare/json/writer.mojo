@@ -40,8 +40,6 @@ struct JsonWriter(Movable):
     """Writes one JSON text, compact, checking that the calls make one.
 
     ```mojo
-    from flare.json import JsonWriter
-
     var writer = JsonWriter()
     writer.begin_object()
     writer.key("id")

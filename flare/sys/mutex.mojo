@@ -180,8 +180,9 @@ struct Condvar(ImplicitlyCopyable):
     """Lets threads wait for a change of what a mutex guards; copies are the
     same condition variable.
 
-        while len(queue[].jobs) == 0:
-            changed.wait(queue)
+        var guard = queue.lock()
+        while len(guard[].jobs) == 0:
+            changed.wait(guard)
 
     A wait may end though nobody has called, so what is waited for is looked at
     again behind it. All who wait at one time must do so with the same mutex.

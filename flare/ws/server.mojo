@@ -10,8 +10,10 @@ from flare.net.socket_addr import SocketAddr
 struct WsServer(Movable):
     """Serves WebSocket connections at any path; otherwise an `HttpServer`.
 
+    ```mojo
     var server = WsServer.bind(SocketAddr.localhost(8080))
     server.serve(chat^)
+    ```
 
     A route beside others is `Router.ws`.
     """

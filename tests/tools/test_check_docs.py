@@ -88,7 +88,7 @@ def test_wants_a_map(tree):
     assert "missing" in problem
 
 
-GAP = "error: public symbol 'parse' is missing a doc string"
+GAP = "warning: public symbol 'parse' is missing a doc string"
 
 
 @pytest.mark.parametrize("name, is_kept", [("IpAddr", True), ("_Cut", False)])
@@ -96,8 +96,7 @@ def test_docstrings_are_asked_of_what_fronts_offer(tree, name, is_kept):
     text = f"struct Other:\n    var x: Int\n\nstruct {name}:\n    def parse(self):\n"
     root = tree(BASE | {"flare/net/ip.mojo": text})
     output = f"{root}/flare/net/ip.mojo:5:9: {GAP}\n    def parse\n        ^"
-    end = "mojo: error: could not generate documentation"
-    kept = check_docs.gaps_of_fronts(root, f"{output}\n{end}")
+    kept = check_docs.gaps_of_fronts(root, output)
     assert kept == (output if is_kept else "")
 
 

@@ -1,8 +1,10 @@
 """How code of the documents is taken out, put together, and held to its rules."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import doc_blocks
+import doc_examples
 import doc_names
 import pytest
 from doc_blocks import Block, Page
@@ -70,12 +72,6 @@ def test_words_of_fences_are_checked(tree, name):
     assert message in str(problem)
 
 
-def test_code_of_docstrings_is_found_with_its_line(tree):
-    text = 'struct A:\n    """Is one.\n\n    ```mojo\n    var x = 1\n    ```\n    """\n'
-    [[block]] = doc_blocks.docstring_blocks(tree({"flare/a.mojo": text}))
-    assert (block.line, block.text) == (5, "var x = 1\n")
-
-
 def test_errors_are_kept_and_warnings_are_not():
     output = "/a.mojo:1:1: warning: w\n  x\n/a.mojo:2:1: error: e\n  y\n/a.mojo:3:1: note: n\n"
     kept = doc_blocks.errors_of(output)
@@ -125,3 +121,45 @@ def test_the_navigation_has_every_page(tree, entries, message):
     found = [str(p) for p in doc_names.check_navigation(tree(files))]
     assert len(found) == bool(message)
     assert not found or message in found[0]
+
+
+HOMES = {"Router": "flare.http", "Request": "flare.http", "Response": "flare.http", "ok": "flare.http"}
+PRELUDE = {"show": "def show(req: Request) -> Response:\n    return ok()\n"}
+
+
+def module_of(example: str) -> str:
+    return doc_examples.as_module(example, SimpleNamespace(homes=HOMES), PRELUDE)
+
+
+def test_an_example_gets_what_it_takes_for_granted():
+    text = module_of('router.get("/", show)\n')
+    assert "from flare.http import Request\n" in text
+    assert "from flare.http import Router\n" in text
+    assert "def show(req: Request)" in text
+    assert 'def statements(var router: Router) raises:\n    router.get("/", show)' in text
+
+
+def test_an_example_that_makes_its_variables_is_given_none():
+    text = module_of("var router = Router()\nrouter.get()\n")
+    assert "def statements() raises:" in text
+
+
+def test_an_example_of_a_method_gets_an_owner():
+    text = module_of("def check(self) raises InputError:\n    pass\n")
+    assert "struct Owner(Checked):" in text
+    assert "    def check(self) raises InputError:" in text
+
+
+def test_examples_are_what_is_indented():
+    text = "Says a.\n\n    one()\n\n    two()\n\nSays b.\n\n    three()\n"
+    assert list(doc_examples.code_of(text)) == ["one()\n\ntwo()\n", "three()\n"]
+    assert list(doc_examples.code_of("```mojo\none()\n```\n")) == ["one()\n"]
+
+
+@pytest.mark.parametrize("line", ["var x = f()", "```mojo", "for x in [1]:"])
+def test_code_that_is_not_indented_is_noticed(tree, line):
+    entry = doc_examples.Entry("A", "flare.a", {"description": f"Text.\n\n{line}\n"})
+    reference = SimpleNamespace(fronts=[SimpleNamespace(entries=[entry])])
+    root = tree({"flare/a.mojo": "struct A:\n    pass\n"})
+    [problem] = doc_examples.unmarked_code(root, reference)
+    assert "into a fence of mojo" in str(problem)

@@ -24,14 +24,10 @@ struct ClientRequest(Copyable, Movable):
     """Method, URL, fields and content of a request.
 
     ```mojo
-    from flare.http import ClientRequest, HttpClient
-
-    with HttpClient("https://api.example.com") as client:
-        var request = ClientRequest("GET", "/items")
-        request.add_query("page", "2")
-        request.headers.set("Accept", "application/json")
-        var response = client.send(request^)
-        print(response.status)
+    var request = ClientRequest("GET", "/items")
+    request.add_query("page", "2")
+    request.headers.set("Accept", "application/json")
+    var response = client.send(request^)
     ```
     """
 

@@ -201,9 +201,11 @@ def url_without_credentials(url: Url) -> String:
 struct SendResult(Movable):
     """A response, or the error instead of it.
 
+    ```mojo
     for index in range(len(results)):
         if results[index].error:
             print(results[index].error.value())
+    ```
     """
 
     var response: Optional[ClientResponse]

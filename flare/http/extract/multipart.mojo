@@ -31,8 +31,12 @@ struct Multipart[T: Movable & Deinitable, part_len_max: Int = ANY_PART_LEN](
             var image: UploadedPart
             var thumbnail: Optional[UploadedPart]
 
+        @fieldwise_init
         struct Submit(Endpoint):
             var photo: Multipart[Photo]
+
+            def serve(self) raises -> Response:
+                return ok(self.photo.value.title)
 
     A field that is an `UploadedPart`, or an `Optional` or `List` of it, takes
     parts of its name as they are: small ones in memory, larger ones in one

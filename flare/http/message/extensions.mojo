@@ -84,10 +84,12 @@ struct Extensions(Movable):
 struct ExtensionScope[r: ImmOrigin, o: ImmOrigin](Movable):
     """Lends a value to inner handlers until it ends, or an error passes by.
 
-        var scope = ExtensionScope(req.extensions(), user)
-        var response = self.handler.serve(req)
-        scope^.end()
-        return response^
+        def serve(self, req: Request) raises -> Response:
+            var user = User("ann")
+            var scope = ExtensionScope(req.extensions(), user)
+            var response = self.handler.serve(req)
+            scope^.end()
+            return response^
 
     Whoever answers inside finds it by its type: `req.extension[User]()`. Say
     `end` behind the call, for a scope that nothing mentions any more ends at

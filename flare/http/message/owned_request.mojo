@@ -43,9 +43,11 @@ struct _OwnedFields(Movable):
 struct OwnedRequest(Movable):
     """A request that may be kept; `view` lends it as a `Request`.
 
+    ```mojo
     var owned = OwnedRequest("GET", "/users/7?full=1")
     owned.add_header("Accept", "text/plain")
     var response = router.serve(owned.view())
+    ```
     """
 
     var version: Version

@@ -46,7 +46,7 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
             ComptimeRoute(Method.GET, "/greet/:name", greet),
             ComptimeRoute(Method.POST, "/items", add_item),
         ]
-        server.serve_comptime[ComptimeRouter[ROUTES]()]()
+        server.serve_comptime[ComptimeRouter[ROUTES](), ServerConfig()]()
 
     Patterns, priorities and answers are those of `Router`; `ComptimeRoute.ws`,
     `ComptimeRoute.fallback` and `mounted` stand for its methods. A malformed pattern,

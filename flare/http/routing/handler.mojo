@@ -24,8 +24,10 @@ comptime DEFAULT_TIMEOUT_MS = -1
 struct RequestPolicy(TrivialRegisterPassable):
     """How a request is to be treated, as far as its head tells.
 
+    ```mojo
     def policy_for(self, req: Request) -> RequestPolicy:
         return RequestPolicy(max_body_size=1 << 30, timeout_ms=300_000)
+    ```
     """
 
     var max_body_size: Int
@@ -96,8 +98,10 @@ def is_head_only(req: Request) -> Bool:
     result now than when the policy was asked. It must then refuse the request
     all the same, and not call a handler that needs the content:
 
-        if not is_allowed or refuses_by_head(req, self.handler):
-            return self._refusal()
+        def serve(self, req: Request) raises -> Response:
+            if not is_allowed(req) or refuses_by_head(req, self.handler):
+                return forbidden()
+            return self.handler.serve(req)
 
     Args:
         req: The request.

@@ -201,9 +201,9 @@ struct InputError(Copyable, Movable, Writable):
         most.
 
             def check(self) raises InputError:
-                var found = Optional[InputError](None)
-                ...
-                found.value().add(InputError.of_content("most", "is below 0"))
+                var error = InputError.of_content("least", "is below 0")
+                error.add(InputError.of_content("most", "is below 0"))
+                raise error^
 
         Args:
             other: What else is bad.

@@ -38,10 +38,14 @@ struct Next(Handler, TrivialRegisterPassable):
 trait Layer(Handler, HoldsHandler):
     """Middleware that can stand in a `stack`.
 
+        @fieldwise_init
         struct ServedBy[H: Handler](Layer):
             comptime Inner = Self.H
             comptime Around[I: Handler]: Handler = ServedBy[I]
             var handler: Self.H
+
+            def serve(self, req: Request) raises -> Response:
+                return self.handler.serve(req).with_header("X-By", "me")
 
     The handler is the only field whose type depends on it.
     """

@@ -134,8 +134,10 @@ struct StatsHandle(Copyable, MetricSource):
 struct HttpServer(Movable):
     """Listens at an address and answers HTTP/1.1 requests.
 
+    ```mojo
     var server = HttpServer.bind(SocketAddr.localhost(8080))
     server.serve(router^)
+    ```
     """
 
     # Shared with nobody: behind pointers, so that a server can be served that

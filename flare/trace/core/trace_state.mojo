@@ -29,9 +29,11 @@ comptime _KEY = OctetClass("abcdefghijklmnopqrstuvwxyz0123456789_-*/")
 struct TraceStateReader(Movable):
     """Reads the tracestate fields of one message into one list.
 
+    ```mojo
     var reader = TraceStateReader()
-    reader.add(value)
+    reader.add(req.header("tracestate").as_bytes())
     var state = reader.text()
+    ```
 
     What comes out is what goes to the next service: members in their order,
     without whitespace and empty members between them. Of two members with one

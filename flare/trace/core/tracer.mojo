@@ -144,11 +144,14 @@ struct Tracer(ImplicitlyCopyable):
 struct SpanCollector(ImplicitlyCopyable, SpanExporter):
     """Keeps spans in memory, for tests; copies have the same spans.
 
+    ```mojo
     var spans = SpanCollector()
     var tracer = Tracer(spans)
-    ...
+    var client = TestClient(Tracing(router^, tracer))
+    _ = client.get("/users/7")
     _ = tracer.flush()
     assert_equal(spans.take()[0].name, "GET /users/:id")
+    ```
     """
 
     var _spans: Mutex[List[SpanData]]
