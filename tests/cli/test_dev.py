@@ -206,7 +206,7 @@ def test_a_browser_follows_the_program(dev, server):
         page.wait_for("document.title.startsWith('The program does not compile')")
         assert page.evaluate("document.querySelectorAll('section.error').length") == 1
         running.write(program(server, "v1", port))
-        page.wait_for("document.body.innerText === 'v1'")
+        page.wait_for("document.body?.innerText === 'v1'")
         page.evaluate(
             "document.head.appendChild(Object.assign(document.createElement('script'),"
             f" {{src: '{running.page}/__flare/overlay.js'}})).src"
@@ -215,7 +215,7 @@ def test_a_browser_follows_the_program(dev, server):
         page.wait_for("(document.querySelector('body > pre:last-child') || {})"
                       ".textContent.includes('unknown declaration')")
         running.write(program(server, "v2", port))
-        page.wait_for("document.body.innerText === 'v2'")
+        page.wait_for("document.body?.innerText === 'v2'")
 
 
 def test_an_edit_may_change_the_address(dev, server):

@@ -168,7 +168,7 @@ class Session:
             if old and not old.listeners:
                 # It has handed nothing over: the new one cannot listen beside it.
                 self._current = None
-                await self._leave(old)
+                await asyncio.wait([self._leave_later(old)])
             program = await self._try(result.binary)
             if not program and not self._current and self._guessed:
                 # A socket that nobody wants may have stood in its way.
@@ -280,8 +280,10 @@ class Session:
             else:
                 self._answer_for_it()
 
-    def _leave_later(self, program: Program) -> None:
-        self._leaving[program] = self._keep(self._leave(program))
+    def _leave_later(self, program: Program) -> asyncio.Task[None]:
+        task = self._keep(self._leave(program))
+        self._leaving[program] = task
+        return task
 
     async def _leave(self, program: Program) -> None:
         """Has a program finish what is under way, and waits for its end."""
