@@ -19,7 +19,7 @@ def page(root: Path) -> str:
 
     group = typer.main.get_command(app)
     commands = dict(sorted(group.commands.items()))
-    out = ["# The command `flare`", "", plain(group.help or ""), ""]
+    out = ["# Commands and options", "", plain(group.help or ""), ""]
     out += ["| command | does |", "| --- | --- |"]
     for name, command in commands.items():
         summary = plain(command.help or "").split("\n")[0]

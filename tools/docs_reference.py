@@ -19,6 +19,8 @@ from toolchain import BUILD, mojo
 
 KINDS = ("structs", "traits", "functions", "aliases")
 SIGNATURE_WIDTH = 76
+DEFAULT_WIDTH = 40
+NUMBER = re.compile(r"\b(?:Int|UInt8|UInt16|Float64|Bool)\((-?[\w.]+)\)")
 Node = dict[str, Any]
 
 
@@ -261,7 +263,33 @@ def describe_function(node: Node, link: str = "") -> list[str]:
 
 def code(signature: str) -> list[str]:
     """Shows a signature, in several lines if it is long."""
-    return ["```mojo", broken(signature), "```", ""]
+    return ["```mojo", broken(shortened(signature)), "```", ""]
+
+
+def shortened(signature: str) -> str:
+    """Writes defaults as a caller would, and leaves out what is in long ones."""
+    signature = NUMBER.sub(r"\1", signature)
+    at = 0
+    while (start := signature.find(" = ", at)) >= 0:
+        end = end_of_default(signature, start + 3)
+        head, bracket, _ = signature[start + 3 : end].partition("(")
+        if end - start > DEFAULT_WIDTH and bracket:
+            signature = f"{signature[: start + 3]}{head}(...){signature[end:]}"
+            end = start + 3 + len(head)
+        at = end
+    return signature
+
+
+def end_of_default(signature: str, at: int) -> int:
+    """Finds where a default value ends: at a comma or bracket of the outside."""
+    depth = 0
+    while at < len(signature):
+        char = signature[at]
+        if depth == 0 and char in ",)]":
+            return at
+        depth += (char in "([{") - (char in ")]}")
+        at += 1
+    return at
 
 
 def broken(signature: str) -> str:

@@ -182,3 +182,15 @@ def test_the_page_of_the_command_has_all_commands_with_their_options():
     assert "\nflare build --target-cpu x86-64-v2 --bundle dist\n" in text
     assert "| 4 | a program does not compile |" in text
     assert "[bold]" not in text
+
+
+@pytest.mark.parametrize(
+    "signature, wanted",
+    [
+        ("def f(a: Int = Int(8192))", "def f(a: Int = 8192)"),
+        (f"def f(a: C = C({', '.join(['x=1'] * 12)}), b: Int = Int(-1))", "def f(a: C = C(...), b: Int = -1)"),
+        ('def f(a: S = "", b: C = C(x=1)) -> D', 'def f(a: S = "", b: C = C(x=1)) -> D'),
+    ],
+)
+def test_defaults_are_shown_as_they_are_written(signature, wanted):
+    assert docs_reference.shortened(signature) == wanted
