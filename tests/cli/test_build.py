@@ -2,9 +2,11 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -134,6 +136,34 @@ def test_a_missing_compiler_is_named(tmp_path: Path) -> None:
     )
     assert done.returncode == 3
     assert "-m pip install 'mojo-compiler==1.2.*'" in done.stdout
+
+
+def test_an_interrupt_ends_the_compiler_too(binaries: Path, tmp_path: Path) -> None:
+    (tmp_path / "main.mojo").write_text(PROGRAM)
+    process = subprocess.Popen(
+        [str(binaries / "flare"), "build"], cwd=tmp_path, start_new_session=True
+    )
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    until = time.monotonic() + DEADLINE_S
+    while not (compilers := children.read_text().split()):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    # As Ctrl-C: to all processes of the terminal.
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(DEADLINE_S) == 130
+    while _is_running(compilers[0]):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert not (tmp_path / "main").exists()
+
+
+def _is_running(pid: str) -> bool:
+    """Tells whether a process is there, and not just its exit code."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(") ")[2][0] != "Z"
 
 
 def test_the_chosen_cpu_reaches_the_compiler(flare, tmp_path: Path) -> None:
