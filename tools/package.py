@@ -123,7 +123,7 @@ def expected_names(wheel: Path) -> set[str]:
 
 def differences(what: str, found: set[str], wanted: set[str]) -> Iterator[str]:
     for name in sorted(found - wanted):
-        yield f"{what} has {name}, which does not belong there"
+        yield f"{what} has {name}, which is not in git"
     for name in sorted(wanted - found):
         yield f"{what} lacks {name}"
 

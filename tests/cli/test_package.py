@@ -17,7 +17,7 @@ def test_a_stray_file_is_named(archives: tuple[Path, Path], tmp_path: Path) -> N
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("modular/lib/mojo/flare/notes.txt", "")
     assert list(package.content_problems(archives[0], Path(wheel))) == [
-        "the wheel has modular/lib/mojo/flare/notes.txt, which does not belong there"
+        "the wheel has modular/lib/mojo/flare/notes.txt, which is not in git"
     ]
 
 
