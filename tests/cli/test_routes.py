@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import FOLDER, flare
+from commands import FOLDER, ROOT, flare
 from mojo_flare.describe.asking import check_convention
 from mojo_flare.describe.handlers import handler_of, registrations
 from mojo_flare.outcome import CommandError
@@ -162,6 +162,11 @@ def test_what_the_convention_takes(tmp_path, text):
     path = tmp_path / "app.mojo"
     path.write_text(text)
     check_convention(path)
+
+
+@pytest.mark.parametrize("template", ["hello", "api", "realtime", "gateway"])
+def test_templates_keep_to_the_convention(template):
+    check_convention(ROOT / "cli" / "mojo_flare" / "templates" / template / "main.mojo")
 
 
 def test_a_file_that_is_not_there(tmp_path):

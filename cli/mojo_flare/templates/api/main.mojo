@@ -1,6 +1,6 @@
 """The program {{name}}: a JSON API with login."""
 
-from app.service import service
+from app.service import routes, service
 from app.settings import Settings, made_up_secrets
 from flare.http import AccessLog
 from flare.settings import read_settings

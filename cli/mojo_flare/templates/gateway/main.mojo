@@ -3,7 +3,7 @@
 It has a token and limits of its own.
 """
 
-from app.service import service
+from app.service import routes, service
 from app.settings import Settings, made_up_token
 from flare.http import AccessLog, LogFormat
 from flare.settings import read_settings

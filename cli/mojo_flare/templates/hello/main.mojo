@@ -1,6 +1,6 @@
 """The program {{name}}: a page, and a greeting."""
 
-from app.service import service
+from app.service import routes, service
 from flare.http import AccessLog, ServerSettings
 from flare.settings import read_settings
 

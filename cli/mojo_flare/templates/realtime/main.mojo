@@ -3,7 +3,7 @@
 It is started where the folder `site` is.
 """
 
-from app.service import service
+from app.service import routes, service
 from flare.http import AccessLog, ServerSettings
 from flare.settings import read_settings
 

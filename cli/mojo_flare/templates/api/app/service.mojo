@@ -3,7 +3,7 @@
 from app.item_routes import item_routes
 from app.items import Items
 from app.login import login_routes
-from app.settings import Settings
+from app.settings import Settings, made_up_secrets
 from flare.http import (
     AnyHandler,
     ApiInfo,
@@ -28,13 +28,16 @@ comptime NAME = "{{name}}"
 """What the page of the API is headed with."""
 
 
-def service(settings: Settings) raises -> AnyHandler:
-    """Puts routes, state and middleware together, for the server and for tests.
+def routes() raises -> Router:
+    """Gives the routes without a service: `flare routes` lists them, and `flare
+    openapi` writes their document."""
+    var settings = Settings()
+    made_up_secrets(settings)
+    return all_routes(settings, Metrics())
 
-    Args:
-        settings: With both secrets.
-    """
-    var metrics = Metrics()
+
+def all_routes(settings: Settings, metrics: Metrics) raises -> Router:
+    """Puts the routes together."""
     var router = Router()
     router.mount("/api", login_routes(settings))
     router.mount("/api", item_routes())
@@ -42,10 +45,21 @@ def service(settings: Settings) raises -> AnyHandler:
     router.get("/metrics", MetricsEndpoint(metrics))
     # What is added behind this is not described.
     add_api_docs(router, ApiInfo(NAME, "1.0"))
+    return router^
 
+
+def service(settings: Settings) raises -> AnyHandler:
+    """Puts routes, state and middleware together, for the server and for tests.
+
+    Args:
+        settings: With both secrets.
+    """
+    var metrics = Metrics()
     var keys = SigningKeys(settings.key.value().reveal())
     var sessions = Sessions(
-        router^, keys^, SessionConfig(is_secure=settings.https)
+        all_routes(settings, metrics),
+        keys^,
+        SessionConfig(is_secure=settings.https),
     )
     var app = App(state=Items(), handler=sessions^)
     # From the outside in: what stands further out sees what is further in. All

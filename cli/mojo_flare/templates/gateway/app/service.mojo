@@ -1,6 +1,6 @@
 """The whole gateway as one handler."""
 
-from app.settings import Settings
+from app.settings import Settings, made_up_token
 from app.upstream import Upstream
 from flare.http import (
     AnyHandler,
@@ -24,13 +24,15 @@ comptime BURST = 40
 """Most requests of one address at once."""
 
 
-def service(settings: Settings) raises -> AnyHandler:
-    """Puts routes and middleware together, for the server and for tests.
+def routes() raises -> Router:
+    """Gives the routes without a service; `flare routes` lists them."""
+    var settings = Settings()
+    made_up_token(settings)
+    return all_routes(settings, Metrics())
 
-    Args:
-        settings: With a token.
-    """
-    var metrics = Metrics()
+
+def all_routes(settings: Settings, metrics: Metrics) raises -> Router:
+    """Puts the routes together."""
     var router = Router()
     # Only what stands here reaches the upstream.
     router.all(
@@ -43,8 +45,20 @@ def service(settings: Settings) raises -> AnyHandler:
     )
     router.get("/live", Health(), may_block=False)
     router.get("/metrics", MetricsEndpoint(metrics), may_block=False)
+    return router^
+
+
+def service(settings: Settings) raises -> AnyHandler:
+    """Puts routes and middleware together, for the server and for tests.
+
+    Args:
+        settings: With a token.
+    """
+    var metrics = Metrics()
     var limited = RateLimit(
-        router^, rate=settings.requests_per_second, burst=BURST
+        all_routes(settings, metrics),
+        rate=settings.requests_per_second,
+        burst=BURST,
     )
     # From the outside in. All errors have one shape, that of RFC 9457.
     return RequestId(

@@ -29,13 +29,18 @@ comptime PAGE = StaticString(
 )
 
 
-def service() raises -> AnyHandler:
-    """Puts the routes together, for the server and for tests alike."""
+def routes() raises -> Router:
+    """Puts the routes together; `flare routes` lists them."""
     var router = Router()
     router.get("/", home)
     router.get("/hello/:name", hello)
     router.get("/live", Health())
-    return SecurityHeaders(router^)
+    return router^
+
+
+def service() raises -> AnyHandler:
+    """Puts middleware around the routes, for the server and for tests alike."""
+    return SecurityHeaders(routes())
 
 
 def home(req: Request) raises -> Response:

@@ -21,12 +21,13 @@ comptime EVENTS_KEPT = 100
 """How many events a listener that was gone for a while can catch up on."""
 
 
-def service(site: StringSpan) raises -> AnyHandler:
-    """Puts the routes together, for the server and for tests alike.
+def routes() raises -> Router:
+    """Gives the routes without a service; `flare routes` lists them."""
+    return all_routes("site")
 
-    Args:
-        site: The folder of the page.
-    """
+
+def all_routes(site: StringSpan) raises -> Router:
+    """Puts the routes together."""
     var events = EventHub(history=EVENTS_KEPT)
     var limits = WsConfig()
     limits.max_message_size = MESSAGE_LEN_MAX
@@ -36,7 +37,16 @@ def service(site: StringSpan) raises -> AnyHandler:
     router.get("/events", Events(events.copy()))
     router.get("/live", Health())
     router.get("/*file", FileServer(site))
-    return SecurityHeaders(Compress(router^))
+    return router^
+
+
+def service(site: StringSpan) raises -> AnyHandler:
+    """Puts middleware around the routes, for the server and for tests alike.
+
+    Args:
+        site: The folder of the page.
+    """
+    return SecurityHeaders(Compress(all_routes(site)))
 
 
 @fieldwise_init
