@@ -1,9 +1,9 @@
 """Builds the documents as a site, to build/docs/site; search works offline.
 
-Pages come from `docs/`; the reference, the command, the coverage of the RFCs, the lists
-of examples and decisions, and the pages of source that links lead to are made here.
-MkDocs then makes HTML of all, by `mkdocs.yml`, and no warning of its is accepted. With
-`serve` the site is shown at a port of this machine.
+Pages come from `docs/`; the reference, the command, the coverage of the RFCs, the
+lists of examples and decisions, and the pages of source that links lead to are made
+here. MkDocs then makes HTML of all, by `mkdocs.yml`, and no warning of its is
+accepted.
 """
 
 import os
@@ -264,11 +264,11 @@ def stage_all() -> None:
     SETTINGS.write_text(yaml.safe_dump(settings, sort_keys=False))
 
 
-def run_mkdocs(command: str, *options: str) -> None:
+def run_mkdocs() -> None:
     """Runs MkDocs; its notice about another program is no warning of ours."""
-    arguments = [sys.executable, "-m", "mkdocs", "-q", command, "-f", str(SETTINGS)]
+    command = [sys.executable, "-m", "mkdocs", "-q", "build", "--strict"]
     env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    result = subprocess.run([*arguments, *options], cwd=ROOT, env=env)
+    result = subprocess.run([*command, "-f", str(SETTINGS)], cwd=ROOT, env=env)
     if result.returncode:
         raise SystemExit(f"docs: mkdocs ended with {result.returncode}; see above")
 
@@ -277,10 +277,7 @@ def main() -> None:
     """Builds the site, and says where it is."""
     began = time.monotonic()
     stage_all()
-    if sys.argv[1:] == ["serve"]:
-        run_mkdocs("serve", "--strict")
-        return
-    run_mkdocs("build", "--strict")
+    run_mkdocs()
     count = sum(1 for _ in SITE.rglob("*.html"))
     took = round(time.monotonic() - began)
     print(f"docs: {count} pages in {SITE.relative_to(ROOT)}/index.html ({took} s)")
