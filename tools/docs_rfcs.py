@@ -31,7 +31,8 @@ def read_coverage(root: Path, known: set[str]) -> Coverage:
     """Looks through the tests for sections of the RFCs that are known."""
     found: Coverage = defaultdict(lambda: defaultdict(Counter))
     for path in sorted((root / "tests").rglob("*")):
-        if path.suffix not in (".mojo", ".py"):
+        is_of_tools = path.is_relative_to(root / "tests" / "tools")
+        if path.suffix not in (".mojo", ".py") or is_of_tools:
             continue
         text = path.read_text()
         name = str(path.relative_to(root))

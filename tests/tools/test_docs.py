@@ -159,6 +159,7 @@ def test_coverage_counts_rows_and_shows_gaps(tree):
             '"5.1" = "Field lines"\n"6.1" = "Coding"\n"7.4" = "TE"\n'
             '[9112.without]\n"7.4" = "not sent"\n',
             "tests/test_a.mojo": '    Row("9112-5.1 no space", 1),\n    Row("9112-5.1 tab", 2),\n',
+            "tests/tools/test_c.py": "# RFC 9112 section 6.1\n",
             "tests/test_b.py": "# RFC 9112 section 5.1, and RFC 1234 section 9\n",
         }
     )
