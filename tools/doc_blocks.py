@@ -26,6 +26,8 @@ FENCE = re.compile(r"^(?P<indent>\s*)(?P<mark>```+|~~~+)\s*(?P<info>.*)$")
 DECLARATION = re.compile(r"@|(?:from|import|def|struct|trait|comptime|__extension)\b")
 CLOSING = (")", "]", "}")
 WORDS = {"continues", "prints"}
+# Programs that are built as one: a few minutes of a busy machine.
+BATCH_LEN = 12
 FOLDER = BUILD / "docs"
 
 
@@ -217,32 +219,37 @@ def errors_of(output: str) -> str:
 
 
 def run_programs(snippets: list[Snippet], report: Report, is_all: bool) -> None:
-    """Builds programs among the blocks in one run: those that print, or all.
+    """Builds programs among the blocks, a few at a time: those that print, or all.
 
     This generates what is generic, which takes seconds for each. Those that
     print are run.
     """
-    folder = FOLDER / "programs"
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "sources").mkdir(parents=True)
-    programs = {}
+    shutil.rmtree(FOLDER / "programs", ignore_errors=True)
+    (FOLDER / "programs" / "sources").mkdir(parents=True)
     found = [
         snippet
         for snippet in snippets
         if snippet.is_program and (is_all or snippet.output is not None)
     ]
-    for snippet in found:
+    for first in range(0, len(found), BATCH_LEN):
+        run_batch(found[first : first + BATCH_LEN], report)
+
+
+def run_batch(snippets: list[Snippet], report: Report) -> None:
+    """Builds some programs as one, and runs those that print."""
+    folder = FOLDER / "programs"
+    programs = {}
+    for snippet in snippets:
         source = folder / "sources" / f"{snippet.block.name}.mojo"
         source.write_text(snippet.module)
         programs[folder / source.stem] = source
-    if not programs:
-        return
-    result = build_together(programs, folder / "all", "-O0")
+    together = folder / f"batch_{snippets[0].block.name}"
+    result = build_together(programs, together, "-O0")
     if result.returncode:
-        report.fail("programs in documents", result.stdout[-4000:])
+        report.fail(f"programs from {snippets[0].block.path} on", result.stdout[-4000:])
         return
-    report.passed("programs in documents", len(found))
-    for snippet in found:
+    report.passed("programs of pages", len(snippets))
+    for snippet in snippets:
         if snippet.output is None:
             continue
         wanted = snippet.output.rstrip("\n").splitlines()
