@@ -1,10 +1,12 @@
 """A socket whose calls wait, each until a deadline of its own."""
 
-from flare.net.error import NetworkError, Timeout
-from flare.net.raw_socket import RawSocket, Shutdown
+from flare.net.error import NetworkError, Timeout, send_failure, truncation
+from flare.net.raw_socket import Accepted, RawSocket, Shutdown
 from flare.sys.clock import Deadline
-from flare.sys.errno import EAGAIN, EINTR, ENOTCONN, OsError
+from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, ENOTCONN, OsError
+from flare.sys.message import receive_from
 from flare.sys.poll import POLL_READ, POLL_WRITE, wait_for
+from flare.sys.sock_addr import SockAddr
 from flare.sys.socket import shutdown_socket
 
 comptime READ_TIMEOUT_MS = 30_000
@@ -112,6 +114,77 @@ struct BlockingSocket(Movable):
                 sent += count
                 continue
             self.wait_after(count, "write", POLL_WRITE, deadline)
+
+    def accept(mut self, timeout_ms: Int) raises NetworkError -> Accepted:
+        """Takes the next connection of a listener, waiting for it.
+
+        Args:
+            timeout_ms: How long to wait.
+
+        Returns:
+            The connection.
+
+        Raises:
+            NetworkError: If the time is over, or the listener fails.
+        """
+        var deadline = Deadline(timeout_ms)
+        while True:
+            var accepted = self.raw.accept()
+            if accepted.error_number == 0:
+                return accepted^
+            # A client that left the queue again is nobody's error.
+            if accepted.error_number != ECONNABORTED:
+                self.wait_after(
+                    -accepted.error_number, "accept", POLL_READ, deadline
+                )
+
+    def send_datagram(
+        mut self, octets: Span[UInt8, _]
+    ) raises NetworkError -> Int:
+        """Sends one datagram to the peer of a connected socket.
+
+        Args:
+            octets: Its content; may be empty.
+
+        Returns:
+            How many octets were sent: all.
+
+        Raises:
+            NetworkError: If it cannot be sent, or the time is over.
+        """
+        var deadline = Deadline(self.write_timeout_ms)
+        while True:
+            var count = self.raw.send(octets)
+            if count >= 0:
+                return count
+            if not self.is_worth_waiting(count):
+                raise send_failure(-count, self.name, len(octets))
+            self.wait_after(count, "send", POLL_WRITE, deadline)
+
+    def receive_datagram(
+        mut self, room: MutSpan[UInt8, _], mut sender: SockAddr
+    ) raises NetworkError -> Int:
+        """Takes one datagram, waiting for it.
+
+        Args:
+            room: Where to.
+            sender: Filled with the sender's address.
+
+        Returns:
+            Its length.
+
+        Raises:
+            NetworkError: If the time is over, or the datagram is longer than
+                the room, which then holds its start.
+        """
+        var deadline = Deadline(self.read_timeout_ms)
+        while True:
+            var taken = receive_from(self.raw.fd(), room, sender)
+            if taken.count >= 0 and taken.is_truncated:
+                raise truncation(self.name, taken.count, len(room))
+            if taken.count >= 0:
+                return taken.count
+            self.wait_after(taken.count, "receive", POLL_READ, deadline)
 
     @staticmethod
     def is_worth_waiting(result: Int) -> Bool:

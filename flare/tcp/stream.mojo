@@ -7,8 +7,6 @@ from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import Deadline, NO_TIMEOUT_MS
-from flare.sys.errno import ECONNABORTED
-from flare.sys.poll import POLL_READ
 from flare.sys.socket_option import SocketOption
 from flare.tcp.connecting import connect_first
 
@@ -316,16 +314,9 @@ struct TcpListener(Movable):
                 more descriptors (`TooManyOpenFiles`; the connection waits on),
                 or the listener is closed.
         """
-        var deadline = Deadline(timeout_ms)
-        while True:
-            var accepted = self._socket.raw.accept()
-            var number = accepted.error_number
-            if number == 0:
-                var peer = accepted.peer
-                return TcpStream(accepted^.take_socket(), peer)
-            # A client that left the queue again is nobody's error.
-            if number != ECONNABORTED:
-                self._socket.wait_after(-number, "accept", POLL_READ, deadline)
+        var accepted = self._socket.accept(timeout_ms)
+        var peer = accepted.peer
+        return TcpStream(accepted^.take_socket(), peer)
 
     def local_addr(self) raises NetworkError -> SocketAddr:
         """Reads the address.

@@ -6,15 +6,14 @@ from flare.net.error import (
     NetworkError,
     PermissionDenied,
     send_failure,
-    truncation,
 )
 from flare.net.ip import IpAddr
 from flare.net.raw_socket import RawSocket, from_kernel, to_kernel
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import Deadline
 from flare.sys.errno import OsError
-from flare.sys.message import receive_from, send_to
-from flare.sys.poll import POLL_READ, POLL_WRITE
+from flare.sys.message import send_to
+from flare.sys.poll import POLL_WRITE
 from flare.sys.sock_addr import SockAddr
 from flare.sys.socket_option import SocketOption, set_group_v4, set_group_v6
 
@@ -122,7 +121,9 @@ struct UdpSocket(SocketOwner):
             if count >= 0:
                 return count
             if not self._socket.is_worth_waiting(count):
-                raise _send_failure(count, String(peer), len(octets))
+                raise _with_advice(
+                    send_failure(-count, String(peer), len(octets))
+                )
             self._socket.wait_after(count, "send", POLL_WRITE, deadline)
 
     def send(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
@@ -139,14 +140,10 @@ struct UdpSocket(SocketOwner):
                 earlier one found nobody there (`ConnectionRefused`), or the
                 socket has no peer.
         """
-        var deadline = Deadline(self._socket.write_timeout_ms)
-        while True:
-            var count = self._socket.raw.send(octets)
-            if count >= 0:
-                return count
-            if not self._socket.is_worth_waiting(count):
-                raise _send_failure(count, self._socket.name, len(octets))
-            self._socket.wait_after(count, "send", POLL_WRITE, deadline)
+        try:
+            return self._socket.send_datagram(octets)
+        except error:
+            raise _with_advice(error^)
 
     def recv_from(
         mut self, room: MutSpan[UInt8, _]
@@ -165,14 +162,8 @@ struct UdpSocket(SocketOwner):
                 `room` holds its start.
         """
         var sender = SockAddr()
-        var deadline = Deadline(self._socket.read_timeout_ms)
-        while True:
-            var taken = receive_from(self._socket.raw.fd(), room, sender)
-            if taken.count >= 0 and taken.is_truncated:
-                raise truncation(self._socket.name, taken.count, len(room))
-            if taken.count >= 0:
-                return Datagram(taken.count, from_kernel(sender))
-            self._socket.wait_after(taken.count, "receive", POLL_READ, deadline)
+        var length = self._socket.receive_datagram(room, sender)
+        return Datagram(length, from_kernel(sender))
 
     def recv(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
         """Takes one datagram, waiting for it.
@@ -336,8 +327,7 @@ struct UdpSocket(SocketOwner):
         )
 
 
-def _send_failure(result: Int, var peer: String, length: Int) -> NetworkError:
-    var error = send_failure(-result, peer^, length)
+def _with_advice(var error: NetworkError) -> NetworkError:
     if error.kind == PermissionDenied:
         error.reason += "; broadcasts need set_broadcast(True)"
     return error^

@@ -1,12 +1,11 @@
 """A Unix datagram socket with calls that wait."""
 
 from flare.net.blocking_socket import BlockingSocket, SocketOwner
-from flare.net.error import NetworkError, Timeout, send_failure, truncation
+from flare.net.error import NetworkError, Timeout, send_failure
 from flare.net.raw_socket import RawSocket
 from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN, EINTR, OsError
-from flare.sys.message import receive_from, send_to
-from flare.sys.poll import POLL_READ, POLL_WRITE
+from flare.sys.message import send_to
 from flare.sys.sock_addr import SockAddr
 from flare.sys.socket import SOCK_DGRAM, connect_socket, send_patiently
 from flare.sys.socket_file import SocketFile
@@ -138,14 +137,7 @@ struct UnixDatagram(SocketOwner):
             NetworkError: If the peer is gone, the time is over, it is
                 `DatagramTooLarge`, or the socket has no peer.
         """
-        var deadline = Deadline(self._socket.write_timeout_ms)
-        while True:
-            var count = self._socket.raw.send(octets)
-            if count >= 0:
-                return count
-            if not self._socket.is_worth_waiting(count):
-                raise send_failure(-count, self._socket.name, len(octets))
-            self._socket.wait_after(count, "send", POLL_WRITE, deadline)
+        return self._socket.send_datagram(octets)
 
     def recv_from(
         mut self, room: MutSpan[UInt8, _]
@@ -164,14 +156,8 @@ struct UnixDatagram(SocketOwner):
                 `room` holds its start.
         """
         var sender = SockAddr()
-        var deadline = Deadline(self._socket.read_timeout_ms)
-        while True:
-            var taken = receive_from(self._socket.raw.fd(), room, sender)
-            if taken.count >= 0 and taken.is_truncated:
-                raise truncation(self._socket.name, taken.count, len(room))
-            if taken.count >= 0:
-                return UnixMessage(taken.count, UnixAddr.from_kernel(sender))
-            self._socket.wait_after(taken.count, "receive", POLL_READ, deadline)
+        var length = self._socket.receive_datagram(room, sender)
+        return UnixMessage(length, UnixAddr.from_kernel(sender))
 
     def recv(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
         """Takes one datagram, waiting for it.

@@ -5,8 +5,7 @@ from flare.net.blocking_socket import BlockingSocket, SocketStream
 from flare.net.error import ConnectionTimeout, NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.sys.clock import Deadline, NO_TIMEOUT_MS
-from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, OsError
-from flare.sys.poll import POLL_READ
+from flare.sys.errno import EAGAIN, EINTR, OsError
 from flare.sys.socket import (
     SOCK_STREAM,
     connect_patiently,
@@ -211,15 +210,8 @@ struct UnixListener(Movable):
                 more descriptors (`TooManyOpenFiles`; the connection waits on),
                 or the listener is closed.
         """
-        var deadline = Deadline(timeout_ms)
-        while True:
-            var accepted = self._socket.raw.accept()
-            var number = accepted.error_number
-            if number == 0:
-                return UnixStream(accepted^.take_socket(), self._address)
-            # A client that left the queue again is nobody's error.
-            if number != ECONNABORTED:
-                self._socket.wait_after(-number, "accept", POLL_READ, deadline)
+        var accepted = self._socket.accept(timeout_ms)
+        return UnixStream(accepted^.take_socket(), self._address)
 
     def local_addr(self) -> UnixAddr:
         """Gives the address.
