@@ -1,7 +1,7 @@
-"""Whether octets are the same, and where texts are the same at one end.
+"""Whether octets are the same.
 
-Each `==` and `startswith` of the standard library is 400 lines of IR for each
-pair of types that it is used with. These are generated once.
+Each `==` of the standard library is 400 lines of IR for each pair of types that
+it is used with; this one is generated once.
 """
 
 from std.memory import unsafe_memcmp
