@@ -23,7 +23,8 @@ comptime _CLIENT_BITS = StaticString("client_max_window_bits")
 
 struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
     """The parameters of RFC 7692 section 7.1, as a client wishes them or as
-    both sides agreed on them."""
+    both sides agreed on them. Whoever makes one brings along what compresses,
+    so that other programs have nothing of it in their build."""
 
     var server_no_context_takeover: Bool
     """True if each message of the server stands for itself."""
@@ -36,6 +37,12 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
     var names_server_window: Bool
     """True to write `server_window_bits` even if it is 15, which says nothing
     new: whoever is asked for it has to answer with it."""
+    var _new_deflater: def(
+        Int, Bool
+    ) raises CompressError thin -> MessageDeflater
+    var _new_inflater: def(
+        Int, Bool
+    ) raises CompressError thin -> MessageInflater
 
     def __init__(
         out self,
@@ -65,6 +72,8 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
         self.server_window_bits = server_window_bits
         self.client_window_bits = client_window_bits
         self.names_server_window = names_server_window
+        self._new_deflater = _new_deflater
+        self._new_inflater = _new_inflater
 
     def __eq__(self, other: Self) -> Bool:
         """Compares what is agreed on, however it is written.
@@ -161,8 +170,14 @@ struct _Parameters(TrivialRegisterPassable):
     var client_bits_have_value: Bool
     var _seen: UInt8
 
-    def __init__(out self):
-        self.agreement = DeflateAgreement.widest()
+    def __init__(out self, wish: DeflateAgreement):
+        # A copy, so that only who wishes for compression has it built.
+        self.agreement = wish
+        self.agreement.server_no_context_takeover = False
+        self.agreement.client_no_context_takeover = False
+        self.agreement.server_window_bits = _WINDOW_BITS_MAX
+        self.agreement.client_window_bits = _WINDOW_BITS_MAX
+        self.agreement.names_server_window = False
         self.has_client_bits = False
         self.client_bits_have_value = False
         self._seen = 0
@@ -216,8 +231,10 @@ def _window_bits(value: String) -> Int:
     return 0
 
 
-def _read(extension: Extension) -> Optional[_Parameters]:
-    var parameters = _Parameters()
+def _read(
+    extension: Extension, wish: DeflateAgreement
+) -> Optional[_Parameters]:
+    var parameters = _Parameters(wish)
     for parameter in extension.parameters:
         if not parameters.add(parameter):
             return None
@@ -244,7 +261,7 @@ def choose_deflate(
     for offer in offers:
         if offer.name != PERMESSAGE_DEFLATE:
             continue
-        var read = _read(offer)
+        var read = _read(offer, wish)
         if not read:
             continue
         var asked = read.held()
@@ -286,7 +303,7 @@ def read_deflate_answer(
         return refusal
     if extensions[0].name != PERMESSAGE_DEFLATE:
         return refusal
-    var read = _read(extensions[0])
+    var read = _read(extensions[0], offered.held())
     if not read:
         return refusal
     var answer = read.held()
@@ -464,6 +481,9 @@ struct MessageDeflater(Movable):
 
     var _stream: RawDeflater
     var _restarts: Bool
+    var _deflate: def[o: ImmOrigin](
+        mut RawDeflater, Span[UInt8, o], mut Buffer
+    ) raises CompressError thin -> None
 
     def __init__(
         out self, agreement: DeflateAgreement, role: Role
@@ -479,11 +499,20 @@ struct MessageDeflater(Movable):
             CompressError: If zlib is missing.
         """
         var bits = agreement.server_window_bits
-        self._restarts = agreement.server_no_context_takeover
+        var restarts = agreement.server_no_context_takeover
         if role == Role.CLIENT:
             bits = agreement.client_window_bits
-            self._restarts = agreement.client_no_context_takeover
-        self._stream = RawDeflater(max(bits, WINDOW_BITS_MIN), DEFLATE_LEVEL)
+            restarts = agreement.client_no_context_takeover
+        self = agreement._new_deflater(bits, restarts)
+
+    def __init__(
+        out self, *, window_bits: Int, restarts: Bool
+    ) raises CompressError:
+        self._restarts = restarts
+        self._deflate = _deflate
+        self._stream = RawDeflater(
+            max(window_bits, WINDOW_BITS_MIN), DEFLATE_LEVEL
+        )
 
     def deflate(
         mut self, octets: Span[UInt8, _], mut output: Buffer
@@ -497,11 +526,25 @@ struct MessageDeflater(Movable):
         Raises:
             CompressError: `NO_MEMORY`.
         """
-        self._stream.add(octets, output)
-        self._stream.flush(output)
+        self._deflate(self._stream, octets.as_imm(), output)
         output.truncate(len(output) - _TAIL_LEN)
         if self._restarts:
             self._stream.restart()
+
+
+def _new_deflater(
+    window_bits: Int, restarts: Bool
+) raises CompressError -> MessageDeflater:
+    return MessageDeflater(window_bits=window_bits, restarts=restarts)
+
+
+def _deflate[
+    o: ImmOrigin
+](
+    mut stream: RawDeflater, octets: Span[UInt8, o], mut output: Buffer
+) raises CompressError:
+    stream.add(octets, output)
+    stream.flush(output)
 
 
 def can_deflate(agreement: DeflateAgreement, role: Role) -> Bool:
@@ -527,6 +570,9 @@ struct MessageInflater(Movable):
 
     var _stream: RawInflater
     var _restarts: Bool
+    var _inflate: def[o: ImmOrigin](
+        mut RawInflater, Span[UInt8, o], mut Buffer, Int
+    ) thin -> Optional[WsRule]
 
     def __init__(
         out self, agreement: DeflateAgreement, role: Role
@@ -541,11 +587,18 @@ struct MessageInflater(Movable):
             CompressError: If zlib is missing.
         """
         var bits = agreement.client_window_bits
-        self._restarts = agreement.client_no_context_takeover
+        var restarts = agreement.client_no_context_takeover
         if role == Role.CLIENT:
             bits = agreement.server_window_bits
-            self._restarts = agreement.server_no_context_takeover
-        self._stream = RawInflater(bits)
+            restarts = agreement.server_no_context_takeover
+        self = agreement._new_inflater(bits, restarts)
+
+    def __init__(
+        out self, *, window_bits: Int, restarts: Bool
+    ) raises CompressError:
+        self._restarts = restarts
+        self._inflate = _inflate
+        self._stream = RawInflater(window_bits)
 
     def inflate(
         mut self, octets: Span[UInt8, _], mut output: Buffer, len_max: Int
@@ -560,15 +613,7 @@ struct MessageInflater(Movable):
         Returns:
             The rule that the message breaks, or nothing.
         """
-        try:
-            self._stream.receive(octets, output, len_max)
-            return None
-        except error:
-            if error.kind == CompressErrorKind.OUTPUT_LIMIT:
-                return materialize[WsRule.MESSAGE_LEN]()
-            if error.kind == CompressErrorKind.NO_MEMORY:
-                return materialize[WsRule.NO_MEMORY]()
-            return materialize[WsRule.DEFLATE]()
+        return self._inflate(self._stream, octets.as_imm(), output, len_max)
 
     def end_message(
         mut self, mut output: Buffer, len_max: Int
@@ -589,3 +634,28 @@ struct MessageInflater(Movable):
         if self._restarts:
             self._stream.restart()
         return broken
+
+
+def _new_inflater(
+    window_bits: Int, restarts: Bool
+) raises CompressError -> MessageInflater:
+    return MessageInflater(window_bits=window_bits, restarts=restarts)
+
+
+def _inflate[
+    o: ImmOrigin
+](
+    mut stream: RawInflater,
+    octets: Span[UInt8, o],
+    mut output: Buffer,
+    len_max: Int,
+) -> Optional[WsRule]:
+    try:
+        stream.receive(octets, output, len_max)
+        return None
+    except error:
+        if error.kind == CompressErrorKind.OUTPUT_LIMIT:
+            return materialize[WsRule.MESSAGE_LEN]()
+        if error.kind == CompressErrorKind.NO_MEMORY:
+            return materialize[WsRule.NO_MEMORY]()
+        return materialize[WsRule.DEFLATE]()

@@ -21,9 +21,10 @@ from flare.http.routing.handler import (
 )
 from flare.http.routing.operation import Operation
 from flare.http.routing.router import Router
-from flare.http.websocket.handler import WsHandler, WsIncoming
+from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.outbox import WsSender
 from flare.testing.test_client import TestClient
+from flare.ws.core.deflate import DeflateAgreement
 from std.testing import assert_equal, assert_true
 
 
@@ -469,3 +470,34 @@ def test_ws_answers_handshakes() raises:
         response.headers["sec-websocket-accept"], "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
     )
     assert_true(not router.policy_for(request.view()).blocks)
+
+
+def _compressing() -> WsConfig:
+    var config = WsConfig()
+    config.compression = DeflateAgreement.widest()
+    return config^
+
+
+def test_ws_compresses_if_its_configuration_asks_for_it() raises:
+    """RFC 7692 section 5.1; the agreement is a value of the compiler here, and
+    so is what it brings along to decompress."""
+    comptime SOCKETS: List[ComptimeRoute] = [
+        ComptimeRoute.ws[_Upper()]("/plain"),
+        ComptimeRoute.ws[_Upper(), _compressing()]("/compressed"),
+    ]
+    var router = ComptimeRouter[SOCKETS]()
+    for path in ["/plain", "/compressed"]:
+        var request = OwnedRequest("GET", path)
+        request.add_header("Host", "example.com")
+        request.add_header("Upgrade", "websocket")
+        request.add_header("Connection", "Upgrade")
+        request.add_header("Sec-WebSocket-Version", "13")
+        request.add_header("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
+        request.add_header("Sec-WebSocket-Extensions", "permessage-deflate")
+        var response = router.serve(request.view())
+        assert_equal(Int(response.status.code), 101)
+        var agreed = response.headers.get("sec-websocket-extensions")
+        if path == "/plain":
+            assert_true(not agreed)
+        else:
+            assert_equal(String(agreed.value()), "permessage-deflate")
