@@ -39,10 +39,10 @@ struct DeflateAgreement(Equatable, TrivialRegisterPassable, Writable):
     new: whoever is asked for it has to answer with it."""
     var _new_deflater: def(
         Int, Bool
-    ) raises CompressError thin -> MessageDeflater
+    ) thin raises CompressError -> MessageDeflater
     var _new_inflater: def(
         Int, Bool
-    ) raises CompressError thin -> MessageInflater
+    ) thin raises CompressError -> MessageInflater
 
     def __init__(
         out self,
@@ -483,7 +483,7 @@ struct MessageDeflater(Movable):
     var _restarts: Bool
     var _deflate: def[o: ImmOrigin](
         mut RawDeflater, Span[UInt8, o], mut Buffer
-    ) raises CompressError thin -> None
+    ) thin raises CompressError -> None
 
     def __init__(
         out self, agreement: DeflateAgreement, role: Role
