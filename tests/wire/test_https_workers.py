@@ -61,9 +61,13 @@ def test_client_leaves_its_handler(start_tls, certs):
     )
     context = trusting(certs)
     context.load_cert_chain(certs / "client.pem", certs / "client.key")
-    for _ in range(5):
+    for number in range(5):
         with HttpsClient(server, context) as client:
             client.send(b"GET /patient HTTP/1.1\r\nHost: a\r\n\r\n")
+            # Requests of clients that have left are not begun.
+            assert wait_until(
+                lambda: server.stderr().count("patient at work") > number
+            )
     assert wait_until(lambda: server.stderr().count("cancelled after") == 5)
     with HttpsClient(server, context) as client:
         assert client.get("/slow/300").status == 503

@@ -70,6 +70,7 @@ def busy(req: Request) raises -> Response:
 
 def patient(req: Request) raises -> Response:
     """Works until nobody waits any more, or for 10 s."""
+    print("patient at work", file=stderr)
     for step in range(1_000):
         if req.cancelled():
             print("cancelled after", step, "steps", file=stderr)
