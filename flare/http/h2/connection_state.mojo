@@ -1,0 +1,318 @@
+"""What all parts of a connection share: its limits, settings, streams, windows
+and budget, and what can be told of it.
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.http.h2.error import ErrorCode, Http2Error, Http2Rule
+from flare.http.h2.field_section import SectionLimits
+from flare.http.h2.frame import (
+    STREAM_ID_MAX,
+    write_rst_stream,
+    write_window_update,
+)
+from flare.http.h2.priority import AbuseBudget, AbuseLimits
+from flare.http.h2.settings import DEFAULT_WINDOW_LEN, Settings
+from flare.http.h2.stream import StreamEvent, StreamState, StreamTable
+from std.sys.intrinsics import likely, unlikely
+
+
+@fieldwise_init
+struct Http2Limits(TrivialRegisterPassable):
+    """What a peer may ask for; `ServerConfig` has the fields of a server."""
+
+    var section: SectionLimits
+    """How large field sections may be."""
+    var stream_count_max: Int
+    """How many streams the peer may have open."""
+    var stream_window: Int
+    """How much content of a stream may wait here, in bytes."""
+    var connection_window: Int
+    """The same of all streams together."""
+    var continuation_count_max: Int
+    """Most CONTINUATION frames of one field block."""
+    var setting_count_max: Int
+    """Most settings in a frame."""
+    var abuse: AbuseLimits
+    """What of no use the peer may send."""
+
+    def __init__(out self):
+        """Sets the defaults."""
+        self.section = SectionLimits(8_192, 100, 8_192)
+        self.stream_count_max = 100
+        self.stream_window = DEFAULT_WINDOW_LEN
+        self.connection_window = 1 << 20
+        self.continuation_count_max = 8
+        self.setting_count_max = 32
+        self.abuse = AbuseLimits(1_000, 33)
+
+
+@fieldwise_init
+struct Http2Role(Equatable, TrivialRegisterPassable):
+    """Which side we are."""
+
+    var is_server: Bool
+    """True for a server."""
+
+    comptime SERVER = Http2Role(True)
+    """Answers requests."""
+    comptime CLIENT = Http2Role(False)
+    """Sends them."""
+
+
+struct EventKind(Equatable, TrivialRegisterPassable):
+    """What `Http2Session.next_event` found."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime NEEDS_OCTETS = EventKind(0)
+    """All input was taken, but for a part of a frame."""
+    comptime HEADERS = EventKind(1)
+    """A request has begun, or a response (an informational one, too)."""
+    comptime DATA = EventKind(2)
+    """Content; `consume` gives its room back to the peer."""
+    comptime TRAILERS = EventKind(3)
+    """Trailers, which end what the peer sends."""
+    comptime RESET = EventKind(4)
+    """A stream is over before its time; `code` says why."""
+    comptime WINDOW = EventKind(5)
+    """More may be sent: on a stream, or on all if `stream_id` is 0."""
+    comptime GOAWAY = EventKind(6)
+    """The peer takes no more streams than up to `stream_id`."""
+    comptime PONG = EventKind(7)
+    """Our PING was answered."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self.number = number
+
+
+@fieldwise_init
+struct Http2Event(TrivialRegisterPassable):
+    """Something that happened."""
+
+    var kind: EventKind
+    """What."""
+    var stream_id: Int
+    """Where."""
+    var ends: Bool
+    """After HEADERS and DATA: True if the peer's side of the stream ends."""
+    var code: ErrorCode
+    """After RESET and GOAWAY: why."""
+
+    @always_inline
+    def __init__(
+        out self, kind: EventKind, stream_id: Int = 0, ends: Bool = False
+    ):
+        """Makes an event without an error code.
+
+        Args:
+            kind: What.
+            stream_id: Where.
+            ends: True if the peer's side of the stream ends.
+        """
+        self.kind = kind
+        self.stream_id = stream_id
+        self.ends = ends
+        self.code = ErrorCode.NO_ERROR
+
+
+struct ConnectionState(Movable):
+    """What both ends know of a connection, but for field blocks."""
+
+    var role: Http2Role
+    """Which side we are."""
+    var limits: Http2Limits
+    """What the peer may ask for."""
+    var local: Settings
+    """What we have announced."""
+    var remote: Settings
+    """What the peer has."""
+    var table: StreamTable
+    """The streams that are not closed."""
+    var send_window: Int
+    """How much we may send on all streams together, in bytes."""
+    var receive_window: Int
+    """How much the peer may, in bytes."""
+    var owed_len: Int
+    """What was taken here and not given back to the peer's window, in bytes."""
+    var next_id: Int
+    """The number of our next stream."""
+    var last_peer_id: Int
+    """The peer's last stream that was looked at."""
+    var goaway_id: Int
+    """The peer's last stream that counts."""
+    var has_settings: Bool
+    """True if the peer's SETTINGS have come."""
+    var owes_settings_ack: Bool
+    """True until the peer has acknowledged ours."""
+    var budget: AbuseBudget
+    """What of no use the peer may send."""
+
+    def __init__(out self, role: Http2Role, limits: Http2Limits, now_ms: Int):
+        """Makes the state of a new connection.
+
+        Args:
+            role: Which side we are.
+            limits: What the peer may ask for.
+            now_ms: The time now.
+        """
+        self.role = role
+        self.limits = limits
+        self.local = Settings()
+        self.remote = Settings()
+        self.table = StreamTable()
+        self.send_window = DEFAULT_WINDOW_LEN
+        self.receive_window = DEFAULT_WINDOW_LEN
+        self.owed_len = 0
+        self.next_id = 2 if role.is_server else 1
+        self.last_peer_id = 0
+        self.goaway_id = STREAM_ID_MAX
+        self.has_settings = False
+        self.owes_settings_ack = True
+        self.budget = AbuseBudget(limits.abuse, now_ms)
+
+    def spend(mut self, now_ms: Int) raises Http2Error:
+        """Takes a token for what makes work and has no use.
+
+        Args:
+            now_ms: The time now.
+
+        Raises:
+            Http2Error: If there is none left.
+        """
+        if not self.budget.spend(now_ms):
+            raise Http2Error(Http2Rule.CALM, 0)
+
+    @always_inline
+    def is_own(self, id: Int) -> Bool:
+        """Tells whether we open streams of such a number (section 5.1.1).
+
+        Args:
+            id: A number.
+
+        Returns:
+            False if the peer does.
+        """
+        return (id & 1 == 1) != self.role.is_server
+
+    def is_idle(self, id: Int) -> Bool:
+        """Tells whether a stream has not begun.
+
+        Args:
+            id: Its number.
+
+        Returns:
+            True if neither it nor a later one of its side has.
+        """
+        return id >= self.next_id if self.is_own(id) else (
+            id > self.last_peer_id
+        )
+
+    def check_closed(self, id: Int) raises Http2Error:
+        """Checks a stream that is not open, and on which content or fields came.
+
+        Args:
+            id: Its number.
+
+        Raises:
+            Http2Error: Unless it was reset here, or is one of those that came
+                too late to count: what was on its way then is no fault.
+        """
+        if self.is_idle(id):
+            raise Http2Error(Http2Rule.IDLE_STREAM, 0)
+        if id > self.goaway_id or self.table.was_reset(id):
+            return
+        raise Http2Error(Http2Rule.CLOSED_STREAM, 0)
+
+    def owe(mut self, count: Int, mut out: Buffer):
+        """Gives room of the connection back to the peer, now or soon.
+
+        Args:
+            count: How many octets.
+            out: Gets WINDOW_UPDATE when half of the window has come together.
+        """
+        self.owed_len += count
+        if self.owed_len * 2 >= self.limits.connection_window:
+            write_window_update(out, 0, self.owed_len)
+            self.receive_window += self.owed_len
+            self.owed_len = 0
+
+    def consume(mut self, mut out: Buffer, stream_id: Int, count: Int):
+        """Gives the room of content back to the peer (section 6.9).
+
+        Args:
+            out: Gets WINDOW_UPDATE when enough has come together.
+            stream_id: The stream; it may be over.
+            count: Of how many octets.
+        """
+        self.owe(count, out)
+        var index = self.table.find(stream_id)
+        if index < 0:
+            return
+        ref stream = self.table.at(index)
+        stream.owed_len += count
+        if stream.owed_len * 2 < stream.receive_window_max:
+            return
+        if stream.state == StreamState.HALF_CLOSED_REMOTE:
+            return
+        write_window_update(out, stream_id, stream.owed_len)
+        stream.receive_window += stream.owed_len
+        stream.owed_len = 0
+
+    def widen(mut self, mut out: Buffer, stream_id: Int, window: Int):
+        """Lets a stream send more before any of it is taken.
+
+        Args:
+            out: Gets WINDOW_UPDATE.
+            stream_id: The stream.
+            window: How much may wait here, in bytes.
+        """
+        var index = self.table.find(stream_id)
+        if index < 0:
+            return
+        ref stream = self.table.at(index)
+        var more = window - stream.receive_window_max
+        if more <= 0 or stream.state == StreamState.HALF_CLOSED_REMOTE:
+            return
+        stream.receive_window_max = window
+        stream.receive_window += more
+        write_window_update(out, stream_id, more)
+
+    def end_received(mut self, index: Int):
+        """Notes that the peer has ended its side of a stream.
+
+        Args:
+            index: The stream's.
+        """
+        ref stream = self.table.at(index)
+        stream.move[StreamEvent.END_RECEIVED]()
+        if stream.state == StreamState.CLOSED:
+            self.table.drop(index)
+
+    @always_inline
+    def end_sent(mut self, index: Int):
+        """Notes that we have ended our side of a stream.
+
+        Args:
+            index: The stream's.
+        """
+        ref stream = self.table.at(index)
+        stream.move[StreamEvent.END_SENT]()
+        if stream.state == StreamState.CLOSED:
+            self.table.drop(index)
+
+    def reset(mut self, mut out: Buffer, stream_id: Int, code: ErrorCode):
+        """Ends a stream before its time (section 6.4).
+
+        Args:
+            out: Gets RST_STREAM.
+            stream_id: The stream; it may be over already.
+            code: Why.
+        """
+        write_rst_stream(out, stream_id, code)
+        var index = self.table.find(stream_id)
+        if index >= 0:
+            self.table.drop(index)
+        self.table.note_reset(stream_id)

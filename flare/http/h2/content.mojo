@@ -1,0 +1,189 @@
+"""DATA frames on their way in, told of piece by piece (RFC 9113 section 6.1)."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.http.h2.connection_state import (
+    ConnectionState,
+    EventKind,
+    Http2Event,
+)
+from flare.http.h2.error import Http2Error, Http2Rule
+from flare.http.h2.frame import FRAME_HEADER_LEN, Flags, FrameHeader
+from flare.http.h2.stream import Http2Stream, StreamState
+from std.sys.intrinsics import likely, unlikely
+
+comptime _TINY_LEN = 4
+# DATA of no more octets cost a token unless they end a stream: what travels in
+# HTTP/2 has frames of its own, and those are longer.
+
+
+struct ContentReceiver(Movable):
+    """The DATA frame that is arriving, if there is one."""
+
+    var told_len: Int
+    """How much content stands first in the input, in bytes; drop it before
+    anything else is taken."""
+    var _stream_id: Int
+    var _left: Int
+    var _padding_left: Int
+    var _ends: Bool
+
+    def __init__(out self):
+        """Makes a receiver between frames."""
+        self.told_len = 0
+        self._stream_id = 0
+        self._left = 0
+        self._padding_left = 0
+        self._ends = False
+
+    @always_inline
+    def is_in_frame(self) -> Bool:
+        """Tells whether a part of a frame is still to come.
+
+        Returns:
+            True from `begin` on, until content and padding have come.
+        """
+        return self._left + self._padding_left > 0
+
+    def begin(
+        mut self,
+        header: FrameHeader,
+        mut input: Buffer,
+        mut out: Buffer,
+        mut state: ConnectionState,
+        now_ms: Int,
+    ) raises Http2Error -> Bool:
+        """Takes the header of a frame, and counts all of it at once.
+
+        Args:
+            header: The header.
+            input: Begins with it.
+            out: Gets WINDOW_UPDATE for what is no content.
+            state: The connection's.
+            now_ms: The time now.
+
+        Returns:
+            False if the length of the padding is missing.
+
+        Raises:
+            Http2Error: If the peer may not send it. After an error of the
+                stream, the frame is taken and dropped.
+        """
+        if header.stream_id == 0:
+            raise Http2Error(Http2Rule.ON_STREAM_0, 0)
+        var head_len = FRAME_HEADER_LEN
+        var padding_len = 0
+        if unlikely(header.has(Flags.PADDED)):
+            if header.payload_len == 0:
+                raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
+            if len(input) <= FRAME_HEADER_LEN:
+                return False
+            padding_len = Int(input.span().at(FRAME_HEADER_LEN))
+            if padding_len >= header.payload_len:
+                raise Http2Error(Http2Rule.PADDING, 0)
+            head_len += 1
+        input.consume(head_len)
+        var length = header.payload_len + FRAME_HEADER_LEN - head_len
+        length -= padding_len
+        state.receive_window -= header.payload_len
+        if state.receive_window < 0:
+            raise Http2Error(Http2Rule.BEYOND_WINDOW, 0)
+        self._ends = header.has(Flags.END_STREAM)
+        if length <= _TINY_LEN and not self._ends:
+            state.spend(now_ms)
+        try:
+            self._stream_id = _check(state, header, length)
+        except error:
+            self._drop(header, length, padding_len, out, state)
+            raise error^
+        if self._stream_id == 0:
+            self._drop(header, length, padding_len, out, state)
+            return True
+        # What is no content goes back at once.
+        state.owe(header.payload_len - length, out)
+        self._left = length
+        self._padding_left = padding_len
+        return True
+
+    def _drop(
+        mut self,
+        header: FrameHeader,
+        length: Int,
+        padding_len: Int,
+        mut out: Buffer,
+        mut state: ConnectionState,
+    ):
+        """Lets a frame pass of which nothing is told: its room comes back."""
+        state.owe(header.payload_len, out)
+        self._stream_id = 0
+        self._left = 0
+        self._padding_left = length + padding_len
+
+    def take(
+        mut self, mut input: Buffer, mut state: ConnectionState
+    ) -> Http2Event:
+        """Goes on with the frame that was begun.
+
+        Args:
+            input: What has arrived of it, and more.
+            state: The connection's.
+
+        Returns:
+            DATA, or NEEDS_OCTETS if there is nothing to tell.
+        """
+        if self._left > 0:
+            self.told_len = min(len(input), self._left)
+            self._left -= self.told_len
+        else:
+            var count = min(len(input), self._padding_left)
+            input.consume(count)
+            self._padding_left -= count
+        var id = self._stream_id
+        if id == 0:
+            return Http2Event(EventKind.NEEDS_OCTETS)
+        if self.is_in_frame() or not self._ends:
+            if self.told_len == 0:
+                return Http2Event(EventKind.NEEDS_OCTETS)
+            return Http2Event(EventKind.DATA, id)
+        var index = state.table.find(id)
+        if index < 0:
+            # It was reset while its last frame arrived.
+            return Http2Event(EventKind.NEEDS_OCTETS)
+        state.end_received(index)
+        return Http2Event(EventKind.DATA, id, True)
+
+
+def _check(
+    mut state: ConnectionState, header: FrameHeader, length: Int
+) raises Http2Error -> Int:
+    """Counts a frame on its stream; gives the stream, or 0 if it is dropped."""
+    var id = header.stream_id
+    var index = state.table.find(id)
+    if index < 0:
+        state.check_closed(id)
+        return 0
+    ref stream = state.table.at(index)
+    if not _may_send(stream):
+        raise Http2Error(Http2Rule.HALF_CLOSED_STREAM, id)
+    stream.receive_window -= header.payload_len
+    if stream.receive_window < 0:
+        raise Http2Error(Http2Rule.BEYOND_STREAM_WINDOW, id)
+    stream.owed_len += header.payload_len - length
+    var ends = header.has(Flags.END_STREAM)
+    if stream.missing_len >= 0:
+        stream.missing_len -= length
+        if stream.missing_len < 0 or (ends and stream.missing_len > 0):
+            raise Http2Error(Http2Rule.CONTENT_LENGTH, id)
+    elif stream.expects_no_content and length > 0:
+        raise Http2Error(Http2Rule.CONTENT_LENGTH, id)
+    return id
+
+
+@always_inline
+def _may_send(stream: Http2Stream) -> Bool:
+    """Tells whether the peer may send content: its head has come, its end has
+    not."""
+    return stream.has_head and (
+        stream.state == StreamState.OPEN
+        or stream.state == StreamState.HALF_CLOSED_LOCAL
+    )

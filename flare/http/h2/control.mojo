@@ -1,0 +1,273 @@
+"""The frames that steer a connection: windows, resets, settings, questions, and
+the end (RFC 9113 section 6).
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.http.h2.connection_state import (
+    ConnectionState,
+    EventKind,
+    Http2Event,
+)
+from flare.http.h2.error import ErrorCode, Http2Error, Http2Rule
+from flare.http.h2.frame import (
+    Flags,
+    FrameHeader,
+    FrameType,
+    PRIORITY_FIELDS_LEN,
+    check_dependency,
+    read_u31,
+    read_u32,
+    write_frame_header,
+    write_ping,
+)
+from flare.http.h2.priority import Priority
+from flare.http.h2.settings import (
+    SETTING_LEN,
+    WINDOW_LEN_MAX,
+    setting_id,
+    setting_value,
+)
+
+comptime _TINY_INCREMENT = 15
+# WINDOW_UPDATE of no more costs a token.
+
+
+def take_window_update(
+    mut state: ConnectionState,
+    header: FrameHeader,
+    payload: Span[UInt8, _],
+    now_ms: Int,
+) raises Http2Error -> Http2Event:
+    """Takes WINDOW_UPDATE (RFC 9113 section 6.9).
+
+    Args:
+        state: The connection's.
+        header: The frame's header.
+        payload: The frame's payload.
+        now_ms: The time now.
+
+    Returns:
+        What there is to tell.
+
+    Raises:
+        Http2Error: If the peer broke a rule.
+    """
+    if len(payload) != 4:
+        raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
+    var increment = read_u31(payload, 0)
+    var id = header.stream_id
+    if increment <= _TINY_INCREMENT:
+        state.spend(now_ms)
+    if id == 0:
+        if increment == 0:
+            raise Http2Error(Http2Rule.WINDOW_ZERO, 0)
+        state.send_window += increment
+        if state.send_window > WINDOW_LEN_MAX:
+            raise Http2Error(Http2Rule.WINDOW_OVERFLOW, 0)
+        return Http2Event(EventKind.WINDOW)
+    var index = state.table.find(id)
+    if index < 0:
+        if state.is_idle(id):
+            raise Http2Error(Http2Rule.IDLE_STREAM, 0)
+        return Http2Event(EventKind.NEEDS_OCTETS)
+    if increment == 0:
+        raise Http2Error(Http2Rule.STREAM_WINDOW_ZERO, id)
+    ref stream = state.table.at(index)
+    stream.send_window += increment
+    if stream.send_window > WINDOW_LEN_MAX:
+        raise Http2Error(Http2Rule.STREAM_WINDOW_OVERFLOW, id)
+    return Http2Event(EventKind.WINDOW, id)
+
+
+def take_reset(
+    mut state: ConnectionState,
+    header: FrameHeader,
+    payload: Span[UInt8, _],
+    now_ms: Int,
+) raises Http2Error -> Http2Event:
+    """Takes RST_STREAM (RFC 9113 section 6.4).
+
+    Args:
+        state: The connection's.
+        header: The frame's header.
+        payload: The frame's payload.
+        now_ms: The time now.
+
+    Returns:
+        What there is to tell.
+
+    Raises:
+        Http2Error: If the peer broke a rule.
+    """
+    if len(payload) != 4:
+        raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
+    var id = header.stream_id
+    if id == 0:
+        raise Http2Error(Http2Rule.ON_STREAM_0, 0)
+    var index = state.table.find(id)
+    if index < 0 and state.is_idle(id):
+        raise Http2Error(Http2Rule.IDLE_STREAM, 0)
+    state.spend(now_ms)
+    if index < 0:
+        return Http2Event(EventKind.NEEDS_OCTETS)
+    state.table.drop(index)
+    # Frames that it sent before are on their way no more.
+    var event = Http2Event(EventKind.RESET, id)
+    event.code = ErrorCode(UInt32(read_u32(payload, 0)))
+    return event
+
+
+def take_goaway(
+    mut state: ConnectionState, header: FrameHeader, payload: Span[UInt8, _]
+) raises Http2Error -> Http2Event:
+    """Takes GOAWAY (RFC 9113 section 6.8).
+
+    Args:
+        state: The connection's.
+        header: The frame's header.
+        payload: The frame's payload.
+
+    Returns:
+        What there is to tell.
+
+    Raises:
+        Http2Error: If the peer broke a rule.
+    """
+    if header.stream_id != 0:
+        raise Http2Error(Http2Rule.NOT_ON_STREAM_0, 0)
+    if len(payload) < 8:
+        raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
+    var event = Http2Event(EventKind.GOAWAY, read_u31(payload, 0))
+    event.code = ErrorCode(UInt32(read_u32(payload, 4)))
+    return event
+
+
+def take_ping(
+    mut state: ConnectionState,
+    header: FrameHeader,
+    payload: Span[UInt8, _],
+    mut out: Buffer,
+    now_ms: Int,
+) raises Http2Error -> Http2Event:
+    """Takes PING, and answers it (RFC 9113 section 6.7).
+
+    Args:
+        state: The connection's.
+        header: The frame's header.
+        payload: The frame's payload.
+        out: Gets what answers it.
+        now_ms: The time now.
+
+    Returns:
+        What there is to tell.
+
+    Raises:
+        Http2Error: If the peer broke a rule.
+    """
+    if header.stream_id != 0:
+        raise Http2Error(Http2Rule.NOT_ON_STREAM_0, 0)
+    if len(payload) != 8:
+        raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
+    if header.has(Flags.ACK):
+        return Http2Event(EventKind.PONG)
+    state.spend(now_ms)
+    write_ping(out, Flags.ACK, payload)
+    return Http2Event(EventKind.NEEDS_OCTETS)
+
+
+def take_settings(
+    mut state: ConnectionState,
+    header: FrameHeader,
+    payload: Span[UInt8, _],
+    mut out: Buffer,
+    now_ms: Int,
+) raises Http2Error:
+    """Takes SETTINGS, and acknowledges them (RFC 9113 section 6.5).
+
+    Args:
+        state: The connection's.
+        header: The frame's header.
+        payload: The frame's payload.
+        out: Gets what answers it.
+        now_ms: The time now.
+
+    Raises:
+        Http2Error: If the peer broke a rule.
+    """
+    if header.stream_id != 0:
+        raise Http2Error(Http2Rule.NOT_ON_STREAM_0, 0)
+    if header.has(Flags.ACK):
+        if len(payload) != 0:
+            raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
+        if not state.owes_settings_ack:
+            state.spend(now_ms)
+        state.owes_settings_ack = False
+        return
+    if len(payload) % SETTING_LEN != 0:
+        raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
+    if len(payload) // SETTING_LEN > state.limits.setting_count_max:
+        raise Http2Error(Http2Rule.CALM, 0)
+    if state.has_settings:
+        state.spend(now_ms)
+    state.has_settings = True
+    var window_before = state.remote.initial_window_size
+    for offset in range(0, len(payload), SETTING_LEN):
+        state.remote.apply(
+            setting_id(payload, offset), setting_value(payload, offset)
+        )
+    if not state.role.is_server and state.remote.enable_push:
+        # A server sends 0 or nothing (section 6.5.2), and 1 holds at first.
+        state.remote.enable_push = False
+    var more = state.remote.initial_window_size - window_before
+    if more != 0:
+        for ref stream in state.table.streams:
+            stream.send_window += more
+            if stream.send_window > WINDOW_LEN_MAX:
+                raise Http2Error(Http2Rule.WINDOW_OVERFLOW, 0)
+    write_frame_header(out, FrameHeader(0, FrameType.SETTINGS, Flags.ACK, 0))
+
+
+def take_priority_update(
+    mut state: ConnectionState, header: FrameHeader, payload: Span[UInt8, _]
+) raises Http2Error:
+    """Takes PRIORITY_UPDATE (RFC 9218 section 7.1).
+
+    Args:
+        state: The connection's.
+        header: The frame's header.
+        payload: The frame's payload.
+
+    Raises:
+        Http2Error: If the peer broke a rule.
+    """
+    if header.stream_id != 0 or not state.role.is_server:
+        raise Http2Error(Http2Rule.PRIORITY_UPDATE, 0)
+    if len(payload) < 4:
+        raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
+    var id = read_u31(payload, 0)
+    if id == 0 or id & 1 == 0:
+        raise Http2Error(Http2Rule.PRIORITY_UPDATE, 0)
+    # Of one that has not begun nothing is kept: it may bring its own.
+    var index = state.table.find(id)
+    if index >= 0:
+        state.table.at(index).priority = Priority.parse(payload.after(4))
+
+
+def check_priority(
+    header: FrameHeader, payload: Span[UInt8, _]
+) raises Http2Error:
+    """Checks PRIORITY, of which no use is made (RFC 9113 section 5.3.2).
+
+    Args:
+        header: The frame's header.
+        payload: The frame's payload.
+
+    Raises:
+        Http2Error: If the peer broke a rule.
+    """
+    if header.stream_id == 0:
+        raise Http2Error(Http2Rule.ON_STREAM_0, 0)
+    if len(payload) != PRIORITY_FIELDS_LEN:
+        raise Http2Error(Http2Rule.PRIORITY_LEN, header.stream_id)
+    check_dependency(payload, 0, header.stream_id)

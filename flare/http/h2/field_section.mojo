@@ -1,0 +1,558 @@
+"""A field section as HTTP/2 carries it: the header of a request or a response,
+or trailers, with the rules of RFC 9113 sections 8.1 to 8.3.
+"""
+
+from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.buffer import Buffer, unsafe_lend
+from flare.bytes.checked import *
+from flare.bytes.scan import TCHAR
+from flare.http.h2.error import Http2Error, Http2Rule
+from flare.http.h2.hpack_decoder import HpackDecoder, HpackField
+from flare.http.h2.hpack_table import ENTRY_OVERHEAD, FieldKind
+from flare.http.message.fields import FieldLine, Fields
+from flare.http.message.method import Method
+from flare.http.message.request import (
+    CancelFlag,
+    PathParams,
+    Request,
+    RequestLine,
+    TlsPeer,
+    Version,
+)
+from flare.http.message.target import (
+    AUTHORITY_IS_GOOD,
+    TargetParts,
+    authority_error,
+    split_target,
+)
+from flare.net.socket_addr import SocketAddr
+from std.sys.intrinsics import likely, unlikely
+
+comptime METHOD_LEN_MAX = 32
+"""Longest method name in bytes; the longest registered one has 17."""
+
+comptime _LENGTH_DIGITS_MAX = 18
+# Any number of them fits into 63 bits.
+
+
+@fieldwise_init
+struct SectionLimits(TrivialRegisterPassable):
+    """How large a field section may be; what is beyond is answered, and what
+    the table of the peer has to know of it is decoded nevertheless."""
+
+    var size_max: Int
+    """The largest section in bytes, each field counted with 32 more (RFC 9113
+    section 6.5.2)."""
+    var field_count_max: Int
+    """Most fields, each crumb of a cookie counted."""
+    var target_len_max: Int
+    """Longest `:path` in bytes."""
+
+
+struct Http2FieldSection(Movable):
+    """Decoded fields, and what they mean to the stream."""
+
+    var octets: Buffer
+    """Names and values, one behind the other."""
+    var status: Int
+    """The status to answer with in place of a handler, 0 if there is none: the
+    request is understood, and is more than is allowed here."""
+    var content_length: Int
+    """What content-length says, in bytes; -1 without one."""
+    var method: Method
+    """A request's method."""
+    var target: TargetParts
+    """The parts of a request's target."""
+    var expects_continue: Bool
+    """True if a request expects 100-continue."""
+    var response_status: Int
+    """A response's status."""
+    var _lines: List[FieldLine]
+    var _count: Int
+    var _is_text: Bool
+    var _pseudo: Array[FieldLine, 8]
+    var _seen: UInt32
+    var _broken: Optional[Http2Rule]
+    var _size: Int
+    var _cookie_count: Int
+    var _host: Int
+    var _priority: Int
+
+    def __init__(out self):
+        """Makes an empty section."""
+        self.octets = Buffer(0)
+        self.status = 0
+        self.content_length = -1
+        self.method = Method.OTHER
+        self.target = TargetParts(0, 0, 0)
+        self.expects_continue = False
+        self.response_status = 0
+        self._lines = []
+        self._count = 0
+        self._is_text = True
+        self._pseudo = Array[FieldLine, 8](fill=FieldLine(0, 0, 0, 0))
+        self._seen = 0
+        self._broken = None
+        self._size = 0
+        self._cookie_count = 0
+        self._host = -1
+        self._priority = -1
+
+    def clear(mut self):
+        """Forgets the fields and keeps the memory."""
+        self.octets.clear()
+        self.status = 0
+        self.content_length = -1
+        self.method = Method.OTHER
+        self.target = TargetParts(0, 0, 0)
+        self.expects_continue = False
+        self.response_status = 0
+        self._count = 0
+        self._is_text = True
+        self._seen = 0
+        self._broken = None
+        self._size = 0
+        self._cookie_count = 0
+        self._host = -1
+        self._priority = -1
+
+    @always_inline
+    def __len__(self) -> Int:
+        """Counts the fields, but for pseudo-header fields."""
+        return self._count
+
+    def decode(
+        mut self,
+        mut decoder: HpackDecoder,
+        block: Span[UInt8, _],
+        limits: SectionLimits,
+    ) raises Http2Error:
+        """Decodes a field block, which the section then consists of.
+
+        What breaks a rule of one stream is told by the check that follows.
+
+        Args:
+            decoder: The connection's.
+            block: The whole block.
+            limits: How large the section may be.
+
+        Raises:
+            Http2Error: If the block is not well-formed; the connection ends.
+        """
+        self.clear()
+        decoder.begin()
+        while True:
+            var kept_len = len(self.octets)
+            var field = decoder.next(block, self.octets)
+            if not field.is_there:
+                break
+            var length = field.line.name_len() + field.line.value_len()
+            self._size += length + ENTRY_OVERHEAD
+            if unlikely(
+                self._size > limits.size_max
+                or self._count >= limits.field_count_max
+            ):
+                self.status = 431
+            if unlikely(self.status != 0):
+                self.octets.truncate(kept_len)
+                continue
+            if likely(field.note == 0):
+                self._keep(field.line)
+            else:
+                self._note(field)
+        if unlikely(self._cookie_count > 1):
+            self._join_cookies()
+
+    @always_inline
+    def _keep(mut self, line: FieldLine):
+        if self._count < len(self._lines):
+            self._lines.at(self._count) = line
+        else:
+            self._lines.append(line)
+        self._count += 1
+
+    def _break(mut self, rule: Http2Rule):
+        """Remembers the first rule that was broken."""
+        if not self._broken:
+            self._broken = rule
+
+    def _value(
+        self, line: FieldLine
+    ) -> Span[UInt8, ImmOrigin(origin_of(self.octets))]:
+        var start = line.value_offset()
+        return self.octets.span().between(start, start + line.value_len())
+
+    def _note(mut self, field: HpackField):
+        """Takes a field that means something to HTTP/2, or is malformed."""
+        if field.note & FieldKind.BAD_NAME != 0:
+            self._break(Http2Rule.FIELD_NAME)
+        if field.note & FieldKind.BAD_VALUE != 0:
+            self._break(Http2Rule.FIELD_VALUE)
+        self._is_text = self._is_text and field.note & FieldKind.IS_HIGH == 0
+        var kind = field.note & FieldKind.KINDS
+        if kind != FieldKind.OTHER and kind <= FieldKind.PSEUDO_MAX:
+            self._note_pseudo(kind, field.line)
+            return
+        if kind == FieldKind.CONTENT_LENGTH:
+            self._note_length(field.line)
+        elif kind == FieldKind.HOST:
+            if self._host >= 0:
+                self._break(Http2Rule.HOST)
+            self._host = self._count
+        elif kind == FieldKind.COOKIE:
+            self._cookie_count += 1
+        elif kind == FieldKind.TE:
+            if self._value(field.line) != "trailers".as_bytes():
+                self._break(Http2Rule.CONNECTION_FIELD)
+        elif kind == FieldKind.OF_CONNECTION:
+            self._break(Http2Rule.CONNECTION_FIELD)
+        elif kind == FieldKind.PRIORITY:
+            self._priority = self._count
+        elif kind == FieldKind.EXPECT:
+            self.expects_continue = equals_ignore_case(
+                self._value(field.line), "100-continue".as_bytes()
+            )
+            if not self.expects_continue and self.status == 0:
+                self.status = 417
+        self._keep(field.line)
+
+    def _note_pseudo(mut self, kind: UInt8, line: FieldLine):
+        if self._count > 0:
+            self._break(Http2Rule.PSEUDO_LATE)
+        if kind == FieldKind.PSEUDO_UNKNOWN:
+            self._break(Http2Rule.PSEUDO_UNKNOWN)
+        if self._has(kind):
+            self._break(Http2Rule.PSEUDO_REPEATED)
+        self._seen |= UInt32(1) << UInt32(kind)
+        self._pseudo.at(Int(kind)) = line
+
+    def _note_length(mut self, line: FieldLine):
+        """Reads content-length (RFC 9110 section 8.6)."""
+        var digits = self._value(line)
+        var is_good = (
+            self.content_length < 0
+            and len(digits) > 0
+            and len(digits) <= _LENGTH_DIGITS_MAX
+        )
+        var number = 0
+        for octet in digits:
+            is_good = is_good and octet >= 48 and octet <= 57
+            if not is_good:
+                break
+            number = number * 10 + Int(octet) - 48
+        if not is_good:
+            self._break(Http2Rule.CONTENT_LENGTH)
+        self.content_length = number
+
+    @no_inline
+    def _join_cookies(mut self):
+        """Makes one field of the crumbs of a cookie (RFC 9113 section 8.2.3)."""
+        var joined = Buffer(0)
+        var count = 0
+        var first = -1
+        for index in range(self._count):
+            var line = self._lines.at(index)
+            if self._name(line) == "cookie".as_bytes():
+                if first >= 0:
+                    joined.append("; ".as_bytes())
+                else:
+                    first = count
+                    count += 1
+                joined.append(self._value(line))
+                continue
+            self._lines.at(count) = line
+            # What stood behind the crumbs has moved.
+            if index == self._host:
+                self._host = count
+            if index == self._priority:
+                self._priority = count
+            count += 1
+        self._count = count
+        var name = self._lines.at(first)
+        var start = len(self.octets)
+        self.octets.append(joined.span())
+        self._lines.at(first) = FieldLine(
+            name.name_offset(), name.name_len(), start, len(joined)
+        )
+
+    def _name(
+        self, line: FieldLine
+    ) -> Span[UInt8, ImmOrigin(origin_of(self.octets))]:
+        var start = line.name_offset()
+        return self.octets.span().between(start, start + line.name_len())
+
+    @always_inline
+    def _has(self, kind: UInt8) -> Bool:
+        return self._seen & (UInt32(1) << UInt32(kind)) != 0
+
+    @always_inline
+    def pseudo(
+        self, kind: UInt8
+    ) -> Span[UInt8, ImmOrigin(origin_of(self.octets))]:
+        """Lends the value of a pseudo-header field.
+
+        Args:
+            kind: Which one, by `FieldKind`.
+
+        Returns:
+            The value; empty if it was not sent.
+        """
+        if not self._has(kind):
+            return self.octets.span().before(0)
+        return self._value(self._pseudo.at(Int(kind)))
+
+    def priority(self) -> Span[UInt8, ImmOrigin(origin_of(self.octets))]:
+        """Lends the value of the last `priority` field (RFC 9218 section 5).
+
+        Returns:
+            The value; empty without one.
+        """
+        if self._priority < 0 or self._priority >= self._count:
+            return self.octets.span().before(0)
+        return self._value(self._lines.at(self._priority))
+
+    def is_extended_connect(self) -> Bool:
+        """Tells whether a request asks for another protocol (RFC 8441).
+
+        Returns:
+            True if it has `:protocol`.
+        """
+        return self._has(FieldKind.PROTOCOL)
+
+    def check_request(
+        mut self, limits: SectionLimits, stream_id: Int
+    ) raises Http2Error:
+        """Checks the header section of a request (RFC 9113 section 8.3.1), and
+        finds the parts of its target.
+
+        Args:
+            limits: Bounds of the target.
+            stream_id: The request's stream, for the error.
+
+        Raises:
+            Http2Error: If the request is malformed. One that is not, but is not
+                allowed here, has `status` set.
+        """
+        if self._broken:
+            raise Http2Error(self._broken.value(), stream_id)
+        if self.status == 431:
+            return
+        var rule = self._broken_rule(limits)
+        if rule:
+            raise Http2Error(rule.value(), stream_id)
+
+    def _broken_rule(mut self, limits: SectionLimits) -> Optional[Http2Rule]:
+        if not self._has(FieldKind.METHOD) or self._has(FieldKind.STATUS):
+            return Http2Rule.PSEUDO_UNKNOWN if self._has(
+                FieldKind.STATUS
+            ) else Http2Rule.PSEUDO_MISSING
+        var name = self.pseudo(FieldKind.METHOD)
+        if len(name) == 0 or not _is_token(name):
+            return Http2Rule.PSEUDO_VALUE
+        if len(name) > METHOD_LEN_MAX:
+            self.status = 501
+        self.method = Method(StringSpan(unsafe_from_utf8=name))
+        var is_connect = self.method == Method.CONNECT
+        if self.is_extended_connect() and not is_connect:
+            return Http2Rule.PSEUDO_VALUE
+        if is_connect and not self.is_extended_connect():
+            return self._broken_rule_of_tunnel()
+        if not self._has(FieldKind.SCHEME) or not self._has(FieldKind.PATH):
+            return Http2Rule.PSEUDO_MISSING
+        var scheme = self.pseudo(FieldKind.SCHEME)
+        if scheme != "https".as_bytes() and scheme != "http".as_bytes():
+            return Http2Rule.PSEUDO_VALUE
+        var rule = self._broken_rule_of_host()
+        if rule:
+            return rule
+        return self._broken_rule_of_path(limits)
+
+    def _broken_rule_of_tunnel(mut self) -> Optional[Http2Rule]:
+        """Checks CONNECT (RFC 9113 section 8.5), which gets 501."""
+        if self._has(FieldKind.SCHEME) or self._has(FieldKind.PATH):
+            return Http2Rule.PSEUDO_VALUE
+        if not self._has(FieldKind.AUTHORITY):
+            return Http2Rule.PSEUDO_MISSING
+        self.status = 501
+        return None
+
+    def _broken_rule_of_host(mut self) -> Optional[Http2Rule]:
+        """Checks :authority and host: one of them is there, and both are the
+        same host (RFC 9113 section 8.3.1)."""
+        if self._host < 0 and not self._has(FieldKind.AUTHORITY):
+            return Http2Rule.PSEUDO_MISSING
+        if self._host >= 0:
+            var line = self._lines.at(self._host)
+            if not self._has(FieldKind.AUTHORITY):
+                self._pseudo.at(Int(FieldKind.AUTHORITY)) = line
+                self._seen |= UInt32(1) << UInt32(FieldKind.AUTHORITY)
+            elif not equals_ignore_case(
+                self._value(line), self.pseudo(FieldKind.AUTHORITY)
+            ):
+                return Http2Rule.HOST
+        # SAFETY: a copy in a buffer of its own, with the slack behind it.
+        var text = Buffer(0)
+        text.append(self.pseudo(FieldKind.AUTHORITY))
+        var length = len(text)
+        var base = text.terminate().unsafe_base()
+        var is_good = length > 0 and (
+            authority_error(base, 0, length) == AUTHORITY_IS_GOOD
+        )
+        _ = text^
+        return None if is_good else Optional(Http2Rule.PSEUDO_VALUE)
+
+    def _broken_rule_of_path(
+        mut self, limits: SectionLimits
+    ) -> Optional[Http2Rule]:
+        var line = self._pseudo.at(Int(FieldKind.PATH))
+        var start = line.value_offset()
+        var length = line.value_len()
+        if length == 0:
+            return Http2Rule.PSEUDO_VALUE
+        if length > limits.target_len_max:
+            if self.status == 0:
+                self.status = 414
+            return None
+        var first = self.octets.span().at(start)
+        var input = self.octets.terminate()
+        # What stands behind the path may be of a target, too.
+        if (first != 47 and first != 42) or (
+            input.scan_target(start) < start + length
+        ):
+            return Http2Rule.PSEUDO_VALUE
+        # SAFETY: the path lies within the input, which has the slack behind it.
+        # An extended CONNECT has a path as other requests do.
+        var method = self.method
+        if method == Method.CONNECT:
+            method = Method.GET
+        self.target = split_target(method, input.unsafe_base(), start, length)
+        if self.target.path_offset < 0:
+            return Http2Rule.PSEUDO_VALUE
+        return None
+
+    def check_response(mut self, stream_id: Int) raises Http2Error:
+        """Checks the header section of a response (RFC 9113 section 8.3.2).
+
+        Args:
+            stream_id: Its stream, for the error.
+
+        Raises:
+            Http2Error: If it is malformed.
+        """
+        comptime REQUEST_KINDS = UInt32(0b1101_1110)
+        if self._broken:
+            raise Http2Error(self._broken.value(), stream_id)
+        if self._seen & REQUEST_KINDS != 0:
+            raise Http2Error(Http2Rule.PSEUDO_UNKNOWN, stream_id)
+        var digits = self.pseudo(FieldKind.STATUS)
+        if len(digits) != 3:
+            raise Http2Error(Http2Rule.PSEUDO_VALUE, stream_id)
+        var status = 0
+        for octet in digits:
+            if octet < 48 or octet > 57:
+                raise Http2Error(Http2Rule.PSEUDO_VALUE, stream_id)
+            status = status * 10 + Int(octet) - 48
+        if status < 100 or status == 101:
+            raise Http2Error(Http2Rule.INFORMATIONAL, stream_id)
+        self.response_status = status
+
+    def check_trailers(self, stream_id: Int) raises Http2Error:
+        """Checks trailers (RFC 9113 section 8.1).
+
+        Args:
+            stream_id: Their stream, for the error.
+
+        Raises:
+            Http2Error: If they are malformed.
+        """
+        if self._seen != 0:
+            raise Http2Error(Http2Rule.TRAILERS, stream_id)
+        if self._broken:
+            raise Http2Error(self._broken.value(), stream_id)
+
+    @always_inline
+    def unsafe_fields[o: ImmOrigin](self) -> Fields[o]:
+        """Lends the fields, but for pseudo-header fields.
+
+        Parameters:
+            o: The lifetime to lend for; ends before the section changes.
+
+        Returns:
+            Names and values.
+        """
+        # SAFETY: all lines lie within the octets; the caller ends the loan
+        # before the section changes.
+        return Fields(
+            unsafe_lend[o](self.octets.unsafe_base(), len(self.octets)),
+            unsafe_lend[o](self._lines.unsafe_ptr(), self._count),
+            self._is_text,
+        )
+
+    def unsafe_nothing[o: ImmOrigin](self) -> Span[UInt8, o]:
+        """Lends no octets, for a request without content.
+
+        Parameters:
+            o: The lifetime to lend for.
+
+        Returns:
+            An empty span.
+        """
+        # SAFETY: nothing is read of no octets.
+        return unsafe_lend[o](self.octets.unsafe_base(), 0)
+
+    def unsafe_request_line[o: ImmOrigin](self) -> RequestLine[o]:
+        """Lends what HTTP/1.1 has in its request line.
+
+        Parameters:
+            o: The lifetime to lend for; ends before the section changes.
+
+        Returns:
+            The parts; `url` is `:path`.
+        """
+        # SAFETY: as for `unsafe_fields`; the checks let visible ASCII pass.
+        var octets = unsafe_lend[o](self.octets.unsafe_base(), len(self.octets))
+        var path = self._pseudo.at(Int(FieldKind.PATH))
+        ref target = self.target
+        return RequestLine[o](
+            method=self.method,
+            method_name=self._text(octets, FieldKind.METHOD),
+            url=StringSpan(
+                unsafe_from_utf8=octets.between(
+                    path.value_offset(), path.value_offset() + path.value_len()
+                )
+            ) if self._has(FieldKind.PATH) else StringSpan(
+                unsafe_from_utf8=octets.before(0)
+            ),
+            path=StringSpan(
+                unsafe_from_utf8=octets.between(
+                    target.path_offset, target.path_offset + target.path_len
+                )
+            ),
+            query=StringSpan(
+                unsafe_from_utf8=octets.between(
+                    target.query_offset, target.query_offset + target.query_len
+                )
+            ),
+            authority=self._text(octets, FieldKind.AUTHORITY),
+            version=Version(2, 0),
+        )
+
+    @always_inline
+    def _text[
+        o: ImmOrigin
+    ](self, octets: Span[UInt8, o], kind: UInt8) -> StringSpan[o]:
+        # SAFETY: visible ASCII, as was checked.
+        if not self._has(kind):
+            return StringSpan(unsafe_from_utf8=octets.before(0))
+        var line = self._pseudo.at(Int(kind))
+        var start = line.value_offset()
+        return StringSpan(
+            unsafe_from_utf8=octets.between(start, start + line.value_len())
+        )
+
+
+def _is_token(octets: Span[UInt8, _]) -> Bool:
+    for octet in octets:
+        if not materialize[TCHAR]().contains(octet):
+            return False
+    return True

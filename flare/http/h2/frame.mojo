@@ -1,0 +1,287 @@
+"""Frames: the header that all have, what types there are, and those that are
+short enough to be read at once (RFC 9113 sections 4 and 6).
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.http.h2.error import ErrorCode, Http2Error, Http2Rule
+from std.sys.intrinsics import unlikely
+
+comptime FRAME_HEADER_LEN = 9
+"""Length of a frame header in bytes (RFC 9113 section 4.1)."""
+
+comptime CLIENT_PREFACE = StaticString("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+"""What a client sends first (RFC 9113 section 3.4)."""
+
+comptime STREAM_ID_MAX = 0x7FFF_FFFF
+"""The highest stream number (RFC 9113 section 5.1.1)."""
+
+
+struct FrameType:
+    """Types of frames (RFC 9113 section 6, RFC 9218 section 7.1)."""
+
+    comptime DATA = UInt8(0)
+    """Content."""
+    comptime HEADERS = UInt8(1)
+    """The start of a field block."""
+    comptime PRIORITY = UInt8(2)
+    """A priority of RFC 7540, which is checked and not used."""
+    comptime RST_STREAM = UInt8(3)
+    """The end of a stream before its time."""
+    comptime SETTINGS = UInt8(4)
+    """What the sender can take."""
+    comptime PUSH_PROMISE = UInt8(5)
+    """A response that nobody asked for; refused."""
+    comptime PING = UInt8(6)
+    """A question whether the peer is there."""
+    comptime GOAWAY = UInt8(7)
+    """The end of a connection, and the last stream that counts."""
+    comptime WINDOW_UPDATE = UInt8(8)
+    """How much more may be sent."""
+    comptime CONTINUATION = UInt8(9)
+    """More of a field block."""
+    comptime PRIORITY_UPDATE = UInt8(16)
+    """A priority of RFC 9218 for a stream."""
+
+
+struct Flags:
+    """Flags of frames (RFC 9113 section 6)."""
+
+    comptime END_STREAM = UInt8(1)
+    """The sender's last frame of the stream."""
+    comptime ACK = UInt8(1)
+    """An answer to SETTINGS or PING."""
+    comptime END_HEADERS = UInt8(4)
+    """The last frame of a field block."""
+    comptime PADDED = UInt8(8)
+    """There is padding."""
+    comptime PRIORITY = UInt8(32)
+    """A priority of RFC 7540 stands before the field block."""
+
+
+@fieldwise_init
+struct FrameHeader(TrivialRegisterPassable):
+    """What stands before each payload (RFC 9113 section 4.1)."""
+
+    var payload_len: Int
+    """Length of the payload in bytes."""
+    var type: UInt8
+    """The type; unknown ones are dropped (section 4.1)."""
+    var flags: UInt8
+    """What the type makes of them."""
+    var stream_id: Int
+    """The stream; 0 is the connection."""
+
+    @always_inline
+    def has(self, flag: UInt8) -> Bool:
+        """Tells whether a flag is set.
+
+        Args:
+            flag: One of `Flags`.
+
+        Returns:
+            True if it is.
+        """
+        return self.flags & flag != 0
+
+
+@always_inline
+def read_u32(octets: Span[UInt8, _], offset: Int) -> Int:
+    """Reads four octets, big end first.
+
+    Args:
+        octets: What holds them.
+        offset: Where they start.
+
+    Returns:
+        The number.
+    """
+    # SAFETY: four octets were taken.
+    var four = octets.between(offset, offset + 4)
+    return (
+        (Int(four.unsafe_get(0)) << 24)
+        | (Int(four.unsafe_get(1)) << 16)
+        | (Int(four.unsafe_get(2)) << 8)
+        | Int(four.unsafe_get(3))
+    )
+
+
+@always_inline
+def read_u31(octets: Span[UInt8, _], offset: Int) -> Int:
+    """Reads four octets without the highest bit, which is reserved.
+
+    Args:
+        octets: What holds them.
+        offset: Where they start.
+
+    Returns:
+        The number.
+    """
+    return read_u32(octets, offset) & STREAM_ID_MAX
+
+
+@always_inline
+def parse_frame_header(octets: Span[UInt8, _]) -> FrameHeader:
+    """Reads a frame header.
+
+    Args:
+        octets: Begin with it; `FRAME_HEADER_LEN` of them are there.
+
+    Returns:
+        The header.
+    """
+    var word = read_u32(octets, 0)
+    return FrameHeader(
+        word >> 8,
+        UInt8(word & 0xFF),
+        octets.at(4),
+        read_u31(octets, 5),
+    )
+
+
+@always_inline
+def write_frame_header(mut out: Buffer, header: FrameHeader):
+    """Writes a frame header.
+
+    Args:
+        out: Where to.
+        header: What to write.
+    """
+    # SAFETY: `reserve` made room for nine octets.
+    out.reserve(FRAME_HEADER_LEN)
+    var room = out.spare()
+    room.unsafe_get(0) = UInt8((header.payload_len >> 16) & 0xFF)
+    room.unsafe_get(1) = UInt8((header.payload_len >> 8) & 0xFF)
+    room.unsafe_get(2) = UInt8(header.payload_len & 0xFF)
+    room.unsafe_get(3) = header.type
+    room.unsafe_get(4) = header.flags
+    room.unsafe_get(5) = UInt8((header.stream_id >> 24) & 0xFF)
+    room.unsafe_get(6) = UInt8((header.stream_id >> 16) & 0xFF)
+    room.unsafe_get(7) = UInt8((header.stream_id >> 8) & 0xFF)
+    room.unsafe_get(8) = UInt8(header.stream_id & 0xFF)
+    out.commit(FRAME_HEADER_LEN)
+
+
+def append_u32(mut out: Buffer, number: Int):
+    """Appends four octets, big end first.
+
+    Args:
+        out: Where to.
+        number: What to write, less than 2^32.
+    """
+    for shift in range(24, -1, -8):
+        out.append_octet(UInt8((number >> shift) & 0xFF))
+
+
+def write_rst_stream(mut out: Buffer, stream_id: Int, code: ErrorCode):
+    """Writes RST_STREAM (RFC 9113 section 6.4).
+
+    Args:
+        out: Where to.
+        stream_id: The stream.
+        code: Why.
+    """
+    write_frame_header(out, FrameHeader(4, FrameType.RST_STREAM, 0, stream_id))
+    append_u32(out, Int(code.number))
+
+
+def write_window_update(mut out: Buffer, stream_id: Int, increment: Int):
+    """Writes WINDOW_UPDATE (RFC 9113 section 6.9).
+
+    Args:
+        out: Where to.
+        stream_id: The stream, or 0.
+        increment: How much more may be sent, at least 1.
+    """
+    write_frame_header(
+        out, FrameHeader(4, FrameType.WINDOW_UPDATE, 0, stream_id)
+    )
+    append_u32(out, increment)
+
+
+def write_ping(mut out: Buffer, flags: UInt8, payload: Span[UInt8, _]):
+    """Writes PING (RFC 9113 section 6.7).
+
+    Args:
+        out: Where to.
+        flags: `Flags.ACK`, or 0.
+        payload: Eight octets.
+    """
+    write_frame_header(out, FrameHeader(8, FrameType.PING, flags, 0))
+    out.append(payload.before(8))
+
+
+def write_goaway(
+    mut out: Buffer, last_stream_id: Int, code: ErrorCode, text: StringSpan
+):
+    """Writes GOAWAY (RFC 9113 section 6.8).
+
+    Args:
+        out: Where to.
+        last_stream_id: The last stream of the peer that was looked at.
+        code: Why.
+        text: The same for people; may be empty.
+    """
+    write_frame_header(
+        out, FrameHeader(8 + text.byte_length(), FrameType.GOAWAY, 0, 0)
+    )
+    append_u32(out, last_stream_id)
+    append_u32(out, Int(code.number))
+    out.append(text.as_bytes())
+
+
+@fieldwise_init
+struct PayloadPart(TrivialRegisterPassable):
+    """Where something stands within a payload."""
+
+    var offset: Int
+    """Its start."""
+    var length: Int
+    """Its length in bytes."""
+
+
+@always_inline
+def unpadded(
+    header: FrameHeader, payload: Span[UInt8, _]
+) raises Http2Error -> PayloadPart:
+    """Finds what padding stands around (RFC 9113 section 6.1).
+
+    Args:
+        header: The frame's header.
+        payload: The whole payload.
+
+    Returns:
+        The part without the length of the padding, and the padding.
+
+    Raises:
+        Http2Error: If the padding is as long as the payload, or longer.
+    """
+    if not header.has(Flags.PADDED):
+        return PayloadPart(0, len(payload))
+    if len(payload) == 0:
+        raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
+    var padding_len = Int(payload.at(0))
+    if padding_len >= len(payload):
+        raise Http2Error(Http2Rule.PADDING, 0)
+    return PayloadPart(1, len(payload) - 1 - padding_len)
+
+
+comptime PRIORITY_FIELDS_LEN = 5
+"""Length of a priority of RFC 7540 in bytes."""
+
+
+def check_dependency(
+    payload: Span[UInt8, _], offset: Int, stream_id: Int
+) raises Http2Error:
+    """Checks a priority of RFC 7540; it is not used (RFC 9113 section 5.3.2).
+
+    Args:
+        payload: What holds it.
+        offset: Where it starts.
+        stream_id: The stream that it is about.
+
+    Raises:
+        Http2Error: If the stream depends on itself.
+    """
+    if read_u31(payload, offset) == stream_id:
+        raise Http2Error(Http2Rule.SELF_DEPENDENCY, stream_id)

@@ -1,0 +1,343 @@
+"""Field blocks, encoded (RFC 7541 section 6)."""
+
+from flare.bytes.ascii import ascii_lower
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.bytes.scan import load64
+from flare.http.h2.hpack_table import (
+    HpackTable,
+    STATIC_COUNT,
+    STATIC_LINES,
+    TABLE_LEN_MAX,
+    static_octets,
+)
+from flare.http.h2.huffman import huffman_encode, huffman_len
+from flare.http.message.fields import FieldLine
+from std.builtin.globals import global_constant
+from std.sys.intrinsics import likely, unlikely
+
+
+struct Indexing(Equatable, TrivialRegisterPassable):
+    """What is kept of a field for the next block (RFC 7541 section 6.2)."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime KEPT = Indexing(0)
+    """Name and value: the field will come again."""
+    comptime NOT_KEPT = Indexing(1)
+    """Nothing: the value will be another."""
+    comptime NEVER = Indexing(2)
+    """Nothing, and no proxy may do so either: the value is a secret (RFC 7541
+    section 7.1.3)."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self.number = number
+
+
+# How fields are kept that are not kept: name, HTAB, letter, LF. `n` is not kept
+# because it changes from message to message, `s` because it is a secret.
+comptime _NOT_KEPT = StaticString(
+    "content-length\tn\n"
+    "etag\tn\n"
+    "location\tn\n"
+    "last-modified\tn\n"
+    "content-range\tn\n"
+    "age\tn\n"
+    "if-none-match\tn\n"
+    "if-modified-since\tn\n"
+    "traceparent\tn\n"
+    "x-request-id\tn\n"
+    "authorization\ts\n"
+    "proxy-authorization\ts\n"
+    "set-cookie\ts\n"
+    "cookie\ts\n"
+)
+
+comptime _SLOT_COUNT = 64
+
+
+def indexing_of(name: Span[UInt8, _]) -> Indexing:
+    """Decides what is kept of a field.
+
+    Args:
+        name: Its name in lower case.
+
+    Returns:
+        What to tell the encoder.
+    """
+    var text = _NOT_KEPT.as_bytes()
+    var start = 0
+    while start < len(text):
+        var end = start
+        while text.at(end) != 9:
+            end += 1
+        if end - start == len(name) and text.between(start, end) == name:
+            if text.at(end + 1) == 115:
+                return Indexing.NEVER
+            return Indexing.NOT_KEPT
+        start = end + 3
+    return Indexing.KEPT
+
+
+struct HpackEncoder(Movable):
+    """What encodes the field blocks of one direction of a connection."""
+
+    var _table: HpackTable
+    # The number of an entry by a hash of its field, and 1 more; 0 is none.
+    var _slots: List[Int]
+    var _least_max: Int
+    var _owes_size: Bool
+
+    def __init__(out self):
+        """Makes an encoder with an empty table of `TABLE_LEN_MAX`."""
+        self._table = HpackTable()
+        self._slots = []
+        self._least_max = TABLE_LEN_MAX
+        self._owes_size = False
+
+    def set_size_max(mut self, size_max: Int):
+        """Takes over SETTINGS_HEADER_TABLE_SIZE of the peer (RFC 7541 section
+        4.2); the next block tells it so.
+
+        Args:
+            size_max: Bytes; of more than `TABLE_LEN_MAX` no use is made.
+        """
+        var own_max = min(size_max, TABLE_LEN_MAX)
+        if own_max == self._table.size_max and not self._owes_size:
+            return
+        self._least_max = min(self._least_max, own_max)
+        self._table.resize(own_max)
+        self._owes_size = True
+
+    def begin(mut self, mut out: Buffer):
+        """Starts a block.
+
+        Args:
+            out: Where to.
+        """
+        if likely(not self._owes_size):
+            return
+        if self._least_max < self._table.size_max:
+            append_integer[5](out, 0x20, self._least_max)
+        append_integer[5](out, 0x20, self._table.size_max)
+        self._least_max = self._table.size_max
+        self._owes_size = False
+
+    def add_status(mut self, mut out: Buffer, status: Int):
+        """Encodes `:status`.
+
+        Args:
+            out: Where to.
+            status: The status, of three digits.
+        """
+        var index = 0
+        if status == 200:
+            index = 8
+        elif status == 204:
+            index = 9
+        elif status == 206:
+            index = 10
+        elif status == 304:
+            index = 11
+        elif status == 400:
+            index = 12
+        elif status == 404:
+            index = 13
+        elif status == 500:
+            index = 14
+        if likely(index > 0):
+            out.append_octet(UInt8(0x80 | index))
+            return
+        out.append_octet(0x08)
+        out.append_octet(3)
+        out.append_decimal(status)
+
+    def add(
+        mut self,
+        mut out: Buffer,
+        name: Span[UInt8, _],
+        value: Span[UInt8, _],
+        indexing: Indexing,
+    ):
+        """Encodes a field.
+
+        Args:
+            out: Where to.
+            name: The name in lower case.
+            value: The value.
+            indexing: What is kept of it.
+        """
+        if likely(indexing == Indexing.KEPT):
+            var slot = _hash(name, value)
+            if len(self._slots) == 0:
+                self._slots.resize(_SLOT_COUNT, 0)
+            var number = self._slots.at(slot) - 1
+            if likely(number >= 0 and self._is_entry(number, name, value)):
+                var index = STATIC_COUNT + self._table.insert_count - number
+                append_integer[7](out, 0x80, index)
+                return
+            var static = find_static(name, value)
+            if static.is_whole:
+                append_integer[7](out, 0x80, static.index)
+                return
+            self._add_kept(out, name, value, static.index, slot)
+            return
+        var index = find_static(name, value).index
+        if indexing == Indexing.NEVER:
+            append_integer[4](out, 0x10, index)
+        else:
+            append_integer[4](out, 0, index)
+        if index == 0:
+            append_string(out, name)
+        append_string(out, value)
+
+    def _add_kept(
+        mut self,
+        mut out: Buffer,
+        name: Span[UInt8, _],
+        value: Span[UInt8, _],
+        index: Int,
+        slot: Int,
+    ):
+        append_integer[6](out, 0x40, index)
+        if index == 0:
+            append_string(out, name)
+        append_string(out, value)
+        var field = Buffer(0)
+        field.append(name)
+        field.append(value)
+        var before = self._table.insert_count
+        self._table.add(
+            field.span(), FieldLine(0, len(name), len(name), len(value)), 0
+        )
+        if self._table.insert_count > before:
+            self._slots.at(slot) = before + 1
+
+    @always_inline
+    def _is_entry(
+        self, number: Int, name: Span[UInt8, _], value: Span[UInt8, _]
+    ) -> Bool:
+        if not self._table.has(number):
+            return False
+        var line = self._table.line(number)
+        if line.name_len() != len(name) or line.value_len() != len(value):
+            return False
+        var octets = self._table.octets()
+        var start = line.value_offset()
+        if octets.between(start, start + len(value)) != value:
+            return False
+        start = line.name_offset()
+        return octets.between(start, start + len(name)) == name
+
+
+@fieldwise_init
+struct StaticMatch(TrivialRegisterPassable):
+    """What the static table has of a field."""
+
+    var index: Int
+    """The index; 0 if it does not have the name."""
+    var is_whole: Bool
+    """True if it has the value, too."""
+
+
+def find_static(name: Span[UInt8, _], value: Span[UInt8, _]) -> StaticMatch:
+    """Looks a field up in the static table.
+
+    Args:
+        name: The name in lower case.
+        value: The value.
+
+    Returns:
+        The first entry with the name, or one with name and value.
+    """
+    # SAFETY: the index stays below the number of entries.
+    ref lines = global_constant[STATIC_LINES]()
+    var octets = static_octets()
+    var found = 0
+    for index in range(STATIC_COUNT):
+        var line = lines.unsafe_get(index)
+        if line.name_len() != len(name):
+            continue
+        var start = line.name_offset()
+        if (
+            octets.unsafe_get(start + len(name) - 1)
+            != name.unsafe_get(len(name) - 1)
+            or octets.between(start, start + len(name)) != name
+        ):
+            continue
+        if found == 0:
+            found = index + 1
+        start = line.value_offset()
+        if octets.between(start, start + line.value_len()) == value:
+            return StaticMatch(index + 1, True)
+    return StaticMatch(found, False)
+
+
+@always_inline
+def _hash(name: Span[UInt8, _], value: Span[UInt8, _]) -> Int:
+    """Chooses a slot by the lengths and a few octets of a field."""
+    var mix = UInt64(len(name)) * 31 + UInt64(len(value))
+    mix = mix * 0x9E37_79B9_7F4A_7C15 + _ends(name)
+    mix = mix * 0x9E37_79B9_7F4A_7C15 + _ends(value)
+    mix = mix * 0x9E37_79B9_7F4A_7C15
+    return Int(mix >> 58)
+
+
+@always_inline
+def _ends(octets: Span[UInt8, _]) -> UInt64:
+    # SAFETY: what is read lies within the octets.
+    var length = len(octets)
+    if length >= 8:
+        var base = (
+            octets.unsafe_ptr()
+            .unsafe_mut_cast[True]()
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+        )
+        return load64(base, 0) ^ (load64(base, length - 8) << 1)
+    var word = UInt64(0)
+    for octet in octets:
+        word = (word << 8) | UInt64(octet)
+    return word
+
+
+@always_inline
+def append_integer[prefix_len: Int](mut out: Buffer, first: UInt8, number: Int):
+    """Writes an integer (RFC 7541 section 5.1).
+
+    Parameters:
+        prefix_len: How many bits of the first octet are its own.
+
+    Args:
+        out: Where to.
+        first: The other bits of the first octet.
+        number: At least 0.
+    """
+    comptime MASK = (1 << prefix_len) - 1
+    if likely(number < MASK):
+        out.append_octet(first | UInt8(number))
+        return
+    out.append_octet(first | UInt8(MASK))
+    var rest = number - MASK
+    while rest >= 0x80:
+        out.append_octet(UInt8(0x80 | (rest & 0x7F)))
+        rest >>= 7
+    out.append_octet(UInt8(rest))
+
+
+def append_string(mut out: Buffer, octets: Span[UInt8, _]):
+    """Writes a string, in the Huffman code if that is shorter (RFC 7541 section
+    5.2).
+
+    Args:
+        out: Where to.
+        octets: The string.
+    """
+    var encoded_len = huffman_len(octets)
+    if encoded_len < len(octets):
+        append_integer[7](out, 0x80, encoded_len)
+        huffman_encode(out, octets)
+    else:
+        append_integer[7](out, 0, len(octets))
+        out.append(octets)

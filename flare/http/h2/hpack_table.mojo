@@ -1,0 +1,447 @@
+"""The tables of HPACK: the static one, and the one that both sides build from
+what was sent (RFC 7541 sections 2.3 and 4).
+"""
+
+from flare.bytes.buffer import TerminatedInput
+from flare.bytes.checked import *
+from flare.bytes.scan import OctetClass
+from flare.http.message.fields import FieldLine
+from std.builtin.globals import global_constant
+from std.memory import unsafe_memmove
+from std.sys.intrinsics import likely, unlikely
+
+comptime STATIC_COUNT = 61
+"""How many entries the static table has (RFC 7541 appendix A)."""
+
+comptime ENTRY_OVERHEAD = 32
+"""What an entry counts beside its octets (RFC 7541 section 4.1)."""
+
+comptime TABLE_LEN_MAX = 4_096
+"""The largest dynamic table on either side, in bytes: what holds unless SETTINGS
+say otherwise, and few fields of a connection stay the same beyond it."""
+
+# Name, HTAB, value, LF; in the order of the indices from 1 on (appendix A).
+comptime _STATIC = StaticString(
+    ":authority\t\n"
+    ":method\tGET\n"
+    ":method\tPOST\n"
+    ":path\t/\n"
+    ":path\t/index.html\n"
+    ":scheme\thttp\n"
+    ":scheme\thttps\n"
+    ":status\t200\n"
+    ":status\t204\n"
+    ":status\t206\n"
+    ":status\t304\n"
+    ":status\t400\n"
+    ":status\t404\n"
+    ":status\t500\n"
+    "accept-charset\t\n"
+    "accept-encoding\tgzip, deflate\n"
+    "accept-language\t\n"
+    "accept-ranges\t\n"
+    "accept\t\n"
+    "access-control-allow-origin\t\n"
+    "age\t\n"
+    "allow\t\n"
+    "authorization\t\n"
+    "cache-control\t\n"
+    "content-disposition\t\n"
+    "content-encoding\t\n"
+    "content-language\t\n"
+    "content-length\t\n"
+    "content-location\t\n"
+    "content-range\t\n"
+    "content-type\t\n"
+    "cookie\t\n"
+    "date\t\n"
+    "etag\t\n"
+    "expect\t\n"
+    "expires\t\n"
+    "from\t\n"
+    "host\t\n"
+    "if-match\t\n"
+    "if-modified-since\t\n"
+    "if-none-match\t\n"
+    "if-range\t\n"
+    "if-unmodified-since\t\n"
+    "last-modified\t\n"
+    "link\t\n"
+    "location\t\n"
+    "max-forwards\t\n"
+    "proxy-authenticate\t\n"
+    "proxy-authorization\t\n"
+    "range\t\n"
+    "referer\t\n"
+    "refresh\t\n"
+    "retry-after\t\n"
+    "server\t\n"
+    "set-cookie\t\n"
+    "strict-transport-security\t\n"
+    "transfer-encoding\t\n"
+    "user-agent\t\n"
+    "vary\t\n"
+    "via\t\n"
+    "www-authenticate\t\n"
+)
+
+
+struct FieldKind:
+    """What a field is to HTTP/2; the low bits of `HpackField.note`."""
+
+    comptime OTHER = UInt8(0)
+    """Nothing special."""
+    comptime AUTHORITY = UInt8(1)
+    """`:authority`"""
+    comptime METHOD = UInt8(2)
+    """`:method`"""
+    comptime PATH = UInt8(3)
+    """`:path`"""
+    comptime SCHEME = UInt8(4)
+    """`:scheme`"""
+    comptime STATUS = UInt8(5)
+    """`:status`"""
+    comptime PROTOCOL = UInt8(6)
+    """`:protocol`, of RFC 8441."""
+    comptime PSEUDO_UNKNOWN = UInt8(7)
+    """Any other name that begins with a colon."""
+    comptime CONTENT_LENGTH = UInt8(8)
+    """`content-length`"""
+    comptime HOST = UInt8(9)
+    """`host`"""
+    comptime COOKIE = UInt8(10)
+    """`cookie`, which may come in crumbs (RFC 9113 section 8.2.3)."""
+    comptime TE = UInt8(11)
+    """`te`, which may be `trailers` alone (RFC 9113 section 8.2.2)."""
+    comptime OF_CONNECTION = UInt8(12)
+    """A field of an HTTP/1.1 connection (RFC 9113 section 8.2.2)."""
+    comptime PRIORITY = UInt8(13)
+    """`priority` (RFC 9218)."""
+    comptime EXPECT = UInt8(14)
+    """`expect`"""
+
+    comptime KINDS = UInt8(0x0F)
+    """The bits of a note that hold the kind."""
+    comptime BAD_NAME = UInt8(0x10)
+    """The bit of a note that says: no token in lower case."""
+    comptime BAD_VALUE = UInt8(0x20)
+    """The bit of a note that says: control octets, or space around it."""
+    comptime IS_HIGH = UInt8(0x40)
+    """The bit of a note that says: octets from 0x80 up in the value."""
+
+    comptime PSEUDO_MAX = UInt8(7)
+    """The last kind that is a pseudo-header field; OTHER is none."""
+
+
+# Name, HTAB, letter of the kind from `A` for 0 on, LF.
+comptime _KINDS = StaticString(
+    ":authority\tB\n"
+    ":method\tC\n"
+    ":path\tD\n"
+    ":scheme\tE\n"
+    ":status\tF\n"
+    ":protocol\tG\n"
+    "content-length\tI\n"
+    "host\tJ\n"
+    "cookie\tK\n"
+    "te\tL\n"
+    "connection\tM\n"
+    "keep-alive\tM\n"
+    "proxy-connection\tM\n"
+    "transfer-encoding\tM\n"
+    "upgrade\tM\n"
+    "priority\tN\n"
+    "expect\tO\n"
+)
+
+
+def kind_of(name: Span[UInt8, _]) -> UInt8:
+    """Tells what a field is to HTTP/2.
+
+    Args:
+        name: Its name.
+
+    Returns:
+        One of `FieldKind`.
+    """
+    var text = _KINDS.as_bytes()
+    var start = 0
+    while start < len(text):
+        var end = start
+        while text.at(end) != 9:
+            end += 1
+        if text.between(start, end) == name:
+            return text.at(end + 1) - 65
+        start = end + 3
+    if len(name) > 0 and name.at(0) == 58:
+        return FieldKind.PSEUDO_UNKNOWN
+    return FieldKind.OTHER
+
+
+def _make_static() -> Array[FieldLine, STATIC_COUNT]:
+    var lines = Array[FieldLine, STATIC_COUNT](fill=FieldLine(0, 0, 0, 0))
+    var text = _STATIC.as_bytes()
+    var start = 0
+    for index in range(STATIC_COUNT):
+        var colon = start
+        while text[colon] != 9:
+            colon += 1
+        var end = colon
+        while text[end] != 10:
+            end += 1
+        lines[index] = FieldLine(
+            start, colon - start, colon + 1, end - colon - 1
+        )
+        start = end + 1
+    return lines^
+
+
+def _make_static_notes() -> Array[UInt8, STATIC_COUNT]:
+    var notes = Array[UInt8, STATIC_COUNT](fill=0)
+    var lines = _make_static()
+    for index in range(STATIC_COUNT):
+        var line = lines[index]
+        var start = line.name_offset()
+        notes[index] = kind_of(
+            _STATIC.as_bytes()[start : start + line.name_len()]
+        )
+    return notes^
+
+
+comptime STATIC_LINES = _make_static()
+"""Where name and value of each static entry stand in `static_octets`."""
+
+comptime STATIC_NOTES = _make_static_notes()
+"""The kind of each static entry."""
+
+
+@always_inline
+def static_octets() -> Span[UInt8, ImmStaticOrigin]:
+    """Lends the octets of the static table.
+
+    Returns:
+        What `STATIC_LINES` points into.
+    """
+    return _STATIC.as_bytes()
+
+
+comptime _LOWER_TOKEN = OctetClass(
+    "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+)
+
+
+def note_of(input: TerminatedInput, line: FieldLine) -> UInt8:
+    """Checks a field by the rules of RFC 9113 section 8.2.1, and RFC 9110
+    section 5.5 where it is stricter.
+
+    Args:
+        input: What holds it.
+        line: Where it stands.
+
+    Returns:
+        Its kind, and what is wrong with it.
+    """
+    var name = line.name_offset()
+    var name_len = line.name_len()
+    var note = kind_of(input.span(name, name_len))
+    var first = name
+    if note > 0 and note <= FieldKind.PSEUDO_MAX:
+        first += 1
+    if first >= name + name_len or (
+        input.scan_class[_LOWER_TOKEN](first) < name + name_len
+    ):
+        note |= FieldKind.BAD_NAME
+    return note | value_note_of(input, line)
+
+
+def value_note_of(input: TerminatedInput, line: FieldLine) -> UInt8:
+    """Checks the value of a field alone, as `note_of` does.
+
+    Args:
+        input: What holds it.
+        line: Where it stands.
+
+    Returns:
+        What is wrong with it.
+    """
+    var start = line.value_offset()
+    var end = start + line.value_len()
+    if start == end:
+        return 0
+    var note = UInt8(0)
+    var first = input[start]
+    var last = input[end - 1]
+    if first == 32 or first == 9 or last == 32 or last == 9:
+        note |= FieldKind.BAD_VALUE
+    var stop = input.scan_field_value(start)
+    if stop.offset < end:
+        note |= FieldKind.BAD_VALUE
+    if stop.has_high_octets:
+        # It may also have been one behind the value.
+        note |= FieldKind.IS_HIGH
+    return note
+
+
+comptime _RING_LEN = TABLE_LEN_MAX // ENTRY_OVERHEAD
+# More entries than fit can never be.
+
+
+struct HpackTable(Movable):
+    """A dynamic table (RFC 7541 section 2.3.2).
+
+    Octets are appended to a list of twice the table's size; when its end is
+    reached, what still counts moves to its start, so that the cost of that is
+    less than an octet moved for each one added. Nothing is allocated before
+    the first entry.
+    """
+
+    var _octets: List[UInt8]
+    var _tail: Int
+    var _lines: List[FieldLine]
+    var _notes: List[UInt8]
+    var insert_count: Int
+    """How many entries were ever added; the newest has that number less 1."""
+    var count: Int
+    """How many entries there are."""
+    var size: Int
+    """What they count, in bytes."""
+    var size_max: Int
+    """What they may count, in bytes; at most `TABLE_LEN_MAX`."""
+
+    def __init__(out self):
+        """Makes an empty table."""
+        self._octets = []
+        self._tail = 0
+        self._lines = []
+        self._notes = []
+        self.insert_count = 0
+        self.count = 0
+        self.size = 0
+        self.size_max = TABLE_LEN_MAX
+
+    def resize(mut self, size_max: Int):
+        """Changes how much fits; the oldest entries go (RFC 7541 section 4.3).
+
+        Args:
+            size_max: Bytes, at most `TABLE_LEN_MAX`.
+        """
+        self.size_max = size_max
+        while self.size > size_max:
+            self._evict()
+
+    @always_inline
+    def octets(self) -> Span[UInt8, ImmOrigin(origin_of(self._octets))]:
+        """Lends what the lines point into, until the next `add`.
+
+        Returns:
+            The octets.
+        """
+        return Span(self._octets)
+
+    @always_inline
+    def line(self, number: Int) -> FieldLine:
+        """Tells where an entry stands.
+
+        Args:
+            number: Its number, counted from the first entry of the connection.
+
+        Returns:
+            Its line in `octets`.
+        """
+        return self._lines.at(number & (_RING_LEN - 1))
+
+    @always_inline
+    def note(self, number: Int) -> UInt8:
+        """Tells what was noted of an entry.
+
+        Args:
+            number: Its number, counted from the first entry of the connection.
+
+        Returns:
+            What `add` was given.
+        """
+        return self._notes.at(number & (_RING_LEN - 1))
+
+    @always_inline
+    def has(self, number: Int) -> Bool:
+        """Tells whether an entry is still there.
+
+        Args:
+            number: Its number, counted from the first entry of the connection.
+
+        Returns:
+            True if it is.
+        """
+        return number < self.insert_count and (
+            number >= self.insert_count - self.count
+        )
+
+    def add(mut self, source: Span[UInt8, _], line: FieldLine, note: UInt8):
+        """Adds an entry; the oldest go for it (RFC 7541 section 4.4).
+
+        Args:
+            source: Holds name and value; not the table's own octets.
+            line: Where they stand.
+            note: What to keep with it.
+        """
+        var length = line.name_len() + line.value_len()
+        while self.count > 0 and (
+            self.size + length + ENTRY_OVERHEAD > self.size_max
+        ):
+            self._evict()
+        if length + ENTRY_OVERHEAD > self.size_max:
+            return
+        if len(self._octets) == 0:
+            self._octets.resize(2 * TABLE_LEN_MAX, 0)
+            self._lines.resize(_RING_LEN, FieldLine(0, 0, 0, 0))
+            self._notes.resize(_RING_LEN, 0)
+        if self._tail + length > len(self._octets):
+            self._move_down()
+        var start = self._tail
+        var name = line.name_offset()
+        var value = line.value_offset()
+        Span(self._octets).between(start, start + line.name_len()).copy_from(
+            source.between(name, name + line.name_len())
+        )
+        var middle = start + line.name_len()
+        Span(self._octets).between(middle, middle + line.value_len()).copy_from(
+            source.between(value, value + line.value_len())
+        )
+        self._tail += length
+        var index = self.insert_count & (_RING_LEN - 1)
+        self._lines.at(index) = FieldLine(
+            start, line.name_len(), middle, line.value_len()
+        )
+        self._notes.at(index) = note
+        self.insert_count += 1
+        self.count += 1
+        self.size += length + ENTRY_OVERHEAD
+
+    def _evict(mut self):
+        var oldest = self.line(self.insert_count - self.count)
+        self.size -= oldest.name_len() + oldest.value_len() + ENTRY_OVERHEAD
+        self.count -= 1
+
+    def _move_down(mut self):
+        """Moves what still counts to the start of the octets."""
+        # SAFETY: what counts lies within the octets, before the tail.
+        var first = self._tail
+        if self.count > 0:
+            first = self.line(self.insert_count - self.count).name_offset()
+        var base = self._octets.unsafe_ptr().unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
+        unsafe_memmove(
+            dest=base,
+            src=base.unsafe_offset(first),
+            count=self._tail - first,
+        )
+        self._tail -= first
+        for number in range(self.insert_count - self.count, self.insert_count):
+            var line = self.line(number)
+            self._lines.at(number & (_RING_LEN - 1)) = FieldLine(
+                line.name_offset() - first,
+                line.name_len(),
+                line.value_offset() - first,
+                line.value_len(),
+            )

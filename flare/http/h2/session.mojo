@@ -1,0 +1,602 @@
+"""One HTTP/2 connection without its socket: frames in, events and frames out.
+
+    var session = Http2Session(Http2Role.SERVER, limits, now_ms)
+    session.begin(out)                      # our SETTINGS
+    while True:
+        var event = session.next_event(input, out, now_ms)
+        # NEEDS_OCTETS: send `out`, receive into `input`, ask again
+        # HEADERS: `session.section` has the fields, until the next call
+        # DATA: `session.data(input)` has the content, until the next call
+        # TRAILERS, RESET, WINDOW, GOAWAY, PONG: see `EventKind`
+    session.write_data(out, stream_id, octets, ends=True)
+
+What the peer has to be told of rules it broke on one stream, acknowledgements
+and answers to PING are written by `next_event`; what ends the connection is
+raised, and `write_goaway` says so.
+"""
+
+from flare.bytes.buffer import Buffer, unsafe_lend
+from flare.bytes.checked import *
+from flare.http.h2.connection_state import (
+    ConnectionState,
+    EventKind,
+    Http2Event,
+    Http2Limits,
+    Http2Role,
+)
+from flare.http.h2.content import ContentReceiver
+from flare.http.h2.control import (
+    check_priority,
+    take_goaway,
+    take_ping,
+    take_priority_update,
+    take_reset,
+    take_settings,
+    take_window_update,
+)
+from flare.http.h2.error import ErrorCode, Http2Error, Http2Rule
+from flare.http.h2.field_section import Http2FieldSection
+from flare.http.h2.frame import (
+    CLIENT_PREFACE,
+    FRAME_HEADER_LEN,
+    Flags,
+    FrameHeader,
+    FrameType,
+    PRIORITY_FIELDS_LEN,
+    STREAM_ID_MAX,
+    check_dependency,
+    parse_frame_header,
+    read_u31,
+    read_u32,
+    unpadded,
+    write_frame_header,
+    write_goaway,
+    write_ping,
+    write_window_update,
+)
+from flare.http.h2.hpack_decoder import HpackDecoder
+from flare.http.h2.hpack_encoder import HpackEncoder
+from flare.http.h2.priority import Priority
+from flare.http.h2.settings import (
+    FRAME_LEN_MIN,
+    SETTING_LEN,
+    WINDOW_LEN_MAX,
+    setting_id,
+    setting_value,
+)
+from flare.http.h2.stream import Http2Stream, StreamEvent, StreamState
+from std.sys.intrinsics import likely, unlikely
+
+comptime FIELD_BLOCK_LEN_MAX = 40_000
+"""Longest field block that is collected, in bytes; decoded, even of the shortest
+codes, its offsets still have 16 bits."""
+
+
+struct Http2Session(Movable):
+    """What one side of a connection knows, says and does."""
+
+    var state: ConnectionState
+    """Streams, settings and windows."""
+    var section: Http2FieldSection
+    """The fields that came last."""
+    var encoder: HpackEncoder
+    """What encodes our fields."""
+    var foreign_count: Int
+    """What counts against the peer's streams beside those that are open:
+    requests that are still worked on although their streams are over."""
+    var fields: Buffer
+    """Our field block, while it is written: see `begin_block`."""
+    var frame_count: Int
+    """Frames that were taken, those of a field block counted once."""
+    var content: ContentReceiver
+    """The DATA frame that is arriving."""
+    var _decoder: HpackDecoder
+    var _has_preface: Bool
+    # The field block that is being collected.
+    var _block: Buffer
+    var _block_stream: Int
+    var _block_ends: Bool
+    var _block_count: Int
+
+    def __init__(out self, role: Http2Role, limits: Http2Limits, now_ms: Int):
+        """Makes one side of a new connection.
+
+        Args:
+            role: Which side.
+            limits: What the peer may ask for.
+            now_ms: The time now.
+        """
+        self.state = ConnectionState(role, limits, now_ms)
+        self.section = Http2FieldSection()
+        self.encoder = HpackEncoder()
+        self.foreign_count = 0
+        self.frame_count = 0
+        self.content = ContentReceiver()
+        self._decoder = HpackDecoder()
+        self._has_preface = not role.is_server
+        self._block = Buffer(0)
+        self._block_stream = 0
+        self._block_ends = False
+        self._block_count = 0
+        self.fields = Buffer(0)
+
+    def begin(mut self, mut out: Buffer):
+        """Writes what the connection begins with: SETTINGS, behind the preface
+        of a client, and the window of the connection (RFC 9113 section 3.4).
+
+        Args:
+            out: Where to.
+        """
+        ref state = self.state
+        if state.role.is_server:
+            state.local.max_concurrent_streams = state.limits.stream_count_max
+            state.local.enable_connect_protocol = True
+            state.local.no_rfc7540_priorities = True
+        else:
+            out.append(CLIENT_PREFACE.as_bytes())
+            state.local.enable_push = False
+        state.local.initial_window_size = state.limits.stream_window
+        state.local.max_header_list_size = state.limits.section.size_max
+        state.local.write_to(out)
+        var missing = state.limits.connection_window - state.receive_window
+        if missing > 0:
+            write_window_update(out, 0, missing)
+            state.receive_window += missing
+
+    def next_event(
+        mut self, mut input: Buffer, mut out: Buffer, now_ms: Int
+    ) raises Http2Error -> Http2Event:
+        """Takes frames until one of them is to be told of.
+
+        Args:
+            input: The octets that have arrived. All of them are taken, but for
+                a part of a frame, and what is told of.
+            out: Gets what the peer has to be told.
+            now_ms: The time now.
+
+        Returns:
+            What happened.
+
+        Raises:
+            Http2Error: If the peer broke a rule that ends the connection.
+        """
+        self.let_go(input)
+        while True:
+            if unlikely(self.content.is_in_frame()):
+                if len(input) == 0:
+                    return Http2Event(EventKind.NEEDS_OCTETS)
+                var event = self.content.take(input, self.state)
+                if event.kind != EventKind.NEEDS_OCTETS:
+                    return event
+                continue
+            if unlikely(not self._has_preface) and not self._take_preface(
+                input
+            ):
+                return Http2Event(EventKind.NEEDS_OCTETS)
+            if len(input) < FRAME_HEADER_LEN:
+                return Http2Event(EventKind.NEEDS_OCTETS)
+            var header = parse_frame_header(input.span())
+            self._check_order(header)
+            var event = Http2Event(EventKind.NEEDS_OCTETS)
+            var length = FRAME_HEADER_LEN + header.payload_len
+            var is_data = header.type == FrameType.DATA
+            if not is_data and len(input) < length:
+                return event
+            try:
+                if is_data:
+                    if not self.content.begin(
+                        header, input, out, self.state, now_ms
+                    ):
+                        return event
+                    if not self.content.is_in_frame():
+                        # An empty frame: there is nothing to wait for.
+                        event = self.content.take(input, self.state)
+                else:
+                    event = self._take_frame(header, input, out, now_ms)
+            except error:
+                if not error.rule.is_of_stream:
+                    raise error^
+                event = self._end_stream_for(error, out, now_ms)
+            if not is_data:
+                input.consume(length)
+            if self._block_stream == 0:
+                self.frame_count += 1
+            if event.kind != EventKind.NEEDS_OCTETS:
+                return event
+
+    @always_inline
+    def let_go(mut self, mut input: Buffer):
+        """Drops the content that DATA told of; `next_event` does it, too.
+
+        Args:
+            input: The buffer that `next_event` was given.
+        """
+        if self.content.told_len > 0:
+            input.consume(self.content.told_len)
+            self.content.told_len = 0
+
+    @always_inline
+    def data(
+        self, ref input: Buffer
+    ) -> Span[UInt8, ImmOrigin(origin_of(input))]:
+        """Lends the content that DATA told of.
+
+        Args:
+            input: The buffer that `next_event` was given.
+
+        Returns:
+            The content, until the next `next_event`.
+        """
+        # SAFETY: so much of the input was counted.
+        return unsafe_lend[ImmOrigin(origin_of(input))](
+            input.unsafe_base(), self.content.told_len
+        )
+
+    def is_in_block(self) -> Bool:
+        """Tells whether a part of a field block is kept here.
+
+        Returns:
+            True if the next frame has to continue it.
+        """
+        return self._block_stream != 0
+
+    def _take_preface(mut self, mut input: Buffer) raises Http2Error -> Bool:
+        """Takes the client's preface; False if a part is missing."""
+        var wanted = CLIENT_PREFACE.as_bytes()
+        var count = min(len(input), len(wanted))
+        if input.span().before(count) != wanted.before(count):
+            raise Http2Error(Http2Rule.PREFACE, 0)
+        if count < len(wanted):
+            return False
+        input.consume(count)
+        self._has_preface = True
+        return True
+
+    def _check_order(self, header: FrameHeader) raises Http2Error:
+        """Checks what holds for all frames."""
+        if unlikely(header.payload_len > self.state.local.max_frame_size):
+            raise Http2Error(Http2Rule.FRAME_LEN, 0)
+        if unlikely(self._block_stream != 0):
+            if header.type != FrameType.CONTINUATION or (
+                header.stream_id != self._block_stream
+            ):
+                raise Http2Error(Http2Rule.EXPECTED_CONTINUATION, 0)
+        elif unlikely(not self.state.has_settings):
+            if header.type != FrameType.SETTINGS or header.has(Flags.ACK):
+                raise Http2Error(Http2Rule.FIRST_FRAME, 0)
+
+    def _take_frame(
+        mut self,
+        header: FrameHeader,
+        input: Buffer,
+        mut out: Buffer,
+        now_ms: Int,
+    ) raises Http2Error -> Http2Event:
+        # SAFETY: the frame is whole, and stays where it is until it is taken.
+        var payload = unsafe_lend[ImmUntrackedOrigin](
+            input.unsafe_base().unsafe_offset(FRAME_HEADER_LEN),
+            header.payload_len,
+        )
+        var type = header.type
+        if likely(type == FrameType.HEADERS):
+            return self._take_headers(header, payload, now_ms)
+        if type == FrameType.WINDOW_UPDATE:
+            return take_window_update(self.state, header, payload, now_ms)
+        if type == FrameType.CONTINUATION:
+            return self._take_continuation(header, payload, now_ms)
+        if type == FrameType.RST_STREAM:
+            return take_reset(self.state, header, payload, now_ms)
+        if type == FrameType.GOAWAY:
+            return take_goaway(self.state, header, payload)
+        if type == FrameType.PUSH_PROMISE:
+            raise Http2Error(Http2Rule.PUSH_PROMISE, 0)
+        if type == FrameType.PING:
+            return take_ping(self.state, header, payload, out, now_ms)
+        if type == FrameType.SETTINGS:
+            take_settings(self.state, header, payload, out, now_ms)
+            self.encoder.set_size_max(self.state.remote.header_table_size)
+            return Http2Event(EventKind.WINDOW)
+        self.state.spend(now_ms)
+        if type == FrameType.PRIORITY:
+            check_priority(header, payload)
+        elif type == FrameType.PRIORITY_UPDATE:
+            take_priority_update(self.state, header, payload)
+        return Http2Event(EventKind.NEEDS_OCTETS)
+
+    def _end_stream_for(
+        mut self, error: Http2Error, mut out: Buffer, now_ms: Int
+    ) raises Http2Error -> Http2Event:
+        """Resets a stream on which the peer broke a rule, which costs it a
+        token: it is work that it has made us do."""
+        self.state.spend(now_ms)
+        var id = error.stream_id
+        var was_open = self.state.table.find(id) >= 0
+        self.state.reset(out, id, error.rule.code)
+        if not was_open:
+            return Http2Event(EventKind.NEEDS_OCTETS)
+        var event = Http2Event(EventKind.RESET, id)
+        event.code = error.rule.code
+        return event
+
+    def _take_headers(
+        mut self, header: FrameHeader, payload: Span[UInt8, _], now_ms: Int
+    ) raises Http2Error -> Http2Event:
+        var id = header.stream_id
+        if id == 0:
+            raise Http2Error(Http2Rule.ON_STREAM_0, 0)
+        var part = unpadded(header, payload)
+        var depends_on_itself = False
+        if unlikely(header.has(Flags.PRIORITY)):
+            if part.length < PRIORITY_FIELDS_LEN:
+                raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
+            depends_on_itself = read_u31(payload, part.offset) == id
+            part.offset += PRIORITY_FIELDS_LEN
+            part.length -= PRIORITY_FIELDS_LEN
+        var block = payload.between(part.offset, part.offset + part.length)
+        if self.state.table.find(id) < 0 and self.state.is_idle(id):
+            if self.state.is_own(id) or (id & 1 == 0):
+                raise Http2Error(Http2Rule.STREAM_ID, 0)
+            # All streams below are closed by it (section 5.1.1).
+            self.state.last_peer_id = id
+            if id <= self.state.goaway_id:
+                _ = self.state.table.add(
+                    Http2Stream(
+                        id,
+                        self.state.remote.initial_window_size,
+                        self.state.local.initial_window_size,
+                    )
+                )
+        self._block_ends = header.has(Flags.END_STREAM)
+        if unlikely(not header.has(Flags.END_HEADERS)):
+            self._block.clear()
+            self._block.append(block)
+            self._block_stream = id
+            self._block_count = 0
+            return Http2Event(EventKind.NEEDS_OCTETS)
+        var event = self._take_block(id, block, now_ms)
+        if unlikely(depends_on_itself):
+            raise Http2Error(Http2Rule.SELF_DEPENDENCY, id)
+        return event
+
+    def _take_continuation(
+        mut self, header: FrameHeader, payload: Span[UInt8, _], now_ms: Int
+    ) raises Http2Error -> Http2Event:
+        if self._block_stream == 0:
+            raise Http2Error(Http2Rule.UNEXPECTED_CONTINUATION, 0)
+        self._block_count += 1
+        if self._block_count > self.state.limits.continuation_count_max:
+            raise Http2Error(Http2Rule.CALM, 0)
+        if len(payload) == 0:
+            self.state.spend(now_ms)
+        if len(self._block) + len(payload) > FIELD_BLOCK_LEN_MAX:
+            raise Http2Error(Http2Rule.FIELD_BLOCK_LEN, 0)
+        self._block.append(payload)
+        if not header.has(Flags.END_HEADERS):
+            return Http2Event(EventKind.NEEDS_OCTETS)
+        var id = self._block_stream
+        self._block_stream = 0
+        var block = Buffer(0)
+        swap(block, self._block)
+        return self._take_block(id, block.span(), now_ms)
+
+    def _take_block(
+        mut self, id: Int, block: Span[UInt8, _], now_ms: Int
+    ) raises Http2Error -> Http2Event:
+        """Decodes a field block, whatever becomes of its stream: the table has
+        to know of it."""
+        self.section.decode(self._decoder, block, self.state.limits.section)
+        var index = self.state.table.find(id)
+        if unlikely(index < 0):
+            self.state.check_closed(id)
+            self.state.spend(now_ms)
+            return Http2Event(EventKind.NEEDS_OCTETS)
+        var ends = self._block_ends
+        var is_new = self.state.table.at(index).state == StreamState.IDLE
+        if not is_new and self.state.table.at(index).state == (
+            StreamState.HALF_CLOSED_REMOTE
+        ):
+            raise Http2Error(Http2Rule.HALF_CLOSED_STREAM, id)
+        if self.state.table.at(index).has_head:
+            return self._take_trailers(index, ends)
+        if self.state.role.is_server:
+            self.state.table.at(index).move[StreamEvent.HEADERS_RECEIVED]()
+            self._check_count()
+            self.section.check_request(self.state.limits.section, id)
+        else:
+            self.section.check_response(id)
+        return self._take_head(index, ends)
+
+    def _check_count(self) raises Http2Error:
+        """Refuses a stream that is one too many; it is the last of the table."""
+        var count = len(self.state.table.streams) + self.foreign_count
+        if count > self.state.limits.stream_count_max:
+            raise Http2Error(
+                Http2Rule.TOO_MANY_STREAMS,
+                self.state.table.at(len(self.state.table.streams) - 1).id,
+            )
+
+    def _take_head(
+        mut self, index: Int, ends: Bool
+    ) raises Http2Error -> Http2Event:
+        ref stream = self.state.table.at(index)
+        var id = stream.id
+        if not self.state.role.is_server:
+            var status = self.section.response_status
+            if status < 200:
+                if ends:
+                    raise Http2Error(Http2Rule.INFORMATIONAL, id)
+                return Http2Event(EventKind.HEADERS, id)
+            if status == 204 or status == 304:
+                stream.expects_no_content = True
+        stream.has_head = True
+        if not stream.expects_no_content:
+            stream.missing_len = self.section.content_length
+        var priority = self.section.priority()
+        if len(priority) > 0:
+            stream.priority = Priority.parse(priority)
+        if ends:
+            if stream.missing_len > 0:
+                raise Http2Error(Http2Rule.CONTENT_LENGTH, id)
+            self.state.end_received(index)
+        return Http2Event(EventKind.HEADERS, id, ends)
+
+    def _take_trailers(
+        mut self, index: Int, ends: Bool
+    ) raises Http2Error -> Http2Event:
+        ref stream = self.state.table.at(index)
+        var id = stream.id
+        if not ends:
+            raise Http2Error(Http2Rule.TRAILERS, id)
+        self.section.check_trailers(id)
+        if stream.missing_len > 0:
+            raise Http2Error(Http2Rule.CONTENT_LENGTH, id)
+        self.state.end_received(index)
+        return Http2Event(EventKind.TRAILERS, id, True)
+
+    def open_stream(mut self) -> Int:
+        """Begins a stream of ours.
+
+        Returns:
+            Its number; 0 if the peer allows no more now, or numbers have run
+            out.
+        """
+        ref state = self.state
+        var count = 0
+        for ref stream in state.table.streams:
+            if state.is_own(stream.id):
+                count += 1
+        if count >= state.remote.max_concurrent_streams:
+            return 0
+        var id = state.next_id
+        if id > state.goaway_id or id > STREAM_ID_MAX:
+            return 0
+        state.next_id += 2
+        _ = state.table.add(
+            Http2Stream(
+                id,
+                state.remote.initial_window_size,
+                state.local.initial_window_size,
+            )
+        )
+        return id
+
+    @always_inline
+    def begin_block(mut self):
+        """Starts a field block of ours; `encoder` adds to `fields`."""
+        self.fields.clear()
+        self.encoder.begin(self.fields)
+
+    def end_block(mut self, mut out: Buffer, stream_id: Int, ends: Bool):
+        """Writes the field block in as many frames as it needs (section 4.3).
+
+        Args:
+            out: Where to.
+            stream_id: The stream, which we have not ended.
+            ends: True if nothing follows on it.
+        """
+        var index = self.state.table.find(stream_id)
+        if index < 0:
+            return
+        self.state.table.at(index).move[StreamEvent.HEADERS_SENT]()
+        var rest = self.fields.span()
+        var frame_len_max = self.state.remote.max_frame_size
+        var type = FrameType.HEADERS
+        var flags = Flags.END_STREAM if ends else UInt8(0)
+        while len(rest) > frame_len_max:
+            write_frame_header(
+                out, FrameHeader(frame_len_max, type, flags, stream_id)
+            )
+            out.append(rest.before(frame_len_max))
+            rest = rest.after(frame_len_max)
+            type = FrameType.CONTINUATION
+            flags = 0
+        write_frame_header(
+            out,
+            FrameHeader(len(rest), type, flags | Flags.END_HEADERS, stream_id),
+        )
+        out.append(rest)
+        if ends:
+            self.state.end_sent(index)
+
+    @always_inline
+    def sendable_len(self, stream_id: Int) -> Int:
+        """Tells how much content may be sent now (section 6.9.1).
+
+        Args:
+            stream_id: The stream.
+
+        Returns:
+            Bytes; 0 if its window or the connection's is shut, -1 if there is
+            no such stream.
+        """
+        var index = self.state.table.find(stream_id)
+        if index < 0:
+            return -1
+        return max(
+            0,
+            min(self.state.send_window, self.state.table.at(index).send_window),
+        )
+
+    def write_data(
+        mut self,
+        mut out: Buffer,
+        stream_id: Int,
+        octets: Span[UInt8, _],
+        ends: Bool,
+    ):
+        """Writes content, in frames of the length that every peer takes.
+
+        Args:
+            out: Where to.
+            stream_id: The stream, which we have not ended.
+            octets: The content; not more than `sendable_len`.
+            ends: True if nothing follows.
+        """
+        var index = self.state.table.find(stream_id)
+        if index < 0:
+            return
+        self.state.send_window -= len(octets)
+        self.state.table.at(index).send_window -= len(octets)
+        var rest = octets.as_imm()
+        while len(rest) > FRAME_LEN_MIN:
+            write_frame_header(
+                out, FrameHeader(FRAME_LEN_MIN, FrameType.DATA, 0, stream_id)
+            )
+            out.append(rest.before(FRAME_LEN_MIN))
+            rest = rest.after(FRAME_LEN_MIN)
+        var flags = Flags.END_STREAM if ends else UInt8(0)
+        write_frame_header(
+            out, FrameHeader(len(rest), FrameType.DATA, flags, stream_id)
+        )
+        out.append(rest)
+        if ends:
+            self.state.end_sent(index)
+
+    def begin_drain(mut self, mut out: Buffer):
+        """Tells the peer that the connection will end, without refusing what is
+        on its way (section 6.8).
+
+        Args:
+            out: Gets GOAWAY.
+        """
+        write_goaway(out, STREAM_ID_MAX, ErrorCode.NO_ERROR, "")
+
+    def end_drain(mut self, mut out: Buffer):
+        """Takes no more streams of the peer than have come.
+
+        Args:
+            out: Gets GOAWAY with the last of them.
+        """
+        self.state.goaway_id = self.state.last_peer_id
+        write_goaway(out, self.state.goaway_id, ErrorCode.NO_ERROR, "")
+
+    def fail(mut self, mut out: Buffer, error: Http2Error):
+        """Tells the peer why the connection ends (section 5.4.1).
+
+        Args:
+            out: Gets GOAWAY.
+            error: What `next_event` raised.
+        """
+        write_goaway(
+            out, self.state.last_peer_id, error.rule.code, error.rule.text()
+        )

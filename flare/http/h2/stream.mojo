@@ -1,0 +1,264 @@
+"""Streams: their life as a table, and what is kept of each (RFC 9113 section 5).
+"""
+
+from flare.bytes.checked import *
+from flare.http.h2.priority import Priority
+from flare.http.h2.settings import DEFAULT_WINDOW_LEN
+
+
+struct StreamState(Equatable, TrivialRegisterPassable):
+    """Where a stream is in its life (RFC 9113 section 5.1)."""
+
+    var number: UInt8
+    """The row of the table."""
+
+    comptime IDLE = StreamState(0)
+    """It has not begun."""
+    comptime OPEN = StreamState(1)
+    """Both sides may send."""
+    comptime HALF_CLOSED_LOCAL = StreamState(2)
+    """We have ended."""
+    comptime HALF_CLOSED_REMOTE = StreamState(3)
+    """The peer has ended."""
+    comptime CLOSED = StreamState(4)
+    """Both have ended, or one has reset it."""
+
+    comptime COUNT = 5
+    """How many states there are."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self.number = number
+
+
+struct StreamEvent(Equatable, TrivialRegisterPassable):
+    """What happens to a stream."""
+
+    var number: UInt8
+    """The column of the table."""
+
+    comptime HEADERS_SENT = StreamEvent(0)
+    """We have sent a field block."""
+    comptime HEADERS_RECEIVED = StreamEvent(1)
+    """The peer has sent a field block."""
+    comptime END_SENT = StreamEvent(2)
+    """We have sent END_STREAM."""
+    comptime END_RECEIVED = StreamEvent(3)
+    """The peer has sent END_STREAM."""
+    comptime RESET = StreamEvent(4)
+    """One side has sent RST_STREAM."""
+
+    comptime COUNT = 5
+    """How many events there are."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self.number = number
+
+
+# A row a state, a letter an event: o open, l half-closed (local), r half-closed
+# (remote), c closed, . does not happen, = no change. Nothing is ever reserved,
+# since nobody pushes.
+comptime _TABLE = StaticString(
+    # headers sent, headers received, end sent, end received, reset
+    "oo..."  # idle
+    "==lrc"  # open
+    ".=.cc"  # half-closed (local)
+    "=.c.c"  # half-closed (remote)
+    "....="  # closed
+)
+
+
+@always_inline
+def state_after(state: StreamState, event: StreamEvent) -> StreamState:
+    """Tells which state follows.
+
+    Args:
+        state: The state before.
+        event: What happens in it.
+
+    Returns:
+        The state; the same if the event changes nothing or does not happen,
+        which `happens` tells.
+    """
+    # SAFETY: both numbers lie within the table.
+    var index = Int(state.number) * StreamEvent.COUNT + Int(event.number)
+    var letter = _TABLE.as_bytes().unsafe_get(index)
+    if letter == 111:
+        return StreamState.OPEN
+    if letter == 108:
+        return StreamState.HALF_CLOSED_LOCAL
+    if letter == 114:
+        return StreamState.HALF_CLOSED_REMOTE
+    if letter == 99:
+        return StreamState.CLOSED
+    return state
+
+
+@always_inline
+def happens(state: StreamState, event: StreamEvent) -> Bool:
+    """Tells whether an event may happen.
+
+    Args:
+        state: The state before.
+        event: The event.
+
+    Returns:
+        False if it may not.
+    """
+    # SAFETY: both numbers lie within the table.
+    var index = Int(state.number) * StreamEvent.COUNT + Int(event.number)
+    return _TABLE.as_bytes().unsafe_get(index) != 46
+
+
+struct Http2Stream(ImplicitlyCopyable):
+    """What is kept of one stream."""
+
+    var id: Int
+    """Its number."""
+    var state: StreamState
+    """Where it is in its life."""
+    var has_head: Bool
+    """True if the final header section of the peer has come."""
+    var expects_no_content: Bool
+    """True if what the peer sends has no content, whatever its content-length
+    says: it answers HEAD, or its status has none."""
+    var send_window: Int
+    """How much we may send, in bytes; may be negative (section 6.9.2)."""
+    var receive_window: Int
+    """How much the peer may send, in bytes."""
+    var receive_window_max: Int
+    """How large the peer's window is when nothing waits here, in bytes."""
+    var owed_len: Int
+    """What was taken here and not given back to the peer's window, in bytes."""
+    var missing_len: Int
+    """How much content is still to come, in bytes; -1 if that is not known."""
+    var priority: Priority
+    """How urgent its response is."""
+
+    def __init__(out self, id: Int, send_window: Int, receive_window: Int):
+        """Makes a stream that has not begun.
+
+        Args:
+            id: Its number.
+            send_window: How much we may send, in bytes.
+            receive_window: How much the peer may send, in bytes.
+        """
+        self.id = id
+        self.state = StreamState.IDLE
+        self.has_head = False
+        self.expects_no_content = False
+        self.send_window = send_window
+        self.receive_window = receive_window
+        self.receive_window_max = receive_window
+        self.owed_len = 0
+        self.missing_len = -1
+        self.priority = Priority()
+
+    @always_inline
+    def move[event: StreamEvent](mut self):
+        """Lets an event happen, which may happen.
+
+        Parameters:
+            event: The event.
+        """
+        debug_assert(happens(self.state, event), "not in this state")
+        self.state = state_after(self.state, event)
+
+
+comptime _RESET_COUNT_MAX = 64
+
+
+struct StreamTable(Movable):
+    """The streams of a connection that are not closed, and those that were reset
+    here a short while ago: what was on its way to them is no fault of the peer.
+    """
+
+    var streams: List[Http2Stream]
+    """Open or half-closed ones, in no order."""
+    var _resets: List[Int]
+    var _next_reset: Int
+
+    def __init__(out self):
+        """Makes an empty table."""
+        self.streams = []
+        self._resets = []
+        self._next_reset = 0
+
+    @always_inline
+    def find(self, id: Int) -> Int:
+        """Finds a stream.
+
+        Args:
+            id: Its number.
+
+        Returns:
+            Its index, good until a stream is added or dropped, or -1.
+        """
+        # SAFETY: the index stays below the number of streams.
+        for index in range(len(self.streams) - 1, -1, -1):
+            if self.streams.unsafe_get(index).id == id:
+                return index
+        return -1
+
+    @always_inline
+    def at(ref self, index: Int) -> ref[self.streams[0]] Http2Stream:
+        """Lends a stream.
+
+        Args:
+            index: What `find` gave.
+
+        Returns:
+            The stream.
+        """
+        return self.streams.at(index)
+
+    @always_inline
+    def add(mut self, stream: Http2Stream) -> Int:
+        """Adds a stream.
+
+        Args:
+            stream: The stream.
+
+        Returns:
+            Its index.
+        """
+        self.streams.append(stream)
+        return len(self.streams) - 1
+
+    @always_inline
+    def drop(mut self, index: Int):
+        """Forgets a stream that is closed.
+
+        Args:
+            index: What `find` gave.
+        """
+        var last = self.streams.pop()
+        if index < len(self.streams):
+            self.streams.at(index) = last
+
+    def note_reset(mut self, id: Int):
+        """Remembers a stream that was reset here.
+
+        Args:
+            id: Its number.
+        """
+        if len(self._resets) < _RESET_COUNT_MAX:
+            self._resets.append(id)
+            return
+        self._resets.at(self._next_reset) = id
+        self._next_reset = (self._next_reset + 1) % _RESET_COUNT_MAX
+
+    def was_reset(self, id: Int) -> Bool:
+        """Tells whether a stream was reset here.
+
+        Args:
+            id: Its number.
+
+        Returns:
+            True if that is remembered.
+        """
+        for reset in self._resets:
+            if reset == id:
+                return True
+        return False
