@@ -9,8 +9,8 @@ from flare.http.h2.frame import (
     parse_frame_header,
     read_u32,
 )
-from flare.http.h2.error import ErrorCode
-from flare.http.h2.hpack_table import FieldKind
+from flare.http.h2.error import ErrorCode, Http2Error
+from flare.http.h2.hpack_encoder import Indexing
 from flare.http.h2.session import Http2Session
 from tests.vectors.hex_text import octets_of
 
@@ -28,6 +28,8 @@ struct Http2Log(Movable):
     """What the peer is told."""
     var gives_back: Bool
     """True if the room of content is given back at once."""
+    var error: Optional[Http2Error]
+    """What ended the connection."""
     var _input: Buffer
     var _is_over: Bool
 
@@ -44,6 +46,7 @@ struct Http2Log(Movable):
         self.text = String()
         self.out = Buffer()
         self.gives_back = True
+        self.error = None
         self._input = Buffer()
         self._is_over = False
         self.session.begin(self.out)
@@ -79,7 +82,48 @@ struct Http2Log(Movable):
                     self.text.write(".")
         except error:
             self.text.write("<", error.rule.number, ">")
+            self.error = error.copy()
             self._is_over = True
+
+    def open(mut self, ends: Bool = True) raises -> Int:
+        """Opens a stream of a client with a request.
+
+        Args:
+            ends: False if content follows.
+
+        Returns:
+            The stream.
+        """
+        var id = self.session.open_stream()
+        if id == 0:
+            return 0
+        self.session.begin_block()
+        var method = "GET" if ends else "POST"
+        self._add(":method", method)
+        self._add(":scheme", "http")
+        self._add(":path", "/")
+        self._add(":authority", "a")
+        self.session.end_block(self.out, id, ends)
+        return id
+
+    def answer(mut self, id: Int, ends: Bool = True):
+        """Answers a request with 200.
+
+        Args:
+            id: Its stream.
+            ends: False if content follows.
+        """
+        self.session.begin_block()
+        self.session.encoder.add_status(self.session.fields, 200)
+        self.session.end_block(self.out, id, ends)
+
+    def _add(mut self, name: StringSpan, value: StringSpan):
+        self.session.encoder.add(
+            self.session.fields,
+            name.as_bytes(),
+            value.as_bytes(),
+            Indexing.KEPT,
+        )
 
     def _note(mut self, kind: EventKind, id: Int, code: ErrorCode):
         if kind == EventKind.HEADERS:

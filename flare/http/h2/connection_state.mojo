@@ -143,6 +143,8 @@ struct ConnectionState(Movable):
     """The peer's last stream that was looked at."""
     var goaway_id: Int
     """The peer's last stream that counts."""
+    var peer_goaway_id: Int
+    """Our last stream that counts for the peer."""
     var has_settings: Bool
     """True if the peer's SETTINGS have come."""
     var owes_settings_ack: Bool
@@ -169,6 +171,7 @@ struct ConnectionState(Movable):
         self.next_id = 2 if role.is_server else 1
         self.last_peer_id = 0
         self.goaway_id = STREAM_ID_MAX
+        self.peer_goaway_id = STREAM_ID_MAX
         self.has_settings = False
         self.owes_settings_ack = True
         self.budget = AbuseBudget(limits.abuse, now_ms)
@@ -210,6 +213,55 @@ struct ConnectionState(Movable):
             id > self.last_peer_id
         )
 
+    def find(self, id: Int) raises Http2Error -> Int:
+        """Finds a stream on which a frame came.
+
+        Args:
+            id: Its number.
+
+        Returns:
+            Its index, or -1 if it is closed.
+
+        Raises:
+            Http2Error: If it is idle: not begun, or by us with no HEADERS yet.
+        """
+        var index = self.table.find(id)
+        if index < 0:
+            if self.is_idle(id):
+                raise Http2Error(Http2Rule.IDLE_STREAM, 0)
+        elif self.table.streams.at(index).state == StreamState.IDLE:
+            raise Http2Error(Http2Rule.IDLE_STREAM, 0)
+        return index
+
+    def first_window(self, id: Int) -> Int:
+        """Tells how much the peer may send on a new stream.
+
+        Before it has acknowledged our SETTINGS it may not know of a smaller
+        window than that of the RFC (section 6.9.2).
+
+        Args:
+            id: The stream's number.
+
+        Returns:
+            Bytes.
+        """
+        var window = self.local.initial_window_size
+        if self.owes_settings_ack and not self.is_own(id):
+            window = max(window, DEFAULT_WINDOW_LEN)
+        return window
+
+    def settings_acknowledged(mut self):
+        """Notes that the peer knows our SETTINGS: streams that it opened before
+        are narrowed to the window that it was told of."""
+        self.owes_settings_ack = False
+        var less = self.local.initial_window_size - DEFAULT_WINDOW_LEN
+        if less >= 0:
+            return
+        for ref stream in self.table.streams:
+            if not self.is_own(stream.id):
+                stream.receive_window += less
+                stream.receive_window_max += less
+
     def check_closed(self, id: Int) raises Http2Error:
         """Checks a stream that is not open, and on which content or fields came.
 
@@ -222,7 +274,8 @@ struct ConnectionState(Movable):
         """
         if self.is_idle(id):
             raise Http2Error(Http2Rule.IDLE_STREAM, 0)
-        if id > self.goaway_id or self.table.was_reset(id):
+        var last = self.peer_goaway_id if self.is_own(id) else self.goaway_id
+        if id > last or self.table.was_reset(id):
             return
         raise Http2Error(Http2Rule.CLOSED_STREAM, 0)
 

@@ -100,7 +100,7 @@ struct ContentReceiver(Movable):
             self._drop(header, length, padding_len, out, state)
             return True
         # What is no content goes back at once.
-        state.owe(header.payload_len - length, out)
+        state.consume(out, self._stream_id, header.payload_len - length)
         self._left = length
         self._padding_left = padding_len
         return True
@@ -120,17 +120,25 @@ struct ContentReceiver(Movable):
         self._padding_left = length + padding_len
 
     def take(
-        mut self, mut input: Buffer, mut state: ConnectionState
+        mut self, mut input: Buffer, mut out: Buffer, mut state: ConnectionState
     ) -> Http2Event:
         """Goes on with the frame that was begun.
 
         Args:
             input: What has arrived of it, and more.
+            out: Gets WINDOW_UPDATE for what is not told of.
             state: The connection's.
 
         Returns:
             DATA, or NEEDS_OCTETS if there is nothing to tell.
         """
+        var index = state.table.find(self._stream_id)
+        if unlikely(index < 0 and self._stream_id != 0):
+            # It was reset here while the frame arrived.
+            state.owe(self._left, out)
+            self._padding_left += self._left
+            self._left = 0
+            self._stream_id = 0
         if self._left > 0:
             self.told_len = min(len(input), self._left)
             self._left -= self.told_len
@@ -145,10 +153,6 @@ struct ContentReceiver(Movable):
             if self.told_len == 0:
                 return Http2Event(EventKind.NEEDS_OCTETS)
             return Http2Event(EventKind.DATA, id)
-        var index = state.table.find(id)
-        if index < 0:
-            # It was reset while its last frame arrived.
-            return Http2Event(EventKind.NEEDS_OCTETS)
         state.end_received(index)
         return Http2Event(EventKind.DATA, id, True)
 
@@ -158,17 +162,18 @@ def _check(
 ) raises Http2Error -> Int:
     """Counts a frame on its stream; gives the stream, or 0 if it is dropped."""
     var id = header.stream_id
-    var index = state.table.find(id)
+    var index = state.find(id)
     if index < 0:
         state.check_closed(id)
         return 0
     ref stream = state.table.at(index)
-    if not _may_send(stream):
+    if unlikely(stream.state == StreamState.HALF_CLOSED_REMOTE):
         raise Http2Error(Http2Rule.HALF_CLOSED_STREAM, id)
+    if unlikely(not stream.has_head):
+        raise Http2Error(Http2Rule.INFORMATIONAL, id)
     stream.receive_window -= header.payload_len
     if stream.receive_window < 0:
         raise Http2Error(Http2Rule.BEYOND_STREAM_WINDOW, id)
-    stream.owed_len += header.payload_len - length
     var ends = header.has(Flags.END_STREAM)
     if stream.missing_len >= 0:
         stream.missing_len -= length
@@ -177,13 +182,3 @@ def _check(
     elif stream.expects_no_content and length > 0:
         raise Http2Error(Http2Rule.CONTENT_LENGTH, id)
     return id
-
-
-@always_inline
-def _may_send(stream: Http2Stream) -> Bool:
-    """Tells whether the peer may send content: its head has come, its end has
-    not."""
-    return stream.has_head and (
-        stream.state == StreamState.OPEN
-        or stream.state == StreamState.HALF_CLOSED_LOCAL
-    )

@@ -66,10 +66,8 @@ def take_window_update(
         if state.send_window > WINDOW_LEN_MAX:
             raise Http2Error(Http2Rule.WINDOW_OVERFLOW, 0)
         return Http2Event(EventKind.WINDOW)
-    var index = state.table.find(id)
+    var index = state.find(id)
     if index < 0:
-        if state.is_idle(id):
-            raise Http2Error(Http2Rule.IDLE_STREAM, 0)
         return Http2Event(EventKind.NEEDS_OCTETS)
     if increment == 0:
         raise Http2Error(Http2Rule.STREAM_WINDOW_ZERO, id)
@@ -105,9 +103,7 @@ def take_reset(
     var id = header.stream_id
     if id == 0:
         raise Http2Error(Http2Rule.ON_STREAM_0, 0)
-    var index = state.table.find(id)
-    if index < 0 and state.is_idle(id):
-        raise Http2Error(Http2Rule.IDLE_STREAM, 0)
+    var index = state.find(id)
     state.spend(now_ms)
     if index < 0:
         return Http2Event(EventKind.NEEDS_OCTETS)
@@ -119,14 +115,19 @@ def take_reset(
 
 
 def take_goaway(
-    mut state: ConnectionState, header: FrameHeader, payload: Span[UInt8, _]
+    mut state: ConnectionState,
+    header: FrameHeader,
+    payload: Span[UInt8, _],
+    now_ms: Int,
 ) raises Http2Error -> Http2Event:
-    """Takes GOAWAY (RFC 9113 section 6.8).
+    """Takes GOAWAY (RFC 9113 section 6.8): our streams above the last one that
+    counts are over, and may be sent again elsewhere.
 
     Args:
         state: The connection's.
         header: The frame's header.
         payload: The frame's payload.
+        now_ms: The time now.
 
     Returns:
         What there is to tell.
@@ -138,7 +139,16 @@ def take_goaway(
         raise Http2Error(Http2Rule.NOT_ON_STREAM_0, 0)
     if len(payload) < 8:
         raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
-    var event = Http2Event(EventKind.GOAWAY, read_u31(payload, 0))
+    state.spend(now_ms)
+    var last = read_u31(payload, 0)
+    if last > state.peer_goaway_id:
+        raise Http2Error(Http2Rule.GOAWAY_GROWS, 0)
+    state.peer_goaway_id = last
+    for index in range(len(state.table.streams) - 1, -1, -1):
+        var id = state.table.at(index).id
+        if state.is_own(id) and id > last:
+            state.table.drop(index)
+    var event = Http2Event(EventKind.GOAWAY, last)
     event.code = ErrorCode(UInt32(read_u32(payload, 4)))
     return event
 
@@ -169,9 +179,9 @@ def take_ping(
         raise Http2Error(Http2Rule.NOT_ON_STREAM_0, 0)
     if len(payload) != 8:
         raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
+    state.spend(now_ms)
     if header.has(Flags.ACK):
         return Http2Event(EventKind.PONG)
-    state.spend(now_ms)
     write_ping(out, Flags.ACK, payload)
     return Http2Event(EventKind.NEEDS_OCTETS)
 
@@ -200,9 +210,10 @@ def take_settings(
     if header.has(Flags.ACK):
         if len(payload) != 0:
             raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
-        if not state.owes_settings_ack:
+        if state.owes_settings_ack:
+            state.settings_acknowledged()
+        else:
             state.spend(now_ms)
-        state.owes_settings_ack = False
         return
     if len(payload) % SETTING_LEN != 0:
         raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
@@ -212,13 +223,15 @@ def take_settings(
         state.spend(now_ms)
     state.has_settings = True
     var window_before = state.remote.initial_window_size
+    if not state.role.is_server:
+        # A server sends 0 or nothing (section 6.5.2), and 1 holds at first.
+        state.remote.enable_push = False
     for offset in range(0, len(payload), SETTING_LEN):
         state.remote.apply(
             setting_id(payload, offset), setting_value(payload, offset)
         )
     if not state.role.is_server and state.remote.enable_push:
-        # A server sends 0 or nothing (section 6.5.2), and 1 holds at first.
-        state.remote.enable_push = False
+        raise Http2Error(Http2Rule.ENABLE_PUSH, 0)
     var more = state.remote.initial_window_size - window_before
     if more != 0:
         for ref stream in state.table.streams:

@@ -184,7 +184,8 @@ struct Http2Rule(Equatable, TrivialRegisterPassable):
     comptime PSEUDO_REPEATED = Self._stream(36, ErrorCode.PROTOCOL_ERROR)
     """Each pseudo-header field is sent once (section 8.3)."""
     comptime PSEUDO_MISSING = Self._stream(37, ErrorCode.PROTOCOL_ERROR)
-    """A request has :method, :scheme and :path (section 8.3.1)."""
+    """A request has :method, :scheme and :path (section 8.3.1), a response
+    :status (section 8.3.2)."""
     comptime PSEUDO_VALUE = Self._stream(38, ErrorCode.PROTOCOL_ERROR)
     """Pseudo-header fields have well-formed values (section 8.3.1)."""
     comptime HOST = Self._stream(39, ErrorCode.PROTOCOL_ERROR)
@@ -203,6 +204,11 @@ struct Http2Rule(Equatable, TrivialRegisterPassable):
     comptime PRIORITY_UPDATE = Self._connection(45, ErrorCode.PROTOCOL_ERROR)
     """PRIORITY_UPDATE names a stream that a client may open (RFC 9218 section
     7.1)."""
+    comptime SECTION_LEN = Self._stream(46, ErrorCode.ENHANCE_YOUR_CALM)
+    """A response's fields, or trailers, keep to SETTINGS_MAX_HEADER_LIST_SIZE
+    and to the number of fields allowed here (section 10.5.1)."""
+    comptime NO_PRIORITIES = Self._connection(47, ErrorCode.PROTOCOL_ERROR)
+    """SETTINGS_NO_RFC7540_PRIORITIES is 0 or 1 (RFC 9218 section 2.1)."""
 
     @staticmethod
     def _connection(number: UInt8, code: ErrorCode) -> Self:
@@ -280,7 +286,7 @@ struct Http2Rule(Equatable, TrivialRegisterPassable):
             "pseudo-header fields must stand before all others\n"
             "the pseudo-header field is not known here\n"
             "a pseudo-header field must not be repeated\n"
-            "a request must have :method, :scheme and :path\n"
+            "a request must have :method, :scheme and :path, a response :status\n"
             "the pseudo-header field has no valid value\n"
             "host must be sent once at most, and be what :authority is\n"
             "too much work was asked for of which nothing comes\n"
@@ -288,7 +294,9 @@ struct Http2Rule(Equatable, TrivialRegisterPassable):
             "SETTINGS were not acknowledged in time\n"
             "the last stream in GOAWAY must not grow\n"
             "a response must have one final status\n"
-            "PRIORITY_UPDATE must name a stream of the client"
+            "PRIORITY_UPDATE must name a stream of the client\n"
+            "the fields are more than is allowed here\n"
+            "SETTINGS_NO_RFC7540_PRIORITIES must be 0 or 1"
         )
         var rest = Int(self.number)
         var start = 0

@@ -7,7 +7,11 @@ from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
 from flare.bytes.scan import TCHAR
 from flare.http.h2.error import Http2Error, Http2Rule
-from flare.http.h2.hpack_decoder import HpackDecoder, HpackField
+from flare.http.h2.hpack_decoder import (
+    DECODED_LEN_MAX,
+    HpackDecoder,
+    HpackField,
+)
 from flare.http.h2.hpack_table import ENTRY_OVERHEAD, FieldKind
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
@@ -74,6 +78,11 @@ struct Http2FieldSection(Movable):
     var _seen: UInt32
     var _broken: Optional[Http2Rule]
     var _size: Int
+    # How much was decoded, kept or not: a reference of an octet may stand for
+    # an entry of the whole table.
+    var _decoded_len: Int
+    var _is_cut: Bool
+    var _expects_more: Bool
     var _cookie_count: Int
     var _host: Int
     var _priority: Int
@@ -94,6 +103,9 @@ struct Http2FieldSection(Movable):
         self._seen = 0
         self._broken = None
         self._size = 0
+        self._decoded_len = 0
+        self._is_cut = False
+        self._expects_more = False
         self._cookie_count = 0
         self._host = -1
         self._priority = -1
@@ -112,6 +124,9 @@ struct Http2FieldSection(Movable):
         self._seen = 0
         self._broken = None
         self._size = 0
+        self._decoded_len = 0
+        self._is_cut = False
+        self._expects_more = False
         self._cookie_count = 0
         self._host = -1
         self._priority = -1
@@ -137,7 +152,8 @@ struct Http2FieldSection(Movable):
             limits: How large the section may be.
 
         Raises:
-            Http2Error: If the block is not well-formed; the connection ends.
+            Http2Error: If the block is not well-formed, or decodes to more than
+                `DECODED_LEN_MAX`; the connection ends.
         """
         self.clear()
         decoder.begin()
@@ -147,13 +163,16 @@ struct Http2FieldSection(Movable):
             if not field.is_there:
                 break
             var length = field.line.name_len() + field.line.value_len()
+            self._decoded_len += length
+            if unlikely(self._decoded_len > DECODED_LEN_MAX):
+                raise Http2Error(Http2Rule.FIELD_BLOCK_LEN, 0)
             self._size += length + ENTRY_OVERHEAD
             if unlikely(
                 self._size > limits.size_max
                 or self._count >= limits.field_count_max
             ):
-                self.status = 431
-            if unlikely(self.status != 0):
+                self._is_cut = True
+            if unlikely(self._is_cut):
                 self.octets.truncate(kept_len)
                 continue
             if likely(field.note == 0):
@@ -212,8 +231,8 @@ struct Http2FieldSection(Movable):
             self.expects_continue = equals_ignore_case(
                 self._value(field.line), "100-continue".as_bytes()
             )
-            if not self.expects_continue and self.status == 0:
-                self.status = 417
+            if not self.expects_continue:
+                self._expects_more = True
         self._keep(field.line)
 
     def _note_pseudo(mut self, kind: UInt8, line: FieldLine):
@@ -270,6 +289,9 @@ struct Http2FieldSection(Movable):
         self._count = count
         var name = self._lines.at(first)
         var start = len(self.octets)
+        if start + len(joined) > DECODED_LEN_MAX:
+            self._is_cut = True
+            return
         self.octets.append(joined.span())
         self._lines.at(first) = FieldLine(
             name.name_offset(), name.name_len(), start, len(joined)
@@ -335,11 +357,22 @@ struct Http2FieldSection(Movable):
         """
         if self._broken:
             raise Http2Error(self._broken.value(), stream_id)
-        if self.status == 431:
+        if self._is_cut:
+            self.status = 431
+            self._forget_odd_names()
             return
+        if self._expects_more:
+            self.status = 417
         var rule = self._broken_rule(limits)
         if rule:
             raise Http2Error(rule.value(), stream_id)
+
+    def _forget_odd_names(mut self):
+        """Forgets pseudo-header fields that are not visible ASCII, in a section
+        whose fields are not looked at any further."""
+        for kind in range(1, Int(FieldKind.PSEUDO_MAX) + 1):
+            if not _is_visible(self.pseudo(UInt8(kind))):
+                self._seen &= ~(UInt32(1) << UInt32(kind))
 
     def _broken_rule(mut self, limits: SectionLimits) -> Optional[Http2Rule]:
         if not self._has(FieldKind.METHOD) or self._has(FieldKind.STATUS):
@@ -353,8 +386,10 @@ struct Http2FieldSection(Movable):
             self.status = 501
         self.method = Method(StringSpan(unsafe_from_utf8=name))
         var is_connect = self.method == Method.CONNECT
-        if self.is_extended_connect() and not is_connect:
-            return Http2Rule.PSEUDO_VALUE
+        if self.is_extended_connect():
+            var protocol = self.pseudo(FieldKind.PROTOCOL)
+            if not is_connect or len(protocol) == 0 or not _is_token(protocol):
+                return Http2Rule.PSEUDO_VALUE
         if is_connect and not self.is_extended_connect():
             return self._broken_rule_of_tunnel()
         if not self._has(FieldKind.SCHEME) or not self._has(FieldKind.PATH):
@@ -374,7 +409,7 @@ struct Http2FieldSection(Movable):
         if not self._has(FieldKind.AUTHORITY):
             return Http2Rule.PSEUDO_MISSING
         self.status = 501
-        return None
+        return self._broken_rule_of_host()
 
     def _broken_rule_of_host(mut self) -> Optional[Http2Rule]:
         """Checks :authority and host: one of them is there, and both are the
@@ -409,10 +444,6 @@ struct Http2FieldSection(Movable):
         var length = line.value_len()
         if length == 0:
             return Http2Rule.PSEUDO_VALUE
-        if length > limits.target_len_max:
-            if self.status == 0:
-                self.status = 414
-            return None
         var first = self.octets.span().at(start)
         var input = self.octets.terminate()
         # What stands behind the path may be of a target, too.
@@ -420,6 +451,10 @@ struct Http2FieldSection(Movable):
             input.scan_target(start) < start + length
         ):
             return Http2Rule.PSEUDO_VALUE
+        if length > limits.target_len_max:
+            if self.status == 0:
+                self.status = 414
+            return None
         # SAFETY: the path lies within the input, which has the slack behind it.
         # An extended CONNECT has a path as other requests do.
         var method = self.method
@@ -444,6 +479,10 @@ struct Http2FieldSection(Movable):
             raise Http2Error(self._broken.value(), stream_id)
         if self._seen & REQUEST_KINDS != 0:
             raise Http2Error(Http2Rule.PSEUDO_UNKNOWN, stream_id)
+        if self._is_cut:
+            raise Http2Error(Http2Rule.SECTION_LEN, stream_id)
+        if not self._has(FieldKind.STATUS):
+            raise Http2Error(Http2Rule.PSEUDO_MISSING, stream_id)
         var digits = self.pseudo(FieldKind.STATUS)
         if len(digits) != 3:
             raise Http2Error(Http2Rule.PSEUDO_VALUE, stream_id)
@@ -469,6 +508,8 @@ struct Http2FieldSection(Movable):
             raise Http2Error(Http2Rule.TRAILERS, stream_id)
         if self._broken:
             raise Http2Error(self._broken.value(), stream_id)
+        if self._is_cut:
+            raise Http2Error(Http2Rule.SECTION_LEN, stream_id)
 
     @always_inline
     def unsafe_fields[o: ImmOrigin](self) -> Fields[o]:
@@ -549,6 +590,13 @@ struct Http2FieldSection(Movable):
         return StringSpan(
             unsafe_from_utf8=octets.between(start, start + line.value_len())
         )
+
+
+def _is_visible(octets: Span[UInt8, _]) -> Bool:
+    for octet in octets:
+        if octet < 33 or octet > 126:
+            return False
+    return True
 
 
 def _is_token(octets: Span[UInt8, _]) -> Bool:

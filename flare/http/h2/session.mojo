@@ -60,7 +60,7 @@ from flare.http.h2.priority import Priority
 from flare.http.h2.settings import (
     FRAME_LEN_MIN,
     SETTING_LEN,
-    WINDOW_LEN_MAX,
+    SettingId,
     setting_id,
     setting_value,
 )
@@ -97,6 +97,7 @@ struct Http2Session(Movable):
     var _block_stream: Int
     var _block_ends: Bool
     var _block_count: Int
+    var _block_depends_on_itself: Bool
 
     def __init__(out self, role: Http2Role, limits: Http2Limits, now_ms: Int):
         """Makes one side of a new connection.
@@ -118,6 +119,7 @@ struct Http2Session(Movable):
         self._block_stream = 0
         self._block_ends = False
         self._block_count = 0
+        self._block_depends_on_itself = False
         self.fields = Buffer(0)
 
     def begin(mut self, mut out: Buffer):
@@ -165,7 +167,7 @@ struct Http2Session(Movable):
             if unlikely(self.content.is_in_frame()):
                 if len(input) == 0:
                     return Http2Event(EventKind.NEEDS_OCTETS)
-                var event = self.content.take(input, self.state)
+                var event = self.content.take(input, out, self.state)
                 if event.kind != EventKind.NEEDS_OCTETS:
                     return event
                 continue
@@ -190,7 +192,7 @@ struct Http2Session(Movable):
                         return event
                     if not self.content.is_in_frame():
                         # An empty frame: there is nothing to wait for.
-                        event = self.content.take(input, self.state)
+                        event = self.content.take(input, out, self.state)
                 else:
                     event = self._take_frame(header, input, out, now_ms)
             except error:
@@ -287,14 +289,18 @@ struct Http2Session(Movable):
         if type == FrameType.RST_STREAM:
             return take_reset(self.state, header, payload, now_ms)
         if type == FrameType.GOAWAY:
-            return take_goaway(self.state, header, payload)
+            return take_goaway(self.state, header, payload, now_ms)
         if type == FrameType.PUSH_PROMISE:
             raise Http2Error(Http2Rule.PUSH_PROMISE, 0)
         if type == FrameType.PING:
             return take_ping(self.state, header, payload, out, now_ms)
         if type == FrameType.SETTINGS:
             take_settings(self.state, header, payload, out, now_ms)
-            self.encoder.set_size_max(self.state.remote.header_table_size)
+            # One after the other: the least of them counts, too (RFC 7541
+            # section 4.2).
+            for offset in range(0, len(payload), SETTING_LEN):
+                if setting_id(payload, offset) == SettingId.HEADER_TABLE_SIZE:
+                    self.encoder.set_size_max(setting_value(payload, offset))
             return Http2Event(EventKind.WINDOW)
         self.state.spend(now_ms)
         if type == FrameType.PRIORITY:
@@ -310,6 +316,9 @@ struct Http2Session(Movable):
         token: it is work that it has made us do."""
         self.state.spend(now_ms)
         var id = error.stream_id
+        if self.state.table.find(id) < 0 and self.state.is_idle(id):
+            # An idle stream cannot be reset (section 6.4).
+            raise Http2Error(error.rule, 0)
         var was_open = self.state.table.find(id) >= 0
         self.state.reset(out, id, error.rule.code)
         if not was_open:
@@ -325,11 +334,12 @@ struct Http2Session(Movable):
         if id == 0:
             raise Http2Error(Http2Rule.ON_STREAM_0, 0)
         var part = unpadded(header, payload)
-        var depends_on_itself = False
+        self._block_depends_on_itself = False
         if unlikely(header.has(Flags.PRIORITY)):
             if part.length < PRIORITY_FIELDS_LEN:
                 raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
-            depends_on_itself = read_u31(payload, part.offset) == id
+            var parent = read_u31(payload, part.offset)
+            self._block_depends_on_itself = parent == id
             part.offset += PRIORITY_FIELDS_LEN
             part.length -= PRIORITY_FIELDS_LEN
         var block = payload.between(part.offset, part.offset + part.length)
@@ -343,7 +353,7 @@ struct Http2Session(Movable):
                     Http2Stream(
                         id,
                         self.state.remote.initial_window_size,
-                        self.state.local.initial_window_size,
+                        self.state.first_window(id),
                     )
                 )
         self._block_ends = header.has(Flags.END_STREAM)
@@ -353,10 +363,7 @@ struct Http2Session(Movable):
             self._block_stream = id
             self._block_count = 0
             return Http2Event(EventKind.NEEDS_OCTETS)
-        var event = self._take_block(id, block, now_ms)
-        if unlikely(depends_on_itself):
-            raise Http2Error(Http2Rule.SELF_DEPENDENCY, id)
-        return event
+        return self._take_block(id, block, now_ms)
 
     def _take_continuation(
         mut self, header: FrameHeader, payload: Span[UInt8, _], now_ms: Int
@@ -391,32 +398,30 @@ struct Http2Session(Movable):
             self.state.spend(now_ms)
             return Http2Event(EventKind.NEEDS_OCTETS)
         var ends = self._block_ends
-        var is_new = self.state.table.at(index).state == StreamState.IDLE
-        if not is_new and self.state.table.at(index).state == (
-            StreamState.HALF_CLOSED_REMOTE
-        ):
+        if self.state.table.at(index).state == StreamState.HALF_CLOSED_REMOTE:
             raise Http2Error(Http2Rule.HALF_CLOSED_STREAM, id)
+        if unlikely(self._block_depends_on_itself):
+            raise Http2Error(Http2Rule.SELF_DEPENDENCY, id)
         if self.state.table.at(index).has_head:
             return self._take_trailers(index, ends)
         if self.state.role.is_server:
             self.state.table.at(index).move[StreamEvent.HEADERS_RECEIVED]()
-            self._check_count()
+            self._check_count(id)
             self.section.check_request(self.state.limits.section, id)
         else:
+            # A stream of ours may be in the table before its HEADERS are sent.
+            _ = self.state.find(id)
             self.section.check_response(id)
-        return self._take_head(index, ends)
+        return self._take_head(index, ends, now_ms)
 
-    def _check_count(self) raises Http2Error:
-        """Refuses a stream that is one too many; it is the last of the table."""
+    def _check_count(self, id: Int) raises Http2Error:
+        """Refuses a stream that is one too many."""
         var count = len(self.state.table.streams) + self.foreign_count
         if count > self.state.limits.stream_count_max:
-            raise Http2Error(
-                Http2Rule.TOO_MANY_STREAMS,
-                self.state.table.at(len(self.state.table.streams) - 1).id,
-            )
+            raise Http2Error(Http2Rule.TOO_MANY_STREAMS, id)
 
     def _take_head(
-        mut self, index: Int, ends: Bool
+        mut self, index: Int, ends: Bool, now_ms: Int
     ) raises Http2Error -> Http2Event:
         ref stream = self.state.table.at(index)
         var id = stream.id
@@ -425,6 +430,8 @@ struct Http2Session(Movable):
             if status < 200:
                 if ends:
                     raise Http2Error(Http2Rule.INFORMATIONAL, id)
+                # There may be any number of them.
+                self.state.spend(now_ms)
                 return Http2Event(EventKind.HEADERS, id)
             if status == 204 or status == 304:
                 stream.expects_no_content = True
@@ -457,8 +464,8 @@ struct Http2Session(Movable):
         """Begins a stream of ours.
 
         Returns:
-            Its number; 0 if the peer allows no more now, or numbers have run
-            out.
+            Its number; 0 if the peer allows no more now, one side has sent
+            GOAWAY, or numbers have run out.
         """
         ref state = self.state
         var count = 0
@@ -468,14 +475,14 @@ struct Http2Session(Movable):
         if count >= state.remote.max_concurrent_streams:
             return 0
         var id = state.next_id
-        if id > state.goaway_id or id > STREAM_ID_MAX:
+        if id > min(state.goaway_id, state.peer_goaway_id):
             return 0
         state.next_id += 2
         _ = state.table.add(
             Http2Stream(
                 id,
                 state.remote.initial_window_size,
-                state.local.initial_window_size,
+                state.first_window(id),
             )
         )
         return id
@@ -491,10 +498,13 @@ struct Http2Session(Movable):
 
         Args:
             out: Where to.
-            stream_id: The stream, which we have not ended.
+            stream_id: The stream, which is in the table and which we have not
+                ended: fields that are encoded and not sent put the peer's table
+                out of step.
             ends: True if nothing follows on it.
         """
         var index = self.state.table.find(stream_id)
+        debug_assert(index >= 0, "there is no such stream")
         if index < 0:
             return
         self.state.table.at(index).move[StreamEvent.HEADERS_SENT]()
@@ -555,6 +565,10 @@ struct Http2Session(Movable):
         var index = self.state.table.find(stream_id)
         if index < 0:
             return
+        debug_assert(
+            len(octets) <= self.sendable_len(stream_id),
+            "more than the windows allow",
+        )
         self.state.send_window -= len(octets)
         self.state.table.at(index).send_window -= len(octets)
         var rest = octets.as_imm()
@@ -587,7 +601,9 @@ struct Http2Session(Movable):
         Args:
             out: Gets GOAWAY with the last of them.
         """
-        self.state.goaway_id = self.state.last_peer_id
+        self.state.goaway_id = min(
+            self.state.goaway_id, self.state.last_peer_id
+        )
         write_goaway(out, self.state.goaway_id, ErrorCode.NO_ERROR, "")
 
     def fail(mut self, mut out: Buffer, error: Http2Error):
@@ -597,6 +613,6 @@ struct Http2Session(Movable):
             out: Gets GOAWAY.
             error: What `next_event` raised.
         """
-        write_goaway(
-            out, self.state.last_peer_id, error.rule.code, error.rule.text()
-        )
+        # What was said before must not grow (section 6.8).
+        var last = min(self.state.goaway_id, self.state.last_peer_id)
+        write_goaway(out, last, error.rule.code, error.rule.text())

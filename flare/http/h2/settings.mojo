@@ -116,6 +116,8 @@ struct Settings(TrivialRegisterPassable):
                 raise Http2Error(Http2Rule.ENABLE_CONNECT, 0)
             self.enable_connect_protocol = value == 1
         elif id == SettingId.NO_RFC7540_PRIORITIES:
+            if value > 1:
+                raise Http2Error(Http2Rule.NO_PRIORITIES, 0)
             self.no_rfc7540_priorities = value == 1
 
     def write_to(self, mut out: Buffer):

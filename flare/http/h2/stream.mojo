@@ -166,7 +166,9 @@ struct Http2Stream(ImplicitlyCopyable):
         self.state = state_after(self.state, event)
 
 
-comptime _RESET_COUNT_MAX = 64
+comptime _RESET_COUNT_MAX = 1_024
+# As many resets as a peer may provoke at once by default: what is on its way to
+# any of them must not end the connection.
 
 
 struct StreamTable(Movable):
