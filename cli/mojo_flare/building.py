@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from mojo_flare import project, terminal
+from mojo_flare import instantiation, project, terminal
 from mojo_flare.outcome import CommandError, ExitCode
 from mojo_flare.toolchain import Toolchain
 
@@ -53,10 +53,11 @@ def build(toolchain: Toolchain, program: Program, name: str = "") -> None:
         result = toolchain.build(program.source, program.output, *program.options)
         if result.returncode == 0:
             done(f"built {what}")
-    show_diagnostics(result.stdout)
+    said = instantiation.shortened(result.stdout, toolchain)
+    show_diagnostics(said)
     if result.returncode:
         raise CommandError(
-            f"{what} cannot be built: {_error_count(result.stdout)}",
+            f"{what} cannot be built: {_error_count(said)}",
             code=ExitCode.DOES_NOT_COMPILE,
         )
 

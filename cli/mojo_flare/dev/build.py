@@ -5,14 +5,15 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mojo_flare import instantiation
 from mojo_flare.toolchain import Toolchain
 
 DEFINE = "FLARE_DEV=1"
 """What makes the library take its listeners over, and hand them on."""
 
 _HEAD = re.compile(r"^(?P<place>.+?:\d+:\d+): (?P<kind>error|warning|note): (?P<text>.*)")
-# Said once more at the end of each list of errors.
-_SUMMARY = re.compile(r"^\S*mojo: error: ")
+# How the next one's file is reached, and what ends each list of errors.
+_ASIDE = re.compile(r"^(Included|Imported) from |^\S*mojo: error: ")
 _NOISE = re.compile(r"Crashpad")
 
 
@@ -42,7 +43,7 @@ def diagnostics(said: str) -> list[Diagnostic]:
     for line in said.replace(f"{Path.cwd()}/", "").splitlines():
         if match := _HEAD.match(line):
             found.append(Diagnostic(match["place"], match["kind"], match["text"]))
-        elif found and not _SUMMARY.match(line):
+        elif found and not _ASIDE.match(line):
             found[-1].excerpt.append(line)
     return [each for index, each in enumerate(found) if each not in found[:index]]
 
@@ -89,4 +90,5 @@ class Builder:
         said = "\n".join(line for line in lines if not _NOISE.search(line))
         seconds = asyncio.get_running_loop().time() - began
         made = process.returncode == 0 and binary.exists()
+        said = instantiation.shortened(said, self._toolchain)
         return BuildResult(binary if made else None, said, seconds)
