@@ -196,6 +196,27 @@ def test_handlers_are_found_in_the_sources(tmp_path):
     assert handler_of("POST", "/a", known).place == "a.mojo:3"
 
 
+@pytest.mark.parametrize("name", ["tests/client.mojo", "app/test_notes.mojo"])
+def test_requests_of_tests_register_nothing(tmp_path, name):
+    source = tmp_path / "main.mojo"
+    source.write_text('router.post("/notes", Extracted[AddNote]())\n')
+    test = tmp_path / name
+    test.parent.mkdir()
+    test.write_text('client.post("/notes", String("{}"))\n')
+    known = registrations([source, test], tmp_path)
+    assert [each.handler for each in known] == ["AddNote"]
+
+
+def test_arguments_with_names_are_no_handlers(tmp_path):
+    source = tmp_path / "main.mojo"
+    source.write_text(
+        'client.get("/notes", params={"page": 2})\n'
+        'client.post("/login", json = login)\nrouter.get("/notes", list_notes)\n'
+    )
+    known = registrations([source], tmp_path)
+    assert [each.handler for each in known] == ["list_notes"]
+
+
 def test_an_error_of_the_function_is_shown():
     text = MAIN.replace("# DOCS", 'router.get("/", home)')
     result = flare("routes", cwd=project("failing", text))
