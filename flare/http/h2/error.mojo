@@ -40,6 +40,11 @@ struct ErrorCode(Equatable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def __init__(out self, number: UInt32):
+        """Takes a code as it was sent.
+
+        Args:
+            number: The code.
+        """
         self.number = number
 
     @no_inline
@@ -82,6 +87,11 @@ struct ErrorCode(Equatable, TrivialRegisterPassable, Writable):
                 return "UNKNOWN_ERROR"
 
     def write_to(self, mut writer: Some[Writer]):
+        """Writes the name.
+
+        Args:
+            writer: Where to.
+        """
         writer.write_string(self.name())
 
 

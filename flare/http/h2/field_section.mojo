@@ -133,7 +133,11 @@ struct Http2FieldSection(Movable):
 
     @always_inline
     def __len__(self) -> Int:
-        """Counts the fields, but for pseudo-header fields."""
+        """Counts the fields, but for pseudo-header fields.
+
+        Returns:
+            Fields.
+        """
         return self._count
 
     def decode(

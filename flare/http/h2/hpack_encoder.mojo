@@ -33,6 +33,11 @@ struct Indexing(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: Its number.
+        """
         self.number = number
 
 
