@@ -195,6 +195,7 @@ def _field_problem[E: AnyType, index: Int]() -> String:
     var name = String(materialize[reflect[E].field_names()[index]]())
     var kind = type_name[F]()
     var advice: String
+    var other = String()
     comptime if F == Int or F == String:
         var short = String("Int" if F == Int else "Str")
         advice = String(
@@ -204,6 +205,7 @@ def _field_problem[E: AnyType, index: Int]() -> String:
         advice = 'QueryParam[Kind, "name"] or PathParam[Kind, "name"]'
     elif is_plain_struct[F]():
         advice = String("Json[Kind], Form[Kind] or State[Kind]")
+        other = "; or make it `struct Kind(Input)`, whose `extract` fills it"
     else:
         advice = String('QueryParam[Kind, "name"] or State[Kind]')
     return String(
@@ -220,4 +222,5 @@ def _field_problem[E: AnyType, index: Int]() -> String:
         "`, and read it as `self.",
         name,
         ".value`",
+        other.replace("Kind", kind),
     )
