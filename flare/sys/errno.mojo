@@ -157,6 +157,8 @@ def _phrase(number: Int) -> StaticString:
         return "nothing to do right now"
     if number == ENOENT:
         return "no such file"
+    if number == EEXIST:
+        return "there is such a file already"
     if number == ENOTDIR:
         return "a part of the path is no folder"
     if number == ENODEV:

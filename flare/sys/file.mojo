@@ -279,13 +279,86 @@ struct File(Movable):
         return self._descriptor.fd()
 
 
+struct NewFile(Movable):
+    """A file that has its name only once it is complete.
+
+    Until `take_name` it has a name that nobody guesses, beside its own and with
+    a dot before it, which goes with the value if it is not called.
+    """
+
+    var _file: File
+    var _path: String
+    # Empty once it is gone.
+    var _unfinished: String
+
+    def __init__(out self, path: StringSpan) raises OsError:
+        """Makes the file, empty.
+
+        Args:
+            path: What it is to be called.
+
+        Raises:
+            OsError: If none can be made in that folder.
+        """
+        var end = path.rfind("/")
+        var folder = String(path[byte = :end]) if end > 0 else (
+            String("/" if end == 0 else ".")
+        )
+        self._unfinished = _unguessed_name(folder)
+        self._path = String(path)
+        var flags = _O_RDWR | _O_CREAT | _O_EXCL | _O_NOFOLLOW
+        self._file = File(_open_at(_AT_FDCWD, self._unfinished, flags, 0o666))
+
+    def append(self, octets: Span[UInt8, _]) raises OsError:
+        """Writes octets behind those written before.
+
+        Args:
+            octets: All of them are written.
+
+        Raises:
+            OsError: If there is no room for them.
+        """
+        self._file.append(octets)
+
+    def take_name(mut self, *, replaces: Bool) raises OsError:
+        """Gives the file its name, at once and as a whole.
+
+        Args:
+            replaces: Whether another file of that name gives way.
+
+        Raises:
+            OsError: If another file has the name and is not to give way
+                (EEXIST), or the name cannot be given.
+        """
+        var from_path = _with_nul(self._unfinished)
+        var to_path = _with_nul(self._path)
+        # SAFETY: both end with NUL and outlive the calls.
+        if replaces:
+            if external_call["rename", Int32](
+                from_path.unsafe_ptr(), to_path.unsafe_ptr()
+            ):
+                raise OsError("rename", last_errno())
+            self._unfinished = String()
+        else:
+            # Unlike `rename`, this gives no name that is taken.
+            if external_call["link", Int32](
+                from_path.unsafe_ptr(), to_path.unsafe_ptr()
+            ):
+                raise OsError("link", last_errno())
+
+    def __deinit__(deinit self):
+        """Removes the name that nobody guesses, if it is still there."""
+        if self._unfinished.byte_length() > 0:
+            try:
+                remove(self._unfinished)
+            except:
+                # Somebody else has removed it.
+                pass
+
+
 def _open_unlinked(folder: StringSpan) raises OsError -> Descriptor:
     """Makes a file of a name that nobody guesses, and removes the name."""
-    var random = Array[UInt8, 16](fill=0)
-    fill_random(Span(random))
-    var path = String(folder, "/.flare-")
-    for octet in random:
-        path.write(Int(octet), "-")
+    var path = _unguessed_name(folder)
     var flags = _O_RDWR | _O_CREAT | _O_EXCL | _O_NOFOLLOW
     var descriptor = _open_at(_AT_FDCWD, path, flags, 0o600)
     try:
@@ -295,13 +368,20 @@ def _open_unlinked(folder: StringSpan) raises OsError -> Descriptor:
     return descriptor^
 
 
+def _unguessed_name(folder: StringSpan) raises OsError -> String:
+    var random = Array[UInt8, 16](fill=0)
+    fill_random(Span(random))
+    var path = String(folder, "/.flare-")
+    for octet in random:
+        path.write(Int(octet), "-")
+    return path^
+
+
 def _open_at(
     folder: Int, path: StringSpan, flags: Int, mode: Int = 0
 ) raises OsError -> Descriptor:
     # SAFETY: the octets end with NUL and outlive the call.
-    var name = List[UInt8](capacity=path.byte_length() + 1)
-    name.extend(path.as_bytes())
-    name.append(0)
+    var name = _with_nul(path)
     while True:
         var number = external_call["openat", Int32, num_fixed_args=3](
             Int32(folder),
@@ -313,6 +393,13 @@ def _open_at(
             return Descriptor(owned=number)
         if last_errno() != EINTR:
             raise OsError("openat", last_errno())
+
+
+def _with_nul(path: StringSpan) -> List[UInt8]:
+    var name = List[UInt8](capacity=path.byte_length() + 1)
+    name.extend(path.as_bytes())
+    name.append(0)
+    return name^
 
 
 def _short[offset: Int](words: Array[Int, _STAT_WORD_COUNT]) -> Int:

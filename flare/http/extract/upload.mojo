@@ -12,8 +12,8 @@ from flare.http.multipart.parser import (
 )
 from flare.io.stream import Readable
 from flare.json.schema import JsonDescribed, SchemaBook
-from flare.sys.errno import OsError
-from flare.sys.file import File
+from flare.sys.errno import ENODATA, OsError
+from flare.sys.file import File, NewFile
 from std.memory import ArcPointer
 
 comptime PART_MEMORY_LEN_MAX = 64 * 1024
@@ -354,6 +354,36 @@ struct UploadedPart(JsonDescribed, Movable, Sized):
                 break
             done += read
         return done
+
+    def save_to(
+        self, path: StringSpan, *, replaces: Bool = False
+    ) raises OsError:
+        """Keeps the content in a file, which appears whole or not at all.
+
+        It is written under another name in the same folder, which begins with
+        a dot, and gets its own when all is there. It waits for the disk.
+
+        Args:
+            path: The file, in a folder that is there. Choose the name, or
+                rebuild it from letters that are harmless: `head.filename` is
+                the client's and may be that of any file.
+            replaces: Whether a file of that name gives way; without it, its
+                file system must have hard links.
+
+        Raises:
+            OsError: If there is such a file (EEXIST) and it does not give way,
+                or the file cannot be written.
+        """
+        var file = NewFile(path)
+        var room = List[UInt8](length=_READ_LEN, fill=0)
+        var done = 0
+        while done < self._length:
+            var count = self.read_at(Span(room), done)
+            if count == 0:
+                raise OsError("pread", ENODATA)
+            file.append(Span(room)[:count])
+            done += count
+        file.take_name(replaces=replaces)
 
     def append(
         mut self, octets: Span[UInt8, _], room: Int, mut file: UploadFile

@@ -6,8 +6,13 @@ from flare.http.extract.upload import (
     PART_MEMORY_LEN_MAX,
     FormUpload,
 )
-from std.os import listdir
-from std.testing import assert_equal, assert_false, assert_true
+from std.os import listdir, mkdir
+from std.testing import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 from tests.support.temporary_folder import TemporaryFolder
 
 comptime _TYPE = "multipart/form-data; boundary=b"
@@ -56,6 +61,40 @@ def test_small_and_large_parts() raises:
         var text = large.text()
         assert_equal(text.byte_length(), 3_000_001)
         assert_equal(len(listdir(folder)), 0)
+
+
+def _kept(folder: StringSpan, name: StringSpan) raises -> String:
+    with open(String(folder, "/", name), "r") as file:
+        return file.read()
+
+
+def test_parts_are_kept_whole_or_not_at_all() raises:
+    with TemporaryFolder() as folder:
+        var upload = FormUpload(_TYPE, MultipartLimits(1 << 30))
+        upload.receive(String(_head("empty"), "\r\n", _head("small")).as_bytes())
+        upload.receive(String("tea\r\n", _head("large")).as_bytes())
+        _feed(upload, 200_001, 98)
+        upload.receive("c\r\n--b--\r\n".as_bytes())
+        upload.finish()
+        for name in ["empty", "small", "large"]:
+            ref part = upload.parts[upload.find(name)]
+            part.save_to(String(folder, "/", name))
+            assert_equal(_kept(folder, name), part.text())
+        assert_true(upload.parts[2].is_in_file())
+        # One that is there stays as it is, unless it is to give way.
+        with assert_raises(contains="such a file already"):
+            upload.parts[2].save_to(folder + "/small")
+        assert_equal(_kept(folder, "small"), "tea")
+        upload.parts[1].save_to(folder + "/large", replaces=True)
+        assert_equal(_kept(folder, "large"), "tea")
+        # Neither success nor failure leaves another name behind.
+        assert_equal(len(listdir(folder)), 3)
+        with assert_raises(contains="no such file"):
+            upload.parts[1].save_to(folder + "/none/small")
+        mkdir(folder + "/full")
+        with assert_raises(contains="rename"):
+            upload.parts[1].save_to(folder + "/full", replaces=True)
+        assert_equal(len(listdir(folder)), 4)
 
 
 def test_aborted_upload_leaves_nothing() raises:
