@@ -206,7 +206,7 @@ def json_line(req: Request, entry: LogEntry) raises JsonError -> String:
     Returns:
         A JSON object with its line's end; members `time`, `peer`, `method`,
         `target`, `version`, `status`, `bytes`, `elapsed_us`, and, where there
-        are such, `request_id`, `user_agent` and `referer`.
+        are such, `route`, `request_id`, `user_agent` and `referer`.
 
     Raises:
         JsonError: Never, since all of it is UTF-8.
@@ -226,6 +226,7 @@ def json_line(req: Request, entry: LogEntry) raises JsonError -> String:
     writer.value(entry.content_len)
     writer.key("elapsed_us")
     writer.value(entry.elapsed_us)
+    _put(writer, "route", req.route())
     _put(writer, "request_id", entry.request_id)
     _put_field(writer, req, "user_agent", "user-agent")
     _put_field(writer, req, "referer", "referer")

@@ -122,6 +122,24 @@ def test_every_request_has_a_line() raises:
     assert_true(" POST /read HTTP/1.1 400 0 " in kept[3], kept[3])
 
 
+def test_json_names_the_route_that_answers() raises:
+    var lines = State(List[String]())
+    var router = Router()
+    router.mount("/api", _router())
+    router.get("/items/:id", _hello)
+    var client = TestClient(
+        AccessLog(router^, LogFormat.JSON, sink=_Kept(lines))
+    )
+    _ = client.get("/items/7")
+    with assert_raises(contains="no"):
+        _ = client.get("/api/fail")
+    _ = client.get("/nope")
+    var kept = lines.snapshot()
+    assert_equal(parse(kept[0])["route"].string_value(), "/items/:id")
+    assert_equal(parse(kept[1])["route"].string_value(), "/api/fail")
+    assert_true(not parse(kept[2]).contains("route"), kept[2])
+
+
 def test_an_id_from_outside_is_logged_too() raises:
     var lines = State(List[String]())
     var client = TestClient(
