@@ -220,6 +220,20 @@ def test_server_that_stops_is_not_ready(start, mode):
     assert server.process.wait(5) == 0
 
 
+def test_each_worker_process_hears_that_it_starts(prefork):
+    server = prefork(workers=2, delay_first_ms=20)
+
+    def started() -> set[int]:
+        found = re.findall(r"hook: started \d (\d+)", server.stderr())
+        return {int(pid) for pid in found}
+
+    first = set(workers(server.process.pid))
+    assert started() == first
+    os.kill(min(first), signal.SIGKILL)
+    assert wait_until(lambda: "hook: recovered" in server.stderr())
+    assert started() == first | set(workers(server.process.pid))
+
+
 def test_killed_worker_costs_only_its_own_requests(prefork):
     server = prefork(workers=2, delay_first_ms=100)
     master = server.process.pid
@@ -378,6 +392,7 @@ def test_worker_that_lived_long_enough_is_restarted_soon(prefork):
     [
         ("mute", "took too long to start and is killed"),
         ("failing", "worker 0: there is no database"),
+        ("halfway", "worker 0: there is no queue"),
     ],
 )
 def test_worker_that_never_becomes_ready_is_a_crash(start, mode, said):

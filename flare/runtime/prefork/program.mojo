@@ -51,6 +51,20 @@ trait PreforkHooks(Deinitable, Movable):
         """
         return
 
+    def on_worker_started(mut self, worker: Int) raises:
+        """Called in a worker process before it serves, for what each process
+        needs of its own, such as a thread or a connection.
+
+        It counts to the worker's `start_timeout_ms`.
+
+        Args:
+            worker: Counted from 0.
+
+        Raises:
+            Error: The worker ends, as by a crash.
+        """
+        return
+
     def on_master_ready(mut self, worker_count: Int):
         """Called in the master when all workers are ready for the first time.
 

@@ -217,6 +217,7 @@ struct Spawner[P: PreforkProgram, K: PreforkHooks](Movable):
             MasterLine(orders^, self._status.take_writing(), process_id()),
         )
         pause^.end()
+        self.hooks.on_worker_started(request.worker)
         self._program.work(child)
         if child.is_orphan():
             self.hooks.on_master_death()

@@ -148,14 +148,19 @@ struct Stats(Handler):
         return ok_json(text^)
 
 
+@fieldwise_init
 struct Hooks(PreforkHooks):
     """Writes what it is told."""
 
-    def __init__(out self):
-        pass
+    var fails_to_start: Bool
 
     def on_child_spawned(mut self, worker: Int, process_id: Int):
         print("hook: spawned", worker, process_id, file=stderr)
+
+    def on_worker_started(mut self, worker: Int) raises:
+        print("hook: started", worker, process_id(), file=stderr)
+        if self.fails_to_start:
+            raise Error("there is no queue")
 
     def on_master_ready(mut self, worker_count: Int):
         print("hook: ready", worker_count, file=stderr)
@@ -324,11 +329,13 @@ def main() raises:
     print("listening on", server.local_addr(), flush=True)
     if options.mode == "prefork":
         server.serve_prefork(
-            RequestMetrics(router^, metrics), options.prefork.copy(), Hooks()
+            RequestMetrics(router^, metrics), options.prefork.copy(), Hooks(False)
         )
+    elif options.mode == "halfway":
+        server.serve_prefork(root, options.prefork.copy(), Hooks(True))
     elif options.mode == "mute" or options.mode == "failing":
         var supervisor = Prefork(options.prefork.copy())
-        supervisor.run(Hopeless(options.mode == "failing"), Hooks())
+        supervisor.run(Hopeless(options.mode == "failing"), Hooks(False))
     else:
         server.serve(
             RequestMetrics(router^, metrics),
