@@ -301,7 +301,7 @@ struct NewFile(Movable):
             OsError: If none can be made in that folder.
         """
         var end = path.rfind("/")
-        var folder = String(path[byte = :end]) if end > 0 else (
+        var folder = String(path[byte=:end]) if end > 0 else (
             String("/" if end == 0 else ".")
         )
         self._unfinished = _unguessed_name(folder)

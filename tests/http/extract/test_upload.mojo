@@ -71,7 +71,9 @@ def _kept(folder: StringSpan, name: StringSpan) raises -> String:
 def test_parts_are_kept_whole_or_not_at_all() raises:
     with TemporaryFolder() as folder:
         var upload = FormUpload(_TYPE, MultipartLimits(1 << 30))
-        upload.receive(String(_head("empty"), "\r\n", _head("small")).as_bytes())
+        upload.receive(
+            String(_head("empty"), "\r\n", _head("small")).as_bytes()
+        )
         upload.receive(String("tea\r\n", _head("large")).as_bytes())
         _feed(upload, 200_001, 98)
         upload.receive("c\r\n--b--\r\n".as_bytes())

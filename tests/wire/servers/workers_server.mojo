@@ -329,7 +329,9 @@ def main() raises:
     print("listening on", server.local_addr(), flush=True)
     if options.mode == "prefork":
         server.serve_prefork(
-            RequestMetrics(router^, metrics), options.prefork.copy(), Hooks(False)
+            RequestMetrics(router^, metrics),
+            options.prefork.copy(),
+            Hooks(False),
         )
     elif options.mode == "halfway":
         server.serve_prefork(root, options.prefork.copy(), Hooks(True))
