@@ -148,6 +148,8 @@ struct ConnectionState(Movable):
     """The peer's last stream that was looked at."""
     var goaway_id: Int
     """The peer's last stream that counts."""
+    var has_peer_goaway: Bool
+    """True if the peer wants no more streams of ours (section 6.8)."""
     var peer_goaway_id: Int
     """Our last stream that counts for the peer."""
     var has_settings: Bool
@@ -176,6 +178,7 @@ struct ConnectionState(Movable):
         self.next_id = 2 if role.is_server else 1
         self.last_peer_id = 0
         self.goaway_id = STREAM_ID_MAX
+        self.has_peer_goaway = False
         self.peer_goaway_id = STREAM_ID_MAX
         self.has_settings = False
         self.owes_settings_ack = True

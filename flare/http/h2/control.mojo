@@ -143,6 +143,7 @@ def take_goaway(
     var last = read_u31(payload, 0)
     if last > state.peer_goaway_id:
         raise Http2Error(Http2Rule.GOAWAY_GROWS, 0)
+    state.has_peer_goaway = True
     state.peer_goaway_id = last
     for index in range(len(state.table.streams) - 1, -1, -1):
         var id = state.table.at(index).id

@@ -475,7 +475,7 @@ struct Http2Session(Movable):
         if count >= state.remote.max_concurrent_streams:
             return 0
         var id = state.next_id
-        if id > min(state.goaway_id, state.peer_goaway_id):
+        if state.has_peer_goaway or id > state.goaway_id:
             return 0
         state.next_id += 2
         _ = state.table.add(
