@@ -140,8 +140,13 @@ def test_a_missing_compiler_is_named(tmp_path: Path) -> None:
 
 def test_an_interrupt_ends_the_compiler_too(binaries: Path, tmp_path: Path) -> None:
     (tmp_path / "main.mojo").write_text(PROGRAM)
+    # What runs these tests may ignore interrupts, as a shell lets its jobs in the
+    # background do; a terminal's programs do not.
     process = subprocess.Popen(
-        [str(binaries / "flare"), "build"], cwd=tmp_path, start_new_session=True
+        [str(binaries / "flare"), "build"],
+        cwd=tmp_path,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     until = time.monotonic() + DEADLINE_S
