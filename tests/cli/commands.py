@@ -1,6 +1,7 @@
 """The command `flare` of this tree, and programs that its tests serve with."""
 
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,29 @@ def flare(
         text=True,
         timeout=TIMEOUT_S,
     )
+
+
+def flare_on_a_terminal(*arguments: object) -> bytes:
+    """Runs the command to its good end, and gives what a terminal is shown."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mojo_flare", *map(str, arguments)],
+        cwd=ROOT,
+        env=environment(TERM="xterm"),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while piece := os.read(ours, 65_536):
+            shown += piece
+    except OSError:
+        pass  # the end of a terminal
+    os.close(ours)
+    assert process.wait(10) == 0
+    return shown
 
 
 def built_server() -> Path:

@@ -1,8 +1,6 @@
 """`flare bench`, against servers whose answers are known."""
 
 import json
-import os
-import pty
 import socket
 import ssl
 import subprocess
@@ -12,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import ROOT, built_server, environment, flare
+from commands import ROOT, built_server, flare, flare_on_a_terminal
 from mojo_flare.bench.figures import Figures, Moment, shares, together
 from mojo_flare.bench.report import duration, histogram, octets
 
@@ -225,23 +223,7 @@ def test_what_is_printed(served):
 
 
 def test_a_terminal_has_a_live_table(served):
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mojo_flare", "bench", "-r", "50", "-d", "1s", f"http://{served}/"],
-        cwd=ROOT,
-        env=environment(TERM="xterm"),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    shown = b""
-    try:
-        while piece := os.read(ours, 65_536):
-            shown += piece
-    except OSError:
-        pass  # the end of a terminal
-    assert process.wait(10) == 0
+    shown = flare_on_a_terminal("bench", "-r", 50, "-d", "1s", f"http://{served}/")
     for name in (b"answered", b"behind", b"99 %"):
         assert name in shown
     assert b"\x1b[2K" in shown

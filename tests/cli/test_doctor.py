@@ -1,14 +1,12 @@
 """`flare doctor`: each check is made to fail, and to pass."""
 
 import os
-import pty
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from commands import ROOT, environment, flare
+from commands import flare, flare_on_a_terminal
 from mojo_flare import checks, doctor, toolchain
 from mojo_flare.checks import Level, SystemLibrary
 from mojo_flare.toolchain import Toolchain
@@ -173,21 +171,5 @@ def test_warnings_count_if_wanted():
 
 
 def test_a_terminal_has_a_table():
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mojo_flare", "doctor"],
-        cwd=ROOT,
-        env=environment(TERM="xterm"),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    shown = b""
-    try:
-        while piece := os.read(ours, 65_536):
-            shown += piece
-    except OSError:
-        pass  # the end of a terminal
-    assert process.wait(10) == 0
+    shown = flare_on_a_terminal("doctor")
     assert b"\x1b[32mok" in shown and b"\t" not in shown
