@@ -22,7 +22,9 @@ def main() raises:
         var server = HttpServer.bind(SocketAddr.localhost(0))
         var url = String("http://", server.local_addr(), "/static/")
         var script = String(
-            "u=",
+            "touch -d 2026-01-01 ",
+            folder,
+            "/site.css; u=",
             url,
             "site.css; f='%{http_code} %{content_type}\\n';",
             ' curl -s -o /dev/null -w "$f" $u;',
