@@ -1,0 +1,51 @@
+"""Priorities of RFC 9218, and the abuse budget."""
+
+from flare.http.h2.priority import AbuseBudget, AbuseLimits, Priority
+from std.testing import assert_equal, assert_false, assert_true
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var rule: StaticString
+    var value: StaticString
+    var urgency: Int
+    var is_incremental: Bool
+
+
+def test_priority_fields() raises:
+    var rows: List[_Row] = [
+        _Row("9218-4 nothing", "", 3, False),
+        _Row("9218-4.1 urgency", "u=0", 0, False),
+        _Row("9218-4.1 the lowest", "u=7", 7, False),
+        _Row("9218-4.1 out of range", "u=8", 3, False),
+        _Row("9218-4.1 negative", "u=-1", 3, False),
+        _Row("9218-4.1 no number", "u=?1", 3, False),
+        _Row("9218-4.2 incremental", "i", 3, True),
+        _Row("8941-3.2 a boolean", "i=?1", 3, True),
+        _Row("8941-3.2 not", "i=?0", 3, False),
+        _Row("8941-3.2 the last counts", "i,i=?0,u=1,u=2", 2, False),
+        _Row("8941-3.2 white space", " u=5 ,\ti", 5, True),
+        _Row("8941-3.1.2 parameters are skipped", "u=5;x=1, i;y", 5, True),
+        _Row("9218-4 unknown members", "a=1, u=2, bb", 2, False),
+        _Row("8941-4.2 empty members", ",,;,=", 3, False),
+    ]
+    for row in rows:
+        var priority = Priority.parse(row.value.as_bytes())
+        assert_equal(Int(priority.urgency), row.urgency, row.rule)
+        assert_equal(priority.is_incremental, row.is_incremental, row.rule)
+
+
+def test_the_budget_refills() raises:
+    var budget = AbuseBudget(AbuseLimits(2, 10), 1_000)
+    assert_true(budget.spend(1_000))
+    assert_true(budget.spend(1_000))
+    assert_false(budget.spend(1_000))
+    # A token is there after 100 ms, also when it was asked for in between.
+    assert_false(budget.spend(1_050))
+    assert_false(budget.spend(1_099))
+    assert_true(budget.spend(1_100))
+    assert_false(budget.spend(1_100))
+    # Never more than the bucket holds.
+    for _ in range(2):
+        assert_true(budget.spend(100_000))
+    assert_false(budget.spend(100_000))

@@ -1,0 +1,105 @@
+"""The life of a stream (RFC 9113 section 5.1), every state with every event."""
+
+from flare.http.h2.stream import (
+    Http2Stream,
+    StreamEvent,
+    StreamState,
+    StreamTable,
+    happens,
+    state_after,
+)
+from std.testing import assert_equal, assert_false, assert_true
+
+
+@fieldwise_init
+struct _Edge(Copyable, Movable):
+    var state: StreamState
+    var event: StreamEvent
+    var next: StreamState
+
+
+def test_every_edge() raises:
+    # What is not listed does not happen.
+    var edges: List[_Edge] = [
+        _Edge(StreamState.IDLE, StreamEvent.HEADERS_SENT, StreamState.OPEN),
+        _Edge(StreamState.IDLE, StreamEvent.HEADERS_RECEIVED, StreamState.OPEN),
+        _Edge(StreamState.OPEN, StreamEvent.HEADERS_SENT, StreamState.OPEN),
+        _Edge(StreamState.OPEN, StreamEvent.HEADERS_RECEIVED, StreamState.OPEN),
+        _Edge(
+            StreamState.OPEN,
+            StreamEvent.END_SENT,
+            StreamState.HALF_CLOSED_LOCAL,
+        ),
+        _Edge(
+            StreamState.OPEN,
+            StreamEvent.END_RECEIVED,
+            StreamState.HALF_CLOSED_REMOTE,
+        ),
+        _Edge(StreamState.OPEN, StreamEvent.RESET, StreamState.CLOSED),
+        _Edge(
+            StreamState.HALF_CLOSED_LOCAL,
+            StreamEvent.HEADERS_RECEIVED,
+            StreamState.HALF_CLOSED_LOCAL,
+        ),
+        _Edge(
+            StreamState.HALF_CLOSED_LOCAL,
+            StreamEvent.END_RECEIVED,
+            StreamState.CLOSED,
+        ),
+        _Edge(
+            StreamState.HALF_CLOSED_LOCAL,
+            StreamEvent.RESET,
+            StreamState.CLOSED,
+        ),
+        _Edge(
+            StreamState.HALF_CLOSED_REMOTE,
+            StreamEvent.HEADERS_SENT,
+            StreamState.HALF_CLOSED_REMOTE,
+        ),
+        _Edge(
+            StreamState.HALF_CLOSED_REMOTE,
+            StreamEvent.END_SENT,
+            StreamState.CLOSED,
+        ),
+        _Edge(
+            StreamState.HALF_CLOSED_REMOTE,
+            StreamEvent.RESET,
+            StreamState.CLOSED,
+        ),
+        _Edge(StreamState.CLOSED, StreamEvent.RESET, StreamState.CLOSED),
+    ]
+    for number in range(StreamState.COUNT):
+        for column in range(StreamEvent.COUNT):
+            var state = StreamState(UInt8(number))
+            var event = StreamEvent(UInt8(column))
+            var place = String("state ", number, " event ", column)
+            var found = False
+            for edge in edges:
+                if edge.state == state and edge.event == event:
+                    found = True
+                    assert_true(state_after(state, event) == edge.next, place)
+            assert_equal(happens(state, event), found, place)
+            if not found:
+                assert_true(state_after(state, event) == state, place)
+
+
+def test_streams_are_found_while_others_go() raises:
+    var table = StreamTable()
+    for id in range(1, 11, 2):
+        _ = table.add(Http2Stream(id, 10, 10))
+    table.drop(table.find(3))
+    table.drop(table.find(9))
+    assert_equal(table.find(3), -1)
+    assert_equal(table.find(9), -1)
+    for id in [1, 5, 7]:
+        assert_equal(table.at(table.find(id)).id, id)
+
+
+def test_the_last_resets_are_remembered() raises:
+    var table = StreamTable()
+    for id in range(1, 1_201):
+        table.note_reset(id)
+    assert_false(table.was_reset(176))
+    assert_true(table.was_reset(177))
+    assert_true(table.was_reset(1_200))
+    assert_false(table.was_reset(1_201))
