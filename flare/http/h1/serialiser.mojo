@@ -68,6 +68,16 @@ struct DateLine(Movable):
         return self._ok_head.span()
 
     @always_inline
+    def text(ref self) -> Span[UInt8, ImmOrigin(origin_of(self._ok_head))]:
+        """Lends the value of the Date field alone.
+
+        Returns:
+            An IMF-fixdate.
+        """
+        var line = self.date_line()
+        return line.between(6, len(line) - 2)
+
+    @always_inline
     def date_line(ref self) -> Span[UInt8, ImmOrigin(origin_of(self._ok_head))]:
         """Lends the Date field line (RFC 9110 section 6.6.1).
 

@@ -132,7 +132,6 @@ struct Http2Session(Movable):
         ref state = self.state
         if state.role.is_server:
             state.local.max_concurrent_streams = state.limits.stream_count_max
-            state.local.enable_connect_protocol = True
             state.local.no_rfc7540_priorities = True
         else:
             out.append(CLIENT_PREFACE.as_bytes())

@@ -12,7 +12,8 @@ from flare.sys.descriptor import duplicate_from
 from flare.sys.log import log_line
 from flare.sys.process import descriptor_limit, raise_descriptor_limit
 from flare.tls.config import TlsServerConfig
-from flare.http.server.connection.tls import ServerTls
+from flare.http.server.http2_config import Http2Config
+from flare.http.server.connection.tls import HTTP_2_PROTOCOL, ServerTls
 from flare.tls.context import TlsServerContext
 
 
@@ -192,6 +193,11 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
     var slow_handler_ms: Int
     """How long a handler may hold a worker's own thread before it is warned
     of, once a route and worker. Default 100 ms; 0 warns never."""
+    var http2: Bool
+    """True to speak HTTP/2 with clients that do: by ALPN over TLS, with prior
+    knowledge without. Default True."""
+    var http2_limits: Http2Config
+    """What a client may ask for over HTTP/2."""
 
     def __init__(
         out self,
@@ -221,6 +227,8 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
         handles_signals: Bool = True,
         logs_errors: Bool = True,
         slow_handler_ms: Int = 100,
+        http2: Bool = True,
+        http2_limits: Http2Config = Http2Config(),
     ):
         """Makes a configuration; what is not named has its default.
 
@@ -254,6 +262,8 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
                 connections are written to standard error.
             slow_handler_ms: After which a handler that holds the loop is warned
                 of; 0 for never.
+            http2: Whether HTTP/2 is spoken with clients that do.
+            http2_limits: What a client may ask for over HTTP/2.
         """
         self.max_header_size = max_header_size
         self.max_target_size = max_target_size
@@ -280,6 +290,8 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
         self.handles_signals = handles_signals
         self.logs_errors = logs_errors
         self.slow_handler_ms = slow_handler_ms
+        self.http2 = http2
+        self.http2_limits = http2_limits
 
     @staticmethod
     def from_env(
@@ -422,6 +434,9 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
         _check_range("slow_handler_ms", self.slow_handler_ms, 0, 86_400_000)
         _check_time("linger_timeout_ms", self.linger_timeout_ms)
         _check_time("shutdown_timeout_ms", self.shutdown_timeout_ms)
+        var problem = self.http2_limits.problem()
+        if problem.byte_length() > 0:
+            raise ConfigError(problem^)
 
     def problem(self) -> String:
         """Says what `check` refuses, as text that a build can fail with.
@@ -588,8 +603,8 @@ struct ServerContext(Copyable, Movable):
         never calls this holds nothing of what speaks TLS.
 
         Args:
-            config: Certificates and rules. An empty `alpn` becomes
-                "http/1.1".
+            config: Certificates and rules. An empty `alpn` becomes "h2" and
+                "http/1.1", or the latter alone if HTTP/2 is off.
 
         Raises:
             Error: If it cannot work, or OpenSSL is missing; the text says why.
@@ -607,16 +622,21 @@ struct ServerContext(Copyable, Movable):
                 .end()
             )
         if len(config.alpn) == 0:
+            if self.config.http2:
+                config.alpn.append(HTTP_2_PROTOCOL)
             config.alpn.append(HTTP_1_1_PROTOCOL)
         for protocol in config.alpn:
-            if protocol != HTTP_1_1_PROTOCOL:
+            var is_known = protocol == HTTP_1_1_PROTOCOL or (
+                protocol == HTTP_2_PROTOCOL and self.config.http2
+            )
+            if not is_known:
                 raise Error(
                     Text()
                     .add("alpn names the protocol '")
                     .add(protocol)
-                    .add(
-                        "'; this server speaks http/1.1 alone, so leave alpn empty"
-                    )
+                    .add("'; this server speaks ")
+                    .add("h2 and " if self.config.http2 else "")
+                    .add("http/1.1, so leave alpn empty")
                     .end()
                 )
         self.tls = ServerTls(TlsServerContext(config^))

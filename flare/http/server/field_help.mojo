@@ -72,6 +72,8 @@ comptime _ROWS: List[_Row] = [
         "slow_handler_ms",
         "Warn of handlers that hold a worker for longer; 0 for never.",
     ),
+    _Row("http2", "Speak HTTP/2 with clients that do."),
+    _Row("http2_limits", "What a client may ask for over HTTP/2."),
 ]
 
 

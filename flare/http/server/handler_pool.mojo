@@ -29,6 +29,7 @@ from flare.http.server.connection.body_pipe import (
 )
 from flare.http.routing.failure import refusal
 from flare.http.server.connection.dispatch import call_handler
+from flare.http.server.connection.http2_link import Http2Request
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Waker
 from flare.sys.process import restrict_thread, usable_cpus
@@ -52,8 +53,12 @@ struct Job(Movable):
 
     var token: UInt64
     """Of the connection."""
-    var box: OwnedPointer[RequestParser]
+    var box: Optional[OwnedPointer[RequestParser]]
     """Has the request, first; complete, but for content that is a stream."""
+    var http2: Optional[OwnedPointer[Http2Request]]
+    """Has it instead, if it came over HTTP/2."""
+    var stream_id: Int
+    """The stream on which it came then, else 0."""
     var peer: SocketAddr
     """Where it came from."""
     var tls: Optional[ArcPointer[TlsPeer]]
@@ -80,7 +85,6 @@ struct Job(Movable):
     def __init__(
         out self,
         token: UInt64,
-        var box: OwnedPointer[RequestParser],
         peer: SocketAddr,
         cancel: ArcPointer[CancelFlag],
     ):
@@ -88,12 +92,13 @@ struct Job(Movable):
 
         Args:
             token: Of the connection.
-            box: Has the request.
             peer: Where it came from.
             cancel: The connection's flag.
         """
         self.token = token
-        self.box = box^
+        self.box = None
+        self.http2 = None
+        self.stream_id = 0
         self.peer = peer
         self.tls = None
         self.cancel = cancel.copy()
@@ -120,14 +125,7 @@ struct Job(Movable):
         # SAFETY: parser, storage and flag belong to this job, which does not
         # move and outlives the call; the handler's own signature keeps it from
         # holding on to a part of the request.
-        var request = self.box[].unsafe_request[ImmUntrackedOrigin](
-            self.peer,
-            Pointer(to=self.params).unsafe_origin_cast[MutUntrackedOrigin](),
-            Pointer(to=self.cancel[])
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmUntrackedOrigin](),
-            self._tls_pointer(),
-        )
+        var request = self._request()
         set_crash_note(
             Pointer(to=self.params.record)
             .unsafe_mut_cast[True]()
@@ -139,6 +137,25 @@ struct Job(Movable):
         else:
             self.response = call_handler(handler, request)
         set_crash_note(None)
+
+    def _request(mut self) -> Request[ImmUntrackedOrigin]:
+        # SAFETY: as in `run`.
+        comptime o = ImmUntrackedOrigin
+        var params = Pointer(to=self.params).unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
+        var cancel = (
+            Pointer(to=self.cancel[])
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[o]()
+        )
+        if self.http2:
+            return self.http2.held()[].unsafe_request[o](
+                self.peer, params, cancel, self._tls_pointer()
+            )
+        return self.box.held()[].unsafe_request[o](
+            self.peer, params, cancel, self._tls_pointer()
+        )
 
     def _run_streamed[H: Handler](mut self, handler: H, request: Request):
         # SAFETY: the outlet belongs to this job; the loan ends with the call.
@@ -158,14 +175,6 @@ struct Job(Movable):
             .unsafe_mut_cast[False]()
             .unsafe_origin_cast[ImmUntrackedOrigin]()
         )
-
-    def take_box(deinit self) -> OwnedPointer[RequestParser]:
-        """Takes the request out.
-
-        Returns:
-            Its parser.
-        """
-        return self.box^
 
 
 @fieldwise_init
@@ -256,11 +265,12 @@ struct _Jobs(Movable):
         _move_gone(self.late, self.done)
         return before == 0 and len(self.done) > 0
 
-    def note_complete(mut self, token: UInt64) -> Bool:
+    def note_complete(mut self, token: UInt64, stream_id: Int) -> Bool:
         """Lets a job whose content is complete wait like any other; True if
         there is one."""
         for index in range(len(self.late)):
-            if self.late.at(index)[].token != token:
+            ref late = self.late.at(index)[]
+            if late.token != token or late.stream_id != stream_id:
                 continue
             var job = self.late.pop(index)
             job[].is_late = False
@@ -335,9 +345,9 @@ struct _Queue(Copyable):
         self._note_demand(jobs[])
         return is_first
 
-    def note_complete(self, token: UInt64):
+    def note_complete(self, token: UInt64, stream_id: Int):
         var jobs = self.jobs.lock()
-        if jobs[].note_complete(token):
+        if jobs[].note_complete(token, stream_id):
             self.changed.notify_one()
         deinit(jobs^)
 
@@ -503,13 +513,14 @@ struct HandlerPool(Movable):
         """
         self._queue.put(job^)
 
-    def note_complete(self, token: UInt64):
+    def note_complete(self, token: UInt64, stream_id: Int = 0):
         """Says that the content of a connection's request is complete.
 
         Args:
             token: The connection's.
+            stream_id: The stream over HTTP/2, else 0.
         """
-        self._queue.note_complete(token)
+        self._queue.note_complete(token, stream_id)
 
     def drop_gone(self):
         """Answers requests that wait for a thread, and whose clients have hung

@@ -212,7 +212,7 @@ struct HttpServer(Movable):
                 OpenSSL is missing, or a configuration makes no sense; the text
                 says which and why.
         """
-        var context = ServerContext(ServerConfig())
+        var context = ServerContext(ServerConfig(http2=config.http2))
         context.speak_tls(tls^)
         var server = Self.bind(address, config^)
         server._terms[].tls = context.tls.take()

@@ -10,6 +10,8 @@ from flare.http.h1.request_parser import RequestParser
 from flare.http.routing.handler import Handler
 from flare.http.server.config import ServerContext
 from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.http2 import on_readable_http2
+from flare.http.server.connection.http2_offload import settle_jobs
 from flare.http.server.connection.lifetime import (
     begin_drain,
     begin_shutdown,
@@ -34,7 +36,7 @@ from flare.http.server.listen import Listeners
 from flare.http.server.shutdown import ShutdownSignal
 from flare.http.server.worker_state import (
     READ_BUFFER_LEN,
-    Refuser,
+    ErasedHandler,
     StatsRow,
     WorkerState,
 )
@@ -237,7 +239,7 @@ struct Worker[H: Handler](Movable):
         self._table = ConnectionTable()
         self._scratch = RequestParser(READ_BUFFER_LEN)
         self._state = WorkerState(context)
-        self._state.refuser = Refuser(self._handler)
+        self._state.handler = ErasedHandler(self._handler)
         self._stop = stop^
         self._pool = HandlerPool(context.config)
         self._stats = stats^
@@ -391,7 +393,15 @@ struct Worker[H: Handler](Movable):
             and (action == NextAction.WAIT or action == NextAction.YIELD)
         ):
             if unlikely(not connection.phase.reads_requests()):
-                if connection.phase == Phase.LINGER:
+                if connection.phase == Phase.STREAMS:
+                    action = on_readable_http2(
+                        connection,
+                        self._scratch,
+                        self._state,
+                        event.is_closed,
+                    )
+                    settle_jobs(connection, self._pool)
+                elif connection.phase == Phase.LINGER:
                     action = discard_input(connection, self._scratch)
                 else:
                     action = read_proxy_header(
@@ -484,7 +494,9 @@ struct Worker[H: Handler](Movable):
     def _close(mut self, slot: Int):
         ref connection = self._table.at(slot)
         _ = self._wheel.cancel(connection.timer)
-        var had_job = connection.request.job.__bool__()
+        var had_job = connection.request.job.__bool__() or (
+            connection.http2.__bool__()
+        )
         self._table.close(slot)
         if unlikely(had_job):
             self._pool.drop_gone()

@@ -10,7 +10,7 @@ from flare.http.message.body import Erased, StreamWaker, WakeTarget
 from flare.http.message.request import PathParams, Request
 from flare.http.message.response import Response
 from flare.http.middleware.health import ReadySwitch
-from flare.http.routing.handler import Handler
+from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.route_tree import RouteMemo
 from flare.http.server.config import (
     DescriptorBudget,
@@ -103,21 +103,37 @@ struct WakeQueue(Movable):
         return tokens^
 
 
+def _serve[
+    H: Handler, o: ImmOrigin
+](handler: Erased, req: Request[o]) raises -> Response:
+    # SAFETY: `ErasedHandler` made the pointer from an H.
+    return handler.unsafe_bitcast[H]()[].serve(req)
+
+
+def _policy_for[
+    H: Handler, o: ImmOrigin
+](handler: Erased, req: Request[o]) -> RequestPolicy:
+    # SAFETY: as for `_serve`.
+    return handler.unsafe_bitcast[H]()[].policy_for(req)
+
+
 def _call_refuse[
     H: Handler, o: ImmOrigin
 ](handler: Erased, req: Request[o], var response: Response) raises -> Response:
-    # SAFETY: `Refuser` made the pointer from an H.
+    # SAFETY: as for `_serve`.
     return handler.unsafe_bitcast[H]()[].refuse(req, response^)
 
 
-struct Refuser(Movable):
-    """`Handler.refuse` of a handler whose type is forgotten, so that refusals
-    cost no code for each handler."""
+struct ErasedHandler(Handler, ImplicitlyCopyable):
+    """A handler whose type is forgotten, so that what is seldom called, and what
+    HTTP/2 needs, costs no code for each handler."""
 
     # SAFETY: the worker that made this holds the handler for as long as it
     # answers.
     var _handler: Erased
-    var _call: def[o: ImmOrigin](
+    var _serve: def[o: ImmOrigin](Erased, Request[o]) raises thin -> Response
+    var _policy_for: def[o: ImmOrigin](Erased, Request[o]) thin -> RequestPolicy
+    var _refuse: def[o: ImmOrigin](
         Erased, Request[o], var Response
     ) raises thin -> Response
 
@@ -136,7 +152,34 @@ struct Refuser(Movable):
             .unsafe_origin_cast[MutUntrackedOrigin]()
             .unsafe_bitcast[NoneType]()
         )
-        self._call = _call_refuse[H, ...]
+        self._serve = _serve[H, ...]
+        self._policy_for = _policy_for[H, ...]
+        self._refuse = _call_refuse[H, ...]
+
+    def serve(self, req: Request) raises -> Response:
+        """Answers a request.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the handler raises.
+        """
+        return self._serve(self._handler, req)
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Says how a request is to be treated.
+
+        Args:
+            req: The request, without content.
+
+        Returns:
+            What the handler says.
+        """
+        return self._policy_for(self._handler, req)
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Lets the handler finish an answer of the server's own.
@@ -151,7 +194,7 @@ struct Refuser(Movable):
         Raises:
             Error: What the handler raises.
         """
-        return self._call(self._handler, req, response^)
+        return self._refuse(self._handler, req, response^)
 
 
 struct StatsRow(Movable):
@@ -221,9 +264,9 @@ struct WorkerState(Movable):
     """Storage for the path parameters of the request at hand."""
     var request_count: Int
     """Requests answered by the worker."""
-    var refuser: Optional[Refuser]
-    """Finishes what the server answers by itself; nothing before a handler is
-    known."""
+    var handler: Optional[ErasedHandler]
+    """What answers, for all that is not generated for its type; nothing before
+    a handler is known."""
     var slow: SlowHandlers
     """Warns of handlers that hold the loop."""
     var piece: Buffer
@@ -262,7 +305,7 @@ struct WorkerState(Movable):
         self.out = Buffer(FLUSH_LEN)
         self.params = OwnedPointer(PathParams())
         self.params[].record.logs_errors = self.config.logs_errors
-        self.refuser = None
+        self.handler = None
         self.slow = SlowHandlers(self.config)
         self.request_count = 0
         self.piece = Buffer(0)

@@ -1,6 +1,7 @@
 """What a configuration refuses, and how it says so."""
 
 from flare.http.server.config import ListenerMode, ServerConfig
+from flare.http.server.http2_config import Http2Config
 from flare.http.server.settings import ServerSettings
 from flare.runtime.worker_count import default_worker_count
 from flare.settings.settings import Given, settings_of
@@ -116,15 +117,43 @@ def test_every_field_has_a_line_of_help() raises:
 def test_each_field_is_read_from_its_variable() raises:
     comptime for index in range(reflect[ServerConfig].field_count()):
         comptime NAME = reflect[ServerConfig].field_names()[index]
-        var variable = String("APP_", materialize[NAME]()).upper()
+        comptime if NAME != "http2_limits":
+            _check_variable(String("APP_", materialize[NAME]()).upper())
+    comptime for index in range(reflect[Http2Config].field_count()):
+        comptime NAME = reflect[Http2Config].field_names()[index]
+        _check_variable(
+            String("APP_HTTP2_LIMITS_", materialize[NAME]()).upper()
+        )
+
+
+def _check_variable(variable: String) raises:
+    var text = String()
+    try:
+        _ = settings_of[ServerConfig](
+            Given([variable + "=?"], String("APP_"), []), None
+        )
+    except error:
+        text = String(error)
+    assert_true(variable + " is '?'" in text, text)
+
+
+def test_each_limit_of_http2_has_help_bounds_and_its_place() raises:
+    comptime for index in range(reflect[Http2Config].field_count()):
+        comptime NAME = reflect[Http2Config].field_names()[index]
+        var name = String(materialize[NAME]())
+        var about = Http2Config.about(name)
+        assert_true(about.byte_length() > 0, name)
+        assert_true(about.byte_length() <= 70, name)
+        var variable = String("APP_HTTP2_LIMITS_", name).upper()
         var text = String()
         try:
-            _ = settings_of[ServerConfig](
-                Given([variable + "=?"], String("APP_"), []), None
-            )
+            var config = settings_of[ServerConfig](
+                Given([variable + "=-1"], String("APP_"), []), None
+            ).take()
+            text = _refusal(config)
         except error:
             text = String(error)
-        assert_true(variable + " is '?'" in text, text)
+        assert_true(String("http2_limits.", name, " is -1") in text, text)
 
 
 def test_settings_give_what_a_configuration_holds() raises:

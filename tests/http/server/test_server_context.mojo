@@ -15,8 +15,13 @@ def _good() raises -> TlsServerConfig:
     )
 
 
-def test_alpn_is_http_1_1() raises:
+def test_alpn_is_what_is_spoken() raises:
     var context = ServerContext(ServerConfig())
+    context.speak_tls(_good())
+    assert_equal(len(context.tls.value().context.config.alpn), 2)
+    assert_equal(context.tls.value().context.config.alpn[0], "h2")
+    assert_equal(context.tls.value().context.config.alpn[1], "http/1.1")
+    context = ServerContext(ServerConfig(http2=False))
     context.speak_tls(_good())
     assert_equal(len(context.tls.value().context.config.alpn), 1)
     assert_equal(context.tls.value().context.config.alpn[0], "http/1.1")
@@ -25,8 +30,13 @@ def test_alpn_is_http_1_1() raises:
 def test_other_protocols_are_refused() raises:
     var config = _good()
     config.alpn = ["h2", "http/1.1"]
-    var context = ServerContext(ServerConfig())
-    with assert_raises(contains="'h2'; this server speaks http/1.1 alone"):
+    var context = ServerContext(ServerConfig(http2=False))
+    with assert_raises(contains="'h2'; this server speaks http/1.1, so"):
+        context.speak_tls(config^)
+    config = _good()
+    config.alpn = ["h3"]
+    context = ServerContext(ServerConfig())
+    with assert_raises(contains="'h3'; this server speaks h2 and http/1.1"):
         context.speak_tls(config^)
 
 

@@ -167,6 +167,8 @@ def config(mut tls: TlsOptions) raises -> ServerConfig:
             config.min_send_rate = value
         elif name == "max_connection_age_ms":
             config.max_connection_age_ms = value
+        elif name == "http2":
+            config.http2 = value == 1
         elif name == "linger_timeout_ms":
             config.linger_timeout_ms = value
         elif name == "shutdown_timeout_ms":

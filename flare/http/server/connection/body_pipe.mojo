@@ -254,6 +254,14 @@ struct BodyPipe(Copyable, Movable):
         """
         return self._shared.window.lock()[].is_paused
 
+    def waiting_len(self) -> Int:
+        """Tells how much content waits for the handler.
+
+        Returns:
+            Bytes.
+        """
+        return len(self._shared.window.lock()[].waiting)
+
     def held_len(self) -> Int:
         """Tells how much memory the window takes.
 

@@ -11,6 +11,7 @@ from flare.http.message.request import CancelFlag, TlsPeer, no_route
 from flare.http.routing.handler import RequestPolicy
 from flare.http.routing.route_tree import RouteMemo
 from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
+from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import (
     CHECKS_PHASES,
     Event,
@@ -411,6 +412,8 @@ struct Connection(Movable):
     # SAFETY: points into `tls`, behind its counted pointer; ends with it.
     var tls_peer: OptionalPointer[TlsPeer, ImmUntrackedOrigin]
     """What TLS tells about the client, once the handshake is complete."""
+    var http2: Optional[OwnedPointer[Http2Link]]
+    """The HTTP/2 side; nothing for HTTP/1.1."""
     # Not in a box: a struct of at most 256 octets is passed by its fields across
     # calls, a larger one by its address, which costs each request less.
     var request: RequestState
@@ -437,6 +440,7 @@ struct Connection(Movable):
         self.timer = TimerId.NONE
         self.tls = None
         self.tls_peer = None
+        self.http2 = None
         self.request = RequestState()
 
     def open(mut self, var socket: RawSocket, peer: SocketAddr):
@@ -561,5 +565,8 @@ struct Connection(Movable):
             self.tls.held()[].send_close_notify(self.socket)
         self.enter[Event.CLOSED]()
         self.socket.close()
+        if self.http2:
+            self.http2.held()[].cancel()
+            self.http2 = None
         self.request.drop()
         self.drop_tls()

@@ -38,6 +38,7 @@ from flare.http.routing.handler import (
     DEFAULT_TIMEOUT_MS,
     Handler,
     HeadOnly,
+    RequestPolicy,
 )
 from flare.http.routing.route_tree import erase_memo
 from flare.http.server.config import ConfigError, ServerConfig
@@ -81,14 +82,24 @@ def ask_policy[
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var policy = handler.policy_for(_lend(parser, connection, state))
+    complete_policy(policy, state.config)
+    connection.request.policy = policy
+
+
+def complete_policy(mut policy: RequestPolicy, config: ServerConfig):
+    """Puts the server's own limits in place of defaults.
+
+    Args:
+        policy: What a handler has answered.
+        config: The server's limits.
+    """
     if policy.max_body_size == DEFAULT_BODY_LIMIT:
-        policy.max_body_size = state.config.max_body_size
+        policy.max_body_size = config.max_body_size
     if policy.timeout_ms == DEFAULT_TIMEOUT_MS:
-        policy.timeout_ms = state.config.handler_timeout_ms
+        policy.timeout_ms = config.handler_timeout_ms
     policy.timeout_ms = max(policy.timeout_ms, 1)
     # Reading waits for the client, which the worker's own thread must not.
-    policy.streams = policy.streams and state.config.handler_threads > 0
-    connection.request.policy = policy
+    policy.streams = policy.streams and config.handler_threads > 0
 
 
 def check_handler[
@@ -589,6 +600,29 @@ def busy_response(
     return _refuse_by_handler(state, request, 503, "the server is busy")
 
 
+def refusal_of_peer(
+    connection: Connection,
+    mut state: WorkerState,
+    status: Int,
+    reason: String,
+) -> Response:
+    """Makes an answer in place of the handler, to a request of which only the
+    client counts.
+
+    Args:
+        connection: Where it came from.
+        state: The worker's state.
+        status: The status.
+        reason: What is wrong, fit for strangers.
+
+    Returns:
+        The response.
+    """
+    return _refuse_by_handler(
+        state, _request_of_peer(connection, state), status, reason
+    )
+
+
 def _answer_last(
     mut connection: Connection,
     mut state: WorkerState,
@@ -609,11 +643,11 @@ def _refuse_by_handler(
 ) -> Response:
     """Lets the handler's middleware finish an answer; what it must not make of
     it, such as a success or a stream, is not taken."""
-    if not state.refuser:
+    if not state.handler:
         return refusal(status, Text().add(reason).add("\n").end())
     try:
         return finished_refusal(
-            state.refuser.held().refuse(
+            state.handler.held().refuse(
                 request, refusal(status, Text().add(reason).add("\n").end())
             )
         )

@@ -13,6 +13,10 @@ from flare.http.server.connection.dispatch import (
     busy_response,
     queue_rare_response,
 )
+from flare.http.server.connection.http2_offload import (
+    offload_streams,
+    on_stream_done,
+)
 from flare.http.server.connection.phase import Event, NextAction
 from flare.http.server.connection.read import put_back, read_requests
 from flare.http.server.connection.request_body import (
@@ -54,6 +58,8 @@ def offload[
     Returns:
         WAIT, or what follows a refusal.
     """
+    if connection.http2:
+        return offload_streams(connection, pool, state)
     var box = connection.request.take_parser()
     # What the socket still has is read when the answer is there.
     connection.has_unread = True
@@ -114,7 +120,8 @@ def _submit(
     var flag = ArcPointer(CancelFlag())
     if connection.peer_has_ended:
         flag[].set()
-    var job = Job(token, box^, connection.peer, flag)
+    var job = Job(token, connection.peer, flag)
+    job.box = box^
     if connection.tls:
         job.tls = connection.tls.held()[].peer
     if pipe:
@@ -192,6 +199,8 @@ def on_job_done[
     Returns:
         What is to happen to the connection.
     """
+    if job.stream_id > 0:
+        return on_stream_done(connection, job, state)
     connection.request.job = None
     if job.charge:
         swap(connection.request.charge, job.charge)
@@ -202,8 +211,7 @@ def on_job_done[
     swap(response, job.response)
     state.params[].record.copy_from(job.params.record)
     swap(connection.request.memo, job.memo)
-    var box = state.take_parser()
-    swap(box, job.box)
+    var box = job.box.take()
     if not connection.request.content or end_content(connection, box[], state):
         return finish_request(connection, box^, response^, state, handler)
     var action = finish_request(connection, box^, response^, state, handler)
@@ -269,6 +277,9 @@ def waits_for(connection: Connection, job: Job) -> Bool:
     Returns:
         False if the connection gave the job up.
     """
+    if job.stream_id > 0:
+        # It looks for the stream itself.
+        return connection.http2.__bool__()
     if not connection.request.job:
         return False
     return connection.request.job.held() is job.cancel

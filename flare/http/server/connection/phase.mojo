@@ -45,8 +45,10 @@ struct Phase(Equatable, TrivialRegisterPassable, Writable):
     """The header in which a proxy announces its client."""
     comptime CLOSED = Phase(9)
     """Nothing: there is no connection."""
+    comptime STREAMS = Phase(10)
+    """Whatever its streams wait for, of a connection that speaks HTTP/2."""
 
-    comptime COUNT = 10
+    comptime COUNT = 11
     """How many phases there are."""
 
     @always_inline
@@ -62,7 +64,7 @@ struct Phase(Equatable, TrivialRegisterPassable, Writable):
     def write_to(self, mut writer: Some[Writer]):
         comptime NAMES = StaticString(
             "idle     head     body     write    handler  handshakesource  "
-            " linger   proxy    closed   "
+            " linger   proxy    closed   streams  "
         )
         var start = Int(self.number) * 9
         writer.write(NAMES[byte = start : start + 9].strip())
@@ -104,8 +106,10 @@ struct Event(Equatable, TrivialRegisterPassable):
     """The phase has taken too long."""
     comptime DRAIN_BEGUN = Event(14)
     """The server is to stop."""
+    comptime HTTP2_BEGUN = Event(15)
+    """The client has begun to speak HTTP/2."""
 
-    comptime COUNT = 15
+    comptime COUNT = 16
     """How many events there are."""
 
     @always_inline
@@ -151,9 +155,9 @@ struct NextAction(Equatable, TrivialRegisterPassable):
 # their numbers. `=` is the phase in which it happens.
 #
 # I idle, H head, B body, W write, O handler (offloaded), T handshake (TLS),
-# S source, L linger, P proxy, C closed
-comptime _TARGETS = StaticString("HTPHHHBIWSOLC==")
-comptime _PHASES = StaticString("IHBWOTSLPC")
+# S source, L linger, P proxy, C closed, M streams (multiplexed)
+comptime _TARGETS = StaticString("HTPHHHBIWSOLC==M")
+comptime _PHASES = StaticString("IHBWOTSLPCM")
 
 # What an event asks for in each phase: one letter an event again, a row a
 # phase. `.` does not happen.
@@ -162,37 +166,40 @@ comptime _PHASES = StaticString("IHBWOTSLPC")
 comptime _ACTIONS = StaticString(
     # ACCEPTED, TLS_BEGUN, PROXY_NAMED, PROXY_READ, HANDSHAKE_DONE,
     #     HEAD_STARTED, BODY_AWAITED, ALL_ANSWERED, WRITE_BLOCKED, SOURCE_EMPTY,
-    #          OFFLOADED, LAST_SENT, CLOSED, TIMED_OUT, DRAIN_BEGUN
+    #          OFFLOADED, LAST_SENT, CLOSED, TIMED_OUT, DRAIN_BEGUN, HTTP2_BEGUN
     "....."
     "wwwww"
-    "wycch"  # IDLE
+    "wycchw"  # IDLE
     ".ww.."
     "wwwww"
-    "wycrh"  # HEAD
+    "wycrhw"  # HEAD
     "....."
     "wwwww"
-    "wycrw"  # BODY
+    "wycrw."  # BODY
     "....."
     "wwwww"
-    "wycma"  # WRITE
+    "wycma."  # WRITE
     "....."
     "wwwww"
-    "wycrw"  # HANDLER
+    "wycrw."  # HANDLER
     "..w.w"
     "....."
-    ".ycch"  # HANDSHAKE
+    ".ycch."  # HANDSHAKE
     "....."
     "wwwww"
-    "wycaa"  # SOURCE
+    "wycaa."  # SOURCE
     "....."
     "....."
-    "..ccw"  # LINGER
+    "..ccw."  # LINGER
     ".y.y."
     "...w."
-    ".ycch"  # PROXY
+    ".ycch."  # PROXY
     "w...."
     "....."
-    "....."  # CLOSED
+    "......"  # CLOSED
+    "....."
+    "...w."
+    ".ycaa."  # STREAMS
 )
 comptime _LETTERS = StaticString("wcysormah")
 

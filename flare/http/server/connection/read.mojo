@@ -18,6 +18,10 @@ from flare.http.server.connection.dispatch import (
     answer_plain_http,
     ask_policy,
 )
+from flare.http.server.connection.http2 import (
+    begins_http2,
+    on_writable_http2,
+)
 from flare.http.server.connection.phase import Event, NextAction, Phase
 from flare.http.server.connection.request_body import (
     owes_continue,
@@ -177,10 +181,16 @@ def _read[
         var room_len = len(room)
         var count = receive(connection, state, room, may_have_more)
         if unlikely(count <= 0):
-            if count == -EINTR:
+            if count == -EINTR and connection.phase != Phase.STREAMS:
                 continue
             return _stop_reading(connection, parser, state, count)
         parser.input.commit(count)
+        if unlikely(connection.phase == Phase.STREAMS):
+            # HTTP/2 was agreed on just now.
+            connection.http2.held()[].input.append(parser.input.span())
+            parser.reset()
+            connection.has_unread = True
+            return NextAction.YIELD
         var action = read_requests(connection, parser, state, handler)
         if unlikely(action != NextAction.WAIT):
             connection.has_unread = True
@@ -204,6 +214,11 @@ def _stop_reading(
     count: Int,
 ) -> NextAction:
     """Tells what follows when nothing more can be read now."""
+    if connection.phase == Phase.STREAMS and (
+        count == -EAGAIN or count == -EINTR
+    ):
+        connection.has_unread = True
+        return NextAction.YIELD
     if count == -EAGAIN:
         if connection.phase == Phase.HANDSHAKE:
             return NextAction.WAIT
@@ -256,6 +271,8 @@ def read_requests[
             if unlikely(progress == Progress.HEAD_READY):
                 progress = _begin_content(connection, parser, state, handler)
         except error:
+            if begins_http2(connection, parser, state):
+                return NextAction.YIELD
             answer_error(parser, connection, state, error)
             connection.lingers = True
             keeps_alive = False
@@ -402,6 +419,8 @@ def on_writable[
     Returns:
         What is to happen to it; YIELD if it should be read again.
     """
+    if connection.http2 and not connection.closes:
+        return on_writable_http2(connection, state)
     if connection.request.content:
         return take_content(connection, state)
     if not connection.request.pending:

@@ -17,6 +17,9 @@ from flare.tls.pump import TlsPump, TlsStatus
 from flare.tls.session import TlsSession
 from std.memory import ArcPointer, OwnedPointer
 
+comptime HTTP_2_PROTOCOL = "h2"
+"""What HTTP/2 is called in the handshake (RFC 9113 section 3.2)."""
+
 
 struct TlsLink(Movable):
     """What a connection has beside its socket if it speaks TLS."""
@@ -31,6 +34,8 @@ struct TlsLink(Movable):
     """True if plaintext may be had without octets from the socket."""
     var is_plain_http: Bool
     """True if the client speaks HTTP without TLS."""
+    var speaks_http2: Bool
+    """True if HTTP/2 was agreed on in the handshake."""
     var is_plain_head: Bool
     """True if it does, and its method is HEAD."""
     var pump: TlsPump
@@ -48,6 +53,7 @@ struct TlsLink(Movable):
         self.holds_plaintext = False
         self.is_plain_http = False
         self.is_plain_head = False
+        self.speaks_http2 = False
         self.pump = TlsPump(session^)
 
     def tells_why(self) -> Bool:
@@ -81,6 +87,7 @@ struct TlsLink(Movable):
             self.is_plain_head = self.is_plain_http and _is_head(input.span())
         if not was_established and self.pump.session.is_established():
             self.peer = ArcPointer(TlsPeer(self.pump.session.peer_subject()))
+            self.speaks_http2 = self.pump.session.alpn() == HTTP_2_PROTOCOL
         self.holds_plaintext = (
             step.count == len(room) and not self.pump.is_broken()
         )

@@ -9,6 +9,7 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.message.body import Body
 from flare.http.server.connection.connection import Connection, PendingWrite
+from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import Event, NextAction, Phase
 from flare.http.server.worker_state import WorkerState
 from flare.sys.errno import EAGAIN, EINTR, EPIPE
@@ -166,6 +167,22 @@ def _leave_handshake(mut connection: Connection, mut state: WorkerState):
     connection.begin[Event.HANDSHAKE_DONE](
         state.now_ms, state.first_head_timeout_ms()
     )
+    if connection.tls.held()[].speaks_http2:
+        begin_http2(connection, state)
+
+
+def begin_http2(mut connection: Connection, mut state: WorkerState):
+    """Begins to speak HTTP/2 (RFC 9113 section 3.4).
+
+    Args:
+        connection: Its client does, or has agreed to.
+        state: The worker's state; its output is empty.
+    """
+    connection.http2 = Http2Link.begin(state)
+    connection.enter[Event.HTTP2_BEGUN]()
+    # The worker's output is for one connection at a time. If this one is broken,
+    # the next read says so.
+    _ = deliver(connection, state)
 
 
 comptime COPIED_BODY_LEN_MAX = 16_384

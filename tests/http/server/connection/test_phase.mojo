@@ -71,10 +71,15 @@ def _life() -> List[_Edge]:
     _add(edges, proxy, Event.WRITE_BLOCKED, Phase.WRITE, WAIT)
     # The end.
     var open: List[Phase] = served.copy()
-    open.extend([Phase.HANDSHAKE, Phase.PROXY])
+    open.extend([Phase.HANDSHAKE, Phase.PROXY, Phase.STREAMS])
     _add(edges, open, Event.LAST_SENT, Phase.LINGER, NextAction.YIELD)
     open.append(Phase.LINGER)
     _add(edges, open, Event.CLOSED, Phase.CLOSED, NextAction.CLOSE)
+    # A client that speaks HTTP/2 does so to the end.
+    var fresh: List[Phase] = [Phase.IDLE, Phase.HEAD]
+    _add(edges, fresh, Event.HTTP2_BEGUN, Phase.STREAMS, WAIT)
+    # What it has not taken of the end is waited for as of any other.
+    _add(edges, [Phase.STREAMS], Event.WRITE_BLOCKED, Phase.WRITE, WAIT)
     # Deadlines: only who waits for an answer gets one.
     var timeout = Event.TIMED_OUT
     for phase in [Phase.IDLE, Phase.HANDSHAKE, Phase.PROXY, Phase.LINGER]:
@@ -82,14 +87,15 @@ def _life() -> List[_Edge]:
     for phase in [Phase.HEAD, Phase.BODY, Phase.HANDLER]:
         _stays(edges, phase, timeout, NextAction.REFUSE)
     _stays(edges, Phase.WRITE, timeout, NextAction.MEASURE)
-    _stays(edges, Phase.SOURCE, timeout, NextAction.ASK)
+    for phase in [Phase.SOURCE, Phase.STREAMS]:
+        _stays(edges, phase, timeout, NextAction.ASK)
     # The server stops: what is under way is finished.
     var drain = Event.DRAIN_BEGUN
     for phase in [Phase.BODY, Phase.HANDLER, Phase.LINGER]:
         _stays(edges, phase, drain, WAIT)
     for phase in [Phase.IDLE, Phase.HEAD, Phase.HANDSHAKE, Phase.PROXY]:
         _stays(edges, phase, drain, NextAction.HASTEN)
-    for phase in [Phase.WRITE, Phase.SOURCE]:
+    for phase in [Phase.WRITE, Phase.SOURCE, Phase.STREAMS]:
         _stays(edges, phase, drain, NextAction.ASK)
     return edges^
 

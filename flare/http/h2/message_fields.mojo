@@ -1,0 +1,84 @@
+"""The header section of a response as HTTP/2 sends it (RFC 9113 section 8.2)."""
+
+from flare.bytes.ascii import ascii_lower
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.http.h2.hpack_encoder import Indexing, indexing_of
+from flare.http.h2.hpack_table import FieldKind, kind_of
+from flare.http.h2.session import Http2Session
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.response import Response
+from std.sys.intrinsics import likely, unlikely
+
+comptime LENGTH_UNKNOWN = -1
+"""The length of content that a source makes until it ends."""
+
+
+def add_response_fields(
+    mut session: Http2Session,
+    response: Response,
+    content_len: Int,
+    date: Span[UInt8, _],
+    mut name: Buffer,
+):
+    """Encodes the header section of a response; `begin_block` comes before.
+
+    Fields of HTTP/1.1 connections that the handler has set are not sent, nor is
+    its Content-Length.
+
+    Args:
+        session: The connection's.
+        response: The response.
+        content_len: How much content there is or would be, in bytes, or
+            `LENGTH_UNKNOWN`.
+        date: The Date of this second.
+        name: Room for names in lower case.
+    """
+    ref out = session.fields
+    ref encoder = session.encoder
+    encoder.add_status(out, response.status.code)
+    var type = response.headers.content_type().as_bytes()
+    if likely(len(type) > 0):
+        encoder.add(out, "content-type".as_bytes(), type, Indexing.KEPT)
+    var has_date = False
+    if unlikely(len(response.headers.lines_octets()) > 0):
+        has_date = "date" in response.headers
+        add_fields(session, response.headers, name)
+    if not has_date:
+        session.encoder.add(
+            session.fields, "date".as_bytes(), date, Indexing.KEPT
+        )
+    if content_len >= 0 and response.status.allows_content():
+        name.clear()
+        name.append_decimal(content_len)
+        session.encoder.add(
+            session.fields,
+            "content-length".as_bytes(),
+            name.span(),
+            Indexing.NOT_KEPT,
+        )
+
+
+def add_fields(mut session: Http2Session, headers: HeaderMap, mut name: Buffer):
+    """Encodes the lines of a header map, but for Content-Type if that has its
+    own place, and for what belongs to HTTP/1.1 connections.
+
+    Args:
+        session: The connection's; a block is begun.
+        headers: The fields.
+        name: Room for names in lower case.
+    """
+    var first = 1 if headers.content_type().byte_length() > 0 else 0
+    for index in range(first, len(headers)):
+        name.clear()
+        for octet in headers.name(index).as_bytes():
+            name.append_octet(ascii_lower(octet))
+        var kind = kind_of(name.span())
+        if kind == FieldKind.OF_CONNECTION or kind == FieldKind.CONTENT_LENGTH:
+            continue
+        session.encoder.add(
+            session.fields,
+            name.span(),
+            headers.value(index).as_bytes(),
+            indexing_of(name.span()),
+        )

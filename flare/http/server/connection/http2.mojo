@@ -1,0 +1,440 @@
+"""HTTP/2 on a connection: frames are read, requests answered, and what they are
+answered is sent as the client's windows allow.
+
+A connection that speaks HTTP/2 is in the phase STREAMS from its preface to its
+end; how long it may stay there is the earliest deadline of its streams and its
+own. Frames of all streams are written to the worker's output and sent together.
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.bytes.text import Text
+from flare.http.h1.request_parser import RequestParser
+from flare.http.h2.connection_state import EventKind, Http2Event
+from flare.http.h2.error import ErrorCode, Http2Error
+from flare.http.h2.frame import CLIENT_PREFACE, write_ping
+from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.http2_link import Http2Link
+from flare.http.server.connection.http2_request import (
+    answer_request,
+    on_content,
+    on_request_end,
+    on_reset,
+    take_back_windows,
+)
+from flare.http.server.connection.http2_response import (
+    end_late_tasks,
+    send_content,
+    set_send_deadlines,
+)
+from flare.http.server.connection.phase import (
+    FRESH_GRACE_MS,
+    NEVER_MS,
+    NextAction,
+)
+from flare.http.server.connection.transport import (
+    begin_http2,
+    deliver,
+    receive,
+)
+from flare.http.server.connection.write import write_pending
+from flare.http.server.worker_state import FLUSH_LEN, WorkerState
+from flare.sys.errno import EAGAIN, EINTR
+from std.memory import OwnedPointer
+from std.sys.intrinsics import likely, unlikely
+
+comptime _READ_COUNT_MAX = 16
+# Reads of one round, so that others have their turn.
+
+
+def begins_http2(
+    mut connection: Connection,
+    mut parser: RequestParser,
+    mut state: WorkerState,
+) -> Bool:
+    """Tells whether what is no request of HTTP/1.1 is the preface of HTTP/2, and
+    begins to speak it then (RFC 9113 section 3.4).
+
+    That is for a client that knows without asking (section 3.3); over TLS it is
+    agreed on in the handshake.
+
+    Args:
+        connection: Where it came from.
+        parser: Has refused what stands first; it is emptied.
+        state: The worker's state.
+
+    Returns:
+        False if the refusal holds.
+    """
+    comptime FIRST_LINE_LEN = 16
+    var octets = parser.input.span()
+    var wanted = CLIENT_PREFACE.as_bytes().before(FIRST_LINE_LEN)
+    if (
+        connection.request_count > 0
+        or not state.config.http2
+        or len(octets) < FIRST_LINE_LEN
+        or octets.before(FIRST_LINE_LEN) != wanted
+        or connection.tls
+    ):
+        return False
+    begin_http2(connection, state)
+    connection.http2.held()[].input.append(octets)
+    parser.reset()
+    return True
+
+
+@no_inline
+def on_readable_http2(
+    mut connection: Connection,
+    mut scratch: RequestParser,
+    mut state: WorkerState,
+    is_closed: Bool,
+) -> NextAction:
+    """Drives a connection that is readable, or whose time has come.
+
+    Args:
+        connection: Speaks HTTP/2.
+        scratch: The worker's own parser, idle; idle again afterwards.
+        state: The worker's state.
+        is_closed: True if the end of the stream may stand behind the octets.
+
+    Returns:
+        What is to happen to it.
+    """
+    var link = connection.http2.take()
+    var action = _read(connection, link[], scratch.input, state, is_closed)
+    if action == NextAction.CLOSE or action == NextAction.SHUTDOWN:
+        scratch.input.clear()
+    connection.http2 = link^
+    return action
+
+
+def on_writable_http2(
+    mut connection: Connection, mut state: WorkerState
+) -> NextAction:
+    """Goes on with a connection whose client takes octets again, or whose
+    sources or handlers have something.
+
+    Args:
+        connection: Speaks HTTP/2.
+        state: The worker's state.
+
+    Returns:
+        What is to happen to it; YIELD if it should be read again.
+    """
+    if not write_pending(connection, state):
+        return NextAction.CLOSE
+    var link = connection.http2.take()
+    take_back_windows(link[], state)
+    for index in range(len(link[].tasks)):
+        ref task = link[].tasks.at(index)
+        task[].waits_for_source = False
+    var action = continue_http2(connection, link[], state)
+    if (
+        action == NextAction.WAIT
+        and connection.has_unread
+        and not _is_blocked(connection, state)
+    ):
+        action = NextAction.YIELD
+    connection.http2 = link^
+    return action
+
+
+def continue_http2(
+    mut connection: Connection, mut link: Http2Link, mut state: WorkerState
+) -> NextAction:
+    """Sends what there is, and decides what is waited for.
+
+    Args:
+        connection: Speaks HTTP/2.
+        link: Its link, which it does not have meanwhile.
+        state: The worker's state.
+
+    Returns:
+        What is to happen to it.
+    """
+    if not _send(connection, link, state):
+        return NextAction.CLOSE
+    return _await(connection, link, state)
+
+
+def _is_blocked(connection: Connection, state: WorkerState) -> Bool:
+    """Tells whether so much waits for the client that nothing more is read."""
+    if not connection.request.pending:
+        return False
+    return (
+        len(connection.request.pending.held()[].octets)
+        >= state.config.http2_limits.max_queued_size
+    )
+
+
+def _read(
+    mut connection: Connection,
+    mut link: Http2Link,
+    mut input: Buffer,
+    mut state: WorkerState,
+    is_closed: Bool,
+) -> NextAction:
+    connection.has_unread = False
+    if state.now_ms >= link.deadline_ms:
+        if not _on_deadline(connection, link, state):
+            return NextAction.CLOSE
+    if unlikely(
+        not link.is_ending
+        and (state.is_draining or state.now_ms >= connection.retire_ms)
+    ):
+        _begin_end(link, state)
+    var may_have_more = is_closed
+    var action = NextAction.WAIT
+    if len(link.input) > 0:
+        input.append(link.input.span())
+        link.input.clear()
+        action = _take_events(connection, link, input, state)
+    for _ in range(_READ_COUNT_MAX):
+        if action != NextAction.WAIT:
+            break
+        if _is_blocked(connection, state):
+            connection.has_unread = True
+            break
+        input.reserve(1)
+        var room = input.spare()
+        var room_len = len(room)
+        var count = receive(connection, state, room, may_have_more)
+        if unlikely(count <= 0):
+            if count == -EINTR:
+                continue
+            if count == -EAGAIN:
+                break
+            return NextAction.CLOSE
+        input.commit(count)
+        action = _take_events(connection, link, input, state)
+        if action == NextAction.WAIT and count == room_len:
+            action = NextAction.YIELD
+        if count < room_len and not may_have_more:
+            break
+    return _end_round(connection, link, input, state, action)
+
+
+def _end_round(
+    mut connection: Connection,
+    mut link: Http2Link,
+    mut input: Buffer,
+    mut state: WorkerState,
+    action: NextAction,
+) -> NextAction:
+    """Keeps what is left, sends, and decides what is waited for."""
+    if action == NextAction.CLOSE:
+        return action
+    if action == NextAction.SHUTDOWN:
+        connection.lingers = True
+        return action if deliver(connection, state) else NextAction.CLOSE
+    if len(input) > 0:
+        link.input.append(input.span())
+        input.clear()
+    var next = continue_http2(connection, link, state)
+    if next != NextAction.WAIT or action == NextAction.WAIT:
+        return next
+    return action
+
+
+def _take_events(
+    mut connection: Connection,
+    mut link: Http2Link,
+    mut input: Buffer,
+    mut state: WorkerState,
+) -> NextAction:
+    """Takes all whole frames; SHUTDOWN if the connection is over."""
+    while True:
+        var event: Http2Event
+        try:
+            event = link.session.next_event(input, state.out, state.now_ms)
+        except error:
+            return _fail(connection, link, state, error)
+        var kind = event.kind
+        if kind == EventKind.NEEDS_OCTETS:
+            return NextAction.WAIT
+        if likely(kind == EventKind.HEADERS):
+            answer_request(connection, link, event, state)
+        elif kind == EventKind.DATA:
+            on_content(connection, link, event, input, state)
+        elif kind == EventKind.TRAILERS:
+            on_request_end(connection, link, event.stream_id, True, state)
+        elif kind == EventKind.RESET:
+            on_reset(link, event.stream_id)
+        elif kind == EventKind.GOAWAY:
+            # The client opens no more; what is under way goes on.
+            link.is_ending = True
+            link.is_over = True
+        elif kind == EventKind.PONG and link.goaway_end_ms != NEVER_MS:
+            _end_taking(link, state)
+        if unlikely(len(state.out) > FLUSH_LEN):
+            if not deliver(connection, state):
+                return NextAction.CLOSE
+            if _is_blocked(connection, state):
+                link.session.let_go(input)
+                connection.has_unread = True
+                return NextAction.WAIT
+
+
+@no_inline
+def _fail(
+    connection: Connection,
+    mut link: Http2Link,
+    mut state: WorkerState,
+    error: Http2Error,
+) -> NextAction:
+    """Ends a connection whose client broke a rule."""
+    link.session.fail(state.out, error)
+    if error.rule.code == ErrorCode.ENHANCE_YOUR_CALM:
+        state.log(
+            Text()
+            .add(connection.peer)
+            .add(" is cut off: ")
+            .add(error)
+            .add(" (http2_limits)")
+            .end()
+        )
+    return NextAction.SHUTDOWN
+
+
+def _begin_end(mut link: Http2Link, mut state: WorkerState):
+    """Announces the end; what the client has sent until it knows still counts."""
+    link.is_ending = True
+    link.session.begin_drain(state.out)
+    # Answered when the client has read the announcement.
+    comptime ASKED = StaticString("goodbye?")
+    write_ping(state.out, 0, ASKED.as_bytes())
+    link.goaway_end_ms = state.now_ms + FRESH_GRACE_MS
+
+
+def _end_taking(mut link: Http2Link, mut state: WorkerState):
+    """Takes no more streams."""
+    link.goaway_end_ms = NEVER_MS
+    link.is_over = True
+    link.session.end_drain(state.out)
+
+
+def _on_deadline(
+    mut connection: Connection, mut link: Http2Link, mut state: WorkerState
+) -> Bool:
+    """Does what follows when something has taken too long; False if that ends
+    the connection."""
+    var now_ms = state.now_ms
+    if now_ms >= link.goaway_end_ms:
+        _end_taking(link, state)
+    if now_ms >= link.partial_end_ms or now_ms >= link.idle_end_ms:
+        return False
+    if now_ms >= link.write_end_ms and not _prolong(connection, link, state):
+        return False
+    if link.session.state.owes_settings_ack and now_ms >= link.settings_end_ms:
+        return False
+    if now_ms >= link.window_end_ms and not _prolong_window(link, state):
+        return False
+    end_late_tasks(connection, link, state)
+    return True
+
+
+def _prolong(
+    mut connection: Connection, mut link: Http2Link, mut state: WorkerState
+) -> Bool:
+    """Gives a client the time that it has earned by taking octets; False if
+    there is none."""
+    if not connection.request.pending:
+        link.write_end_ms = NEVER_MS
+        return True
+    ref config = state.config
+    ref pace = connection.request.pending.held()[].pace
+    var queued_len = connection.socket.undelivered_len()
+    var earned_ms = pace.earn_ms(queued_len, config.min_send_rate)
+    link.write_end_ms = min(
+        link.write_end_ms + earned_ms, state.now_ms + config.write_timeout_ms
+    )
+    if link.write_end_ms > state.now_ms:
+        return True
+    state.log(
+        Text()
+        .add(connection.peer)
+        .add(" is cut off: of what it was sent it took ")
+        .add(pace.taken_len(queued_len))
+        .add(" bytes in time (write_timeout_ms, min_send_rate)")
+        .end()
+    )
+    return False
+
+
+def _prolong_window(mut link: Http2Link, state: WorkerState) -> Bool:
+    """Gives a client that keeps the connection's window shut the time that it
+    has earned by what it took; False if there is none."""
+    if state.config.min_send_rate > 0:
+        link.window_end_ms += (
+            link.window_sent_len * 1_000 // state.config.min_send_rate
+        )
+    link.window_sent_len = 0
+    link.window_end_ms = min(
+        link.window_end_ms, state.now_ms + state.config.write_timeout_ms
+    )
+    return link.window_end_ms > state.now_ms
+
+
+def _send(
+    mut connection: Connection, mut link: Http2Link, mut state: WorkerState
+) -> Bool:
+    """Sends what there is, as far as windows and socket go; False if the
+    connection is broken."""
+    while True:
+        send_content(link, state)
+        if len(state.out) == 0:
+            return True
+        var was_full = len(state.out) >= FLUSH_LEN
+        if not deliver(connection, state):
+            return False
+        if connection.request.pending or not was_full:
+            return True
+
+
+def _await(
+    mut connection: Connection, mut link: Http2Link, mut state: WorkerState
+) -> NextAction:
+    """Sets the deadline of a connection that waits."""
+    var deadline = NEVER_MS
+    if connection.request.pending:
+        if link.write_end_ms == NEVER_MS:
+            connection.request.pending.held()[].pace.begin(
+                connection.socket.undelivered_len()
+            )
+            link.write_end_ms = state.now_ms + state.config.write_timeout_ms
+        deadline = link.write_end_ms
+    else:
+        link.write_end_ms = NEVER_MS
+    if len(link.tasks) == 0:
+        if link.is_over and not connection.request.pending:
+            connection.lingers = True
+            return NextAction.SHUTDOWN
+        if not connection.request.pending:
+            link.idle_end_ms = state.now_ms + state.config.idle_timeout_ms
+            deadline = link.idle_end_ms
+    else:
+        link.idle_end_ms = NEVER_MS
+    set_send_deadlines(link, state)
+    deadline = min(deadline, link.window_end_ms)
+    var wants_thread = False
+    for index in range(len(link.tasks)):
+        ref task = link.tasks.at(index)
+        deadline = min(deadline, task[].deadline_ms)
+        wants_thread = wants_thread or task[].is_offloading
+    if link.session.state.owes_settings_ack:
+        deadline = min(deadline, link.settings_end_ms)
+    if len(link.input) > 0 or link.session.is_in_block():
+        var is_new = link.partial_frame != link.session.frame_count
+        if link.partial_end_ms == NEVER_MS or is_new:
+            link.partial_frame = link.session.frame_count
+            link.partial_end_ms = state.now_ms + state.config.header_timeout_ms
+        deadline = min(deadline, link.partial_end_ms)
+    else:
+        link.partial_end_ms = NEVER_MS
+    deadline = min(deadline, link.goaway_end_ms)
+    if not link.is_ending:
+        deadline = min(deadline, connection.retire_ms)
+    link.deadline_ms = deadline
+    connection.deadline_ms = deadline
+    return NextAction.OFFLOAD if wants_thread else NextAction.WAIT

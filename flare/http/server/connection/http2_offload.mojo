@@ -1,0 +1,165 @@
+"""Requests of HTTP/2 that handlers on other threads have."""
+
+from flare.bytes.checked import *
+from flare.bytes.text import Text
+from flare.http.message.request import CancelFlag
+from flare.http.message.response import Response
+from flare.http.server.connection.body_pipe import BodyPipe
+from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.http2 import continue_http2
+from flare.http.server.connection.http2_link import Http2Link, StreamTask
+from flare.http.server.connection.http2_request import (
+    refuse_task,
+    share_time,
+    take_back_windows,
+)
+from flare.http.server.connection.http2_response import begin_response
+from flare.http.server.connection.phase import NextAction
+from flare.http.server.handler_pool import HandlerPool, Job
+from flare.http.server.worker_state import WorkerState
+from std.memory import ArcPointer, OwnedPointer
+
+
+def offload_streams(
+    mut connection: Connection, mut pool: HandlerPool, mut state: WorkerState
+) -> NextAction:
+    """Gives requests to the handler threads, or refuses them.
+
+    Args:
+        connection: Speaks HTTP/2, and has such requests.
+        pool: The threads.
+        state: The worker's state.
+
+    Returns:
+        What is to happen to the connection.
+    """
+    var link = connection.http2.take()
+    var index = 0
+    while index < len(link[].tasks):
+        if not link[].tasks.at(index)[].is_offloading:
+            index += 1
+            continue
+        link[].tasks.at(index)[].is_offloading = False
+        if _submit(connection, link[], index, pool, state):
+            index += 1
+        else:
+            refuse_task(connection, link[], index, 503, state)
+    var action = continue_http2(connection, link[], state)
+    connection.http2 = link^
+    return action
+
+
+def _submit(
+    mut connection: Connection,
+    mut link: Http2Link,
+    index: Int,
+    mut pool: HandlerPool,
+    mut state: WorkerState,
+) -> Bool:
+    """Gives a request to the pool; False if there is no room for it."""
+    ref task = link.tasks.at(index)[]
+    var is_late = not task.has_all
+    var flag = ArcPointer(CancelFlag())
+    var job = Job(connection.token, connection.peer, flag)
+    job.stream_id = task.id
+    if connection.tls:
+        job.tls = connection.tls.held()[].peer
+    try:
+        if pool.is_full(is_late):
+            return False
+        if is_late:
+            task.pipe = BodyPipe(waits_to_be_asked=task.owes_continue)
+    except error:
+        state.log(Text().add("handler threads: ").add(error).end())
+        return False
+    ref content = task.request.held()[].content
+    if is_late:
+        var window = state.config.http2_limits.upload_window_size
+        link.session.state.widen(state.out, task.id, window)
+        if len(content) > 0:
+            _ = task.pipe.held().put(content.span())
+            content.clear()
+        job.outlet = task.pipe.held().outlet(
+            state.wake_queue.waker_for(connection.token), pool.pace()
+        )
+        job.is_late = True
+    else:
+        # Nothing more comes: the room of what is here is the connection's.
+        link.session.state.consume(state.out, task.id, task.piped_len)
+        task.piped_len = 0
+        if not state.charge(task.charge, content.capacity()):
+            return False
+        swap(job.charge, task.charge)
+    job.http2 = task.request.take()
+    swap(job.memo, task.memo)
+    pool.submit(OwnedPointer(job^))
+    task.job = flag^
+    share_time(task, state, True)
+    return True
+
+
+def on_stream_done(
+    mut connection: Connection, mut job: Job, mut state: WorkerState
+) -> NextAction:
+    """Sends what a handler on another thread has answered.
+
+    Args:
+        connection: Speaks HTTP/2, and has sent the request.
+        job: Is done; its response is taken.
+        state: The worker's state.
+
+    Returns:
+        What is to happen to the connection.
+    """
+    var link = connection.http2.take()
+    var index = link[].find(job.stream_id)
+    var waits = index >= 0 and link[].tasks.at(index)[].job.__bool__()
+    if waits and link[].tasks.at(index)[].job.held() is job.cancel:
+        _answer(connection, link[], index, job, state)
+    else:
+        # The stream is over; only now it counts no more.
+        link[].session.foreign_count -= 1
+        if job.memo:
+            state.give_memo(job.memo.take())
+    var action = continue_http2(connection, link[], state)
+    connection.http2 = link^
+    return action
+
+
+def _answer(
+    mut connection: Connection,
+    mut link: Http2Link,
+    index: Int,
+    mut job: Job,
+    mut state: WorkerState,
+):
+    var task = link.tasks.pop(index)
+    task[].job = None
+    task[].cancel(503, "the handler has answered")
+    # What it did not read is dropped, and its room comes back.
+    link.session.state.consume(state.out, task[].id, task[].piped_len)
+    var response = Response(500)
+    swap(response, job.response)
+    state.params[].record.copy_from(job.params.record)
+    if job.memo:
+        state.give_memo(job.memo.take())
+    begin_response(
+        connection, link, task[].id, response^, task[].is_head, state
+    )
+
+
+def settle_jobs(mut connection: Connection, mut pool: HandlerPool):
+    """Tells the pool what has become of requests that it has.
+
+    Args:
+        connection: Has just been looked at.
+        pool: The threads.
+    """
+    if not connection.http2:
+        return
+    ref link = connection.http2.held()[]
+    if link.has_cancelled:
+        link.has_cancelled = False
+        pool.drop_gone()
+    while len(link.completed) > 0:
+        pool.note_complete(connection.token, link.completed.pop())

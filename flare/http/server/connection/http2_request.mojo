@@ -1,0 +1,422 @@
+"""Requests of HTTP/2 on their way to the handler: at once, with their content, by
+their head alone, or on another thread.
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.bytes.text import Text
+from flare.http.h2.connection_state import Http2Event
+from flare.http.h2.error import ErrorCode
+from flare.http.h2.field_section import Http2FieldSection
+from flare.http.h2.session import Http2Session
+from flare.http.message.body_reader import owned_fields
+from flare.http.message.fields import FieldLine, Fields
+from flare.http.message.extensions import ExtensionScope
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.method import Method
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+from flare.http.routing.handler import HeadOnly, RequestPolicy
+from flare.http.routing.route_tree import erase_memo
+from flare.http.server.connection.body_pipe import BodyPipe
+from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.dispatch import (
+    call_handler,
+    complete_policy,
+    refusal_of_peer,
+)
+from flare.http.server.connection.http2_link import (
+    Http2Link,
+    Http2Request,
+    StreamTask,
+)
+from flare.http.server.connection.http2_response import begin_response
+from flare.http.server.connection.phase import NEVER_MS
+from flare.http.server.worker_state import WorkerState
+from std.memory import ArcPointer, OwnedPointer
+from std.sys.intrinsics import likely, unlikely
+
+
+def answer_request(
+    mut connection: Connection,
+    mut link: Http2Link,
+    event: Http2Event,
+    mut state: WorkerState,
+):
+    """Takes a request whose header section has come.
+
+    Args:
+        connection: Where it came from.
+        link: Has the section.
+        event: Says on which stream, and whether content follows.
+        state: The worker's state.
+    """
+    ref section = link.session.section
+    var id = event.stream_id
+    if unlikely(section.status != 0):
+        var is_head = section.method == Method.HEAD
+        _refuse(connection, link, id, section.status, is_head, state)
+        return
+    if unlikely(not event.ends or state.config.handler_threads > 0):
+        _answer_later(connection, link, event, state)
+        return
+    state.params[].clear()
+    # SAFETY: the loan ends with the call of the handler, and nothing is decoded
+    # meanwhile.
+    comptime o = ImmUntrackedOrigin
+    var response = _call(
+        Request[o](
+            section.unsafe_request_line[o](),
+            section.unsafe_fields[o](),
+            section.unsafe_nothing[o](),
+            Fields(section.unsafe_nothing[o](), Span[FieldLine, o](), True),
+            peer=connection.peer,
+            params=state.params_pointer(),
+            tls=connection.tls_peer,
+        ),
+        state,
+    )
+    var is_head = section.method == Method.HEAD
+    begin_response(connection, link, id, response^, is_head, state)
+
+
+@always_inline
+def _call(
+    request: Request[ImmUntrackedOrigin], mut state: WorkerState
+) -> Response:
+    var response = call_handler(state.handler.held(), request)
+    if unlikely(state.slow.is_timing):
+        state.slow.end_handler(state.params[].record.route)
+    return response^
+
+
+def _refuse(
+    mut connection: Connection,
+    mut link: Http2Link,
+    id: Int,
+    status: Int,
+    is_head: Bool,
+    mut state: WorkerState,
+):
+    """Answers in place of the handler a request that is more than is allowed."""
+    var response = refusal_of_peer(
+        connection, state, status, _reason_of(status)
+    )
+    begin_response(connection, link, id, response^, is_head, state)
+
+
+def _reason_of(status: Int) -> StaticString:
+    if status == 431:
+        return "the header section is larger than is allowed here"
+    if status == 414:
+        return "the request target is longer than is allowed here"
+    if status == 413:
+        return "the content is longer than is allowed here"
+    if status == 408:
+        return "the request did not arrive in time"
+    if status == 417:
+        return "the one expectation must be 100-continue"
+    if status == 503:
+        return "the server is busy"
+    return "the method is not known here"
+
+
+@no_inline
+def _answer_later(
+    mut connection: Connection,
+    mut link: Http2Link,
+    event: Http2Event,
+    mut state: WorkerState,
+):
+    """Asks the handler how a request with content, or with handler threads each,
+    is to be treated."""
+    var task = OwnedPointer(StreamTask(event.stream_id))
+    var request = OwnedPointer(Http2Request())
+    swap(request[].section, link.session.section)
+    ref head = request[].section
+    task[].is_head = head.method == Method.HEAD
+    task[].owes_continue = head.expects_continue and not event.ends
+    task[].has_all = event.ends
+    state.params[].clear()
+    task[].memo = state.take_memo()
+    task[].memo.held()[].forget()
+    state.params[].route_memo = erase_memo(task[].memo.held()[])
+    # SAFETY: the loan ends with the call.
+    var policy = state.handler.held().policy_for(
+        request[].unsafe_request[ImmUntrackedOrigin](
+            connection.peer, state.params_pointer(), tls=connection.tls_peer
+        )
+    )
+    complete_policy(policy, state.config)
+    task[].policy = policy
+    var length = head.content_length
+    task[].request = request^
+    var runs_elsewhere = state.config.handler_threads > 0 and (
+        policy.streams or policy.blocks
+    )
+    link.tasks.append(task^)
+    ref added = link.tasks.at(len(link.tasks) - 1)[]
+    if length > policy.max_body_size:
+        refuse_task(connection, link, len(link.tasks) - 1, 413, state)
+        return
+    if not event.ends and not policy.needs_content:
+        _answer_task(
+            connection, link, len(link.tasks) - 1, state, by_head=True
+        )
+        return
+    if runs_elsewhere and (event.ends or policy.streams):
+        added.is_offloading = True
+        return
+    if event.ends:
+        _answer_task(connection, link, len(link.tasks) - 1, state)
+        return
+    _await_content(added, state)
+    if added.owes_continue:
+        _send_continue(link.session, added, state)
+
+
+def _await_content(mut task: StreamTask, state: WorkerState):
+    """Sets the time in which content has to come."""
+    task.phase_start_ms = state.now_ms
+    _prolong_content(task, state)
+
+
+def _prolong_content(mut task: StreamTask, state: WorkerState):
+    ref config = state.config
+    var timeout_ms = config.body_timeout_ms
+    if config.min_body_rate > 0:
+        timeout_ms += task.received_len * 1_000 // config.min_body_rate
+    task.deadline_ms = task.phase_start_ms + timeout_ms
+
+
+def _send_continue(
+    mut session: Http2Session, mut task: StreamTask, mut state: WorkerState
+):
+    """Asks for content that is held back (RFC 9110 section 10.1.1)."""
+    task.owes_continue = False
+    session.begin_block()
+    session.encoder.add_status(session.fields, 100)
+    session.end_block(state.out, task.id, False)
+
+
+def refuse_task(
+    mut connection: Connection,
+    mut link: Http2Link,
+    index: Int,
+    status: Int,
+    mut state: WorkerState,
+):
+    """Answers a request in place of its handler, which does not get it, or not
+    all of it.
+
+    Args:
+        connection: Where it came from.
+        link: Has the request.
+        index: Its task.
+        status: The status.
+        state: The worker's state.
+    """
+    var task = link.drop(index)
+    task[].cancel(status, _reason_of(status))
+    _give_memo(task[], state)
+    _refuse(connection, link, task[].id, status, task[].is_head, state)
+
+
+def _give_memo(mut task: StreamTask, mut state: WorkerState):
+    state.params[].route_memo = None
+    if task.memo:
+        state.give_memo(task.memo.take())
+
+
+def _answer_task(
+    mut connection: Connection,
+    mut link: Http2Link,
+    index: Int,
+    mut state: WorkerState,
+    *,
+    by_head: Bool = False,
+):
+    """Lets the handler answer a request that is complete, or whose content it
+    does not need."""
+    var task = link.tasks.pop(index)
+    state.params[].clear()
+    state.params[].route_memo = erase_memo(task[].memo.held()[])
+    # SAFETY: the request belongs to the task, which outlives the call.
+    var request = (
+        task[]
+        .request.held()[]
+        .unsafe_request[ImmUntrackedOrigin](
+            connection.peer, state.params_pointer(), tls=connection.tls_peer
+        )
+    )
+    var response: Response
+    if by_head:
+        var note = HeadOnly()
+        var scope = ExtensionScope(request.extensions(), note)
+        response = _call_later(request, state)
+        scope^.end()
+    else:
+        response = _call_later(request, state)
+    _give_memo(task[], state)
+    begin_response(
+        connection, link, task[].id, response^, task[].is_head, state
+    )
+
+
+@no_inline
+def _call_later(
+    request: Request[ImmUntrackedOrigin], mut state: WorkerState
+) -> Response:
+    return _call(request, state)
+
+
+def on_content(
+    mut connection: Connection,
+    mut link: Http2Link,
+    event: Http2Event,
+    mut input: Buffer,
+    mut state: WorkerState,
+):
+    """Takes content of a request.
+
+    Args:
+        connection: Where it came from.
+        link: Has the request.
+        event: Says of which stream, and whether more follows.
+        input: Where the content stands.
+        state: The worker's state.
+    """
+    var content = link.session.data(input)
+    var index = link.find(event.stream_id)
+    if index < 0 or link.tasks.at(index)[].has_response:
+        # It was answered already; the room comes back all the same.
+        link.session.state.consume(state.out, event.stream_id, len(content))
+        return
+    ref task = link.tasks.at(index)[]
+    task.received_len += len(content)
+    if task.received_len > task.policy.max_body_size:
+        link.session.state.owe(len(content), state.out)
+        refuse_task(connection, link, index, 413, state)
+        return
+    if task.pipe:
+        _ = task.pipe.held().put(content)
+        task.piped_len += len(content)
+        share_time(task, state, False)
+    elif task.is_offloading and task.policy.streams:
+        task.request.held()[].content.append(content)
+        task.piped_len += len(content)
+    else:
+        ref kept = task.request.held()[].content
+        kept.append(content)
+        if not state.charge(task.charge, kept.capacity()):
+            link.session.state.owe(len(content), state.out)
+            refuse_task(connection, link, index, 503, state)
+            return
+        link.session.state.consume(state.out, event.stream_id, len(content))
+    if event.ends:
+        on_request_end(connection, link, event.stream_id, False, state)
+    elif not task.pipe and not task.is_offloading:
+        _prolong_content(task, state)
+
+
+def on_request_end(
+    mut connection: Connection,
+    mut link: Http2Link,
+    id: Int,
+    has_trailers: Bool,
+    mut state: WorkerState,
+):
+    """Takes note that all of a request has come.
+
+    Args:
+        connection: Where it came from.
+        link: Has the request.
+        id: Its stream.
+        has_trailers: True if the section of the session is its trailers.
+        state: The worker's state.
+    """
+    var index = link.find(id)
+    if index < 0 or link.tasks.at(index)[].has_response:
+        return
+    ref task = link.tasks.at(index)[]
+    task.has_all = True
+    if task.pipe:
+        var trailers = HeaderMap()
+        if has_trailers:
+            trailers = owned_fields(
+                link.session.section.unsafe_fields[ImmUntrackedOrigin]()
+            )
+        task.pipe.held().end(trailers^)
+        link.completed.append(id)
+        share_time(task, state, True)
+        return
+    if has_trailers and task.request:
+        var box = OwnedPointer(Http2FieldSection())
+        swap(box[], link.session.section)
+        task.request.held()[].trailers = box^
+    if task.is_offloading or task.job:
+        return
+    if state.config.handler_threads > 0 and task.policy.blocks:
+        task.is_offloading = True
+        return
+    _answer_task(connection, link, index, state)
+
+
+def on_reset(mut link: Http2Link, id: Int):
+    """Drops what is under way on a stream that is over before its time.
+
+    Args:
+        link: Has the stream.
+        id: Its number.
+    """
+    var index = link.find(id)
+    if index >= 0:
+        var task = link.drop(index)
+        task[].cancel(400, "the client broke it off")
+
+
+def share_time(mut task: StreamTask, state: WorkerState, begins: Bool):
+    """Sets the deadline of the side that is waited for: the handler's turns
+    have their time each, those of the client one in all.
+
+    Args:
+        task: A handler on another thread has its request.
+        state: The worker's state.
+        begins: True if a turn begins in any case.
+    """
+    var is_client_turn = False
+    if task.pipe and not task.has_all and not task.owes_continue:
+        is_client_turn = task.pipe.held().waiting_len() == 0
+    var changes = begins or is_client_turn != task.is_client_turn
+    if task.is_client_turn and changes:
+        task.client_ms += state.now_ms - task.phase_start_ms
+    if changes:
+        task.phase_start_ms = state.now_ms
+    task.is_client_turn = is_client_turn
+    if not is_client_turn:
+        task.deadline_ms = task.phase_start_ms + task.policy.timeout_ms
+        return
+    _prolong_content(task, state)
+    task.deadline_ms -= task.client_ms
+
+
+def take_back_windows(mut link: Http2Link, mut state: WorkerState):
+    """Gives the room of content that handlers have read back to the client.
+
+    Args:
+        link: Has their streams.
+        state: The worker's state.
+    """
+    for index in range(len(link.tasks)):
+        ref task = link.tasks.at(index)[]
+        if not task.pipe:
+            continue
+        if task.owes_continue and not task.pipe.held().is_paused():
+            _send_continue(link.session, task, state)
+            share_time(task, state, True)
+        var waiting = task.pipe.held().waiting_len()
+        var taken = task.piped_len - waiting
+        if taken > 0:
+            task.piped_len = waiting
+            link.session.state.consume(state.out, task.id, taken)
+            share_time(task, state, False)

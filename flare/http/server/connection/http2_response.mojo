@@ -1,0 +1,329 @@
+"""Responses of HTTP/2 on their way to the client: the header section at once, the
+content as the windows allow, the most urgent first.
+"""
+
+from flare.bytes.checked import *
+from flare.bytes.text import Text
+from flare.http.h2.error import ErrorCode
+from flare.http.h2.message_fields import LENGTH_UNKNOWN, add_response_fields
+from flare.http.h2.settings import FRAME_LEN_MIN
+from flare.http.h1.serialiser import (
+    ResponseFraming,
+    asks_for_close,
+    sends_content,
+)
+from flare.http.message.body import Poll
+from flare.http.message.response import Response
+from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.dispatch import refusal_of_peer
+from flare.http.server.connection.http2_link import Http2Link, StreamTask
+from flare.http.server.connection.phase import NEVER_MS
+from flare.http.server.worker_state import FLUSH_LEN, WorkerState
+from std.memory import OwnedPointer
+from std.sys.intrinsics import likely, unlikely
+
+comptime _QUICK_LEN_MAX = 16_384
+# Content that goes with its header section if the windows allow it.
+
+
+def begin_response(
+    mut connection: Connection,
+    mut link: Http2Link,
+    id: Int,
+    var response: Response,
+    is_head: Bool,
+    mut state: WorkerState,
+):
+    """Writes the header section of a response, and short content with it; more
+    becomes the stream's task.
+
+    Args:
+        connection: Where it goes.
+        link: Has the stream; it has no task.
+        id: The stream.
+        response: What the handler answered.
+        is_head: True if the request is a HEAD.
+        state: The worker's state.
+    """
+    ref session = link.session
+    if unlikely(session.state.table.find(id) < 0):
+        # It was reset meanwhile: fields that are encoded and not sent put the
+        # client's table out of step.
+        return
+    connection.request_count += 1
+    state.request_count += 1
+    var framing = ResponseFraming(is_head, True, 1)
+    var content_len = len(response.body)
+    var has_content = sends_content(response, framing)
+    if unlikely(response.body.is_stream()):
+        var stream = response.body.stream()
+        var known = stream[].length
+        content_len = known.held() if known else LENGTH_UNKNOWN
+    elif content_len == 0:
+        has_content = False
+    session.begin_block()
+    add_response_fields(
+        session, response, content_len, state.date.text(), link.name
+    )
+    session.end_block(state.out, id, not has_content)
+    if unlikely(len(response.headers.lines_octets()) > 0):
+        if asks_for_close(response.headers):
+            connection.retire_ms = state.now_ms
+    var request_max = state.config.max_keepalive_requests
+    if request_max > 0 and connection.request_count >= UInt64(request_max):
+        connection.retire_ms = state.now_ms
+    if not has_content:
+        _end_unread(link, id, state)
+        return
+    if not response.body.is_stream() and (
+        content_len <= min(session.sendable_len(id), _QUICK_LEN_MAX)
+    ):
+        session.write_data(state.out, id, response.body.as_bytes(), True)
+        _end_unread(link, id, state)
+        return
+    _begin_content(connection, link, id, response^, state)
+
+
+def _begin_content(
+    mut connection: Connection,
+    mut link: Http2Link,
+    id: Int,
+    var response: Response,
+    mut state: WorkerState,
+):
+    """Makes the task of content that is sent as the windows allow."""
+    var task = OwnedPointer(StreamTask(id))
+    task[].has_response = True
+    if response.body.is_stream():
+        var stream = response.body.stream()
+        stream[].begin(state.wake_queue.waker_for(connection.token))
+        if stream[].length:
+            task[].missing_len = stream[].length.held()
+        ref record = state.params[].record
+        task[].route = record.route
+        if record.has_id():
+            task[].request_id = String(record.id())
+        task[].source = stream^
+    else:
+        task[].body = response.body.copy()
+    link.tasks.append(task^)
+
+
+def _end_unread(mut link: Http2Link, id: Int, mut state: WorkerState):
+    """Lets a stream end whose request was answered before it had come: the
+    client need not send the rest (RFC 9113 section 8.1)."""
+    if link.session.state.table.find(id) >= 0:
+        link.session.state.reset(state.out, id, ErrorCode.NO_ERROR)
+
+
+def send_content(mut link: Http2Link, mut state: WorkerState):
+    """Writes content of responses, up to `FLUSH_LEN` of output, by the order of
+    RFC 9218 section 10: the most urgent first, those of the same urgency one
+    after the other, or by turns if they are incremental.
+
+    Args:
+        link: Has the streams.
+        state: The worker's state; its output gets the frames.
+    """
+    var turn = 0
+    while len(state.out) < FLUSH_LEN:
+        var index = _most_urgent(link, turn)
+        if index < 0:
+            return
+        turn = index + 1
+        _send_frame(link, index, state)
+
+
+def _most_urgent(link: Http2Link, turn: Int) -> Int:
+    """Finds the task that may send and comes first; -1 if there is none."""
+    var best = -1
+    var best_rank = 1 << 30
+    var count = len(link.tasks)
+    for index in range(count):
+        ref task = link.tasks.at(index)[]
+        if not task.has_content() and not _owes_end(task):
+            continue
+        var slot = link.session.state.table.find(task.id)
+        if slot < 0:
+            continue
+        ref stream = link.session.state.table.at(slot)
+        var window = min(stream.send_window, link.session.state.send_window)
+        if window <= 0 and not _owes_end(task):
+            continue
+        var rank = Int(stream.priority.urgency) * 2 * (count + 1)
+        if stream.priority.is_incremental:
+            # By turns: those behind the last one before those up to it.
+            rank += count + 1
+            rank += index - turn if index >= turn else index - turn + count
+        else:
+            rank += index
+        if rank < best_rank:
+            best_rank = rank
+            best = index
+    return best
+
+
+def _owes_end(task: StreamTask) -> Bool:
+    """Tells whether nothing but the end of a stream is to be sent."""
+    return (
+        task.has_response
+        and not task.source
+        and len(task.piece) == 0
+        and (task.body_offset >= len(task.body))
+    )
+
+
+def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
+    """Writes a frame of content, and ends the stream if it is the last."""
+    var box = link.tasks.pop(index)
+    ref task = box[]
+    if task.source and len(task.piece) == 0 and not _fill(link, task, state):
+        link.session.state.reset(state.out, task.id, ErrorCode.INTERNAL_ERROR)
+        return
+    var room = min(link.session.sendable_len(task.id), FRAME_LEN_MIN)
+    var before_len = link.session.state.send_window
+    var ends: Bool
+    if len(task.piece) > 0 or task.source:
+        var count = min(len(task.piece), max(room, 0))
+        ends = not task.source and count == len(task.piece)
+        if count > 0 or ends:
+            link.session.write_data(
+                state.out, task.id, task.piece.span().before(count), ends
+            )
+            task.piece.consume(count)
+    else:
+        var rest = task.body.as_bytes().after(task.body_offset)
+        var count = min(len(rest), max(room, 0))
+        ends = count == len(rest)
+        link.session.write_data(state.out, task.id, rest.before(count), ends)
+        task.body_offset += count
+    var sent_len = before_len - link.session.state.send_window
+    task.sent_len += sent_len
+    link.window_sent_len += sent_len
+    if ends:
+        _end_unread(link, task.id, state)
+        return
+    link.tasks.insert(index, box^)
+
+
+def _fill(
+    mut link: Http2Link, mut task: StreamTask, mut state: WorkerState
+) -> Bool:
+    """Has the source of a response make a piece; False if it cannot."""
+    var stream = task.source.held()
+    var supply: Poll
+    if state.is_draining and stream[].is_endless():
+        supply = stream[].end_early(task.piece)
+    else:
+        try:
+            supply = stream[].fill(task.piece)
+        except error:
+            state.log(
+                Text()
+                .add("a stream failed: ")
+                .add(error)
+                .add("; ")
+                .add(task.route)
+                .add(" ")
+                .add(task.request_id)
+                .end()
+            )
+            return False
+    if stream[].length:
+        task.missing_len -= len(task.piece)
+        if task.missing_len < 0 or (
+            task.missing_len > 0 and supply == Poll.DONE
+        ):
+            state.log(
+                Text()
+                .add("a stream of ")
+                .add(stream[].length.held())
+                .add(" octets made more or less")
+                .end()
+            )
+            return False
+    task.waits_for_source = supply == Poll.PENDING
+    if supply == Poll.DONE:
+        task.source = None
+    return True
+
+
+def end_late_tasks(
+    mut connection: Connection, mut link: Http2Link, mut state: WorkerState
+):
+    """Ends what has taken too long, and asks sources whose time has come.
+
+    Args:
+        connection: Where it goes.
+        link: Has the streams.
+        state: The worker's state.
+    """
+    var index = 0
+    while index < len(link.tasks):
+        ref task = link.tasks.at(index)[]
+        if state.now_ms < task.deadline_ms:
+            index += 1
+            continue
+        if task.has_response and task.source and not task.is_shut:
+            task.waits_for_source = False
+            task.deadline_ms = NEVER_MS
+            index += 1
+            continue
+        var late = link.drop(index)
+        var is_received = late[].has_all or (
+            late[].pipe.__bool__() and not late[].is_client_turn
+        )
+        late[].cancel(503, "the answer could not be made in time")
+        if late[].has_response:
+            link.session.state.reset(state.out, late[].id, ErrorCode.CANCEL)
+            continue
+        var response = refusal_of_peer(
+            connection,
+            state,
+            503 if is_received else 408,
+            "the answer could not be made in time" if is_received else (
+                "the request did not arrive in time"
+            ),
+        )
+        begin_response(
+            connection, link, late[].id, response^, late[].is_head, state
+        )
+
+
+def set_send_deadlines(mut link: Http2Link, state: WorkerState):
+    """Sets how long streams may wait for their windows or their sources.
+
+    Args:
+        link: Has the streams.
+        state: The worker's state.
+    """
+    ref config = state.config
+    var waits_for_all = False
+    for index in range(len(link.tasks)):
+        ref box = link.tasks.at(index)
+        ref task = box[]
+        if not task.has_response:
+            continue
+        if not task.has_content():
+            task.is_shut = False
+            if task.source:
+                task.deadline_ms = state.now_ms + max(
+                    1, task.source.held()[].poll_interval_ms()
+                )
+            continue
+        var slot = link.session.state.table.find(task.id)
+        if slot < 0 or link.session.state.table.at(slot).send_window > 0:
+            task.is_shut = False
+            task.deadline_ms = NEVER_MS
+            waits_for_all = True
+            continue
+        if not task.is_shut:
+            task.is_shut = True
+            task.sent_len = 0
+            task.phase_start_ms = state.now_ms
+        task.deadline_ms = task.phase_start_ms + config.write_timeout_ms
+    if not waits_for_all or link.session.state.send_window > 0:
+        link.window_end_ms = NEVER_MS
+    elif link.window_end_ms == NEVER_MS:
+        link.window_end_ms = state.now_ms + config.write_timeout_ms
+        link.window_sent_len = 0
