@@ -160,9 +160,7 @@ def _answer_later(
         refuse_task(connection, link, len(link.tasks) - 1, 413, state)
         return
     if not event.ends and not policy.needs_content:
-        _answer_task(
-            connection, link, len(link.tasks) - 1, state, by_head=True
-        )
+        _answer_task(connection, link, len(link.tasks) - 1, state, by_head=True)
         return
     if runs_elsewhere and (event.ends or policy.streams):
         added.is_offloading = True
