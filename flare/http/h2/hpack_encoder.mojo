@@ -187,8 +187,9 @@ struct HpackEncoder(Movable):
             if static.is_whole:
                 append_integer[7](out, 0x80, static.index)
                 return
-            self._add_kept(out, name, value, static.index, slot)
-            return
+            if likely(self._table.takes(len(name) + len(value))):
+                self._add_kept(out, name, value, static.index, slot)
+                return
         var index = find_static(name, value).index
         if indexing == Indexing.NEVER:
             append_integer[4](out, 0x10, index)

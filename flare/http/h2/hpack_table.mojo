@@ -376,6 +376,18 @@ struct HpackTable(Movable):
             number >= self.insert_count - self.count
         )
 
+    @always_inline
+    def takes(self, length: Int) -> Bool:
+        """Tells whether an entry may be in the table at all.
+
+        Args:
+            length: The octets of its name and value.
+
+        Returns:
+            False if it is larger than the table.
+        """
+        return length + ENTRY_OVERHEAD <= self.size_max
+
     def add(mut self, source: Span[UInt8, _], line: FieldLine, note: UInt8):
         """Adds an entry; the oldest go for it (RFC 7541 section 4.4).
 
@@ -389,7 +401,7 @@ struct HpackTable(Movable):
             self.size + length + ENTRY_OVERHEAD > self.size_max
         ):
             self._evict()
-        if length + ENTRY_OVERHEAD > self.size_max:
+        if not self.takes(length):
             return
         if len(self._octets) == 0:
             self._octets.resize(2 * TABLE_LEN_MAX, 0)

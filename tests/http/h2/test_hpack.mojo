@@ -293,6 +293,29 @@ def test_encoded_fields_are_decoded() raises:
         assert_equal(decoder.table.size, encoder._table.size)
 
 
+def test_what_is_larger_than_the_table_is_not_added() raises:
+    # 7541-4.4: it would only empty the table, or be added by a decoder whose
+    # table is larger, which 7541-4.2 allows.
+    var encoder = HpackEncoder()
+    var first = Buffer()
+    encoder.add(first, "a".as_bytes(), "b".as_bytes(), Indexing.KEPT)
+    for length in [4_064, 4_063]:
+        var large = Buffer()
+        var value = String("v") * length
+        encoder.begin(large)
+        encoder.add(large, "x".as_bytes(), value.as_bytes(), Indexing.KEPT)
+        var is_kept = Int(large.span()[0]) == 0x40
+        assert_equal(is_kept, length == 4_063)
+        var again = Buffer()
+        encoder.add(again, "a".as_bytes(), "b".as_bytes(), Indexing.KEPT)
+        assert_equal(hex_of(again.span()) == "be", length == 4_064)
+    encoder.set_size_max(0)
+    var none = Buffer()
+    encoder.begin(none)
+    encoder.add(none, "a".as_bytes(), "b".as_bytes(), Indexing.KEPT)
+    assert_equal(hex_of(none.span()), "20" + "0001610162")
+
+
 def test_what_comes_again_is_one_octet() raises:
     var encoder = HpackEncoder()
     var type = "text/plain; charset=utf-8".as_bytes()
