@@ -225,7 +225,9 @@ struct Http2FieldSection(Movable):
         elif kind == FieldKind.COOKIE:
             self._cookie_count += 1
         elif kind == FieldKind.TE:
-            if self._value(field.line) != "trailers".as_bytes():
+            if not equals_ignore_case(
+                self._value(field.line), "trailers".as_bytes()
+            ):
                 self._break(Http2Rule.CONNECTION_FIELD)
         elif kind == FieldKind.OF_CONNECTION:
             self._break(Http2Rule.CONNECTION_FIELD)
@@ -411,7 +413,11 @@ struct Http2FieldSection(Movable):
     def _broken_rule_of_tunnel(mut self) -> Optional[Http2Rule]:
         """Checks CONNECT (RFC 9113 section 8.5), which gets 501."""
         if self._has(FieldKind.SCHEME) or self._has(FieldKind.PATH):
-            return Http2Rule.PSEUDO_VALUE
+            if not _is_scheme(scheme):
+                return Http2Rule.PSEUDO_VALUE
+            if self._default_port() == 0 and self.status == 0:
+                # A resource of another protocol (RFC 9110 section 7.4).
+                self.status = 421
         if not self._has(FieldKind.AUTHORITY):
             return Http2Rule.PSEUDO_MISSING
         self.status = 501
@@ -428,7 +434,8 @@ struct Http2FieldSection(Movable):
                 self._pseudo.at(Int(FieldKind.AUTHORITY)) = line
                 self._seen |= UInt32(1) << UInt32(FieldKind.AUTHORITY)
             elif not equals_ignore_case(
-                self._value(line), self.pseudo(FieldKind.AUTHORITY)
+                self._without_port(self._value(line)),
+                self._without_port(self.pseudo(FieldKind.AUTHORITY)),
             ):
                 return Http2Rule.HOST
         # SAFETY: a copy in a buffer of its own, with the slack behind it.
@@ -458,6 +465,32 @@ struct Http2FieldSection(Movable):
         ):
             return Http2Rule.PSEUDO_VALUE
         if length > limits.target_len_max:
+    def _default_port(self) -> Int:
+        """Gives the port of a request's scheme; 0 for none that is served."""
+        var scheme = self.pseudo(FieldKind.SCHEME)
+        if equals_ignore_case(scheme, "https".as_bytes()):
+            return 443
+        return 80 if equals_ignore_case(scheme, "http".as_bytes()) else 0
+
+    def _without_port[
+        o: ImmOrigin
+    ](self, authority: Span[UInt8, o]) -> Span[UInt8, o]:
+        """Leaves the scheme's own port out, which says nothing (RFC 3986 section
+        6.2.3)."""
+        var end = len(authority)
+        var port = 0
+        var factor = 1
+        while end > 0 and authority.at(end - 1) != 58:
+            var digit = authority.at(end - 1)
+            if digit < 48 or digit > 57 or factor > 10_000:
+                return authority
+            port += (Int(digit) - 48) * factor
+            factor *= 10
+            end -= 1
+        if end == 0 or (factor > 1 and port != self._default_port()):
+            return authority
+        return authority.before(end - 1)
+
             if self.status == 0:
                 self.status = 414
             return None
@@ -610,3 +643,16 @@ def _is_token(octets: Span[UInt8, _]) -> Bool:
         if not materialize[TCHAR]().contains(octet):
             return False
     return True
+def _is_scheme(octets: Span[UInt8, _]) -> Bool:
+    """Tells whether octets are the name of a scheme (RFC 3986 section 3.1)."""
+    for index in range(len(octets)):
+        var octet = octets.at(index)
+        var is_letter = (octet | 32) >= 97 and (octet | 32) <= 122
+        var is_other = (octet >= 48 and octet <= 57) or (
+            octet == 43 or octet == 45 or octet == 46
+        )
+        if not is_letter and (index == 0 or not is_other):
+            return False
+    return len(octets) > 0
+
+

@@ -86,6 +86,23 @@ def test_pseudo_header_fields() raises:
         _Row("9113-8.3.1 host is the same", "GET\nhost: A.example\n", 0),
         _Row("9113-8.3.1 host is another", "GET\nhost: b.example\n", 39),
         _Row(
+        _Row(
+            "3986-6.2.3 the port of the scheme",
+            "GET\nhost: a.example:443\n",
+            0,
+        ),
+        _Row("3986-6.2.3 no port", "GET\nhost: a.example:\n", 0),
+        _Row(
+            "3986-6.2.3 the port of another scheme",
+            "GET\nhost: a.example:80\n",
+            39,
+        ),
+        _Row("3986-6.2.3 another port", "GET\nhost: a.example:4443\n", 39),
+        _Row(
+            "3986-6.2.3 the port in :authority",
+            ":method: GET\n:scheme: http\n:path: /\n:authority: a:80\nhost: a\n",
+            0,
+        ),
             "9110-7.2 host twice", "GET\nhost: a.example\nhost: a.example\n", 39
         ),
         _Row("9113-8.3 behind other fields", "a: b\n" + String(_GET), 34),
@@ -106,9 +123,29 @@ def test_pseudo_header_fields() raises:
             0,
         ),
         _Row(
-            "9113-8.3.1 another scheme",
+            "9110-7.4 a scheme that is not served",
             ":method: GET\n:scheme: ftp\n:path: /\n:authority: a\n",
             38,
+            421,
+        ),
+        _Row(
+            "9110-4.2.3 a scheme in capitals",
+            ":method: GET\n:scheme: HTTPS\n:path: /\n:authority: a\n",
+            0,
+        ),
+        _Row(
+            "3986-3.1 no scheme's name",
+            ":method: GET\n:scheme: 1x\n:path: /\n:authority: a\n",
+            38,
+        ),
+        _Row(
+            "3986-3.1 an empty scheme",
+            ":method: GET\n:scheme: \n:path: /\n:authority: a\n",
+            38,
+        ),
+        _Row(
+            "3986-3.1 an underscore in the scheme",
+            ":method: GET\n:scheme: a_b\n:path: /\n:authority: a\n",
         ),
         _Row(
             "9113-8.3.1 no method name",
@@ -194,6 +231,7 @@ def test_fields() raises:
         _Row("9113-8.2.2 te", "GET\nte: gzip\n", 33),
         _Row("9113-8.2.2 te: trailers", "GET\nte: trailers\n", 0),
         _Row("9110-8.6 content-length", "GET\ncontent-length: 12\n", 0),
+        _Row("5234-2.3 te in capitals", "GET\nte: Trailers\n", 0),
         _Row("9110-8.6 no number", "GET\ncontent-length: 1 2\n", 29),
         _Row("9110-8.6 a sign", "GET\ncontent-length: +1\n", 29),
         _Row("9110-8.6 nothing", "GET\ncontent-length: \n", 29),
