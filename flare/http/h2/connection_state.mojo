@@ -11,7 +11,7 @@ from flare.http.h2.frame import (
     write_rst_stream,
     write_window_update,
 )
-from flare.http.h2.priority import AbuseBudget, AbuseLimits
+from flare.http.h2.priority import AbuseBudget, AbuseLimits, Priority
 from flare.http.h2.settings import DEFAULT_WINDOW_LEN, Settings
 from flare.http.h2.stream import StreamEvent, StreamState, StreamTable
 from std.sys.intrinsics import likely, unlikely
@@ -123,6 +123,16 @@ struct Http2Event(TrivialRegisterPassable):
         self.code = ErrorCode.NO_ERROR
 
 
+@fieldwise_init
+struct EarlyPriority(TrivialRegisterPassable):
+    """The priority of a stream that has not begun (RFC 9218 section 7)."""
+
+    var stream_id: Int
+    """The stream."""
+    var priority: Priority
+    """What the peer said of it last."""
+
+
 struct ConnectionState(Movable):
     """What both ends know of a connection, but for field blocks."""
 
@@ -146,6 +156,10 @@ struct ConnectionState(Movable):
     """The number of our next stream."""
     var last_peer_id: Int
     """The peer's last stream that was looked at."""
+    var unskipped_id: Int
+    """Up to this stream the peer has left out none."""
+    var early_priorities: List[EarlyPriority]
+    """Of streams that have not begun, and of some that now have."""
     var goaway_id: Int
     """The peer's last stream that counts."""
     var has_peer_goaway: Bool
@@ -177,6 +191,8 @@ struct ConnectionState(Movable):
         self.owed_len = 0
         self.next_id = 2 if role.is_server else 1
         self.last_peer_id = 0
+        self.unskipped_id = -1 if role.is_server else 0
+        self.early_priorities = []
         self.goaway_id = STREAM_ID_MAX
         self.has_peer_goaway = False
         self.peer_goaway_id = STREAM_ID_MAX
@@ -269,6 +285,58 @@ struct ConnectionState(Movable):
             if not self.is_own(stream.id):
                 stream.receive_window += less
                 stream.receive_window_max += less
+
+    def begin_peer_stream(mut self, id: Int):
+        """Notes that the peer has begun a stream; all idle ones below are closed
+        by that (section 5.1.1).
+
+        Args:
+            id: Its number.
+        """
+        if likely(id == self.unskipped_id + 2):
+            self.unskipped_id = id
+        self.last_peer_id = id
+
+    def prioritize(mut self, id: Int, priority: Priority) raises Http2Error:
+        """Takes a new priority of a stream of the peer (RFC 9218 section 7).
+
+        Args:
+            id: Its number.
+            priority: What the peer says.
+
+        Raises:
+            Http2Error: If that are more streams than it may have.
+        """
+        var index = self.table.find(id)
+        if index >= 0:
+            self.table.at(index).priority = priority
+        if not self.is_idle(id):
+            return
+        var idle = List[EarlyPriority]()
+        for early in self.early_priorities:
+            if self.is_idle(early.stream_id) and early.stream_id != id:
+                idle.append(early)
+        idle.append(EarlyPriority(id, priority))
+        var count = len(self.table.streams) + len(idle)
+        if count > self.limits.stream_count_max:
+            raise Http2Error(Http2Rule.PRIORITY_UPDATE, 0)
+        self.early_priorities = idle^
+
+    def check_begun(self, id: Int) raises Http2Error:
+        """Checks a stream that is not open, and on which fields came.
+
+        Args:
+            id: Its number, which is not idle.
+
+        Raises:
+            Http2Error: If the peer left it out when it was its turn (section
+                5.1.1). That is not known of every stream behind the first one
+                that was left out, and an error with this code never wrong
+                (section 5.4).
+        """
+        if id > self.unskipped_id and not self.is_own(id):
+            if id <= self.goaway_id and not self.table.was_reset(id):
+                raise Http2Error(Http2Rule.STREAM_ID, 0)
 
     def check_closed(self, id: Int) raises Http2Error:
         """Checks a stream that is not open, and on which content or fields came.
@@ -372,8 +440,12 @@ struct ConnectionState(Movable):
             stream_id: The stream; it may be over already.
             code: Why.
         """
-        write_rst_stream(out, stream_id, code)
         var index = self.table.find(stream_id)
         if index >= 0:
+            var state = self.table.at(index).state
             self.table.drop(index)
+            if state == StreamState.IDLE and self.is_own(stream_id):
+                # The peer does not know of it.
+                return
+        write_rst_stream(out, stream_id, code)
         self.table.note_reset(stream_id)

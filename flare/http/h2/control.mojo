@@ -262,10 +262,7 @@ def take_priority_update(
     var id = read_u31(payload, 0)
     if id == 0 or id & 1 == 0:
         raise Http2Error(Http2Rule.PRIORITY_UPDATE, 0)
-    # Of one that has not begun nothing is kept: it may bring its own.
-    var index = state.table.find(id)
-    if index >= 0:
-        state.table.at(index).priority = Priority.parse(payload.after(4))
+    state.prioritize(id, Priority.parse(payload.after(4)))
 
 
 def check_priority(

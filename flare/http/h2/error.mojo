@@ -212,8 +212,8 @@ struct Http2Rule(Equatable, TrivialRegisterPassable):
     """A response has one final status, behind informational ones that do not
     end the stream; none is 101 (section 8.1)."""
     comptime PRIORITY_UPDATE = Self._connection(45, ErrorCode.PROTOCOL_ERROR)
-    """PRIORITY_UPDATE names a stream that a client may open (RFC 9218 section
-    7.1)."""
+    """PRIORITY_UPDATE names a stream that a client may open, and not more of
+    them than it may have (RFC 9218 section 7.1)."""
     comptime SECTION_LEN = Self._stream(46, ErrorCode.ENHANCE_YOUR_CALM)
     """A response's fields, or trailers, keep to SETTINGS_MAX_HEADER_LIST_SIZE
     and to the number of fields allowed here (section 10.5.1)."""
@@ -304,7 +304,7 @@ struct Http2Rule(Equatable, TrivialRegisterPassable):
             "SETTINGS were not acknowledged in time\n"
             "the last stream in GOAWAY must not grow\n"
             "a response must have one final status\n"
-            "PRIORITY_UPDATE must name a stream of the client\n"
+            "PRIORITY_UPDATE must name a stream that the client may open\n"
             "the fields are more than is allowed here\n"
             "SETTINGS_NO_RFC7540_PRIORITIES must be 0 or 1"
         )

@@ -13,6 +13,7 @@ from flare.http.h2.hpack_decoder import (
     HpackField,
 )
 from flare.http.h2.hpack_table import ENTRY_OVERHEAD, FieldKind
+from flare.http.h2.priority import Priority
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
 from flare.http.message.request import (
@@ -232,7 +233,8 @@ struct Http2FieldSection(Movable):
         elif kind == FieldKind.OF_CONNECTION:
             self._break(Http2Rule.CONNECTION_FIELD)
         elif kind == FieldKind.PRIORITY:
-            self._priority = self._count
+            if self._priority < 0:
+                self._priority = self._count
         elif kind == FieldKind.EXPECT:
             self.expects_continue = equals_ignore_case(
                 self._value(field.line), "100-continue".as_bytes()
@@ -329,15 +331,29 @@ struct Http2FieldSection(Movable):
             return self.octets.span().before(0)
         return self._value(self._pseudo.at(Int(kind)))
 
-    def priority(self) -> Span[UInt8, ImmOrigin(origin_of(self.octets))]:
-        """Lends the value of the last `priority` field (RFC 9218 section 5).
+    @always_inline
+    def has_priority(self) -> Bool:
+        """Tells whether there is a `priority` field.
 
         Returns:
-            The value; empty without one.
+            True if there is one, or more.
         """
-        if self._priority < 0 or self._priority >= self._count:
-            return self.octets.span().before(0)
-        return self._value(self._lines.at(self._priority))
+        return self._priority >= 0
+
+    def priority(self) -> Priority:
+        """Tells what all `priority` fields say (RFC 9218 section 5), which are
+        one dictionary (RFC 8941 section 4.2).
+
+        Returns:
+            What holds if nothing is said, unless all of them are well-formed.
+        """
+        var priority = Priority()
+        for index in range(max(self._priority, 0), self._count):
+            var line = self._lines.at(index)
+            if self._name(line) == "priority".as_bytes():
+                if not priority.take(self._value(line)):
+                    return Priority()
+        return priority
 
     def is_extended_connect(self) -> Bool:
         """Tells whether a request asks for another protocol (RFC 8441).
@@ -404,7 +420,11 @@ struct Http2FieldSection(Movable):
             return Http2Rule.PSEUDO_MISSING
         var scheme = self.pseudo(FieldKind.SCHEME)
         if scheme != "https".as_bytes() and scheme != "http".as_bytes():
-            return Http2Rule.PSEUDO_VALUE
+            if not _is_scheme(scheme):
+                return Http2Rule.PSEUDO_VALUE
+            if self._default_port() == 0 and self.status == 0:
+                # A resource of another protocol (RFC 9110 section 7.4).
+                self.status = 421
         var rule = self._broken_rule_of_host()
         if rule:
             return rule
@@ -413,11 +433,7 @@ struct Http2FieldSection(Movable):
     def _broken_rule_of_tunnel(mut self) -> Optional[Http2Rule]:
         """Checks CONNECT (RFC 9113 section 8.5), which gets 501."""
         if self._has(FieldKind.SCHEME) or self._has(FieldKind.PATH):
-            if not _is_scheme(scheme):
-                return Http2Rule.PSEUDO_VALUE
-            if self._default_port() == 0 and self.status == 0:
-                # A resource of another protocol (RFC 9110 section 7.4).
-                self.status = 421
+            return Http2Rule.PSEUDO_VALUE
         if not self._has(FieldKind.AUTHORITY):
             return Http2Rule.PSEUDO_MISSING
         self.status = 501
@@ -449,22 +465,6 @@ struct Http2FieldSection(Movable):
         _ = text^
         return None if is_good else Optional(Http2Rule.PSEUDO_VALUE)
 
-    def _broken_rule_of_path(
-        mut self, limits: SectionLimits
-    ) -> Optional[Http2Rule]:
-        var line = self._pseudo.at(Int(FieldKind.PATH))
-        var start = line.value_offset()
-        var length = line.value_len()
-        if length == 0:
-            return Http2Rule.PSEUDO_VALUE
-        var first = self.octets.span().at(start)
-        var input = self.octets.terminate()
-        # What stands behind the path may be of a target, too.
-        if (first != 47 and first != 42) or (
-            input.scan_target(start) < start + length
-        ):
-            return Http2Rule.PSEUDO_VALUE
-        if length > limits.target_len_max:
     def _default_port(self) -> Int:
         """Gives the port of a request's scheme; 0 for none that is served."""
         var scheme = self.pseudo(FieldKind.SCHEME)
@@ -491,6 +491,22 @@ struct Http2FieldSection(Movable):
             return authority
         return authority.before(end - 1)
 
+    def _broken_rule_of_path(
+        mut self, limits: SectionLimits
+    ) -> Optional[Http2Rule]:
+        var line = self._pseudo.at(Int(FieldKind.PATH))
+        var start = line.value_offset()
+        var length = line.value_len()
+        if length == 0:
+            return Http2Rule.PSEUDO_VALUE
+        var first = self.octets.span().at(start)
+        var input = self.octets.terminate()
+        # What stands behind the path may be of a target, too.
+        if (first != 47 and first != 42) or (
+            input.scan_target(start) < start + length
+        ):
+            return Http2Rule.PSEUDO_VALUE
+        if length > limits.target_len_max:
             if self.status == 0:
                 self.status = 414
             return None
@@ -631,18 +647,6 @@ struct Http2FieldSection(Movable):
         )
 
 
-def _is_visible(octets: Span[UInt8, _]) -> Bool:
-    for octet in octets:
-        if octet < 33 or octet > 126:
-            return False
-    return True
-
-
-def _is_token(octets: Span[UInt8, _]) -> Bool:
-    for octet in octets:
-        if not materialize[TCHAR]().contains(octet):
-            return False
-    return True
 def _is_scheme(octets: Span[UInt8, _]) -> Bool:
     """Tells whether octets are the name of a scheme (RFC 3986 section 3.1)."""
     for index in range(len(octets)):
@@ -656,3 +660,15 @@ def _is_scheme(octets: Span[UInt8, _]) -> Bool:
     return len(octets) > 0
 
 
+def _is_visible(octets: Span[UInt8, _]) -> Bool:
+    for octet in octets:
+        if octet < 33 or octet > 126:
+            return False
+    return True
+
+
+def _is_token(octets: Span[UInt8, _]) -> Bool:
+    for octet in octets:
+        if not materialize[TCHAR]().contains(octet):
+            return False
+    return True

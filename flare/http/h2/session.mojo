@@ -56,7 +56,6 @@ from flare.http.h2.frame import (
 )
 from flare.http.h2.hpack_decoder import HpackDecoder
 from flare.http.h2.hpack_encoder import HpackEncoder
-from flare.http.h2.priority import Priority
 from flare.http.h2.settings import (
     FRAME_LEN_MIN,
     SETTING_LEN,
@@ -336,7 +335,9 @@ struct Http2Session(Movable):
         self._block_depends_on_itself = False
         if unlikely(header.has(Flags.PRIORITY)):
             if part.length < PRIORITY_FIELDS_LEN:
-                raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
+                if len(payload) - part.offset < PRIORITY_FIELDS_LEN:
+                    raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
+                raise Http2Error(Http2Rule.PADDING, 0)
             var parent = read_u31(payload, part.offset)
             self._block_depends_on_itself = parent == id
             part.offset += PRIORITY_FIELDS_LEN
@@ -345,8 +346,7 @@ struct Http2Session(Movable):
         if self.state.table.find(id) < 0 and self.state.is_idle(id):
             if self.state.is_own(id) or (id & 1 == 0):
                 raise Http2Error(Http2Rule.STREAM_ID, 0)
-            # All streams below are closed by it (section 5.1.1).
-            self.state.last_peer_id = id
+            self.state.begin_peer_stream(id)
             if id <= self.state.goaway_id:
                 _ = self.state.table.add(
                     Http2Stream(
@@ -393,6 +393,7 @@ struct Http2Session(Movable):
         self.section.decode(self._decoder, block, self.state.limits.section)
         var index = self.state.table.find(id)
         if unlikely(index < 0):
+            self.state.check_begun(id)
             self.state.check_closed(id)
             self.state.spend(now_ms)
             return Http2Event(EventKind.NEEDS_OCTETS)
@@ -437,9 +438,12 @@ struct Http2Session(Movable):
         stream.has_head = True
         if not stream.expects_no_content:
             stream.missing_len = self.section.content_length
-        var priority = self.section.priority()
-        if len(priority) > 0:
-            stream.priority = Priority.parse(priority)
+        if self.section.has_priority():
+            stream.priority = self.section.priority()
+        if unlikely(len(self.state.early_priorities) > 0):
+            for early in self.state.early_priorities:
+                if early.stream_id == id:
+                    stream.priority = early.priority
         if ends:
             if stream.missing_len > 0:
                 raise Http2Error(Http2Rule.CONTENT_LENGTH, id)

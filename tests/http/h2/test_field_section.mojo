@@ -5,6 +5,7 @@ from flare.http.h2.field_section import Http2FieldSection, SectionLimits
 from flare.http.h2.hpack_decoder import HpackDecoder
 from flare.http.h2.hpack_encoder import append_integer, append_string
 from flare.http.h2.hpack_table import FieldKind
+from flare.http.h2.priority import Priority
 from std.testing import assert_equal, assert_true
 
 comptime _LIMITS = SectionLimits(8_192, 100, 100)
@@ -86,7 +87,6 @@ def test_pseudo_header_fields() raises:
         _Row("9113-8.3.1 host is the same", "GET\nhost: A.example\n", 0),
         _Row("9113-8.3.1 host is another", "GET\nhost: b.example\n", 39),
         _Row(
-        _Row(
             "3986-6.2.3 the port of the scheme",
             "GET\nhost: a.example:443\n",
             0,
@@ -103,6 +103,7 @@ def test_pseudo_header_fields() raises:
             ":method: GET\n:scheme: http\n:path: /\n:authority: a:80\nhost: a\n",
             0,
         ),
+        _Row(
             "9110-7.2 host twice", "GET\nhost: a.example\nhost: a.example\n", 39
         ),
         _Row("9113-8.3 behind other fields", "a: b\n" + String(_GET), 34),
@@ -125,7 +126,6 @@ def test_pseudo_header_fields() raises:
         _Row(
             "9110-7.4 a scheme that is not served",
             ":method: GET\n:scheme: ftp\n:path: /\n:authority: a\n",
-            38,
             421,
         ),
         _Row(
@@ -146,6 +146,7 @@ def test_pseudo_header_fields() raises:
         _Row(
             "3986-3.1 an underscore in the scheme",
             ":method: GET\n:scheme: a_b\n:path: /\n:authority: a\n",
+            38,
         ),
         _Row(
             "9113-8.3.1 no method name",
@@ -230,8 +231,8 @@ def test_fields() raises:
         ),
         _Row("9113-8.2.2 te", "GET\nte: gzip\n", 33),
         _Row("9113-8.2.2 te: trailers", "GET\nte: trailers\n", 0),
-        _Row("9110-8.6 content-length", "GET\ncontent-length: 12\n", 0),
         _Row("5234-2.3 te in capitals", "GET\nte: Trailers\n", 0),
+        _Row("9110-8.6 content-length", "GET\ncontent-length: 12\n", 0),
         _Row("9110-8.6 no number", "GET\ncontent-length: 1 2\n", 29),
         _Row("9110-8.6 a sign", "GET\ncontent-length: +1\n", 29),
         _Row("9110-8.6 nothing", "GET\ncontent-length: \n", 29),
@@ -292,7 +293,25 @@ def test_cookie_crumbs_are_joined() raises:
     assert_equal(String(fields.value(0)), "a=1; b=2; c=3")
     assert_equal(String(fields.name(1)), "x")
     assert_equal(String(fields.name(2)), "host")
-    assert_true(section.priority() == "u=1".as_bytes())
+    assert_equal(Int(section.priority().urgency), 1)
+
+
+def test_priority_fields_are_one_dictionary() raises:
+    # 9110-5.2 and 8941-4.2: lines of one name are one value; the last member of
+    # a name counts, and what is malformed anywhere makes all of it void.
+    var section = Http2FieldSection()
+    var decoder = HpackDecoder()
+    var both = _block(
+        String(_GET, "priority: u=1, i\na: b\npriority: u=5\nc: d\n"), False
+    )
+    assert_equal(_check(section, decoder, both), 0)
+    assert_equal(Int(section.priority().urgency), 5)
+    assert_true(section.priority().is_incremental)
+    var bad = _block(String(_GET, "priority: u=1, i\npriority: u=\n"), False)
+    assert_equal(_check(section, decoder, bad), 0)
+    assert_true(section.priority() == Priority())
+    assert_equal(_check(section, decoder, _block(_GET, False)), 0)
+    assert_true(section.priority() == Priority())
 
 
 def test_a_section_that_is_cut_lends_no_odd_text() raises:

@@ -3,7 +3,7 @@ number in angle brackets is the rule of `Http2Rule` that ended the connection.
 """
 
 from flare.http.h2.connection_state import Http2Limits, Http2Role
-from flare.http.h2.error import Http2Rule
+from flare.http.h2.error import ErrorCode, Http2Rule
 from tests.support.h2_log import Frames, Http2Log
 from tests.support.h2_rows import FrameRow, SessionRow, run_rows
 from std.testing import assert_equal
@@ -223,6 +223,18 @@ def test_a_stream_without_its_headers_is_idle() raises:
         frames.add(row.type, row.flags, row.stream_id, row.payload)
         log.feed(frames.octets.span())
         assert_equal(log.text, String("<", Http2Rule.IDLE_STREAM.number, ">"))
+
+
+def test_a_stream_without_its_headers_is_given_up() raises:
+    # 9113-6.4: RST_STREAM must not be sent for a stream that is idle.
+    var log = Http2Log(Http2Role.CLIENT)
+    var first = log.session.open_stream()
+    log.session.state.reset(log.out, first, ErrorCode.CANCEL)
+    assert_equal(log.told(), "")
+    var second = log.open()
+    log.session.state.reset(log.out, second, ErrorCode.CANCEL)
+    assert_equal(log.told(), " 1@3 3@3:8")
+    assert_equal(len(log.session.state.table.streams), 0)
 
 
 def test_large_sections_are_not_cut_silently() raises:

@@ -85,6 +85,18 @@ def test_lengths_of_payloads() raises:
             "<11>",
             "",
         ),
+        SessionRow(
+            "9113-6.2 padding that reaches into the priority",
+            [FrameRow(1, 45, 1, "01" + "0000000310")],
+            "<11>",
+            "",
+        ),
+        SessionRow(
+            "9113-6.2 padding, and no room for a priority",
+            [FrameRow(1, 45, 1, "00" + "00000003")],
+            "<4>",
+            "",
+        ),
     ]
     run_rows(Http2Role.SERVER, rows)
 
@@ -176,8 +188,25 @@ def test_where_frames_stand() raises:
             "",
         ),
         SessionRow(
-            "9113-5.1.1 a lower number",
+            "9113-5.1.1 a number that was left out",
             [FrameRow(1, 5, 3, GET_BLOCK), FrameRow(1, 5, 1, GET_BLOCK)],
+            " H3(a GET / http ).<7>",
+            "",
+        ),
+        SessionRow(
+            "9113-5.1.1 the same, with others below",
+            [
+                FrameRow(1, 4, 1, POST_BLOCK),
+                FrameRow(1, 5, 9, GET_BLOCK),
+                FrameRow(1, 5, 11, GET_BLOCK),
+                FrameRow(1, 5, 7, GET_BLOCK),
+            ],
+            " H1(a POST / http ) H9(a GET / http ). H11(a GET / http ).<7>",
+            "",
+        ),
+        SessionRow(
+            "9113-5.1 DATA on a number that was left out",
+            [FrameRow(1, 5, 3, GET_BLOCK), FrameRow(0, 1, 1, "61")],
             " H3(a GET / http ).<9>",
             "",
         ),
