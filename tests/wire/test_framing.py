@@ -274,7 +274,6 @@ REFUSED = [
     refused("9112-2.3 lower case", 400, b"GET / http/1.1\r\nHost: a\r\n\r\n"),
     refused("9112-2.3 HTTP/1.10", 400, b"GET / HTTP/1.10\r\nHost: a\r\n\r\n"),
     refused("9110-15.6.6 HTTP/2.0", 505, b"GET / HTTP/2.0\r\nHost: a\r\n\r\n"),
-    refused("9113-3.4 preface", 505, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
     refused("9110-15.5.15 target", 414, get(b"/" + b"a" * 9000)),
     refused("6585-5 section", 431, get(extra=b"X: " + b"a" * 9000 + b"\r\n")),
     refused(

@@ -2,6 +2,7 @@
 is not to (RFC 9113 section 3)."""
 
 import socket
+import ssl
 import subprocess
 
 import pytest
@@ -40,6 +41,16 @@ def read_to_end(sock: socket.socket) -> bytes:
 def test_prior_knowledge_in_clear_text(probe):
     got = curl("--http2-prior-knowledge", "-w", "%{http_version}", probe.url)
     assert got.endswith(b"2")
+
+
+def test_the_order_of_the_server_decides(probe_tls):
+    # RFC 7301 section 3.2.
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["http/1.1", "h2"])
+    with context.wrap_socket(probe_tls.connect()) as sock:
+        assert sock.selected_alpn_protocol() == "h2"
 
 
 @pytest.mark.parametrize("option, version", [("--http2", b"2"), ("--http1.1", b"1.1")])
@@ -90,8 +101,6 @@ def test_switched_off_it_is_not_spoken(start, start_tls):
 
 def test_what_agreed_on_http2_must_speak_it(probe_tls):
     # RFC 9113 section 3.4: an invalid preface is a connection error.
-    import ssl
-
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

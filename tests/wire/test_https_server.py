@@ -49,15 +49,15 @@ def s_client(server, *arguments: str, said: bytes = CLOSING):
         (["-tls1", "-cipher", "ALL:@SECLEVEL=0"], False),
         (["-tls1_2", "-cipher", "ECDHE+AES+SHA"], False),
         (["-tls1_2", "-cipher", "kRSA"], False),
-        (["-alpn", "h2,http/1.1"], True),
-        (["-alpn", "h2"], False),
+        (["-alpn", "http/1.1"], True),
+        (["-alpn", "spdy/3"], False),
         (["-servername", "elsewhere.test", "-no_ticket"], True),
     ],
 )
 def test_s_client(probe_tls, arguments, is_served):
     result = s_client(probe_tls, *arguments)
     assert (b"HTTP/1.1 200 OK" in result.stdout) == is_served, result
-    if "h2,http/1.1" in arguments:
+    if "http/1.1" in arguments:
         assert b"ALPN protocol: http/1.1" in result.stdout
     if not is_served:
         assert b"alert" in result.stderr, result.stderr
@@ -71,16 +71,18 @@ def test_renegotiation_is_refused(probe_tls):
     assert b"no renegotiation" in result.stderr, result.stderr
 
 
-def test_curl(probe_tls, certs, tmp_path):
+@pytest.mark.parametrize("version", ["1.1", "2"])
+def test_curl(probe_tls, certs, tmp_path, version):
+    option = "--http2" if version == "2" else "--http1.1"
     url = f"https://localhost:{probe_tls.port}"
     sent = tmp_path / "sent"
     sent.write_bytes(bytes(range(256)) * 20_000)
     result = subprocess.run(
         [
-            "curl", "-sS", "--cacert", certs / "root.pem",
+            "curl", "-sS", option, "--cacert", certs / "root.pem",
             "-w", "%{num_connects} %{http_version}\n",
             "--data-binary", f"@{sent}", "-o", tmp_path / "got", f"{url}/upload",
-            "--next", "-sS", "--cacert", certs / "root.pem",
+            "--next", "-sS", option, "--cacert", certs / "root.pem",
             "-w", "%{num_connects} %{size_download}\n",
             "-o", "/dev/null", f"{url}/size/5000000",
         ],
@@ -88,7 +90,7 @@ def test_curl(probe_tls, certs, tmp_path):
         text=True,
         timeout=TIMEOUT_S,
     )
-    assert result.stdout == "1 1.1\n0 5000000\n", result.stderr
+    assert result.stdout == f"1 {version}\n0 5000000\n", result.stderr
     assert (tmp_path / "got").read_bytes() == sent.read_bytes()
 
 
@@ -105,18 +107,19 @@ def test_httpx(probe_tls, certs):
 
 
 @pytest.mark.skipif(not shutil.which("go"), reason="go is not installed")
-def test_go(probe_tls, certs):
+@pytest.mark.parametrize("version", ["http/1.1", "h2"])
+def test_go(probe_tls, certs, version):
     """Go's own client: parallel requests over few connections, and uploads."""
     result = subprocess.run(
         [
             "go", "run", Path(__file__).parent / "clients" / "https_client.go",
-            f"https://localhost:{probe_tls.port}", certs / "root.pem",
+            f"https://localhost:{probe_tls.port}", certs / "root.pem", version,
         ],
         capture_output=True,
         text=True,
         timeout=120,
     )
-    assert result.stdout == "200 requests, TLS 1.3, http/1.1\n", result.stderr
+    assert result.stdout == f"200 requests, TLS 1.3, {version}\n", result.stderr
 
 
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])

@@ -1,4 +1,4 @@
-// Asks an HTTPS server with Go's own client. Usage: https_client URL CA
+// Asks an HTTPS server with Go's own client. Usage: https_client URL CA PROTOCOL
 package main
 
 import (
@@ -21,8 +21,8 @@ func main() {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
 	client := &http.Client{Transport: &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: roots},
-		ForceAttemptHTTP2: true, // offers h2 too
+		TLSClientConfig:   &tls.Config{RootCAs: roots, NextProtos: os.Args[3:]},
+		ForceAttemptHTTP2: os.Args[3] == "h2",
 		MaxConnsPerHost:   4,
 	}}
 	body := bytes.Repeat([]byte("0123456789"), 20_000)
