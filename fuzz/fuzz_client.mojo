@@ -4,11 +4,11 @@ redirection end the same way however the octets are cut, and none of it hangs.""
 from flare.http.client.attempt import Attempt, Step
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError
+from flare.http.client.exchange import apply_step, begin_attempt
 from flare.http.client.pool import ClientConnection, Endpoint
 from flare.http.client.prepared_request import PreparedRequest, Upload
 from flare.http.client.request import ClientRequest, parse_request_url
 from flare.http.client.response import ResponseBuilder
-from flare.http.client.task import apply_step, begin_attempt
 from flare.http.client.transport import Transport
 from flare.net.raw_socket import RawSocket
 from flare.sys.clock import monotonic_ns

@@ -10,7 +10,6 @@ from flare.http.client.arguments import (
 from flare.http.client.auth import Credentials
 from flare.http.client.config import ClientConfig
 from flare.http.client.driver import NoStream, run_task, run_tasks
-from flare.http.client.task import ClientState
 from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.prepared_request import (
     UNKNOWN_LEN,
@@ -25,6 +24,7 @@ from flare.http.client.request import (
     parse_request_url,
 )
 from flare.http.client.response import ClientResponse, SendResult
+from flare.http.client.state import ClientState
 from flare.http.client.verbs import RequestMethods
 from flare.http.cookie.jar import CookieJar
 from flare.trace.core.span import TraceSpan

@@ -16,12 +16,8 @@ from flare.http.client.prepared_request import (
 )
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import ClientResponse, SendResult
-from flare.http.client.task import (
-    ClientState,
-    RequestTask,
-    TaskEvent,
-    TaskProgress,
-)
+from flare.http.client.state import ClientState
+from flare.http.client.task import RequestTask, TaskEvent, TaskProgress
 from flare.url.url import Url
 from flare.io.stream import Readable, Writable
 from flare.net.error import NetworkError

@@ -1,5 +1,5 @@
 """A request under way, from its first attempt to its final response, without
-ever waiting; and what a client keeps between requests.
+ever waiting.
 
     STARTING --> CONNECTING --> EXCHANGING --final response--> over
        ^  |          |           |  |  ^
@@ -9,17 +9,17 @@ ever waiting; and what a client keeps between requests.
        +----------------------------+ a redirection
 """
 
-from flare.http.client.attempt import PIECE_LEN, Attempt, Step
-from flare.http.client.config import ClientConfig, accept_codings
-from flare.http.client.connector import ConnectContext, Connector
-from flare.http.client.error import ClientError, Phase, SourceFailed
-from flare.http.client.pool import (
-    ClientConnection,
-    Endpoint,
-    Pool,
-    keep_alive_ms,
+from flare.http.client.attempt import Attempt, Step
+from flare.http.client.connector import Connector
+from flare.http.client.error import ClientError, Phase
+from flare.http.client.exchange import (
+    append_content,
+    apply_step,
+    begin_attempt,
+    decode_piece,
 )
-from flare.http.client.prepared_request import PreparedRequest, UNKNOWN_LEN
+from flare.http.client.pool import ClientConnection
+from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import (
     ClientResponse,
     ContentUse,
@@ -27,19 +27,14 @@ from flare.http.client.response import (
     url_without_credentials,
 )
 from flare.http.client.retry import is_stale, may_retry
-from flare.http.h1.chunked import LAST_CHUNK, append_chunk
-from flare.http.h1.response_parser import ResponseParser
-from flare.http.cookie.jar import CookieJar
-from flare.sys.clock import coarse_monotonic_ms, unix_seconds, Deadline
+from flare.http.client.state import ClientState
+from flare.sys.clock import Deadline
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
 from std.memory import OwnedPointer
 
 comptime TURN_COUNT_MAX = 16
 """Most steps of one request before others have their turn: a fast server must
 not keep them waiting."""
-
-comptime SPARE_COUNT_MAX = 4
-"""Most buffers kept for the next requests; each has about 64 KiB."""
 
 comptime _STARTING = UInt8(0)
 comptime _PAUSING = UInt8(1)
@@ -225,7 +220,7 @@ struct RequestTask(Movable):
         if may_read:
             _ = attempt.receive(connection)
         if self._has_piece:
-            self._has_piece = _decode_piece(self._builder, attempt.parser)
+            self._has_piece = decode_piece(self._builder, attempt.parser)
             if self._has_piece:
                 return TaskProgress.HAS_CONTENT
         for _ in range(TURN_COUNT_MAX):
@@ -241,7 +236,7 @@ struct RequestTask(Movable):
             ):
                 return TaskProgress.DONE
             elif step == Step.CONTENT and self._passes_on():
-                self._has_piece = _decode_piece(self._builder, attempt.parser)
+                self._has_piece = decode_piece(self._builder, attempt.parser)
                 if self._has_piece:
                     return TaskProgress.HAS_CONTENT
         self._gives_way = True
@@ -358,263 +353,3 @@ struct RequestTask(Movable):
         var response = self._builder^.take_response()
         self.request.end_trace(response.status.code)
         return response^
-
-
-struct ClientState(Movable):
-    """Configuration, idle connections and the buffers of the next exchange."""
-
-    var config: ClientConfig
-    """The configuration."""
-    var pool: Pool[OwnedPointer[ClientConnection]]
-    """Idle connections."""
-    var context: ConnectContext
-    """What connections share."""
-    var jar: Optional[CookieJar]
-    """Cookies, if they are kept."""
-    # Buffers of requests that are over, for the next ones.
-    var _spare: List[OwnedPointer[Attempt]]
-
-    def __init__(out self, var config: ClientConfig):
-        """Starts without connections.
-
-        Args:
-            config: The configuration, whose `problem` is empty.
-        """
-        self.pool = Pool[OwnedPointer[ClientConnection]](config.pool)
-        self.config = config^
-        accept_codings(self.config)
-        self.context = ConnectContext(
-            self.config.tls.copy(), self.config.head_limits
-        )
-        self.jar = None
-        self._spare = []
-
-    def take_attempt(mut self) -> OwnedPointer[Attempt]:
-        """Gives the buffers of a request that is over, or new ones."""
-        if len(self._spare) > 0:
-            return self._spare.pop()
-        return OwnedPointer(Attempt())
-
-    def give_attempt(mut self, var attempt: OwnedPointer[Attempt]):
-        """Keeps the buffers of a request that is over."""
-        if len(self._spare) < SPARE_COUNT_MAX:
-            self._spare.append(attempt^)
-
-    def take_idle(
-        mut self, endpoint: Endpoint
-    ) -> Optional[OwnedPointer[ClientConnection]]:
-        """Takes an idle connection that is good for a request.
-
-        Args:
-            endpoint: Where it has to lead.
-
-        Returns:
-            The connection, or nothing. Those on which something has arrived
-            are closed on the way.
-        """
-        while True:
-            var found = self.pool.take(endpoint, coarse_monotonic_ms())
-            if not found:
-                return None
-            var connection = found.take()
-            if connection[].is_quiet():
-                return connection^
-
-    def end_exchange(
-        mut self,
-        var connection: OwnedPointer[ClientConnection],
-        is_reusable: Bool,
-        response: ClientResponse,
-    ):
-        """Keeps what the next request can use: the connection, or at least a
-        ticket for the next one.
-
-        Args:
-            connection: The connection, whose last exchange is over.
-            is_reusable: True if it may carry another request.
-            response: The response that it has carried.
-        """
-        connection[].request_count += 1
-        if connection[].endpoint.is_tls and connection[].request_count == 1:
-            # By now a server of TLS 1.3 has sent its ticket.
-            self.context.keep_ticket(connection[])
-        if not is_reusable or connection[].transport.has_ended():
-            # It is closed at once (RFC 8446 section 6), not when it is wanted.
-            return
-        var endpoint = connection[].endpoint.copy()
-        self.pool.put(
-            endpoint^,
-            connection^,
-            coarse_monotonic_ms(),
-            keep_alive_ms(response.headers),
-        )
-
-    def add_cookies(mut self, mut request: PreparedRequest):
-        """Gives a request the cookies that go to its URL.
-
-        Args:
-            request: The request.
-        """
-        if self.jar:
-            request.cookie = self.jar.value().header_for(
-                request.url, unix_seconds()
-            )
-
-    def keep_cookies(mut self, response: ClientResponse):
-        """Stores the cookies that a response sets.
-
-        Args:
-            response: The response.
-        """
-        if not self.jar:
-            return
-        var index = response.headers.find("set-cookie")
-        while index >= 0:
-            _ = self.jar.value().store(
-                response.url, response.headers.value(index), unix_seconds()
-            )
-            index = response.headers.find("set-cookie", index + 1)
-
-
-def _decode_piece(
-    mut builder: ResponseBuilder, parser: ResponseParser
-) raises ClientError -> Bool:
-    """Makes content for the sink; False if the piece is used up."""
-    while len(builder.content) == 0:
-        if not builder.has_more(parser):
-            return False
-        builder.take_more(parser)
-    return True
-
-
-def begin_attempt(
-    mut attempt: Attempt, request: PreparedRequest, config: ClientConfig
-) raises ClientError:
-    """Writes a request's head, and its content if that is small.
-
-    Args:
-        attempt: The attempt.
-        request: The request.
-        config: The client's configuration.
-
-    Raises:
-        ClientError: If a part of the request must not be sent, or a file of a
-            form not be read.
-    """
-    var asks = request.expects_continue and request.has_content()
-    attempt.begin(request.method, asks, config.strict)
-    request.write_head(attempt.output, config)
-    if request.upload.is_streamed:
-        return
-    if not asks:
-        _append_own_content(attempt, request)
-
-
-def apply_step(
-    step: Step,
-    mut attempt: Attempt,
-    request: PreparedRequest,
-    mut builder: ResponseBuilder,
-    config: ClientConfig,
-) raises ClientError -> Bool:
-    """Does what a step other than `WAIT` asks for.
-
-    Args:
-        step: The step; `NEEDS_CONTENT` only for the request's own content.
-        attempt: The attempt.
-        request: The request.
-        builder: Gets the response.
-        config: The client's configuration.
-
-    Returns:
-        True if the exchange is over.
-
-    Raises:
-        ClientError: If the content cannot be decoded, or a file of a form not
-            be read.
-    """
-    if step == Step.NEEDS_CONTENT:
-        _append_own_content(attempt, request)
-    elif step == Step.HEAD:
-        builder.take_head(attempt.parser)
-        var use = _use(attempt, request, builder)
-        builder.choose_use(attempt.parser, use, config)
-        if use == ContentUse.PASS_ON:
-            attempt.size_setting = "max_download_size"
-        else:
-            attempt.size_setting = "max_response_size"
-    elif step == Step.CONTENT:
-        builder.take_content(attempt.parser)
-        # A sink takes its pieces one by one.
-        while builder.use == ContentUse.KEEP and builder.has_more(
-            attempt.parser
-        ):
-            builder.take_more(attempt.parser)
-        return not builder.is_worth_reading(attempt.parser)
-    else:
-        builder.take_end(attempt.parser)
-        return True
-    return False
-
-
-def _use(
-    attempt: Attempt, request: PreparedRequest, builder: ResponseBuilder
-) -> ContentUse:
-    var status = builder.response.status
-    if request.will_follow(builder.response):
-        return ContentUse.DISCARD
-    if request.will_stop_expecting(builder.response, attempt.content_len):
-        return ContentUse.DISCARD
-    if request.wants_stream and status >= 200 and status < 300:
-        return ContentUse.PASS_ON
-    return ContentUse.KEEP
-
-
-def _append_own_content(
-    mut attempt: Attempt, request: PreparedRequest
-) raises ClientError:
-    """Takes the next piece of content that can be had again."""
-    var length = request.body.content_len()
-    var end = min(attempt.content_len + PIECE_LEN, length)
-    request.body.append_to(attempt.output, attempt.content_len, end)
-    attempt.content_len = end
-    if end == length:
-        attempt.end_content()
-
-
-def append_content(
-    mut attempt: Attempt, request: PreparedRequest, octets: Span[UInt8, _]
-) raises ClientError:
-    """Frames the next piece of streamed content.
-
-    Args:
-        attempt: The attempt.
-        request: The request.
-        octets: The piece; empty at the end of the source.
-
-    Raises:
-        ClientError: If the content is not as long as it was said to be.
-    """
-    var wanted = request.upload.content_len
-    attempt.content_len += len(octets)
-    if wanted == UNKNOWN_LEN:
-        append_chunk(attempt.output, octets)
-        if len(octets) == 0:
-            attempt.output.append(LAST_CHUNK.as_bytes())
-            attempt.end_content()
-        return
-    var is_short = len(octets) == 0 and attempt.content_len < wanted
-    if is_short or attempt.content_len > wanted:
-        raise ClientError(
-            attempt.phase(),
-            materialize[SourceFailed](),
-            String(
-                "the source has given ",
-                attempt.content_len,
-                " bytes of content announced with ",
-                wanted,
-            ),
-        )
-    attempt.output.append(octets)
-    if attempt.content_len == wanted:
-        attempt.end_content()

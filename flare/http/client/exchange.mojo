@@ -1,0 +1,154 @@
+"""What goes from a request into its attempt, and from the attempt into the
+response."""
+
+from flare.http.client.attempt import PIECE_LEN, Attempt, Step
+from flare.http.client.config import ClientConfig
+from flare.http.client.error import ClientError, SourceFailed
+from flare.http.client.prepared_request import PreparedRequest, UNKNOWN_LEN
+from flare.http.client.response import ContentUse, ResponseBuilder
+from flare.http.h1.chunked import LAST_CHUNK, append_chunk
+from flare.http.h1.response_parser import ResponseParser
+
+
+def decode_piece(
+    mut builder: ResponseBuilder, parser: ResponseParser
+) raises ClientError -> Bool:
+    """Makes content for the sink; False if the piece is used up."""
+    while len(builder.content) == 0:
+        if not builder.has_more(parser):
+            return False
+        builder.take_more(parser)
+    return True
+
+
+def begin_attempt(
+    mut attempt: Attempt, request: PreparedRequest, config: ClientConfig
+) raises ClientError:
+    """Writes a request's head, and its content if that is small.
+
+    Args:
+        attempt: The attempt.
+        request: The request.
+        config: The client's configuration.
+
+    Raises:
+        ClientError: If a part of the request must not be sent, or a file of a
+            form not be read.
+    """
+    var asks = request.expects_continue and request.has_content()
+    attempt.begin(request.method, asks, config.strict)
+    request.write_head(attempt.output, config)
+    if request.upload.is_streamed:
+        return
+    if not asks:
+        append_own_content(attempt, request)
+
+
+def apply_step(
+    step: Step,
+    mut attempt: Attempt,
+    request: PreparedRequest,
+    mut builder: ResponseBuilder,
+    config: ClientConfig,
+) raises ClientError -> Bool:
+    """Does what a step other than `WAIT` asks for.
+
+    Args:
+        step: The step; `NEEDS_CONTENT` only for the request's own content.
+        attempt: The attempt.
+        request: The request.
+        builder: Gets the response.
+        config: The client's configuration.
+
+    Returns:
+        True if the exchange is over.
+
+    Raises:
+        ClientError: If the content cannot be decoded, or a file of a form not
+            be read.
+    """
+    if step == Step.NEEDS_CONTENT:
+        append_own_content(attempt, request)
+    elif step == Step.HEAD:
+        builder.take_head(attempt.parser)
+        var use = content_use(attempt, request, builder)
+        builder.choose_use(attempt.parser, use, config)
+        if use == ContentUse.PASS_ON:
+            attempt.size_setting = "max_download_size"
+        else:
+            attempt.size_setting = "max_response_size"
+    elif step == Step.CONTENT:
+        builder.take_content(attempt.parser)
+        # A sink takes its pieces one by one.
+        while builder.use == ContentUse.KEEP and builder.has_more(
+            attempt.parser
+        ):
+            builder.take_more(attempt.parser)
+        return not builder.is_worth_reading(attempt.parser)
+    else:
+        builder.take_end(attempt.parser)
+        return True
+    return False
+
+
+def content_use(
+    attempt: Attempt, request: PreparedRequest, builder: ResponseBuilder
+) -> ContentUse:
+    var status = builder.response.status
+    if request.will_follow(builder.response):
+        return ContentUse.DISCARD
+    if request.will_stop_expecting(builder.response, attempt.content_len):
+        return ContentUse.DISCARD
+    if request.wants_stream and status >= 200 and status < 300:
+        return ContentUse.PASS_ON
+    return ContentUse.KEEP
+
+
+def append_own_content(
+    mut attempt: Attempt, request: PreparedRequest
+) raises ClientError:
+    """Takes the next piece of content that can be had again."""
+    var length = request.body.content_len()
+    var end = min(attempt.content_len + PIECE_LEN, length)
+    request.body.append_to(attempt.output, attempt.content_len, end)
+    attempt.content_len = end
+    if end == length:
+        attempt.end_content()
+
+
+def append_content(
+    mut attempt: Attempt, request: PreparedRequest, octets: Span[UInt8, _]
+) raises ClientError:
+    """Frames the next piece of streamed content.
+
+    Args:
+        attempt: The attempt.
+        request: The request.
+        octets: The piece; empty at the end of the source.
+
+    Raises:
+        ClientError: If the content is not as long as it was said to be.
+    """
+    var wanted = request.upload.content_len
+    attempt.content_len += len(octets)
+    if wanted == UNKNOWN_LEN:
+        append_chunk(attempt.output, octets)
+        if len(octets) == 0:
+            attempt.output.append(LAST_CHUNK.as_bytes())
+            attempt.end_content()
+        return
+    var is_short = len(octets) == 0 and attempt.content_len < wanted
+    if is_short or attempt.content_len > wanted:
+        raise ClientError(
+            attempt.phase(),
+            materialize[SourceFailed](),
+            String(
+                "the source has given ",
+                attempt.content_len,
+                " bytes of content announced with ",
+                wanted,
+            ),
+        )
+    attempt.output.append(octets)
+    if attempt.content_len == wanted:
+        attempt.end_content()
