@@ -89,6 +89,9 @@ struct Http2Session(Movable):
     """Frames that were taken, those of a field block counted once."""
     var content: ContentReceiver
     """The DATA frame that is arriving."""
+    var broken_rule: Optional[Http2Rule]
+    """Why the RESET that was told last is ours: the rule that the peer broke;
+    none if the RESET is the peer's."""
     var _decoder: HpackDecoder
     var _has_preface: Bool
     # The field block that is being collected.
@@ -112,6 +115,7 @@ struct Http2Session(Movable):
         self.foreign_count = 0
         self.frame_count = 0
         self.content = ContentReceiver()
+        self.broken_rule = None
         self._decoder = HpackDecoder()
         self._has_preface = not role.is_server
         self._block = Buffer(0)
@@ -285,6 +289,7 @@ struct Http2Session(Movable):
         if type == FrameType.CONTINUATION:
             return self._take_continuation(header, payload, now_ms)
         if type == FrameType.RST_STREAM:
+            self.broken_rule = None
             return take_reset(self.state, header, payload, now_ms)
         if type == FrameType.GOAWAY:
             return take_goaway(self.state, header, payload, now_ms)
@@ -321,6 +326,7 @@ struct Http2Session(Movable):
         self.state.reset(out, id, error.rule.code)
         if not was_open:
             return Http2Event(EventKind.NEEDS_OCTETS)
+        self.broken_rule = error.rule
         var event = Http2Event(EventKind.RESET, id)
         event.code = error.rule.code
         return event
