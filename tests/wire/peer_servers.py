@@ -5,12 +5,14 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from processes import next_line
 from toolchain import BUILD, ROOT
 
+PORT_COUNT_MAX = 5
 START_TIMEOUT_S = 20
 STOP_TIMEOUT_S = 10
 FOLDER = BUILD / "wire" / "peers"
@@ -35,7 +37,8 @@ http {{
   gzip_types *;
   gzip_min_length 1;
   server {{
-    listen 127.0.0.1:{port};
+    listen 127.0.0.1:{port}{listens};
+    {tls}
     root {here}/files;
     location /zipped/ {{ gzip on; alias {here}/files/; }}
     location /saved/ {{
@@ -106,11 +109,53 @@ def go_program(name: str) -> Path:
     return binary
 
 
-def start_go() -> Peer:
+def start_go(*arguments: str) -> Peer:
+    """Starts Go's server: with a certificate and its key over TLS, with `h2c`
+    for HTTP/2 without TLS."""
     binary = go_program("go_net_http")
-    peer = Peer([str(binary)], 0, stdout=subprocess.PIPE)
-    peer.port = int(next_line(peer.process, START_TIMEOUT_S).rsplit(":", 1)[1])
+    return _started([str(binary), *arguments])
+
+
+def start_node(*arguments: str) -> Peer:
+    """Starts Node's HTTP/2 server, with a certificate and its key over TLS."""
+    node = program("node", "nodejs")
+    return _started([node, str(GO_SOURCES / "node_http2.js"), *arguments])
+
+
+def _started(command: list[str]) -> Peer:
+    peer = Peer(command, 0, stdout=subprocess.PIPE)
+    line = next_line(peer.process, START_TIMEOUT_S)
+    if not line.startswith("listening on"):
+        pytest.skip(line.strip())
+    peer.port = int(line.rsplit(":", 1)[1])
     return peer
+
+
+def start_nghttpd(folder: Path, *arguments: str) -> Peer:
+    """Starts nghttp2's server of files. It opens its port itself, so another one
+    is tried if that was taken meanwhile; it says nothing when it listens."""
+    nghttpd = program("nghttpd", "nghttp2-server")
+    for _ in range(PORT_COUNT_MAX):
+        with listening() as found:
+            port = found.getsockname()[1]
+        tls = [] if arguments else ["--no-tls"]
+        command = [nghttpd, *tls, "-d", str(folder), "-a", "127.0.0.1"]
+        peer = Peer([*command, str(port), *arguments], port)
+        if _is_up(peer):
+            return peer
+        peer.stop()
+    raise AssertionError("nghttpd does not start")
+
+
+def _is_up(peer: Peer) -> bool:
+    """Waits until somebody listens on a peer's port; False if it ends first."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while peer.process.poll() is None and time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", peer.port)) == 0:
+                return True
+        time.sleep(0.02)
+    return False
 
 
 def listening() -> socket.socket:
@@ -119,7 +164,9 @@ def listening() -> socket.socket:
     return socket.create_server(("127.0.0.1", 0), backlog=512)
 
 
-def start_nginx(users: dict[str, str]) -> Peer:
+def start_nginx(users: dict[str, str], tls: str = "", listens: str = "") -> Peer:
+    """Starts nginx: `listens` completes its `listen`, such as " ssl http2", and
+    `tls` holds more directives."""
     nginx = program("nginx", "nginx")
     here = FOLDER / f"nginx-{os.getpid()}"
     (here / "files" / "saved").mkdir(parents=True, exist_ok=True)
@@ -135,7 +182,8 @@ def start_nginx(users: dict[str, str]) -> Peer:
         port = inherited.getsockname()[1]
         config = here / "nginx.conf"
         config.write_text(
-            NGINX.format(here=here, port=port, redirects=redirects, user=user)
+            NGINX.format(here=here, port=port, redirects=redirects, user=user,
+                         tls=tls, listens=listens)
         )
         number = inherited.fileno()
         peer = Peer(

@@ -36,6 +36,7 @@ from flare.http.client.error import (
     ResponseTooLarge,
     SinkFailed,
     SourceFailed,
+    StreamReset,
     TlsFailed,
     TooManyRedirects,
     TruncatedResponse,

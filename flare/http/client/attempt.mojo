@@ -81,6 +81,11 @@ struct Attempt(Movable):
     """True once an octet of the request has left."""
     var has_head: Bool
     """True once the final response's head is complete."""
+    var is_stream: Bool
+    """True if it is a stream of HTTP/2, whose frames frame the content, and
+    which `http2_exchange` drives in place of `step` and `receive`."""
+    var has_answer: Bool
+    """True once anything of an answer has come on the stream."""
     var size_setting: StaticString
     """The setting that limits the response's content."""
     var _state: UInt8
@@ -96,6 +101,8 @@ struct Attempt(Movable):
         self.content_len = 0
         self.was_sent = False
         self.has_head = False
+        self.is_stream = False
+        self.has_answer = False
         self.size_setting = "max_response_size"
         self._state = _SENDING
         self._expects_continue = False
@@ -124,6 +131,8 @@ struct Attempt(Movable):
         self.content_len = 0
         self.was_sent = False
         self.has_head = False
+        self.is_stream = False
+        self.has_answer = False
         self._state = _SENDING
         self._expects_continue = expects_continue
         self._has_all_content = False
@@ -137,6 +146,23 @@ struct Attempt(Movable):
     def end_content(mut self):
         """Notes that all content is in `output`."""
         self._has_all_content = True
+
+    def has_all_content(self) -> Bool:
+        """Tells whether no more content comes into `output`.
+
+        Returns:
+            True behind `end_content`.
+        """
+        return self._has_all_content
+
+    def has_response(self) -> Bool:
+        """Tells whether anything of a response has arrived.
+
+        Returns:
+            False while a repetition of the request could not meet two
+            responses.
+        """
+        return self.has_answer or self.parser.has_begun()
 
     def wants_write(self) -> Bool:
         """Tells what to wait for.
@@ -164,6 +190,14 @@ struct Attempt(Movable):
         self._undelivered_len = left
         return is_progress
 
+    def note_delivery(mut self, connection: ClientConnection):
+        """Notes how much is on its way, for `delivers`.
+
+        Args:
+            connection: The connection, which takes no more.
+        """
+        self._undelivered_len = connection.transport.undelivered_len()
+
     def moved_len(self) -> Int:
         """Counts the content that went either way.
 
@@ -179,6 +213,18 @@ struct Attempt(Movable):
             True while only its answer, or a second without one, counts.
         """
         return self._state == _ASKING
+
+    def start_asking(mut self) -> Bool:
+        """Waits for 100, if the request asks for it and has not waited yet.
+
+        Returns:
+            False if the content is to be sent now.
+        """
+        if not self._expects_continue or self._has_all_content:
+            return False
+        self._expects_continue = False
+        self._state = _ASKING
+        return True
 
     def stop_asking(mut self):
         """Sends the content without an answer."""
@@ -220,7 +266,7 @@ struct Attempt(Movable):
                 self.has_head = True
                 # A server that refuses need not be sent the rest.
                 if self.parser.head.status >= 300:
-                    self._stop_sending()
+                    self.stop_sending()
                 return Step.HEAD
             if progress == ResponseProgress.CONTENT:
                 return Step.CONTENT
@@ -264,9 +310,7 @@ struct Attempt(Movable):
             return Step.WAIT
         if flushed < 0:
             return self._note_write_failure(connection, flushed)
-        if self._expects_continue and not self._has_all_content:
-            self._expects_continue = False
-            self._state = _ASKING
+        if self.start_asking():
             return Step.WAIT
         if not self._has_all_content:
             return Step.NEEDS_CONTENT
@@ -287,10 +331,12 @@ struct Attempt(Movable):
         if number != -EPIPE and number != -ECONNRESET:
             raise failure^
         self._write_failure = failure^
-        self._stop_sending()
+        self.stop_sending()
         return Step.WAIT
 
-    def _stop_sending(mut self):
+    def stop_sending(mut self):
+        """Sends nothing more: the rest of the request is not wanted, or is not
+        there any more."""
         if self._state != _RECEIVING:
             self.output.clear()
             self._state = _RECEIVING
@@ -399,9 +445,17 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         Returns:
             Milliseconds; negative for ever.
         """
-        return shorter(self._phase_ms(attempt), self.total.left_ms())
+        return shorter(self.phase_ms(attempt), self.total.left_ms())
 
-    def _phase_ms(self, attempt: Attempt) -> Int:
+    def phase_ms(self, attempt: Attempt) -> Int:
+        """Tells how long there may be no progress.
+
+        Args:
+            attempt: What is waited for.
+
+        Returns:
+            Milliseconds; negative for ever.
+        """
         if attempt.is_asking():
             return shorter(CONTINUE_TIMEOUT_MS, self.read_timeout_ms)
         if attempt.wants_write():
@@ -429,7 +483,7 @@ struct TimeoutPolicy(ImplicitlyCopyable):
             return
         if attempt.delivers(connection):
             return
-        raise ClientError.timeout(attempt.phase(), self._phase_ms(attempt))
+        raise ClientError.timeout(attempt.phase(), self.phase_ms(attempt))
 
     def makes_progress(mut self, moved_len: Int) -> Bool:
         """Starts the total time anew if enough content went since its start.

@@ -71,7 +71,20 @@ struct ClientConfig(Copyable, Movable):
     var decodes_content: Bool
     """True to ask for compressed content, and decompress it."""
     var tls: TlsConfig
-    """Whom to trust, and what to show and offer to servers."""
+    """Whom to trust, and what to show to servers. What `alpn` names is offered
+    as it stands; by default that is empty, and `http2` decides."""
+    var http2: Bool
+    """True to offer HTTP/2 with TLS (ALPN), which servers then choose or not.
+    Requests of one client to one server share a connection then."""
+    var http2_prior_knowledge: Bool
+    """True to speak HTTP/2 to `http` URLs, too, with no way back: for servers
+    that are known to speak it without TLS (RFC 9113 section 3.3)."""
+    var http2_ping_after_ms: Int
+    """How long a connection of HTTP/2 may be silent, idle or while a response
+    is awaited, before PING asks whether the server is there; -1 for never."""
+    var http2_ping_timeout_ms: Int
+    """Time for the answer to PING; without one the connection is given up, and
+    its requests are repeated if that is safe."""
     var proxy: ProxySettings
     """Which requests go through a proxy; none does by default."""
     var strict: Bool
@@ -109,7 +122,12 @@ struct ClientConfig(Copyable, Movable):
         self.retry_max_ms = 5_000
         self.headers = default_headers()
         self.decodes_content = True
-        self.tls = TlsConfig(alpn=["http/1.1"])
+        self.tls = TlsConfig()
+        self.http2 = True
+        self.http2_prior_knowledge = False
+        # Half of what a load balancer lets pass, and a NAT far more.
+        self.http2_ping_after_ms = 15_000
+        self.http2_ping_timeout_ms = 5_000
         self.proxy = ProxySettings()
 
     def drops_codings(self, headers: HeaderMap) -> Bool:
@@ -126,6 +144,21 @@ struct ClientConfig(Copyable, Movable):
             True if it asks for a range.
         """
         return self._asks_codings and len(headers) > 0 and "range" in headers
+
+    def offers_http2(self, is_tls: Bool) -> Bool:
+        """Tells whether HTTP/2 may be spoken.
+
+        Args:
+            is_tls: True for a connection with TLS.
+
+        Returns:
+            True to offer it with TLS, or to begin with it without.
+        """
+        if not is_tls:
+            return self.http2_prior_knowledge
+        return self.http2 and (
+            len(self.tls.alpn) == 0 or "h2" in self.tls.alpn
+        )
 
     def problem(self) -> String:
         """Looks for values that cannot work.
@@ -167,6 +200,16 @@ struct ClientConfig(Copyable, Movable):
                     name,
                     " differs between requests; leave it to the client",
                 )
+        if "h2" in self.tls.alpn and not self.http2:
+            return (
+                "tls.alpn offers h2, which http2=False turns off; leave one of"
+                " both"
+            )
+        if self.http2_ping_timeout_ms < 1 or self.http2_ping_after_ms < -1:
+            return (
+                "http2_ping_timeout_ms must be 1 or more, and"
+                " http2_ping_after_ms -1 (for never) or more"
+            )
         var smallest = min(self.max_response_size, self.max_decoded_size)
         if min(smallest, self.max_download_size) < 0:
             return "the sizes of content allowed must be 0 or more"

@@ -40,6 +40,7 @@ from flare.sys.socket_option import SocketOption
 from flare.tcp.connecting import AddressRace, STILL_RACING
 from flare.tls.context import TlsClientContext
 from flare.tls.config import TlsConfig
+from flare.tls.error import TlsError
 from flare.tls.session import TlsSession
 from flare.unix.stream import UnixStream
 from flare.unix.unix_addr import UnixAddr
@@ -64,14 +65,16 @@ struct ConnectContext(Movable):
     """Whom to trust, and what to show and offer to servers."""
     var head_limits: HeadLimits
     """Bounds of the head with which a proxy answers."""
-    # Made for the first connection with TLS.
+    # Made for the first connection with TLS; the second one offers HTTP/2.
     var _tls: Optional[TlsClientContext]
+    var _tls_http2: Optional[TlsClientContext]
 
     def __init__(out self, var tls_config: TlsConfig, head_limits: HeadLimits):
         """Takes the settings; nothing is loaded yet."""
         self.tls_config = tls_config^
         self.head_limits = head_limits
         self._tls = None
+        self._tls_http2 = None
 
     def session(mut self, endpoint: Endpoint) raises ClientError -> TlsSession:
         """Begins a TLS session, resuming an earlier one if there is a ticket.
@@ -87,9 +90,10 @@ struct ConnectContext(Movable):
                 work.
         """
         try:
-            if not self._tls:
-                self._tls = TlsClientContext(self.tls_config)
-            ref context = self._tls.value()
+            ref own = self._tls_http2 if endpoint.offers_http2 else self._tls
+            if not own:
+                own = self._make_context(endpoint.offers_http2)
+            ref context = own.value()
             var session = context.session(endpoint.host)
             var ticket = context.tickets.take(endpoint.name())
             _ = session.resume(Span(ticket))
@@ -97,12 +101,44 @@ struct ConnectContext(Movable):
         except error:
             raise ClientError(materialize[Phase.TLS](), error)
 
+    def _make_context(
+        self, offers_http2: Bool
+    ) raises TlsError -> TlsClientContext:
+        var config = self.tls_config.copy()
+        config.alpn = offered_protocols(config.alpn, offers_http2)
+        return TlsClientContext(config)
+
     def keep_ticket(self, connection: ClientConnection):
         """Keeps what the next session with the same server begins with."""
-        if self._tls:
-            self._tls.value().tickets.put(
+        var offers_http2 = connection.endpoint.offers_http2
+        ref own = self._tls_http2 if offers_http2 else self._tls
+        if own:
+            own.value().tickets.put(
                 connection.endpoint.name(), connection.transport.ticket()
             )
+
+
+def offered_protocols(
+    configured: List[String], offers_http2: Bool
+) -> List[String]:
+    """Chooses what a TLS session offers (RFC 7301, RFC 9113 section 3.2).
+
+    Args:
+        configured: What the configuration names; may be empty.
+        offers_http2: True if HTTP/2 may be spoken.
+
+    Returns:
+        The protocols, best first.
+    """
+    var offered = List[String]()
+    for protocol in configured:
+        if offers_http2 or protocol != "h2":
+            offered.append(protocol)
+    if len(offered) == 0 and offers_http2:
+        offered.append("h2")
+    if len(configured) == 0 or len(offered) == 0:
+        offered.append("http/1.1")
+    return offered^
 
 
 struct Connector(Movable):
@@ -294,6 +330,7 @@ struct Connector(Movable):
 
     def _begin_handshake(mut self):
         if not self._session:
+            self._connection.value()[].is_http2 = self._endpoint.offers_http2
             self._stage = _READY
             return
         self._connection.value()[].transport.begin_tls(self._session.take())
@@ -311,6 +348,9 @@ struct Connector(Movable):
                 "TLS handshake",
                 self._endpoint.host,
             )
+        if self._endpoint.offers_http2:
+            var is_http2 = transport.protocol() == "h2"
+            self._connection.value()[].is_http2 = is_http2
         self._stage = _READY
         return True
 

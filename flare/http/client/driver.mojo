@@ -9,6 +9,7 @@ from flare.http.client.error import (
     SinkFailed,
     SourceFailed,
 )
+from flare.http.client.http2_link import Http2Link
 from flare.http.client.prepared_request import (
     PreparedRequest,
     Upload,
@@ -27,6 +28,7 @@ from flare.runtime.timer_wheel import TimerId
 from flare.sys.clock import Deadline
 from flare.sys.errno import EINTR, OsError
 from flare.sys.poll import POLL_WRITE, PollEntry, poll_descriptors
+from std.memory import ArcPointer
 
 
 def run_task[
@@ -60,6 +62,7 @@ def run_task[
     while True:
         var progress = task.advance(state, event)
         if progress == TaskProgress.DONE:
+            _ = task.flush()
             return task^.finish(state)
         try:
             if progress == TaskProgress.WAIT:
@@ -71,15 +74,17 @@ def run_task[
             else:
                 _pass_on(task, sink)
         except error:
-            raise task.named(error^)
+            raise task.named(state, error^)
 
 
 def _wait(mut task: RequestTask) raises ClientError -> TaskEvent:
     """Waits until a task is worth another step."""
+    if task.flush():
+        return TaskEvent.NONE
     var wait_ms = task.wait_ms()
     if wait_ms == 0:
         return TaskEvent.TIMEOUT
-    if not task.is_exchanging():
+    if not task.is_exchanging() and not task.is_streaming():
         var several = task.watches()
         # Whatever comes of it, the task looks for itself.
         _ = poll_descriptors(several, wait_ms)
@@ -190,10 +195,12 @@ struct _WaitingRequest(Movable):
         self.index = index
         self.request = request^
 
-    def start(deinit self, mut state: ClientState) -> RequestTask:
+    def start(
+        deinit self, mut state: ClientState, owner: Int
+    ) -> RequestTask:
         # It may have waited for others until now.
         self.request.timeouts.restart()
-        return RequestTask(self.request^, state)
+        return RequestTask(self.request^, state, owner)
 
 
 def run_tasks(
@@ -260,10 +267,27 @@ def _run(
             UInt64(index), state, reactor, waiting, results, TaskEvent.NONE
         )
         busy_count -= Int(is_idle)
+    var shared = _SharedLinks()
     # Each round costs what is ready or due, however many others are silent.
-    while busy_count > 0:
+    while True:
+        var woken = shared.settle(state, reactor)
+        for owner in woken:
+            if not lanes[owner].task:
+                # It was over before its turn came.
+                continue
+            var is_idle = lanes[owner].turn(
+                UInt64(owner), state, reactor, waiting, results, TaskEvent.NONE
+            )
+            busy_count -= Int(is_idle)
+        if len(woken) > 0:
+            continue
+        if busy_count == 0:
+            return
         for index in range(reactor.poll()):
             var token = reactor.event(index).token
+            if token >= LINK_TOKEN:
+                shared.pump(Int32(token - LINK_TOKEN))
+                continue
             if not lanes[Int(token)].task:
                 # It had two descriptors ready, and was over with the first.
                 continue
@@ -280,6 +304,91 @@ def _run(
                 token, state, reactor, waiting, results
             )
             busy_count -= Int(is_idle)
+
+
+comptime LINK_TOKEN = UInt64(1) << 32
+"""Tokens of connections that requests share: this and the descriptor. Those of
+lanes are less."""
+
+
+struct _WatchedLink(Movable):
+    """A connection that the reactor watches, and for what.
+
+    It is kept open until it is watched no more, so nobody else gets its
+    descriptor.
+    """
+
+    var link: ArcPointer[Http2Link]
+    var wants_write: Bool
+
+    def __init__(out self, link: ArcPointer[Http2Link]):
+        self.link = link
+        self.wants_write = False
+
+
+struct _SharedLinks(Movable):
+    """The connections that requests share: each is received from once, and what
+    all its requests have to send is sent at once."""
+
+    var _watched: List[_WatchedLink]
+
+    def __init__(out self):
+        self._watched = []
+
+    def pump(mut self, number: Int32):
+        """Takes what has arrived on a connection."""
+        for index in range(len(self._watched)):
+            ref link = self._watched[index].link[]
+            if link.fd() == number:
+                link.pump()
+                return
+
+    def settle(
+        mut self, mut state: ClientState, mut reactor: Reactor
+    ) raises OsError -> List[Int]:
+        """Sends what waits, and watches for what comes next.
+
+        Returns:
+            The lanes that can go on.
+        """
+        for index in range(len(state.links)):
+            self._begin(state.links[index], reactor)
+        for index in range(len(self._watched) - 1, -1, -1):
+            ref link = self._watched[index].link[]
+            if link.wants_write():
+                link.flush()
+            state.woken.extend(link.woken.copy())
+            link.woken.clear()
+            if link.failure or (link.is_closing and not link.is_in_use()):
+                reactor.deregister(link.fd())
+                _ = self._watched.pop(index)
+            else:
+                self._watch(index, reactor)
+        var woken = List[Int]()
+        swap(woken, state.woken)
+        return woken^
+
+    def _begin(
+        mut self, link: ArcPointer[Http2Link], mut reactor: Reactor
+    ) raises OsError:
+        var number = link[].fd()
+        for index in range(len(self._watched)):
+            if self._watched[index].link[].fd() == number:
+                return
+        reactor.register(number, LINK_TOKEN + UInt64(number), Interest.READ)
+        self._watched.append(_WatchedLink(link))
+
+    def _watch(mut self, index: Int, mut reactor: Reactor) raises OsError:
+        ref watched = self._watched[index]
+        var wants_write = watched.link[].wants_write()
+        if wants_write == watched.wants_write:
+            return
+        watched.wants_write = wants_write
+        var number = watched.link[].fd()
+        var interest = Interest.READ
+        if wants_write:
+            interest = Interest.READ | Interest.WRITE
+        reactor.modify(number, LINK_TOKEN + UInt64(number), interest)
 
 
 struct _Lane(Movable):
@@ -351,7 +460,7 @@ struct _Lane(Movable):
                     break
                 self._watch(reactor, token, [], -1)
                 self._index = waiting[len(waiting) - 1].index
-                self.task = waiting.pop().start(state)
+                self.task = waiting.pop().start(state, Int(token))
                 cause = TaskEvent.NONE
             if not self._advance(state, results, cause):
                 break

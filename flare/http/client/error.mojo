@@ -1,6 +1,7 @@
 """The error of a request that did not get its response."""
 
 from flare.http.h1.error import LocalProtocolError, RemoteProtocolError, Rule
+from flare.http.h2.error import Http2Error, Http2Rule
 from flare.net.error import NetworkError, NetworkErrorKind, Timeout
 from flare.tls.error import TlsError, TlsErrorKind
 
@@ -14,6 +15,8 @@ comptime TruncatedResponse = NetworkErrorKind("TruncatedResponse")
 """The connection was closed before the response was complete."""
 comptime NoResponse = NetworkErrorKind("NoResponse")
 """The connection was closed before any octet of a response."""
+comptime StreamReset = NetworkErrorKind("StreamReset")
+"""A server has ended a request over HTTP/2 without a response."""
 comptime ResponseTooLarge = NetworkErrorKind("ResponseTooLarge")
 """A response goes over a limit of `ClientConfig`."""
 comptime TooManyRedirects = NetworkErrorKind("TooManyRedirects")
@@ -139,6 +142,24 @@ struct ClientError(Copyable, Movable, Writable):
             self.name_setting("head_limits.max_fields")
         elif error.rule == Rule.REASON_LEN:
             self.name_setting("head_limits.max_target_size")
+
+    def __init__(out self, phase: Phase, error: Http2Error):
+        """Takes over a breach of the rules of HTTP/2.
+
+        Args:
+            phase: When it was found.
+            error: What was broken.
+        """
+        var is_limit = (
+            error.rule == Http2Rule.SECTION_LEN
+            or error.rule == Http2Rule.FIELD_BLOCK_LEN
+        )
+        var kind = materialize[MalformedResponse]()
+        if is_limit:
+            kind = materialize[ResponseTooLarge]()
+        self = Self(phase, kind, String(error))
+        if is_limit:
+            self.name_setting("head_limits.max_header_size")
 
     def name_setting(mut self, name: StaticString):
         """Says which setting allows more.

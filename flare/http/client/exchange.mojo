@@ -5,19 +5,32 @@ from flare.http.client.attempt import PIECE_LEN, Attempt, Step
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError, SourceFailed
 from flare.http.client.prepared_request import PreparedRequest, UNKNOWN_LEN
-from flare.http.client.response import ContentUse, ResponseBuilder
+from flare.http.client.response import (
+    ContentUse,
+    ResponseBuilder,
+    copy_fields,
+)
 from flare.http.h1.chunked import LAST_CHUNK, append_chunk
-from flare.http.h1.response_parser import ResponseParser
+
+
+def take_piece(
+    mut builder: ResponseBuilder, piece: Span[UInt8, _]
+) raises ClientError:
+    """Takes a piece of content: all of it, or for a sink its beginning."""
+    builder.take_content(piece)
+    # A sink takes its pieces one by one.
+    while builder.use == ContentUse.KEEP and builder.has_more(piece):
+        builder.take_more(piece)
 
 
 def decode_piece(
-    mut builder: ResponseBuilder, parser: ResponseParser
+    mut builder: ResponseBuilder, piece: Span[UInt8, _]
 ) raises ClientError -> Bool:
     """Makes content for the sink; False if the piece is used up."""
     while len(builder.content) == 0:
-        if not builder.has_more(parser):
+        if not builder.has_more(piece):
             return False
-        builder.take_more(parser)
+        builder.take_more(piece)
     return True
 
 
@@ -72,21 +85,24 @@ def apply_step(
     elif step == Step.HEAD:
         builder.take_head(attempt.parser)
         var use = content_use(attempt, request, builder)
-        builder.choose_use(attempt.parser, use, config)
+        ref parser = attempt.parser
+        parser.body.max_body_size = builder.choose_use(
+            use, parser.has_content(), config
+        )
+        if parser.has_content():
+            builder.expect_content(parser.head.framing.content_length)
         if use == ContentUse.PASS_ON:
             attempt.size_setting = "max_download_size"
         else:
             attempt.size_setting = "max_response_size"
     elif step == Step.CONTENT:
-        builder.take_content(attempt.parser)
-        # A sink takes its pieces one by one.
-        while builder.use == ContentUse.KEEP and builder.has_more(
-            attempt.parser
-        ):
-            builder.take_more(attempt.parser)
-        return not builder.is_worth_reading(attempt.parser)
+        take_piece(builder, attempt.parser.content())
+        return not builder.is_worth_reading(attempt.parser.body.taken_len)
     else:
-        builder.take_end(attempt.parser)
+        builder.take_end()
+        var trailers = attempt.parser.trailers()
+        if len(trailers) > 0:
+            copy_fields(trailers, builder.response.trailers)
         return True
     return False
 
@@ -131,6 +147,11 @@ def append_content(
     """
     var wanted = request.upload.content_len
     attempt.content_len += len(octets)
+    if wanted == UNKNOWN_LEN and attempt.is_stream:
+        attempt.output.append(octets)
+        if len(octets) == 0:
+            attempt.end_content()
+        return
     if wanted == UNKNOWN_LEN:
         append_chunk(attempt.output, octets)
         if len(octets) == 0:

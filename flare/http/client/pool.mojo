@@ -219,6 +219,8 @@ struct ClientConnection(Movable):
     """Where it leads."""
     var request_count: Int
     """How many requests it has carried."""
+    var is_http2: Bool
+    """True if HTTP/2 is spoken on it."""
 
     def __init__(out self, var transport: Transport, var endpoint: Endpoint):
         """Takes an open connection.
@@ -230,6 +232,7 @@ struct ClientConnection(Movable):
         self.transport = transport^
         self.endpoint = endpoint^
         self.request_count = 0
+        self.is_http2 = False
 
     def is_quiet(mut self) -> Bool:
         """Tells whether an idle connection is good for a request.
@@ -263,6 +266,8 @@ struct Endpoint(Copyable, Equatable, Movable):
     """True if TLS is spoken with the host."""
     var is_unix: Bool
     """True if `host` is a path."""
+    var offers_http2: Bool
+    """True to offer HTTP/2 over TLS, and to speak nothing else without TLS."""
     var proxy: String
     """`host:port` of the proxy on the way; empty without one."""
 
@@ -277,6 +282,7 @@ struct Endpoint(Copyable, Equatable, Movable):
         self.port = port
         self.is_tls = False
         self.is_unix = False
+        self.offers_http2 = False
         self.proxy = String()
 
     @staticmethod

@@ -42,6 +42,10 @@ from flare.url.url import Url
 from flare.sys.clock import monotonic_ns
 from std.memory import ArcPointer
 
+comptime REFUSAL_COUNT_MAX = 6
+"""Most repetitions of a request with which servers do not begin: the first at
+once, and then with growing pauses."""
+
 comptime UNKNOWN_LEN = -1
 """Length of streamed content that is not known."""
 
@@ -90,6 +94,8 @@ struct PreparedRequest(Movable):
     """How many redirections were followed."""
     var retry_count: Int
     """How often the request was repeated after a failure."""
+    var refusal_count: Int
+    """How often it was repeated because a server has not begun with it."""
     var expects_continue: Bool
     """True to ask whether the content is wanted."""
     var minor_version: UInt8
@@ -129,7 +135,8 @@ struct PreparedRequest(Movable):
         except error:
             error.url = url_without_credentials(url)
             raise error^
-        self.proxy = choose_proxy(config.proxy, self.endpoint)
+        self.minor_version = request.minor_version
+        self.proxy = None
         self.url = url^
         self.headers = HeaderMap()
         swap(self.headers, request.headers)
@@ -137,7 +144,7 @@ struct PreparedRequest(Movable):
         self.redirect_count = 0
         self.retry_count = 0
         self.expects_continue = request.expects_continue
-        self.minor_version = request.minor_version
+        self.refusal_count = 0
         var total_ms = request.total_timeout_ms
         if total_ms == CLIENTS_OWN:
             total_ms = config.total_timeout_ms
@@ -154,8 +161,17 @@ struct PreparedRequest(Movable):
         self.method = request.method
         self.body = RequestBody()
         swap(self.body, request.body)
+        self._choose_way(config)
+
+    def _choose_way(mut self, config: ClientConfig):
+        """Completes the endpoint: with the proxy on the way, and with what may
+        be spoken."""
+        self.proxy = choose_proxy(config.proxy, self.endpoint)
         if self.proxy:
             self.endpoint.proxy = self.proxy.value()[].name()
+        self.endpoint.offers_http2 = self.minor_version > 0 and (
+            config.offers_http2(self.endpoint.is_tls)
+        )
 
     def set_credentials(mut self, credentials: Credentials) raises ClientError:
         """Sets Authorization unless the request has its own.
@@ -311,17 +327,22 @@ struct PreparedRequest(Movable):
             drop_credentials(defaults)
             if config.drops_codings(headers):
                 _ = defaults.remove("accept-encoding")
-            write_request_head(out, start, headers, defaults, self._framing())
+            write_request_head(out, start, headers, defaults, self.framing())
         elif config.drops_codings(headers):
             var defaults = config.headers.copy()
             _ = defaults.remove("accept-encoding")
-            write_request_head(out, start, headers, defaults, self._framing())
+            write_request_head(out, start, headers, defaults, self.framing())
         else:
             write_request_head(
-                out, start, headers, config.headers, self._framing()
+                out, start, headers, config.headers, self.framing()
             )
 
-    def _framing(self) -> RequestFraming:
+    def framing(self) -> RequestFraming:
+        """Decides how the content is framed.
+
+        Returns:
+            The framing.
+        """
         var asks = self.expects_continue
         if self.upload.is_streamed:
             if self.upload.content_len == UNKNOWN_LEN:
@@ -426,9 +447,7 @@ struct PreparedRequest(Movable):
             self.has_left_origin = True
         self.redirect_count += 1
         self.endpoint = Endpoint.of(next)
-        self.proxy = choose_proxy(config.proxy, self.endpoint)
-        if self.proxy:
-            self.endpoint.proxy = self.proxy.value()[].name()
+        self._choose_way(config)
         self.url = next^
 
     def describe_failure(self, attempt: Attempt) -> FailedAttempt:
@@ -442,11 +461,35 @@ struct PreparedRequest(Movable):
         """
         return FailedAttempt(
             attempt.was_sent,
-            attempt.parser.has_begun(),
+            attempt.has_response(),
             is_idempotent(self.method),
             # A source has been read from once the first octets left.
             not self.upload.is_streamed or not attempt.was_sent,
         )
+
+    def plan_refused(mut self, config: ClientConfig) -> Int:
+        """Decides whether a request with which a server has not begun is sent
+        again, and when (RFC 9113 section 8.7).
+
+        Args:
+            config: The client's configuration.
+
+        Returns:
+            How long to wait before that in milliseconds; -1 if it is not.
+        """
+        if self.refusal_count >= REFUSAL_COUNT_MAX:
+            return -1
+        self.refusal_count += 1
+        if self.refusal_count == 1:
+            return 0
+        var pause_ms = backoff_ms(
+            self.refusal_count - 1,
+            config.retry_base_ms,
+            config.retry_max_ms,
+            _random_bits(),
+        )
+        var left_ms = self.timeouts.total.left_ms()
+        return -1 if left_ms >= 0 and pause_ms >= left_ms else pause_ms
 
     def plan_retry(mut self, config: ClientConfig) -> Int:
         """Decides whether the request is sent once more, and when.

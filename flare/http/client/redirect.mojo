@@ -1,6 +1,6 @@
 """Whether and how a redirection is followed."""
 
-from flare.bytes.ascii import write_escaped
+from flare.bytes.ascii import equals_ignore_case, write_escaped
 from flare.http.client.error import ClientError, Phase, RedirectRefused
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status
@@ -187,6 +187,21 @@ def drop_content_fields(mut headers: HeaderMap):
         headers: The request's own fields.
     """
     _drop(headers, _CONTENT_FIELDS)
+
+
+def is_credential(name: StringSpan) -> Bool:
+    """Tells whether a field must not reach another origin.
+
+    Args:
+        name: Its name in any case.
+
+    Returns:
+        True for what `drop_credentials` takes off.
+    """
+    for own in _CREDENTIAL_FIELDS.split(" "):
+        if equals_ignore_case(own.as_bytes(), name.as_bytes()):
+            return True
+    return False
 
 
 def _drop(mut headers: HeaderMap, names: StaticString):

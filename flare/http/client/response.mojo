@@ -92,7 +92,7 @@ struct ClientResponse(Movable):
     var body: Body
     """The content, decoded; empty if it went to a sink."""
     var trailers: HeaderMap
-    """Fields behind chunked content."""
+    """Fields behind the content: of chunks, or of HTTP/2."""
     var url: Url
     """The URL that answered, after redirections."""
     var redirect_count: Int
@@ -323,53 +323,60 @@ struct ResponseBuilder(Movable):
         copy_fields(parser.fields(), self.response.headers)
 
     def choose_use(
-        mut self,
-        mut parser: ResponseParser,
-        use: ContentUse,
-        config: ClientConfig,
-    ) raises ClientError:
+        mut self, use: ContentUse, has_content: Bool, config: ClientConfig
+    ) raises ClientError -> Int:
         """Decides what becomes of the content.
 
         Args:
-            parser: The parser, with a complete head.
             use: What becomes of it.
+            has_content: False if there is none for sure.
             config: The client's configuration.
+
+        Returns:
+            How long the content may be, as transferred, in bytes.
 
         Raises:
             ClientError: If the content is coded and a library is missing.
         """
         self.use = use
-        parser.body.max_body_size = config.max_response_size
+        var length_max = config.max_response_size
         var decoded_max = config.max_decoded_size
         if use == ContentUse.PASS_ON:
-            parser.body.max_body_size = config.max_download_size
+            length_max = config.max_download_size
             decoded_max = config.max_download_size
-        if use == ContentUse.DISCARD or not parser.has_content():
-            return
+        if use == ContentUse.DISCARD or not has_content:
+            return length_max
         # A part of coded content cannot be decoded.
         if config.decodes_content and self.response.status != 206:
             self._decoder = content_decoder(self.response.headers, decoded_max)
-        var announced = parser.head.framing.content_length
-        if use == ContentUse.KEEP and announced > 0:
-            self.content.reserve(min(announced, RESERVE_LEN_MAX))
+        return length_max
 
-    def take_content(mut self, parser: ResponseParser) raises ClientError:
+    def expect_content(mut self, length: Int):
+        """Makes room for content that was announced.
+
+        Args:
+            length: How long it is, in bytes; 0 or less if that is not known.
+        """
+        if self.use == ContentUse.KEEP and length > 0:
+            self.content.reserve(min(length, RESERVE_LEN_MAX))
+
+    def take_content(mut self, piece: Span[UInt8, _]) raises ClientError:
         """Takes a piece of content; `has_more` tells whether all of it.
 
         Args:
-            parser: The parser, with a piece.
+            piece: The piece, as transferred.
 
         Raises:
             ClientError: If the content cannot be decoded.
         """
         self._taken_len = 0
-        self.take_more(parser)
+        self.take_more(piece)
 
-    def has_more(self, parser: ResponseParser) -> Bool:
+    def has_more(self, piece: Span[UInt8, _]) -> Bool:
         """Tells whether more can be decoded from the piece.
 
         Args:
-            parser: The parser, with the same piece.
+            piece: The same piece.
 
         Returns:
             True to empty `content` and call `take_more`.
@@ -377,15 +384,15 @@ struct ResponseBuilder(Movable):
         if not self._decoder or self.use == ContentUse.DISCARD:
             return False
         return (
-            self._taken_len < len(parser.content())
+            self._taken_len < len(piece)
             or self._decoder.value().has_pending()
         )
 
-    def take_more(mut self, parser: ResponseParser) raises ClientError:
+    def take_more(mut self, piece: Span[UInt8, _]) raises ClientError:
         """Decodes more of the same piece, so much that memory stays bounded.
 
         Args:
-            parser: The parser, with the same piece.
+            piece: The same piece.
 
         Raises:
             ClientError: If the content cannot be decoded.
@@ -393,13 +400,11 @@ struct ResponseBuilder(Movable):
         if self.use == ContentUse.DISCARD:
             return
         if not self._decoder:
-            self.content.extend(parser.content())
+            self.content.extend(piece)
             return
         try:
             self._taken_len += self._decoder.value().receive_some(
-                parser.content()[self._taken_len :],
-                self._decoded,
-                DECODE_LEN,
+                piece[self._taken_len :], self._decoded, DECODE_LEN
             )
         except error:
             if self.use == ContentUse.PASS_ON:
@@ -408,26 +413,22 @@ struct ResponseBuilder(Movable):
         self.content.extend(self._decoded.span())
         self._decoded.clear()
 
-    def is_worth_reading(self, parser: ResponseParser) -> Bool:
+    def is_worth_reading(self, taken_len: Int) -> Bool:
         """Tells whether to read on.
 
         Args:
-            parser: The parser.
+            taken_len: How much of the content has come, in bytes.
 
         Returns:
             False if nobody wants the content, and closing the connection is
             cheaper than reading the rest of it.
         """
         return (
-            self.use != ContentUse.DISCARD
-            or parser.body.taken_len <= DISCARD_LEN_MAX
+            self.use != ContentUse.DISCARD or taken_len <= DISCARD_LEN_MAX
         )
 
-    def take_end(mut self, parser: ResponseParser) raises ClientError:
-        """Copies the trailers; the content becomes the body.
-
-        Args:
-            parser: The parser, at its end.
+    def take_end(mut self) raises ClientError:
+        """Lets the content become the body.
 
         Raises:
             ClientError: If coded content ends too early.
@@ -437,9 +438,6 @@ struct ResponseBuilder(Movable):
                 self._decoder.value().finish()
             except error:
                 raise decode_error(error)
-        var trailers = parser.trailers()
-        if len(trailers) > 0:
-            copy_fields(trailers, self.response.trailers)
         if self.use == ContentUse.KEEP:
             var octets = List[UInt8]()
             swap(octets, self.content)

@@ -1,6 +1,11 @@
 """When a request may be sent once more."""
 
-from flare.http.client.error import ClientError, Phase, SourceFailed
+from flare.http.client.error import (
+    ClientError,
+    Phase,
+    SourceFailed,
+    StreamReset,
+)
 from flare.net.error import Timeout
 
 comptime BACKOFF_SHIFT_MAX = 16
@@ -90,6 +95,7 @@ def is_stale(failed: FailedAttempt, error: ClientError) -> Bool:
         failed.may_repeat()
         and error.kind != Timeout
         and error.kind != SourceFailed
+        and error.kind != StreamReset
         and is_transient(error.phase)
     )
 

@@ -4,6 +4,7 @@ cookies, and buffers."""
 from flare.http.client.attempt import Attempt
 from flare.http.client.config import ClientConfig, accept_codings
 from flare.http.client.connector import ConnectContext
+from flare.http.client.http2_link import Http2Link, IdleConnection
 from flare.http.client.pool import (
     ClientConnection,
     Endpoint,
@@ -14,7 +15,10 @@ from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import ClientResponse
 from flare.http.cookie.jar import CookieJar
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
-from std.memory import OwnedPointer
+from std.memory import ArcPointer, OwnedPointer
+
+comptime HTTP1_COUNT_MAX = 64
+"""Most endpoints of which is remembered that they chose HTTP/1.1."""
 
 comptime SPARE_COUNT_MAX = 4
 """Most buffers kept for the next requests; each has about 64 KiB."""
@@ -25,12 +29,21 @@ struct ClientState(Movable):
 
     var config: ClientConfig
     """The configuration."""
-    var pool: Pool[OwnedPointer[ClientConnection]]
+    var pool: Pool[IdleConnection]
     """Idle connections."""
+    var links: List[ArcPointer[Http2Link]]
+    """Connections that speak HTTP/2 and have requests under way."""
+    var woken: List[Int]
+    """The owners of requests that need not wait any longer for a connection
+    that another one has opened; the driver empties it."""
     var context: ConnectContext
     """What connections share."""
     var jar: Optional[CookieJar]
     """Cookies, if they are kept."""
+    # Connections that are being opened and may turn out to speak HTTP/2.
+    var _dials: List[_Dial]
+    # Endpoints that chose HTTP/1.1, so that nobody waits for their answer.
+    var _http1: List[Endpoint]
     # Buffers of requests that are over, for the next ones.
     var _spare: List[OwnedPointer[Attempt]]
 
@@ -40,7 +53,11 @@ struct ClientState(Movable):
         Args:
             config: The configuration, whose `problem` is empty.
         """
-        self.pool = Pool[OwnedPointer[ClientConnection]](config.pool)
+        self.pool = Pool[IdleConnection](config.pool)
+        self.links = []
+        self.woken = []
+        self._dials = []
+        self._http1 = []
         self.config = config^
         accept_codings(self.config)
         self.context = ConnectContext(
@@ -60,25 +77,144 @@ struct ClientState(Movable):
         if len(self._spare) < SPARE_COUNT_MAX:
             self._spare.append(attempt^)
 
-    def take_idle(
-        mut self, endpoint: Endpoint
-    ) -> Optional[OwnedPointer[ClientConnection]]:
+    def take_idle(mut self, endpoint: Endpoint) -> Optional[IdleConnection]:
         """Takes an idle connection that is good for a request.
 
         Args:
             endpoint: Where it has to lead.
 
         Returns:
-            The connection, or nothing. Those on which something has arrived
-            are closed on the way.
+            The connection, or nothing. Those that the server has closed, or on
+            which it has sent what nobody asked for, are closed on the way.
         """
         while True:
             var found = self.pool.take(endpoint, coarse_monotonic_ms())
             if not found:
                 return None
-            var connection = found.take()
-            if connection[].is_quiet():
-                return connection^
+            var idle = found.take()
+            if idle.link:
+                if idle.link.value()[].wake_up():
+                    self.links.append(idle.link.value())
+                    return idle^
+            elif idle.connection.value()[].is_quiet():
+                return idle^
+
+    def find_link(
+        mut self, endpoint: Endpoint
+    ) -> Optional[ArcPointer[Http2Link]]:
+        """Finds a connection in use that takes one more request, now or soon.
+
+        Args:
+            endpoint: Where it has to lead.
+
+        Returns:
+            The connection, or nothing.
+        """
+        for index in range(len(self.links)):
+            ref link = self.links[index][]
+            if (
+                not link.is_closing
+                and not link.wants_another()
+                and link.connection[].endpoint == endpoint
+            ):
+                return self.links[index]
+        return None
+
+    def add_link(
+        mut self, var connection: OwnedPointer[ClientConnection]
+    ) -> ArcPointer[Http2Link]:
+        """Begins to speak HTTP/2 on a new connection.
+
+        Args:
+            connection: The connection.
+
+        Returns:
+            The same, for many requests.
+        """
+        var link = ArcPointer(Http2Link(connection^, self.config))
+        self.links.append(link)
+        return link^
+
+    def settle_link(mut self, link: ArcPointer[Http2Link]):
+        """Keeps a connection that has no more requests, or lets go of it.
+
+        Args:
+            link: One of the `links`.
+        """
+        if link[].is_in_use():
+            return
+        for index in range(len(self.links)):
+            if self.links[index][].fd() == link[].fd():
+                _ = self.links.pop(index)
+                break
+        if link[].is_closing:
+            return
+        self.pool.put(
+            link[].connection[].endpoint.copy(),
+            IdleConnection(link),
+            coarse_monotonic_ms(),
+        )
+
+    def end_stream(mut self, link: ArcPointer[Http2Link]):
+        """Notes that a connection has carried a request.
+
+        Args:
+            link: The connection, from which the stream was released.
+        """
+        self._count_request(link[].connection[])
+        self.settle_link(link)
+
+    def _count_request(self, mut connection: ClientConnection):
+        connection.request_count += 1
+        if connection.endpoint.is_tls and connection.request_count == 1:
+            # By now a server of TLS 1.3 has sent its ticket.
+            self.context.keep_ticket(connection)
+
+    def begin_dial(mut self, endpoint: Endpoint):
+        """Notes that a connection is being opened.
+
+        Args:
+            endpoint: Where it leads.
+        """
+        self._dials.append(_Dial(endpoint.copy()))
+
+    def wait_for_dial(mut self, endpoint: Endpoint, owner: Int) -> Bool:
+        """Waits for a connection that another request opens.
+
+        Args:
+            endpoint: Where it has to lead.
+            owner: Who is woken when it is open, or could not be.
+
+        Returns:
+            False if nobody opens one that may speak HTTP/2.
+        """
+        if endpoint in self._http1:
+            return False
+        for index in range(len(self._dials)):
+            if self._dials[index].endpoint == endpoint:
+                self._dials[index].waiting.append(owner)
+                return True
+        return False
+
+    def end_dial(mut self, endpoint: Endpoint, is_http1: Bool):
+        """Lets those go on that wait for a connection.
+
+        Args:
+            endpoint: Where it was to lead.
+            is_http1: True if it is open and speaks HTTP/1.1.
+        """
+        for index in range(len(self._dials)):
+            if self._dials[index].endpoint == endpoint:
+                var dial = self._dials.pop(index)
+                self.woken.extend(dial.waiting.copy())
+                break
+        if not is_http1:
+            return
+        if endpoint in self._http1:
+            return
+        if len(self._http1) >= HTTP1_COUNT_MAX:
+            _ = self._http1.pop(0)
+        self._http1.append(endpoint.copy())
 
     def end_exchange(
         mut self,
@@ -94,17 +230,14 @@ struct ClientState(Movable):
             is_reusable: True if it may carry another request.
             response: The response that it has carried.
         """
-        connection[].request_count += 1
-        if connection[].endpoint.is_tls and connection[].request_count == 1:
-            # By now a server of TLS 1.3 has sent its ticket.
-            self.context.keep_ticket(connection[])
+        self._count_request(connection[])
         if not is_reusable or connection[].transport.has_ended():
             # It is closed at once (RFC 8446 section 6), not when it is wanted.
             return
         var endpoint = connection[].endpoint.copy()
         self.pool.put(
             endpoint^,
-            connection^,
+            IdleConnection(connection^),
             coarse_monotonic_ms(),
             keep_alive_ms(response.headers),
         )
@@ -134,3 +267,14 @@ struct ClientState(Movable):
                 response.url, response.headers.value(index), unix_seconds()
             )
             index = response.headers.find("set-cookie", index + 1)
+
+
+struct _Dial(Movable):
+    """A connection that is being opened, and who waits for it."""
+
+    var endpoint: Endpoint
+    var waiting: List[Int]
+
+    def __init__(out self, var endpoint: Endpoint):
+        self.endpoint = endpoint^
+        self.waiting = []

@@ -7,9 +7,13 @@ ever waiting.
        |             v           |  |
        +-- PAUSING <-+-----------+  | a failure that may be repeated
        +----------------------------+ a redirection
+
+    STARTING --> QUEUED --another has connected--> STARTING
+    STARTING or CONNECTING --HTTP/2--> OPENING --a stream--> STREAMING, which
+    goes on as EXCHANGING does
 """
 
-from flare.http.client.attempt import Attempt, Step
+from flare.http.client.attempt import Attempt, Step, total_error
 from flare.http.client.connector import Connector
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.exchange import (
@@ -18,6 +22,9 @@ from flare.http.client.exchange import (
     begin_attempt,
     decode_piece,
 )
+from flare.http.client.http2_exchange import Http2Exchange
+from flare.http.client.http2_flight import StreamFate
+from flare.http.client.http2_link import Http2Link
 from flare.http.client.pool import ClientConnection
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import (
@@ -30,7 +37,7 @@ from flare.http.client.retry import is_stale, may_retry
 from flare.http.client.state import ClientState
 from flare.sys.clock import Deadline
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
-from std.memory import OwnedPointer
+from std.memory import ArcPointer, OwnedPointer
 
 comptime TURN_COUNT_MAX = 16
 """Most steps of one request before others have their turn: a fast server must
@@ -40,6 +47,9 @@ comptime _STARTING = UInt8(0)
 comptime _PAUSING = UInt8(1)
 comptime _CONNECTING = UInt8(2)
 comptime _EXCHANGING = UInt8(3)
+comptime _QUEUED = UInt8(4)
+comptime _OPENING = UInt8(5)
+comptime _STREAMING = UInt8(6)
 
 
 struct TaskEvent(Equatable, TrivialRegisterPassable):
@@ -92,6 +102,8 @@ struct RequestTask(Movable):
     # In boxes, which are moved as one word each.
     var _connector: Optional[OwnedPointer[Connector]]
     var _connection: Optional[OwnedPointer[ClientConnection]]
+    var _stream: Optional[OwnedPointer[Http2Exchange]]
+    var _owner: Int
     var _stage: UInt8
     var _pause: Deadline
     # True while a piece of coded content has more for the sink.
@@ -99,11 +111,22 @@ struct RequestTask(Movable):
     var _gives_way: Bool
     var _may_reuse: Bool
     var _was_reused: Bool
+    var _may_queue: Bool
 
     def __init__(
-        out self, var request: PreparedRequest, mut state: ClientState
+        out self,
+        var request: PreparedRequest,
+        mut state: ClientState,
+        owner: Int = -1,
     ):
-        """Makes ready to send a request."""
+        """Makes ready to send a request.
+
+        Args:
+            request: The request.
+            state: The client.
+            owner: What its driver calls it: connections that are shared wake it
+                by that number. Negative if the driver waits for this one alone.
+        """
         self.attempt_number = 0
         self._builder = ResponseBuilder(request.url.copy(), 0)
         self.request = request^
@@ -111,6 +134,9 @@ struct RequestTask(Movable):
         self._attempt = state.take_attempt()
         self._connector = None
         self._connection = None
+        self._stream = None
+        self._owner = owner
+        self._may_queue = owner >= 0
         self._stage = _STARTING
         self._pause = Deadline(-1)
         self._has_piece = False
@@ -138,14 +164,16 @@ struct RequestTask(Movable):
             try:
                 return self._advance(state, cause)
             except error:
-                self._connector = None
-                self._connection = None
                 if not self._plan_again(state, error):
-                    raise self.named(error^)
+                    raise self.named(state, error^)
             cause = TaskEvent.NONE
 
-    def named(self, var error: ClientError) -> ClientError:
-        """Completes an error with the URL, and the request's span with it."""
+    def named(
+        mut self, mut state: ClientState, var error: ClientError
+    ) -> ClientError:
+        """Completes an error with the URL, and the request's span with it; the
+        request is over."""
+        _ = self._let_go(state)
         self.request.fail_trace(error)
         error.url = url_without_credentials(self.request.url)
         return error^
@@ -161,15 +189,27 @@ struct RequestTask(Movable):
                 if self._pause.left_ms() > 0:
                     return TaskProgress.WAIT
                 self._stage = _STARTING
+            if self._stage == _QUEUED:
+                # Woken: whatever came of it, it does not wait again.
+                self._may_queue = False
+                self._stage = _STARTING
             if self._stage == _STARTING:
                 self._start(state)
+            if self._stage == _QUEUED:
+                return TaskProgress.WAIT
             if self._stage == _CONNECTING:
                 if not self._connector.value()[].advance(state.context):
                     return TaskProgress.WAIT
-                self._connection = self._connector.value()[].take()
-                self._connector = None
-                self._stage = _EXCHANGING
-            var progress = self._exchange(state, may_read)
+                self._take_connection(state)
+            if self._stage == _OPENING and not self._open(state, may_read):
+                if self._stage == _STARTING:
+                    continue
+                return TaskProgress.WAIT
+            var progress: TaskProgress
+            if self._stage == _STREAMING:
+                progress = self._exchange_stream(state, may_read)
+            else:
+                progress = self._exchange(state, may_read)
             if progress != TaskProgress.DONE:
                 return progress
             may_read = False
@@ -179,6 +219,15 @@ struct RequestTask(Movable):
 
     def _check_time(mut self, event: TaskEvent) raises ClientError:
         """Ends what may wait no longer."""
+        if self._stream:
+            self._stream.value()[].check_time(
+                self._attempt[], self.request.timeouts
+            )
+            return
+        if self._stage == _QUEUED and self.request.timeouts.total.left_ms() == 0:
+            raise total_error(
+                self.request.timeouts.total, materialize[Phase.CONNECT]()
+            )
         if self._stage != _EXCHANGING:
             return
         var is_late = event == TaskEvent.TIMEOUT and not self._gives_way
@@ -194,22 +243,136 @@ struct RequestTask(Movable):
         self.attempt_number += 1
         state.add_cookies(self.request)
         self.request.timeouts.begin_attempt()
+        self._was_reused = False
+        ref endpoint = self.request.endpoint
+        if endpoint.offers_http2:
+            var link = state.find_link(endpoint)
+            if link:
+                self._was_reused = link.value()[].connection[].request_count > 0
+                self._join(link.take())
+                return
         begin_attempt(self._attempt[], self.request, state.config)
         self._connection = None
-        if self._may_reuse:
-            self._connection = state.take_idle(self.request.endpoint)
-        self._was_reused = Bool(self._connection)
         self._stage = _EXCHANGING
-        if not self._was_reused:
-            self._connector = OwnedPointer(
-                Connector(
-                    self.request.endpoint,
-                    self.request.proxy,
-                    state.config.connect_timeout_ms,
-                    self.request.timeouts.total,
-                )
+        if self._may_reuse and self._take_idle(state):
+            self._was_reused = True
+            return
+        if endpoint.offers_http2 and self._queues(state):
+            self._stage = _QUEUED
+            return
+        self._connector = OwnedPointer(
+            Connector(
+                endpoint,
+                self.request.proxy,
+                state.config.connect_timeout_ms,
+                self.request.timeouts.total,
+                # What a proxy passes on by itself is HTTP/1.1.
+                tunnels_plain=endpoint.offers_http2,
             )
-            self._stage = _CONNECTING
+        )
+        self._stage = _CONNECTING
+
+    def _take_idle(mut self, mut state: ClientState) raises ClientError -> Bool:
+        """Takes a connection of the pool; False if there is none."""
+        var idle = state.take_idle(self.request.endpoint)
+        if not idle:
+            return False
+        if idle.value().link:
+            self._join(idle.value().link.value())
+        else:
+            self._connection = idle.value().connection.take()
+        return True
+
+    def _queues(self, mut state: ClientState) -> Bool:
+        """Decides between waiting for a connection that another request opens,
+        and opening one."""
+        ref endpoint = self.request.endpoint
+        if self._may_queue and state.wait_for_dial(endpoint, self._owner):
+            return True
+        state.begin_dial(endpoint)
+        return False
+
+    def _join(mut self, link: ArcPointer[Http2Link]) raises ClientError:
+        """Shares a connection that speaks HTTP/2."""
+        self._attempt[].begin(self.request.method)
+        self._stream = OwnedPointer(Http2Exchange(link, self._owner))
+        self._stage = _OPENING
+
+    def _take_connection(mut self, mut state: ClientState) raises ClientError:
+        """Goes on with the connection that was opened."""
+        var connection = self._connector.value()[].take()
+        self._connector = None
+        ref endpoint = self.request.endpoint
+        if not connection[].is_http2:
+            self._connection = connection^
+            self._stage = _EXCHANGING
+            if endpoint.offers_http2:
+                state.end_dial(endpoint, True)
+            return
+        self._join(state.add_link(connection^))
+        state.end_dial(endpoint, False)
+
+    def _open(
+        mut self, mut state: ClientState, may_read: Bool
+    ) raises ClientError -> Bool:
+        """Sends the head on a stream of its own; False if there is none yet."""
+        ref exchange = self._stream.value()[]
+        if may_read:
+            exchange.link[].pump()
+        if exchange.open(self._attempt[], self.request, state.config):
+            self._stage = _STREAMING
+            return True
+        if exchange.link[].wants_another():
+            # It goes on with a connection of its own.
+            _ = self._let_go(state)
+            self._may_queue = False
+            self._stage = _STARTING
+        return False
+
+    def _let_go(mut self, mut state: ClientState) -> StreamFate:
+        """Gives back what the attempt has; tells what is known of its stream.
+        """
+        if self._connector and self.request.endpoint.offers_http2:
+            state.end_dial(self.request.endpoint, False)
+        self._connector = None
+        self._connection = None
+        if not self._stream:
+            return StreamFate.OPEN
+        var exchange = self._stream.take()
+        var fate = exchange[].fate()
+        exchange[].end()
+        exchange[].link[].flush()
+        state.settle_link(exchange[].link)
+        return fate
+
+    def _exchange_stream(
+        mut self, mut state: ClientState, may_read: Bool
+    ) raises ClientError -> TaskProgress:
+        """Sends and receives on the stream."""
+        ref exchange = self._stream.value()[]
+        ref attempt = self._attempt[]
+        if may_read or exchange.link[].has_more:
+            exchange.link[].pump()
+        if self._has_piece:
+            self._has_piece = exchange.decode_more(self._builder)
+            if self._has_piece:
+                return TaskProgress.HAS_CONTENT
+        for _ in range(TURN_COUNT_MAX):
+            var step = exchange.step(attempt)
+            if step == Step.WAIT:
+                return TaskProgress.WAIT
+            if step == Step.NEEDS_CONTENT and self.request.upload.is_streamed:
+                return TaskProgress.WANTS_CONTENT
+            if exchange.apply(
+                step, attempt, self.request, self._builder, state.config
+            ):
+                return TaskProgress.DONE
+            if step == Step.CONTENT and self._passes_on():
+                self._has_piece = exchange.decode_more(self._builder)
+                if self._has_piece:
+                    return TaskProgress.HAS_CONTENT
+        self._gives_way = True
+        return TaskProgress.WAIT
 
     def _exchange(
         mut self, mut state: ClientState, may_read: Bool
@@ -220,7 +383,9 @@ struct RequestTask(Movable):
         if may_read:
             _ = attempt.receive(connection)
         if self._has_piece:
-            self._has_piece = decode_piece(self._builder, attempt.parser)
+            self._has_piece = decode_piece(
+                self._builder, attempt.parser.content()
+            )
             if self._has_piece:
                 return TaskProgress.HAS_CONTENT
         for _ in range(TURN_COUNT_MAX):
@@ -236,7 +401,9 @@ struct RequestTask(Movable):
             ):
                 return TaskProgress.DONE
             elif step == Step.CONTENT and self._passes_on():
-                self._has_piece = decode_piece(self._builder, attempt.parser)
+                self._has_piece = decode_piece(
+                self._builder, attempt.parser.content()
+            )
                 if self._has_piece:
                     return TaskProgress.HAS_CONTENT
         self._gives_way = True
@@ -265,6 +432,12 @@ struct RequestTask(Movable):
         return self._attempt[].phase()
 
     def _end_exchange(mut self, mut state: ClientState):
+        if self._stream:
+            ref exchange = self._stream.value()[]
+            exchange.end()
+            state.end_stream(exchange.link)
+            state.keep_cookies(self._builder.response)
+            return
         var connection = self._connection.take()
         var is_reusable = self._attempt[].parser.is_reusable()
         state.end_exchange(connection^, is_reusable, self._builder.response)
@@ -283,7 +456,12 @@ struct RequestTask(Movable):
         self._builder = ResponseBuilder(
             self.request.url.copy(), self.request.redirect_count
         )
+        if self._stream:
+            # What it has left, such as a reset, does not wait for others.
+            self._stream.value()[].link[].flush()
+            self._stream = None
         self._may_reuse = True
+        self._may_queue = self._owner >= 0
         self._stage = _STARTING
         return True
 
@@ -292,14 +470,35 @@ struct RequestTask(Movable):
     ) -> Bool:
         """Decides whether the request is sent once more."""
         var failed = self.request.describe_failure(self._attempt[])
+        var fate = self._let_go(state)
+        if fate == StreamFate.NEEDS_HTTP_1_1 or fate == StreamFate.UNTOUCHED:
+            return self._plan_refused(state, fate)
         if self._was_reused and is_stale(failed, error):
             self._was_reused = False
             self._may_reuse = False
+            self._may_queue = self._owner >= 0
             self._stage = _STARTING
             return True
         if not may_retry(failed, error):
             return False
         var pause_ms = self.request.plan_retry(state.config)
+        self._pause = Deadline(max(pause_ms, 0))
+        self._stage = _PAUSING
+        return pause_ms >= 0
+
+    def _plan_refused(
+        mut self, mut state: ClientState, fate: StreamFate
+    ) -> Bool:
+        """Decides whether a request that no server has begun with is sent
+        again: whatever its method, unless its content was read from a source
+        and is not there any more."""
+        var is_gone = self._attempt[].content_len > 0
+        if self.request.upload.is_streamed and is_gone:
+            return False
+        if fate == StreamFate.NEEDS_HTTP_1_1:
+            self.request.endpoint.offers_http2 = False
+        var pause_ms = self.request.plan_refused(state.config)
+        self._may_queue = self._owner >= 0
         self._pause = Deadline(max(pause_ms, 0))
         self._stage = _PAUSING
         return pause_ms >= 0
@@ -316,6 +515,12 @@ struct RequestTask(Movable):
             return self._pause.left_ms()
         if self._stage == _CONNECTING:
             return self._connector.value()[].wait_ms()
+        if self._stage == _QUEUED:
+            return self.request.timeouts.total.left_ms()
+        if self._stream:
+            return self._stream.value()[].wait_ms(
+                self._attempt[], self.request.timeouts
+            )
         return self.request.timeouts.wait_ms(self._attempt[])
 
     def gives_way(self) -> Bool:
@@ -327,8 +532,33 @@ struct RequestTask(Movable):
         it until the attempt is over."""
         return self._stage == _EXCHANGING and Bool(self._connection)
 
+    def is_streaming(self) -> Bool:
+        """Tells whether it has a part in a connection that others share: the
+        driver waits for that, and flushes it."""
+        return Bool(self._stream)
+
+    def flush(mut self) -> Bool:
+        """Sends what waits on the connection that it shares; True if it can go
+        on at once."""
+        if not self._stream:
+            return False
+        ref exchange = self._stream.value()[]
+        ref link = exchange.link[]
+        if not link.wants_write():
+            return False
+        link.flush()
+        if link.is_closing and not exchange.flight:
+            return True
+        return Bool(exchange.flight) and exchange.flight.value()[].has_news
+
     def watch(self) -> PollEntry:
-        """Tells what to wait for while it `is_exchanging`."""
+        """Tells what to wait for while it `is_exchanging` or `is_streaming`."""
+        if self._stream:
+            ref link = self._stream.value()[].link[]
+            var both = POLL_READ
+            if link.wants_write():
+                both |= POLL_WRITE
+            return PollEntry(link.fd(), both, 0)
         ref transport = self._connection.value()[].transport
         var wanted = POLL_READ
         if self._attempt[].wants_write() or transport.wants_write():

@@ -44,6 +44,16 @@ struct Transport(Movable):
             return self._tls.value()[].shake_hands(self._socket)
         return 0
 
+    def protocol(self) -> String:
+        """Names the application protocol that TLS has agreed on.
+
+        Returns:
+            Such as "h2"; empty for none.
+        """
+        if self._tls:
+            return self._tls.value()[].channel.pump.session.alpn()
+        return String()
+
     def ticket(self) -> List[UInt8]:
         """Packs what a later connection can resume this one's session from.
 

@@ -389,7 +389,7 @@ def write_request_head(
         LocalProtocolError: If a part holds octets that would end it early, or
             HTTP/1.0 is to carry chunks.
     """
-    _check_start(start, framing)
+    check_request_start(start, framing)
     out.append(start.method.as_bytes())
     out.append_octet(32)
     out.append(start.target.as_bytes())
@@ -413,9 +413,19 @@ def write_request_head(
     _append_request_framing(out, framing)
 
 
-def _check_start(
+def check_request_start(
     start: RequestStart, framing: RequestFraming
 ) raises LocalProtocolError:
+    """Checks what a request begins with.
+
+    Args:
+        start: Method, target and host.
+        framing: How the content is framed.
+
+    Raises:
+        LocalProtocolError: If a part holds octets that would end it early, or
+            HTTP/1.0 is to carry chunks.
+    """
     var offset = 0
     for octet in start.method.as_bytes():
         if not materialize[TCHAR]().contains(octet):

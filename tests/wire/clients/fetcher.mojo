@@ -75,6 +75,10 @@ def _config(command: JsonValue) raises -> ClientConfig:
     config.retry_base_ms = _number(command, "retry_base_ms", 20)
     config.retry_max_ms = _number(command, "retry_max_ms", 5_000)
     config.decodes_content = _number(command, "decodes_content", 1) != 0
+    config.http2 = _number(command, "http2", 1) != 0
+    config.http2_prior_knowledge = _number(command, "h2c", 0) != 0
+    config.http2_ping_after_ms = _number(command, "ping_after_ms", 15_000)
+    config.http2_ping_timeout_ms = _number(command, "ping_timeout_ms", 5_000)
     var per_host = _number(command, "max_idle_per_host", -1)
     if per_host >= 0:
         config.pool.max_idle_per_host = per_host

@@ -1,5 +1,6 @@
 // A server of Go's net/http for the client's tests: it echoes, redirects,
-// delays, and counts.
+// delays, and counts. With a certificate and its key as arguments it speaks TLS,
+// and HTTP/2 to clients that offer it; with `h2c` HTTP/2 without TLS.
 package main
 
 import (
@@ -10,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -136,7 +138,6 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println("listening on", listener.Addr())
 	server := http.Server{
 		Handler: mux,
 		ConnState: func(_ net.Conn, state http.ConnState) {
@@ -144,6 +145,13 @@ func main() {
 				connections.Add(1)
 			}
 		},
+	}
+	if len(os.Args) == 2 {
+		speakH2c(&server)
+	}
+	fmt.Println("listening on", listener.Addr())
+	if len(os.Args) == 3 {
+		panic(server.ServeTLS(listener, os.Args[1], os.Args[2]))
 	}
 	panic(server.Serve(listener))
 }

@@ -1,0 +1,376 @@
+"""A request's part in a connection that speaks HTTP/2."""
+
+from flare.bytes.checked import *
+from flare.http.client.attempt import (
+    PIECE_LEN,
+    Attempt,
+    Step,
+    TimeoutPolicy,
+    shorter,
+    total_error,
+)
+from flare.http.client.config import ClientConfig
+from flare.http.client.error import ClientError, NoResponse, Phase
+from flare.http.client.exchange import (
+    append_own_content,
+    content_use,
+    decode_piece,
+    take_piece,
+)
+from flare.http.client.http2_flight import Http2Flight, StreamFate
+from flare.http.client.http2_link import Http2Link
+from flare.http.client.prepared_request import PreparedRequest
+from flare.http.client.response import ContentUse, ResponseBuilder
+from flare.http.client.retry import is_idempotent
+from flare.http.h1.error import RemoteProtocolError, Rule
+from flare.http.message.request import Version
+from flare.http.message.status import Status
+from flare.sys.clock import coarse_monotonic_ms
+from std.memory import ArcPointer
+
+
+struct Http2Exchange(Movable):
+    """The connection that a request is lent, and its stream once there is one.
+    """
+
+    var link: ArcPointer[Http2Link]
+    """The connection."""
+    var flight: Optional[ArcPointer[Http2Flight]]
+    """The stream; none while the request waits for one."""
+    var owner: Int
+    """Whom the connection wakes; negative for nobody."""
+    var _start_ms: Int
+    # How long the content may be, as transferred, in bytes.
+    var _length_max: Int
+    # How much of the content the builder is at, in bytes.
+    var _piece_len: Int
+
+    def __init__(out self, link: ArcPointer[Http2Link], owner: Int):
+        """Joins a connection.
+
+        Args:
+            link: The connection.
+            owner: Whom it wakes when there is news.
+        """
+        self.link = link
+        self.flight = None
+        self.owner = owner
+        self._start_ms = coarse_monotonic_ms()
+        self._length_max = 0
+        self._piece_len = 0
+
+    def open(
+        mut self,
+        mut attempt: Attempt,
+        request: PreparedRequest,
+        config: ClientConfig,
+    ) raises ClientError -> Bool:
+        """Sends the head as soon as there is a stream for it.
+
+        Args:
+            attempt: The attempt, which is begun anew.
+            request: The request.
+            config: The client's configuration.
+
+        Returns:
+            False to wait for the connection.
+
+        Raises:
+            ClientError: If a part of the request must not be sent, the server
+                does not take as many fields, or the connection is over.
+        """
+        ref link = self.link[]
+        if link.is_closing:
+            raise _closing_error(link)
+        var is_doubtful = link.awaits_pong() and not is_idempotent(
+            request.method
+        )
+        if link.room() == 0 or is_doubtful:
+            self._wait(request)
+            return False
+        link.fields.collect(request, config)
+        if not link.has_room():
+            self._wait(request)
+            return False
+        link.fields.check_size(
+            link.session.state.remote.max_header_list_size
+        )
+        var asks = request.expects_continue and request.has_content()
+        attempt.begin(request.method, asks)
+        attempt.is_stream = True
+        if not request.upload.is_streamed and not asks:
+            append_own_content(attempt, request)
+        var ends = attempt.has_all_content() and len(attempt.output) == 0
+        self.flight = link.open(self.owner, request.method == "HEAD", ends)
+        if not self.flight:
+            raise _closing_error(link)
+        attempt.was_sent = True
+        if ends:
+            attempt.stop_sending()
+        return True
+
+    def _wait(mut self, request: PreparedRequest) raises ClientError:
+        """Queues for a stream, but not for ever if nobody has one."""
+        ref link = self.link[]
+        link.wait(self.owner)
+        var timeout_ms = request.timeouts.write_timeout_ms
+        if (
+            timeout_ms < 0
+            or link.is_lent()
+            or coarse_monotonic_ms() - self._start_ms < timeout_ms
+        ):
+            return
+        var error = ClientError.timeout(materialize[Phase.WRITE](), timeout_ms)
+        error.reason.write("; the server takes no requests now")
+        raise error^
+
+    def step(mut self, mut attempt: Attempt) raises ClientError -> Step:
+        """Goes on with what is there.
+
+        Args:
+            attempt: The attempt.
+
+        Returns:
+            What to do, as `Attempt.step` says.
+
+        Raises:
+            ClientError: If the stream or its connection has failed.
+        """
+        ref flight = self.flight.held()[]
+        flight.has_news = False
+        attempt.has_answer = flight.has_answer()
+        if flight.failure:
+            raise flight.failure.value().copy()
+        if flight.status > 0 and not attempt.has_head:
+            attempt.has_head = True
+            # A server that refuses need not be sent the rest.
+            if flight.status >= 300:
+                attempt.stop_sending()
+            return Step.HEAD
+        if len(flight.content) > 0:
+            return Step.CONTENT
+        if flight.has_ended:
+            return Step.END
+        if flight.has_continue and attempt.is_asking():
+            attempt.stop_asking()
+        if attempt.wants_write():
+            return self._send(attempt)
+        return Step.WAIT
+
+    def _send(mut self, mut attempt: Attempt) -> Step:
+        """Sends content as far as windows and connection take it."""
+        ref flight = self.flight.held()[]
+        ref link = self.link[]
+        if link.is_congested():
+            link.flush()
+            if link.is_congested():
+                attempt.note_delivery(link.connection[])
+                return Step.WAIT
+        while True:
+            var length = len(attempt.output)
+            if length == 0 and not attempt.has_all_content():
+                if attempt.start_asking():
+                    return Step.WAIT
+                return Step.NEEDS_CONTENT
+            var count = min(length, link.sendable_len(flight), PIECE_LEN)
+            var ends = attempt.has_all_content() and count == length
+            if count > 0 or ends:
+                link.send_content(
+                    flight, attempt.output.span().before(count), ends
+                )
+                attempt.output.consume(count)
+            if ends:
+                attempt.stop_sending()
+            if ends or count == 0:
+                return Step.WAIT
+
+    def apply(
+        mut self,
+        step: Step,
+        mut attempt: Attempt,
+        request: PreparedRequest,
+        mut builder: ResponseBuilder,
+        config: ClientConfig,
+    ) raises ClientError -> Bool:
+        """Does what a step other than `WAIT` asks for.
+
+        Args:
+            step: The step; `NEEDS_CONTENT` only for the request's own content.
+            attempt: The attempt.
+            request: The request.
+            builder: Gets the response.
+            config: The client's configuration.
+
+        Returns:
+            True if the exchange is over.
+
+        Raises:
+            ClientError: If the content is too long or cannot be decoded, or a
+                file of a form not be read.
+        """
+        ref flight = self.flight.held()[]
+        if step == Step.NEEDS_CONTENT:
+            append_own_content(attempt, request)
+        elif step == Step.HEAD:
+            _take_head(flight, builder)
+            self._choose_use(attempt, request, builder, config)
+        elif step == Step.CONTENT:
+            self._piece_len = min(len(flight.content), PIECE_LEN)
+            attempt.parser.body.taken_len += self._piece_len
+            self._check_len(attempt, builder, attempt.parser.body.taken_len)
+            take_piece(builder, _piece(flight, self._piece_len))
+            if builder.use != ContentUse.PASS_ON:
+                self.drop_piece()
+            return not builder.is_worth_reading(attempt.parser.body.taken_len)
+        else:
+            builder.take_end()
+            swap(builder.response.trailers, flight.trailers)
+            return True
+        return False
+
+    def _choose_use(
+        mut self,
+        mut attempt: Attempt,
+        request: PreparedRequest,
+        mut builder: ResponseBuilder,
+        config: ClientConfig,
+    ) raises ClientError:
+        ref flight = self.flight.held()[]
+        var use = content_use(attempt, request, builder)
+        var has_content = len(flight.content) > 0 or not flight.has_ended
+        self._length_max = builder.choose_use(use, has_content, config)
+        attempt.size_setting = "max_response_size"
+        if use == ContentUse.PASS_ON:
+            attempt.size_setting = "max_download_size"
+        if has_content:
+            self._check_len(attempt, builder, flight.content_length)
+            builder.expect_content(flight.content_length)
+
+    def _check_len(
+        self, attempt: Attempt, builder: ResponseBuilder, length: Int
+    ) raises ClientError:
+        if length <= self._length_max or builder.use == ContentUse.DISCARD:
+            return
+        var error = ClientError(
+            materialize[Phase.READ_BODY](),
+            RemoteProtocolError(materialize[Rule.BODY_LEN](), length),
+        )
+        error.name_setting(attempt.size_setting)
+        raise error^
+
+    def decode_more(mut self, mut builder: ResponseBuilder) raises ClientError -> Bool:
+        """Makes more content for the sink of the piece that was taken last.
+
+        Args:
+            builder: Gets it.
+
+        Returns:
+            False if the piece is used up.
+
+        Raises:
+            ClientError: If the content cannot be decoded.
+        """
+        ref flight = self.flight.held()[]
+        if decode_piece(builder, _piece(flight, self._piece_len)):
+            return True
+        self.drop_piece()
+        return False
+
+    def drop_piece(mut self):
+        """Lets the server send as much again as the piece was long."""
+        self.link[].take_content(self.flight.held()[], self._piece_len)
+        self._piece_len = 0
+
+    def fate(self) -> StreamFate:
+        """Tells what is known of a request that has failed.
+
+        Returns:
+            What its end says of it.
+        """
+        if self.flight:
+            return self.flight.held()[].fate
+        # Nothing of it was sent.
+        return StreamFate.UNTOUCHED
+
+    def end(mut self):
+        """Gives the stream back, complete or not."""
+        if self.flight:
+            self.link[].release(self.flight.held()[])
+        else:
+            self.link[].leave(self.owner)
+
+    def wait_ms(self, attempt: Attempt, timeouts: TimeoutPolicy) -> Int:
+        """Tells how long it may be left alone.
+
+        Args:
+            attempt: The attempt.
+            timeouts: The request's times.
+
+        Returns:
+            Milliseconds; negative for ever.
+        """
+        var wait_ms = shorter(timeouts.total.left_ms(), self.link[].wait_ms())
+        var start_ms = self._start_ms
+        var phase_ms = timeouts.write_timeout_ms
+        if self.flight:
+            start_ms = self.flight.held()[].progress_ms
+            phase_ms = timeouts.phase_ms(attempt)
+        if phase_ms < 0:
+            return wait_ms
+        var left_ms = start_ms + phase_ms - coarse_monotonic_ms()
+        if left_ms <= 0 and not self.flight and self.link[].is_lent():
+            # It waits for others, which have times of their own.
+            return wait_ms
+        return shorter(wait_ms, max(left_ms, 0))
+
+    def check_time(
+        mut self, mut attempt: Attempt, mut timeouts: TimeoutPolicy
+    ) raises ClientError:
+        """Ends what may wait no longer.
+
+        Args:
+            attempt: The attempt.
+            timeouts: The request's times.
+
+        Raises:
+            ClientError: If the time is over.
+        """
+        self.link[].check_time()
+        if not self.flight:
+            if timeouts.total.left_ms() == 0:
+                raise total_error(
+                    timeouts.total, materialize[Phase.WRITE]()
+                )
+            return
+        ref flight = self.flight.held()[]
+        if flight.has_news:
+            return
+        var now_ms = coarse_monotonic_ms()
+        var phase_ms = timeouts.phase_ms(attempt)
+        var is_silent = phase_ms >= 0 and now_ms - flight.progress_ms >= phase_ms
+        if is_silent or timeouts.total.left_ms() == 0:
+            timeouts.check(attempt, self.link[].connection[])
+            flight.progress_ms = now_ms
+
+
+def _piece(
+    ref flight: Http2Flight, length: Int
+) -> Span[UInt8, ImmOrigin(origin_of(flight.content))]:
+    return flight.content.span().before(length)
+
+
+def _take_head(mut flight: Http2Flight, mut builder: ResponseBuilder):
+    builder.response.status = flight.status
+    builder.response.version = Version(2, 0)
+    builder.response.reason = String(Status(flight.status).reason())
+    swap(builder.response.headers, flight.headers)
+
+
+def _closing_error(link: Http2Link) -> ClientError:
+    if link.failure:
+        return link.failure.value().copy()
+    return ClientError(
+        materialize[Phase.WRITE](),
+        materialize[NoResponse](),
+        "the server takes no more requests on this connection",
+    )

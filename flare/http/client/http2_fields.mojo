@@ -1,0 +1,212 @@
+"""The header section of a request as HTTP/2 carries it (RFC 9113 section 8.3.1).
+"""
+
+from flare.bytes.ascii import ascii_lower, equals_ignore_case
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.http.client.config import ClientConfig
+from flare.http.client.error import BadRequest, ClientError, Phase
+from flare.http.client.prepared_request import PreparedRequest
+from flare.http.client.redirect import is_credential
+from flare.http.h1.serialiser import (
+    RequestFraming,
+    RequestStart,
+    check_request_start,
+)
+from flare.http.h2.hpack_encoder import Indexing, indexing_of
+from flare.http.h2.hpack_table import ENTRY_OVERHEAD
+from flare.http.h2.session import Http2Session
+from flare.http.message.fields import FieldLine
+from flare.http.message.header_map import HeaderMap
+
+# Fields of an HTTP/1.1 connection (section 8.2.2), and those that the client
+# writes itself.
+comptime _NOT_SENT = StaticString(
+    "connection proxy-connection keep-alive transfer-encoding upgrade"
+    " http2-settings host content-length"
+)
+
+comptime FIELDS_LEN_MAX = 65_000
+"""Longest names and values of a request, in bytes: their offsets have 16 bits."""
+
+
+struct Http2RequestFields(Movable):
+    """Fields that are about to be encoded: collected and checked first, since
+    what is encoded has to be sent."""
+
+    var size: Int
+    """The size of the section in bytes, as SETTINGS_MAX_HEADER_LIST_SIZE counts
+    it."""
+    var _octets: Buffer
+    var _lines: List[FieldLine]
+
+    def __init__(out self):
+        """Makes an empty collection."""
+        self.size = 0
+        self._octets = Buffer(0)
+        self._lines = []
+
+    def collect(
+        mut self, request: PreparedRequest, config: ClientConfig
+    ) raises ClientError:
+        """Collects the fields of a request.
+
+        Args:
+            request: The request.
+            config: The client's configuration.
+
+        Raises:
+            ClientError: If a part of the request must not be sent, or the
+                fields are too long for any server.
+        """
+        self.size = 0
+        self._octets.clear()
+        self._lines.clear()
+        self._collect_start(request)
+        ref own = request.headers
+        for index in range(len(config.headers)):
+            var name = config.headers.name(index)
+            if not _leaves_out(name, request, config):
+                self._add_field(name, config.headers.value(index))
+        for index in range(len(own)):
+            self._add_field(own.name(index), own.value(index))
+        if request.cookie.byte_length() > 0 and "cookie" not in own:
+            self._add_field("cookie", request.cookie)
+        var framing = request.framing()
+        if framing.expects_continue:
+            self._add_field("expect", "100-continue")
+        if framing.content_len >= 0:
+            self._add("content-length", String(framing.content_len))
+
+    def _collect_start(mut self, request: PreparedRequest) raises ClientError:
+        var target = String(request.url.request_target())
+        var host = String(request.url.host())
+        if request.endpoint.is_unix:
+            host = "localhost"
+        var own_host = request.headers.find("host")
+        if own_host >= 0:
+            host = String(request.headers.value(own_host))
+        var start = RequestStart(StringSpan(request.method), target, host, 1)
+        check_request_start(start, RequestFraming.none())
+        self._add(":method", request.method)
+        self._add(":scheme", "https" if request.endpoint.is_tls else "http")
+        self._add(":authority", host)
+        self._add(":path", target)
+
+    def _add_field(
+        mut self, name: StringSpan, value: StringSpan
+    ) raises ClientError:
+        """Adds a field, unless it has no place in HTTP/2."""
+        if _is_among(name, _NOT_SENT):
+            return
+        if equals_ignore_case(name.as_bytes(), "te".as_bytes()) and (
+            not equals_ignore_case(value.as_bytes(), "trailers".as_bytes())
+        ):
+            return
+        self._add(name, value)
+
+    def _add(mut self, name: StringSpan, value: StringSpan) raises ClientError:
+        var octets = _trimmed(value.as_bytes().as_imm())
+        var start = len(self._octets)
+        var length = name.byte_length() + len(octets)
+        if start + length > FIELDS_LEN_MAX:
+            raise _too_large(start + length, FIELDS_LEN_MAX)
+        for octet in name.as_bytes():
+            self._octets.append_octet(ascii_lower(octet))
+        self._octets.append(octets)
+        self._lines.append(
+            FieldLine(
+                start,
+                name.byte_length(),
+                start + name.byte_length(),
+                len(octets),
+            )
+        )
+        self.size += length + ENTRY_OVERHEAD
+
+    def check_size(self, size_max: Int) raises ClientError:
+        """Compares the section with what the server takes (section 6.5.2).
+
+        Args:
+            size_max: Its SETTINGS_MAX_HEADER_LIST_SIZE.
+
+        Raises:
+            ClientError: If it is larger.
+        """
+        if self.size > size_max:
+            raise _too_large(self.size, size_max)
+
+    def encode(self, mut session: Http2Session):
+        """Encodes the fields; `end_block` is to follow.
+
+        Args:
+            session: The connection's.
+        """
+        session.begin_block()
+        var octets = self._octets.span()
+        for line in self._lines:
+            var start = line.name_offset()
+            var name = octets.between(start, start + line.name_len())
+            start = line.value_offset()
+            var value = octets.between(start, start + line.value_len())
+            var indexing = indexing_of(name)
+            if name == ":path".as_bytes() and len(value) > 1:
+                # Others would leave the table before they come again.
+                indexing = Indexing.NOT_KEPT
+            session.encoder.add(session.fields, name, value, indexing)
+
+
+def _leaves_out(
+    name: StringSpan, request: PreparedRequest, config: ClientConfig
+) -> Bool:
+    """Tells whether a field of the client does not go with a request."""
+    if name in request.headers:
+        return True
+    if request.has_left_origin and is_credential(name):
+        # They were for where the request began.
+        return True
+    return config.drops_codings(request.headers) and (
+        equals_ignore_case(name.as_bytes(), "accept-encoding".as_bytes())
+    )
+
+
+def _is_among(name: StringSpan, names: StaticString) -> Bool:
+    var text = names.as_bytes()
+    var wanted = name.as_bytes()
+    var start = 0
+    while start < len(text):
+        var end = start
+        while end < len(text) and text.at(end) != 32:
+            end += 1
+        if end - start == len(wanted) and equals_ignore_case(
+            text.between(start, end), wanted
+        ):
+            return True
+        start = end + 1
+    return False
+
+
+def _trimmed[o: ImmOrigin](octets: Span[UInt8, o]) -> Span[UInt8, o]:
+    """Drops space around a value, which HTTP/2 does not allow (section 8.2.1).
+    """
+    var start = 0
+    var end = len(octets)
+    while start < end and (octets.at(start) == 32 or octets.at(start) == 9):
+        start += 1
+    while end > start and (octets.at(end - 1) == 32 or octets.at(end - 1) == 9):
+        end -= 1
+    return octets.between(start, end)
+
+
+def _too_large(size: Int, size_max: Int) -> ClientError:
+    return ClientError(
+        materialize[Phase.REQUEST](),
+        materialize[BadRequest](),
+        String(
+            "the fields of the request have ",
+            size,
+            " bytes as HTTP/2 counts them, and no more than ",
+            size_max,
+            " are taken; send less of them, or set ClientConfig.http2 to False",
+        ),
+    )

@@ -1,0 +1,151 @@
+"""One request on one stream of HTTP/2, as its connection sees it."""
+
+from flare.bytes.buffer import Buffer
+from flare.http.client.error import (
+    ClientError,
+    NoResponse,
+    Phase,
+    StreamReset,
+    TruncatedResponse,
+)
+from flare.http.h2.error import ErrorCode
+from flare.http.message.header_map import HeaderMap
+
+
+struct StreamFate(Equatable, TrivialRegisterPassable):
+    """What the end of a stream says of its request."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime OPEN = StreamFate(0)
+    """Nothing: it is open, or ended with the connection."""
+    comptime UNTOUCHED = StreamFate(1)
+    """The server has done nothing with it (RFC 9113 section 8.7)."""
+    comptime NEEDS_HTTP_1_1 = StreamFate(2)
+    """The server wants it over HTTP/1.1, and has done nothing with it."""
+    comptime RESET = StreamFate(3)
+    """The server knows of it, and will not answer."""
+
+    def __init__(out self, number: UInt8):
+        """Makes a case."""
+        self.number = number
+
+    @staticmethod
+    def of(code: ErrorCode) -> Self:
+        """Reads the code of RST_STREAM.
+
+        Args:
+            code: The code.
+
+        Returns:
+            What it says.
+        """
+        if code == ErrorCode.REFUSED_STREAM:
+            return StreamFate.UNTOUCHED
+        if code == ErrorCode.HTTP_1_1_REQUIRED:
+            return StreamFate.NEEDS_HTTP_1_1
+        return StreamFate.RESET
+
+
+struct Http2Flight(Movable):
+    """What has come on a stream and is not taken yet."""
+
+    var stream_id: Int
+    """The stream's number."""
+    var owner: Int
+    """Whom to wake when there is news; negative for nobody."""
+    var status: Int
+    """The final response's status; 0 until it has come."""
+    var headers: HeaderMap
+    """The response's header fields."""
+    var trailers: HeaderMap
+    """The fields behind its content."""
+    var content: Buffer
+    """Content; what stays here keeps the stream's window shut."""
+    var content_length: Int
+    """How much was announced, in bytes; -1 if that is not known."""
+    var interim_count: Int
+    """How many interim responses have come."""
+    var has_continue: Bool
+    """True once the server has asked for the content."""
+    var has_ended: Bool
+    """True once the response is complete."""
+    var has_sent_end: Bool
+    """True once all of the request is sent, or not wanted any more."""
+    var has_news: Bool
+    """True if something has happened since this was last set to False."""
+    var progress_ms: Int
+    """When something of it went either way."""
+    var fate: StreamFate
+    """What is known of the request if it has failed."""
+    var failure: Optional[ClientError]
+    """Why there will be no response."""
+
+    def __init__(out self, stream_id: Int, owner: Int, now_ms: Int):
+        """Makes the state of a stream that begins.
+
+        Args:
+            stream_id: Its number.
+            owner: Whom to wake when there is news.
+            now_ms: The time now.
+        """
+        self.stream_id = stream_id
+        self.owner = owner
+        self.status = 0
+        self.headers = HeaderMap()
+        self.trailers = HeaderMap()
+        self.content = Buffer(0)
+        self.content_length = -1
+        self.interim_count = 0
+        self.has_continue = False
+        self.has_ended = False
+        self.has_sent_end = False
+        self.has_news = False
+        self.progress_ms = now_ms
+        self.fate = StreamFate.OPEN
+        self.failure = None
+
+    def has_answer(self) -> Bool:
+        """Tells whether anything of an answer has come.
+
+        Returns:
+            True if the server has begun with the request for sure.
+        """
+        return self.status > 0 or self.interim_count > 0
+
+    def fail(mut self, var error: ClientError, fate: StreamFate):
+        """Ends it without a response, unless that is complete.
+
+        Args:
+            error: Why; its phase is set.
+            fate: What is known of the request.
+        """
+        if self.has_ended or self.failure:
+            return
+        self.fate = fate
+        if self.has_answer() and fate != StreamFate.OPEN:
+            # What has begun to answer has not left the request untouched.
+            self.fate = StreamFate.RESET
+        error.phase = materialize[Phase.READ_HEAD]()
+        if self.status > 0:
+            error.phase = materialize[Phase.READ_BODY]()
+            if error.kind == NoResponse:
+                error.kind = materialize[TruncatedResponse]()
+        self.failure = error^
+
+
+def reset_error(code: ErrorCode) -> ClientError:
+    """Makes the error for a stream that the server has reset.
+
+    Args:
+        code: What it has said.
+
+    Returns:
+        The error.
+    """
+    return ClientError(
+        materialize[Phase.READ_HEAD](),
+        materialize[StreamReset](),
+        String("the server has ended the request: ", code),
+    )

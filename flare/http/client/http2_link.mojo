@@ -1,0 +1,665 @@
+"""A connection that speaks HTTP/2, lent to many requests at once.
+
+    has_room --> open --> sendable_len, send_content ---+
+                 ^  |                                   |--> release
+       wait -----+  +--> Http2Flight: head, content ----+
+
+It never waits. Who drives it waits for `fd`, no longer than `wait_ms`, and calls
+`pump`, `check_time` and `flush`; `woken` then names the requests that have news.
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.http.client.attempt import shorter
+from flare.http.client.config import ClientConfig
+from flare.http.client.error import (
+    ClientError,
+    NoResponse,
+    Phase,
+    ResponseTooLarge,
+)
+from flare.http.client.http2_fields import Http2RequestFields
+from flare.http.client.http2_flight import Http2Flight, StreamFate, reset_error
+from flare.http.client.pool import ClientConnection
+from flare.http.client.response import copy_fields
+from flare.http.h1.response_parser import INTERIM_COUNT_MAX
+from flare.http.h2.connection_state import (
+    EventKind,
+    Http2Event,
+    Http2Limits,
+    Http2Role,
+)
+from flare.http.h2.error import ErrorCode, Http2Error
+from flare.http.h2.field_section import SectionLimits
+from flare.http.h2.frame import write_ping
+from flare.http.h2.hpack_table import ENTRY_OVERHEAD
+from flare.http.h2.session import Http2Session
+from flare.http.message.header_map import HeaderMap
+from flare.sys.clock import coarse_monotonic_ms
+from flare.sys.errno import EAGAIN, EINTR
+from std.memory import ArcPointer, OwnedPointer
+
+comptime STREAM_WINDOW_LEN = 1 << 20
+"""How much content of a response may wait here, in bytes: 80 Mbit/s over 100 ms.
+"""
+
+comptime CONNECTION_WINDOW_LEN = 4 << 20
+"""The same of all responses of a connection together: one that nobody takes does
+not stop the others."""
+
+comptime OUTPUT_LEN_MAX = 128 << 10
+"""Most octets that wait to be sent before uploads have to wait, in bytes."""
+
+comptime FEW_STREAMS = 10
+"""A server that allows fewer streams gets another connection when all of them
+are in use, as it would over HTTP/1.1; one that allows more is waited for."""
+
+comptime UNSETTLED_SIZE_MAX = 8_192
+"""Largest field section that is sent before the server has said what it takes,
+in bytes."""
+
+comptime _READ_LEN = 65_536
+comptime _ROOM_LEN_MIN = 16_384
+comptime _ROUND_COUNT_MAX = 16
+# The least that a peer's table, window and frames take is bounded by them.
+
+
+struct Http2Link(Movable):
+    """A connection, what both ends know of it, and its requests."""
+
+    var connection: OwnedPointer[ClientConnection]
+    """The octets, and where they lead."""
+    var session: Http2Session
+    """The protocol."""
+    var fields: Http2RequestFields
+    """The fields of the request that is about to be opened."""
+    var is_closing: Bool
+    """True if it takes no more requests; those under way may go on."""
+    var has_more: Bool
+    """True if there is more to read at once, though the descriptor may stay
+    silent."""
+    var woken: List[Int]
+    """The owners of requests that have news; the driver empties it."""
+    var failure: Optional[ClientError]
+    """Why it is over."""
+    var _input: Buffer
+    var _output: Buffer
+    var _flights: List[ArcPointer[Http2Flight]]
+    # Owners that wait for a stream, the first one first.
+    var _waiting: List[Int]
+    var _goaway_code: Optional[ErrorCode]
+    var _heard_ms: Int
+    # When PING was sent that is not answered; -1 for none.
+    var _ping_ms: Int
+    var _ping_after_ms: Int
+    var _ping_timeout_ms: Int
+
+    def __init__(
+        out self,
+        var connection: OwnedPointer[ClientConnection],
+        config: ClientConfig,
+    ):
+        """Begins to speak HTTP/2.
+
+        Args:
+            connection: A new connection.
+            config: The client's configuration.
+        """
+        var now_ms = coarse_monotonic_ms()
+        self.connection = connection^
+        self.session = Http2Session(
+            Http2Role.CLIENT, _limits(config), now_ms
+        )
+        self.fields = Http2RequestFields()
+        self.is_closing = False
+        self.has_more = False
+        self.woken = []
+        self.failure = None
+        self._input = Buffer(0)
+        self._output = Buffer(0)
+        self._flights = []
+        self._waiting = []
+        self._goaway_code = None
+        self._heard_ms = now_ms
+        self._ping_ms = -1
+        self._ping_after_ms = config.http2_ping_after_ms
+        self._ping_timeout_ms = config.http2_ping_timeout_ms
+        self.session.begin(self._output)
+
+    def fd(self) -> Int32:
+        """Lends the descriptor, to wait for it.
+
+        Returns:
+            The number.
+        """
+        return self.connection[].transport.fd()
+
+    def is_in_use(self) -> Bool:
+        """Tells whether requests are under way or wait for their turn.
+
+        Returns:
+            False if it may go into the pool.
+        """
+        return len(self._flights) > 0 or len(self._waiting) > 0
+
+    def is_lent(self) -> Bool:
+        """Tells whether requests are under way.
+
+        Returns:
+            False if there is no stream.
+        """
+        return len(self._flights) > 0
+
+    def room(self) -> Int:
+        """Tells how many more requests may be sent now.
+
+        Returns:
+            Streams; until the server's SETTINGS have come, one.
+        """
+        if self.is_closing:
+            return 0
+        ref state = self.session.state
+        var most = 1
+        if state.has_settings:
+            most = state.remote.max_concurrent_streams
+        return max(most - len(self._flights), 0)
+
+    def has_room(self) -> Bool:
+        """Tells whether the fields that were collected may be sent now.
+
+        Returns:
+            False to `wait`.
+        """
+        if not self.session.state.has_settings and (
+            self.fields.size > UNSETTLED_SIZE_MAX
+        ):
+            return False
+        return self.room() > 0
+
+    def wants_another(self) -> Bool:
+        """Tells whether the next request is better off on a connection of its
+        own.
+
+        Returns:
+            True if all of few streams are in use.
+        """
+        ref state = self.session.state
+        var most = state.remote.max_concurrent_streams
+        return state.has_settings and (
+            most > 0 and most < FEW_STREAMS and len(self._flights) >= most
+        )
+
+    def awaits_pong(self) -> Bool:
+        """Tells whether it is not known if the server is still there.
+
+        Returns:
+            True if what must not be sent twice had better wait.
+        """
+        return self._ping_ms >= 0
+
+    def wait(mut self, owner: Int):
+        """Queues for a stream.
+
+        Args:
+            owner: Who is woken when it is worth asking again; negative for who
+                looks by itself.
+        """
+        if owner >= 0 and owner not in self._waiting:
+            self._waiting.append(owner)
+
+    def leave(mut self, owner: Int):
+        """Leaves the queue.
+
+        Args:
+            owner: Who waits no longer.
+        """
+        for index in range(len(self._waiting)):
+            if self._waiting[index] == owner:
+                _ = self._waiting.pop(index)
+                return
+
+    def open(
+        mut self, owner: Int, is_head: Bool, ends: Bool
+    ) -> Optional[ArcPointer[Http2Flight]]:
+        """Begins a request with the fields that were collected.
+
+        Args:
+            owner: Who is woken when there is news.
+            is_head: True if the method is HEAD.
+            ends: True if no content follows.
+
+        Returns:
+            The stream; nothing if the connection has no more numbers.
+        """
+        var id = self.session.open_stream()
+        if id == 0:
+            self.is_closing = True
+            return None
+        if is_head:
+            ref table = self.session.state.table
+            table.at(table.find(id)).expects_no_content = True
+        self.fields.encode(self.session)
+        self.session.end_block(self._output, id, ends)
+        var flight = ArcPointer(Http2Flight(id, owner, coarse_monotonic_ms()))
+        flight[].has_sent_end = ends
+        self._flights.append(flight)
+        return flight^
+
+    def sendable_len(self, flight: Http2Flight) -> Int:
+        """Tells how much content may be sent now.
+
+        Args:
+            flight: The request.
+
+        Returns:
+            Bytes; 0 if a window is shut.
+        """
+        return max(self.session.sendable_len(flight.stream_id), 0)
+
+    def send_content(
+        mut self, mut flight: Http2Flight, octets: Span[UInt8, _], ends: Bool
+    ):
+        """Sends a piece of content.
+
+        Args:
+            flight: The request.
+            octets: The piece, no more than `sendable_len`.
+            ends: True if it is the last one.
+        """
+        self.session.write_data(self._output, flight.stream_id, octets, ends)
+        flight.has_sent_end = ends
+        flight.progress_ms = coarse_monotonic_ms()
+
+    def take_content(mut self, mut flight: Http2Flight, count: Int):
+        """Drops content that was taken, and opens the windows for more.
+
+        Args:
+            flight: The request.
+            count: How much, in bytes.
+        """
+        flight.content.consume(count)
+        self.session.state.consume(self._output, flight.stream_id, count)
+
+    def release(mut self, mut flight: Http2Flight):
+        """Ends a request, complete or not.
+
+        Args:
+            flight: The request.
+        """
+        for index in range(len(self._flights)):
+            if self._flights[index][].stream_id == flight.stream_id:
+                _ = self._flights.pop(index)
+                break
+        var is_complete = flight.has_ended and flight.has_sent_end
+        if not is_complete and not flight.failure:
+            self.session.state.reset(
+                self._output, flight.stream_id, ErrorCode.CANCEL
+            )
+        if len(flight.content) > 0:
+            self.session.state.owe(len(flight.content), self._output)
+        self._wake_waiting()
+
+    def is_congested(self) -> Bool:
+        """Tells whether uploads have to wait until the server takes more.
+
+        Returns:
+            True if much waits to be sent.
+        """
+        return len(self._output) >= OUTPUT_LEN_MAX
+
+    def wants_write(self) -> Bool:
+        """Tells what to wait for.
+
+        Returns:
+            True to wait until the connection takes octets, or has some.
+        """
+        return len(self._output) > 0 or self.connection[].transport.wants_write()
+
+    def wake_up(mut self) -> Bool:
+        """Looks what became of a connection that was idle.
+
+        Returns:
+            False if it is over.
+        """
+        self.pump()
+        if self.is_closing:
+            self.flush()
+            return False
+        var silent_ms = coarse_monotonic_ms() - self._heard_ms
+        if self._ping_after_ms >= 0 and silent_ms >= self._ping_after_ms:
+            self._ping()
+        return True
+
+    def _ping(mut self):
+        if self._ping_ms >= 0:
+            return
+        self._ping_ms = coarse_monotonic_ms()
+        write_ping(self._output, 0, "flarelib".as_bytes())
+
+    def wait_ms(self) -> Int:
+        """Tells how long it may be left alone.
+
+        Returns:
+            Milliseconds; negative for ever.
+        """
+        if self.has_more:
+            return 0
+        var now_ms = coarse_monotonic_ms()
+        if self._ping_ms >= 0:
+            return max(self._ping_ms + self._ping_timeout_ms - now_ms, 0)
+        if self._ping_after_ms < 0 or not self.is_in_use():
+            return -1
+        return max(self._heard_ms + self._ping_after_ms - now_ms, 0)
+
+    def check_time(mut self):
+        """Asks a silent server whether it is there, and gives up one that does
+        not answer."""
+        if self.has_more or self.failure or self.wait_ms() != 0:
+            return
+        if self._ping_ms < 0:
+            self._ping()
+            return
+        self.fail(
+            ClientError(
+                materialize[Phase.READ_HEAD](),
+                materialize[NoResponse](),
+                String(
+                    "the server has not answered PING within ",
+                    self._ping_timeout_ms,
+                    " ms; ClientConfig.http2_ping_timeout_ms allows more",
+                ),
+            )
+        )
+
+    def flush(mut self):
+        """Sends what waits, as far as the connection takes it."""
+        ref transport = self.connection[].transport
+        var was_congested = self.is_congested()
+        while len(self._output) > 0:
+            var count = transport.send(self._output.span())
+            if count >= 0:
+                self._output.consume(count)
+            elif count == -EAGAIN:
+                break
+            elif count != -EINTR:
+                self._fail_write(count)
+                return
+        var flushed = transport.flush()
+        if flushed < 0 and flushed != -EAGAIN:
+            self._fail_write(flushed)
+            return
+        if was_congested and not self.is_congested():
+            self._wake_senders(0)
+
+    def _fail_write(mut self, number: Int):
+        """Looks for what the server has said before it closed."""
+        self._output.clear()
+        self.is_closing = True
+        if self.failure:
+            return
+        var error = self._failure_of(number, "write")
+        self.pump()
+        self.fail(error)
+
+    def _failure_of(
+        self, number: Int, operation: StaticString
+    ) -> ClientError:
+        ref connection = self.connection[]
+        return connection.transport.failure(
+            materialize[Phase.READ_HEAD](),
+            number,
+            operation,
+            connection.endpoint.host,
+        )
+
+    def pump(mut self):
+        """Takes what has arrived."""
+        self.has_more = False
+        for _ in range(_ROUND_COUNT_MAX):
+            if self.failure:
+                return
+            if len(self._input.spare()) < _ROOM_LEN_MIN:
+                self._input.reserve(_READ_LEN)
+            var room = self._input.spare()
+            var count = self.connection[].transport.receive(room)
+            if count > 0:
+                self._input.commit(count)
+                self._heard_ms = coarse_monotonic_ms()
+                self._take_events()
+                if count < len(room) and not self._has_buffered():
+                    return
+            elif count == 0:
+                self._end()
+                return
+            elif count == -EAGAIN:
+                return
+            elif count != -EINTR:
+                self.fail(self._failure_of(count, "read"))
+                return
+        self.has_more = True
+
+    def _has_buffered(self) -> Bool:
+        return self.connection[].transport.has_buffered()
+
+    def _end(mut self):
+        """Notes that the server has closed the connection."""
+        var reason = String("the connection was closed before the response")
+        if self._goaway_code:
+            reason.write(" (GOAWAY: ", self._goaway_code.value(), ")")
+        self.fail(
+            ClientError(
+                materialize[Phase.READ_HEAD](),
+                materialize[NoResponse](),
+                reason^,
+            )
+        )
+
+    def fail(mut self, error: ClientError):
+        """Ends the connection, and all its requests that are not complete.
+
+        Args:
+            error: Why.
+        """
+        self.is_closing = True
+        if self.failure:
+            return
+        self.failure = error.copy()
+        for index in range(len(self._flights)):
+            var flight = self._flights[index]
+            flight[].fail(error.copy(), StreamFate.OPEN)
+            self._wake(flight[])
+        self._wake_waiting()
+
+    def _take_events(mut self):
+        var now_ms = self._heard_ms
+        try:
+            while True:
+                var event = self.session.next_event(
+                    self._input, self._output, now_ms
+                )
+                if event.kind == EventKind.NEEDS_OCTETS:
+                    return
+                self._take(event)
+        except error:
+            self._break_off(error)
+
+    def _break_off(mut self, error: Http2Error):
+        """Ends the connection because the server broke a rule."""
+        var failure = ClientError(materialize[Phase.READ_HEAD](), error)
+        if not self.session.state.has_settings and (
+            not self.connection[].endpoint.is_tls
+        ):
+            failure.reason.write(
+                "; the server may not speak HTTP/2 without TLS:"
+                " ClientConfig.http2_prior_knowledge is for those that do"
+            )
+        self.session.fail(self._output, error)
+        self.fail(failure)
+        self.flush()
+
+    def _take(mut self, event: Http2Event):
+        if event.kind == EventKind.GOAWAY:
+            self._take_goaway(event)
+        elif event.kind == EventKind.PONG:
+            self._ping_ms = -1
+            self._wake_waiting()
+        elif event.kind == EventKind.WINDOW:
+            self._wake_senders(event.stream_id)
+            if event.stream_id == 0:
+                # SETTINGS may have come.
+                self._wake_waiting()
+        else:
+            self._take_of_stream(event)
+
+    def _take_of_stream(mut self, event: Http2Event):
+        """Takes what belongs to one request."""
+        for index in range(len(self._flights)):
+            var flight = self._flights[index]
+            if flight[].stream_id == event.stream_id:
+                flight[].progress_ms = self._heard_ms
+                self._note(flight[], event)
+                self._wake(flight[])
+                return
+        if event.kind == EventKind.DATA:
+            # Of a request that is over.
+            var count = len(self.session.data(self._input))
+            self.session.state.owe(count, self._output)
+
+    def _note(mut self, mut flight: Http2Flight, event: Http2Event):
+        if event.kind == EventKind.RESET:
+            self._note_reset(flight, event.code)
+            return
+        if event.kind == EventKind.DATA:
+            flight.content.append(self.session.data(self._input))
+        elif event.kind == EventKind.TRAILERS:
+            self._copy_fields(flight.trailers)
+        else:
+            self._note_head(flight)
+        flight.has_ended = flight.has_ended or event.ends
+
+    def _copy_fields(self, mut headers: HeaderMap):
+        # SAFETY: the section is not changed before they are copied.
+        copy_fields(
+            self.session.section.unsafe_fields[ImmUntrackedOrigin](), headers
+        )
+
+    def _note_head(mut self, mut flight: Http2Flight):
+        ref section = self.session.section
+        if section.response_status >= 200:
+            flight.status = section.response_status
+            flight.content_length = section.content_length
+            self._copy_fields(flight.headers)
+            return
+        flight.interim_count += 1
+        if section.response_status == 100:
+            flight.has_continue = True
+        if flight.interim_count > INTERIM_COUNT_MAX:
+            flight.fail(
+                ClientError(
+                    materialize[Phase.READ_HEAD](),
+                    materialize[ResponseTooLarge](),
+                    "too many interim responses before the final one",
+                ),
+                StreamFate.RESET,
+            )
+            self.session.state.reset(
+                self._output, flight.stream_id, ErrorCode.ENHANCE_YOUR_CALM
+            )
+
+    def _note_reset(mut self, mut flight: Http2Flight, code: ErrorCode):
+        # Behind a whole response it says that the rest of the request is not
+        # wanted (section 8.1).
+        flight.has_sent_end = True
+        if self.session.broken_rule:
+            var rule = self.session.broken_rule.value()
+            flight.fail(
+                ClientError(
+                    materialize[Phase.READ_HEAD](),
+                    Http2Error(rule, flight.stream_id),
+                ),
+                StreamFate.RESET,
+            )
+            return
+        flight.fail(reset_error(code), StreamFate.of(code))
+
+    def _take_goaway(mut self, event: Http2Event):
+        """Ends the requests that the server has not begun with, and will not
+        (section 6.8)."""
+        self.is_closing = True
+        self._goaway_code = event.code
+        var fate = StreamFate.UNTOUCHED
+        if event.code == ErrorCode.HTTP_1_1_REQUIRED:
+            fate = StreamFate.NEEDS_HTTP_1_1
+        for index in range(len(self._flights)):
+            var flight = self._flights[index]
+            if flight[].stream_id > event.stream_id:
+                flight[].fail(reset_error(event.code), fate)
+                self._wake(flight[])
+        self._wake_waiting()
+
+    def _wake(mut self, mut flight: Http2Flight):
+        if flight.has_news:
+            return
+        flight.has_news = True
+        if flight.owner >= 0:
+            self.woken.append(flight.owner)
+
+    def _wake_senders(mut self, stream_id: Int):
+        """Wakes those that have more to send; all of them for stream 0."""
+        for index in range(len(self._flights)):
+            var flight = self._flights[index]
+            if not flight[].has_sent_end and (
+                stream_id == 0 or stream_id == flight[].stream_id
+            ):
+                self._wake(flight[])
+
+    def _wake_waiting(mut self):
+        """Wakes as many of those that wait as there are streams for."""
+        var count = len(self._waiting)
+        if not self.is_closing and not self.wants_another():
+            count = min(count, self.room())
+        for _ in range(count):
+            self.woken.append(self._waiting.pop(0))
+
+
+def _limits(config: ClientConfig) -> Http2Limits:
+    ref head = config.head_limits
+    var limits = Http2Limits()
+    # As many fields, and as long ones, as over HTTP/1.1.
+    limits.section = SectionLimits(
+        head.max_header_size + ENTRY_OVERHEAD * head.max_fields,
+        head.max_fields,
+        head.max_target_size,
+    )
+    # Nothing is pushed.
+    limits.stream_count_max = 0
+    limits.stream_window = STREAM_WINDOW_LEN
+    limits.connection_window = CONNECTION_WINDOW_LEN
+    return limits
+
+
+struct IdleConnection(Movable):
+    """What waits in the pool: a connection of either version."""
+
+    var connection: Optional[OwnedPointer[ClientConnection]]
+    """One that speaks HTTP/1.1."""
+    var link: Optional[ArcPointer[Http2Link]]
+    """One that speaks HTTP/2."""
+
+    def __init__(out self, var connection: OwnedPointer[ClientConnection]):
+        """Takes one of HTTP/1.1.
+
+        Args:
+            connection: The connection.
+        """
+        self.connection = connection^
+        self.link = None
+
+    def __init__(out self, var link: ArcPointer[Http2Link]):
+        """Takes one of HTTP/2.
+
+        Args:
+            link: The connection.
+        """
+        self.connection = None
+        self.link = link^

@@ -1,0 +1,11 @@
+//go:build go1.24
+
+package main
+
+import "net/http"
+
+func speakH2c(server *http.Server) {
+	server.Protocols = new(http.Protocols)
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+}
