@@ -156,9 +156,7 @@ struct ClientConfig(Copyable, Movable):
         """
         if not is_tls:
             return self.http2_prior_knowledge
-        return self.http2 and (
-            len(self.tls.alpn) == 0 or "h2" in self.tls.alpn
-        )
+        return self.http2 and (len(self.tls.alpn) == 0 or "h2" in self.tls.alpn)
 
     def problem(self) -> String:
         """Looks for values that cannot work.

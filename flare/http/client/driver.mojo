@@ -195,9 +195,7 @@ struct _WaitingRequest(Movable):
         self.index = index
         self.request = request^
 
-    def start(
-        deinit self, mut state: ClientState, owner: Int
-    ) -> RequestTask:
+    def start(deinit self, mut state: ClientState, owner: Int) -> RequestTask:
         # It may have waited for others until now.
         self.request.timeouts.restart()
         return RequestTask(self.request^, state, owner)

@@ -30,8 +30,7 @@ from std.memory import ArcPointer
 
 
 struct Http2Exchange(Movable):
-    """The connection that a request is lent, and its stream once there is one.
-    """
+    """The connection that a request is lent, and its stream once there is one."""
 
     var link: ArcPointer[Http2Link]
     """The connection."""
@@ -92,9 +91,7 @@ struct Http2Exchange(Movable):
         if not link.has_room():
             self._wait(request)
             return False
-        link.fields.check_size(
-            link.session.state.remote.max_header_list_size
-        )
+        link.fields.check_size(link.session.state.remote.max_header_list_size)
         var asks = request.expects_continue and request.has_content()
         attempt.begin(request.method, asks)
         attempt.is_stream = True
@@ -258,7 +255,9 @@ struct Http2Exchange(Movable):
         error.name_setting(attempt.size_setting)
         raise error^
 
-    def decode_more(mut self, mut builder: ResponseBuilder) raises ClientError -> Bool:
+    def decode_more(
+        mut self, mut builder: ResponseBuilder
+    ) raises ClientError -> Bool:
         """Makes more content for the sink of the piece that was taken last.
 
         Args:
@@ -338,16 +337,16 @@ struct Http2Exchange(Movable):
         self.link[].check_time()
         if not self.flight:
             if timeouts.total.left_ms() == 0:
-                raise total_error(
-                    timeouts.total, materialize[Phase.WRITE]()
-                )
+                raise total_error(timeouts.total, materialize[Phase.WRITE]())
             return
         ref flight = self.flight.held()[]
         if flight.has_news:
             return
         var now_ms = coarse_monotonic_ms()
         var phase_ms = timeouts.phase_ms(attempt)
-        var is_silent = phase_ms >= 0 and now_ms - flight.progress_ms >= phase_ms
+        var is_silent = (
+            phase_ms >= 0 and now_ms - flight.progress_ms >= phase_ms
+        )
         if is_silent or timeouts.total.left_ms() == 0:
             timeouts.check(attempt, self.link[].connection[])
             flight.progress_ms = now_ms

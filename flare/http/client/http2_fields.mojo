@@ -187,8 +187,7 @@ def _is_among(name: StringSpan, names: StaticString) -> Bool:
 
 
 def _trimmed[o: ImmOrigin](octets: Span[UInt8, o]) -> Span[UInt8, o]:
-    """Drops space around a value, which HTTP/2 does not allow (section 8.2.1).
-    """
+    """Drops space around a value, which HTTP/2 does not allow (section 8.2.1)."""
     var start = 0
     var end = len(octets)
     while start < end and (octets.at(start) == 32 or octets.at(start) == 9):

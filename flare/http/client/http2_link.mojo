@@ -107,9 +107,7 @@ struct Http2Link(Movable):
         """
         var now_ms = coarse_monotonic_ms()
         self.connection = connection^
-        self.session = Http2Session(
-            Http2Role.CLIENT, _limits(config), now_ms
-        )
+        self.session = Http2Session(Http2Role.CLIENT, _limits(config), now_ms)
         self.fields = Http2RequestFields()
         self.is_closing = False
         self.has_more = False
@@ -313,7 +311,9 @@ struct Http2Link(Movable):
         Returns:
             True to wait until the connection takes octets, or has some.
         """
-        return len(self._output) > 0 or self.connection[].transport.wants_write()
+        return (
+            len(self._output) > 0 or self.connection[].transport.wants_write()
+        )
 
     def wake_up(mut self) -> Bool:
         """Looks what became of a connection that was idle.
@@ -401,9 +401,7 @@ struct Http2Link(Movable):
         self.pump()
         self.fail(error)
 
-    def _failure_of(
-        self, number: Int, operation: StaticString
-    ) -> ClientError:
+    def _failure_of(self, number: Int, operation: StaticString) -> ClientError:
         ref connection = self.connection[]
         return connection.transport.failure(
             materialize[Phase.READ_HEAD](),

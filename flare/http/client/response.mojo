@@ -384,8 +384,7 @@ struct ResponseBuilder(Movable):
         if not self._decoder or self.use == ContentUse.DISCARD:
             return False
         return (
-            self._taken_len < len(piece)
-            or self._decoder.value().has_pending()
+            self._taken_len < len(piece) or self._decoder.value().has_pending()
         )
 
     def take_more(mut self, piece: Span[UInt8, _]) raises ClientError:
@@ -423,9 +422,7 @@ struct ResponseBuilder(Movable):
             False if nobody wants the content, and closing the connection is
             cheaper than reading the rest of it.
         """
-        return (
-            self.use != ContentUse.DISCARD or taken_len <= DISCARD_LEN_MAX
-        )
+        return self.use != ContentUse.DISCARD or taken_len <= DISCARD_LEN_MAX
 
     def take_end(mut self) raises ClientError:
         """Lets the content become the body.

@@ -224,7 +224,10 @@ struct RequestTask(Movable):
                 self._attempt[], self.request.timeouts
             )
             return
-        if self._stage == _QUEUED and self.request.timeouts.total.left_ms() == 0:
+        if (
+            self._stage == _QUEUED
+            and self.request.timeouts.total.left_ms() == 0
+        ):
             raise total_error(
                 self.request.timeouts.total, materialize[Phase.CONNECT]()
             )
@@ -330,8 +333,7 @@ struct RequestTask(Movable):
         return False
 
     def _let_go(mut self, mut state: ClientState) -> StreamFate:
-        """Gives back what the attempt has; tells what is known of its stream.
-        """
+        """Gives back what the attempt has; tells what is known of its stream."""
         if self._connector and self.request.endpoint.offers_http2:
             state.end_dial(self.request.endpoint, False)
         self._connector = None
@@ -402,8 +404,8 @@ struct RequestTask(Movable):
                 return TaskProgress.DONE
             elif step == Step.CONTENT and self._passes_on():
                 self._has_piece = decode_piece(
-                self._builder, attempt.parser.content()
-            )
+                    self._builder, attempt.parser.content()
+                )
                 if self._has_piece:
                     return TaskProgress.HAS_CONTENT
         self._gives_way = True

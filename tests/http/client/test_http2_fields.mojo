@@ -68,16 +68,24 @@ struct FieldRow(Copyable):
 def test_fields() raises:
     var config = _bare_config()
     for row in [
-        FieldRow("9113-8.2.1 names are in lower case", "X-Own", "a", "|x-own=a"),
+        FieldRow(
+            "9113-8.2.1 names are in lower case", "X-Own", "a", "|x-own=a"
+        ),
         FieldRow("9113-8.2.1 no space around values", "A", " b\t", "|a=b"),
         FieldRow("9113-8.2.2 connection", "Connection", "x", ""),
         FieldRow("9113-8.2.2 keep-alive", "Keep-Alive", "timeout=5", ""),
         FieldRow("9113-8.2.2 proxy-connection", "Proxy-Connection", "x", ""),
-        FieldRow("9113-8.2.2 transfer-encoding", "Transfer-Encoding", "gzip", ""),
+        FieldRow(
+            "9113-8.2.2 transfer-encoding", "Transfer-Encoding", "gzip", ""
+        ),
         FieldRow("9113-8.2.2 upgrade", "Upgrade", "h2c", ""),
-        FieldRow("9113-8.2.2 te: trailers may stay", "TE", "trailers", "|te=trailers"),
+        FieldRow(
+            "9113-8.2.2 te: trailers may stay", "TE", "trailers", "|te=trailers"
+        ),
         FieldRow("9113-8.2.2 any other te may not", "TE", "gzip", ""),
-        FieldRow("9110-8.6 the length is the client's", "Content-Length", "9", ""),
+        FieldRow(
+            "9110-8.6 the length is the client's", "Content-Length", "9", ""
+        ),
     ]:
         var request = ClientRequest("GET", "https://a.test/b?c=d#e")
         request.headers.append(row.name, row.value)
@@ -119,9 +127,7 @@ def test_what_the_client_adds_may_be_left_out() raises:
     var call = _call(ClientRequest("GET", "https://a.test/"), config)
     assert_true("|authorization=secret" in _sent(call, config))
     call.has_left_origin = True
-    assert_equal(
-        _sent(call, config), "GET https a.test / |user-agent=other"
-    )
+    assert_equal(_sent(call, config), "GET https a.test / |user-agent=other")
     var request = ClientRequest("GET", "https://a.test/")
     request.set_header("user-agent", "own")
     call = _call(request^, config)
