@@ -100,6 +100,8 @@ struct TestClient(RequestMethods):
         received.headers = response.headers.copy()
         if request.method != "HEAD" and response.status.allows_content():
             received.body = whole_body(response.body)
+            if response.body.is_stream():
+                received.trailers = response.body.stream()[].trailers().fields()
         return received^
 
     def _owned(

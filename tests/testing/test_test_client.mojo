@@ -235,3 +235,19 @@ def test_sources_are_read() raises:
     assert_equal(client.get("/").text(), "piece piece piece ")
     client = TestClient(_endless)
     assert_equal(client.get("/").text(), "first ")
+
+
+def _trailed(req: Request) raises -> Response:
+    return ok("hello").with_trailer("Server-Timing", "db;dur=3")
+
+
+def test_shows_trailers() raises:
+    var router = Router()
+    router.all("/", _trailed)
+    var client = TestClient(router^)
+    var response = client.get("/")
+    assert_equal(response.text(), "hello")
+    assert_equal(response.headers["trailer"], "Server-Timing")
+    assert_equal(response.trailers["server-timing"], "db;dur=3")
+    # RFC 9110 section 9.3.2: HEAD has none.
+    assert_equal(len(client.send(ClientRequest("HEAD", "/")).trailers), 0)

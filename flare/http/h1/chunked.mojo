@@ -7,6 +7,7 @@ from flare.bytes.scan import QDTEXT, TCHAR
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import CRLF, FieldSection, HeadLimits
 from flare.http.h1.framing import Framing, NOTED_IN_TRAILER
+from flare.http.message.trailers import Trailers
 
 comptime CHUNK_SIZE_DIGITS_MAX = 15
 """Most hex digits accepted in a chunk-size (RFC 9112 section 7.1).
@@ -417,4 +418,19 @@ def append_chunk(mut out: Buffer, octets: Span[UInt8, _]):
         shift -= 4
     out.append_literal["\r\n"]()
     out.append(octets)
+    out.append_literal["\r\n"]()
+
+
+def append_last_chunk(mut out: Buffer, trailers: Trailers):
+    """Appends the last chunk, and the trailer section behind it.
+
+    Source: RFC 9112 sections 7.1 and 7.1.2.
+
+    Args:
+        out: Where to.
+        trailers: The fields; there may be none.
+    """
+    out.append_literal["0\r\n"]()
+    if trailers:
+        out.append(trailers.box.held()[].lines_octets())
     out.append_literal["\r\n"]()

@@ -167,9 +167,12 @@ def is_chunked(response: Response, framing: ResponseFraming) -> Bool:
         framing: How it is framed.
 
     Returns:
-        False if its length is known, or the client has HTTP/1.0.
+        False if its length is known and no trailers are announced, or the
+        client has HTTP/1.0.
     """
-    return framing.minor_version > 0 and not response.body.stream()[].length
+    if framing.minor_version == 0:
+        return False
+    return not response.body.stream()[].length or "trailer" in response.headers
 
 
 def ends_with_close(response: Response, minor_version: UInt8) -> Bool:
@@ -194,7 +197,9 @@ def _append_stream_framing(
     mut out: Buffer, response: Response, framing: ResponseFraming
 ):
     var stream = response.body.stream()
-    if stream[].length or response.status == RESET_CONTENT:
+    if response.status == RESET_CONTENT or (
+        stream[].length and not is_chunked(response, framing)
+    ):
         out.append_literal["Content-Length: "]()
         out.append_decimal(
             0 if response.status == RESET_CONTENT else stream[].length.held()

@@ -50,3 +50,4 @@ from flare.http.message.response import (
     unprocessable,
 )
 from flare.http.message.status import Status
+from flare.http.message.trailers import Trailers

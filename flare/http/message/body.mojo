@@ -3,7 +3,12 @@
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
+from flare.http.message.header_map import HeaderError
+from flare.http.message.trailers import Trailers
 from std.memory import Allocation, ArcPointer, Layout, alloc, dealloc
+
+
+comptime _PIECE_LEN = 16_384
 
 
 struct Body(Copyable, Defaultable, Movable, Sized, Writable):
@@ -120,6 +125,16 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         """
         return self._stream.held()
 
+    def make_stream(mut self):
+        """Lets a source make content that is in memory; its length stays known.
+        """
+        if self.is_stream():
+            return
+        var content = Self()
+        swap(content, self)
+        var length = len(content)
+        self._stream = ArcPointer(BodyStream(_Kept(content^), length))
+
     @always_inline
     def __len__(self) -> Int:
         """Counts the octets of content that are in memory.
@@ -163,6 +178,24 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
             writer: Where to.
         """
         writer.write(String(from_utf8_lossy=self.as_bytes()))
+
+
+struct _Kept(BodySource):
+    """Content in memory, as a source."""
+
+    var _body: Body
+    var _offset: Int
+
+    def __init__(out self, var body: Body):
+        self._body = body^
+        self._offset = 0
+
+    def fill(mut self, mut out: Buffer) raises -> Poll:
+        var rest = self._body.as_bytes().after(self._offset)
+        var count = min(len(rest), _PIECE_LEN)
+        out.append(rest.before(count))
+        self._offset += count
+        return Poll.DONE if count == len(rest) else Poll.READY
 
 
 struct Poll(Equatable, ImplicitlyCopyable):
@@ -239,6 +272,22 @@ trait BodySource(Deinitable, Movable):
                 the client knows that the content is not complete.
         """
         ...
+
+    def trailers(mut self) raises -> Trailers:
+        """Makes the fields that follow the content, such as its digest.
+
+        Asked once, behind the last piece, unless that is never sent. Over
+        HTTP/1.1 they need content of unknown length, or a response with a
+        `Trailer` field: that is sent in chunks, too. A client of HTTP/1.0 gets
+        none.
+
+        Returns:
+            The fields; none, unless the source has some.
+
+        Raises:
+            Error: As `fill` does.
+        """
+        return Trailers()
 
     def region(self) -> FileRegion:
         """Tells what comes next, if that lies in a file.
@@ -400,6 +449,15 @@ def _fill[T: BodySource](source: Erased, mut out: Buffer) raises -> Poll:
     return source.unsafe_bitcast[T]()[].fill(out)
 
 
+def _trailers[T: BodySource](source: Erased) raises -> Trailers:
+    # SAFETY: as above.
+    return source.unsafe_bitcast[T]()[].trailers()
+
+
+def _add_all(mut trailers: Trailers, more: Trailers) raises:
+    trailers.add_all(more)
+
+
 def _region[T: BodySource](source: Erased) -> FileRegion:
     # SAFETY: as above.
     return source.unsafe_bitcast[T]()[].region()
@@ -430,11 +488,18 @@ struct BodyStream(Movable):
 
     var length: Optional[Int]
     """Content in bytes, if that is known before."""
+    var own_trailers: Trailers
+    """What follows the content beside what the source says; see
+    `add_trailer`."""
     # SAFETY: this owns the source; each function below was made for its type.
-    var _padding: Padding[120]
+    var _padding: Padding[96]
     var _source: Erased
     var _begin: def(Erased, var StreamWaker) thin -> None
     var _fill: def(Erased, mut Buffer) raises thin -> Poll
+    var _trailers: def(Erased) raises thin -> Trailers
+    # Known only where there are own trailers, so that a program without them
+    # need not have it.
+    var _add_all: Optional[def(mut Trailers, Trailers) raises thin -> None]
     var _region: def(Erased) thin -> FileRegion
     var _advance: def(Erased, Int) thin -> None
     var _is_endless: def(Erased) thin -> Bool
@@ -460,9 +525,12 @@ struct BodyStream(Movable):
         """
         self._padding = {}
         self.length = length
+        self.own_trailers = Trailers()
         self._source = erase(source^)
         self._begin = _begin[T]
         self._fill = _fill[T]
+        self._trailers = _trailers[T]
+        self._add_all = None
         self._region = _region[T]
         self._advance = _advance[T]
         self._is_endless = _is_endless[T]
@@ -518,6 +586,35 @@ struct BodyStream(Movable):
             Error: If the source cannot go on.
         """
         return self._fill(self._source, out)
+
+    def trailers(self) raises -> Trailers:
+        """Makes the fields that follow the content.
+
+        Returns:
+            What the source says, and the response's own.
+
+        Raises:
+            Error: If the source cannot go on.
+        """
+        var all = self._trailers(self._source)
+        if self._add_all:
+            self._add_all.held()(all, self.own_trailers)
+        return all^
+
+    def add_trailer(
+        mut self, name: StringSpan, value: StringSpan
+    ) raises HeaderError:
+        """Adds a field behind those that the source makes.
+
+        Args:
+            name: The field's name.
+            value: The field's value.
+
+        Raises:
+            HeaderError: If it may not be a trailer.
+        """
+        self.own_trailers.append(name, value)
+        self._add_all = _add_all
 
     def region(self) -> FileRegion:
         """Tells what comes next, if that lies in a file.

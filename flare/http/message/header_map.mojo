@@ -305,11 +305,13 @@ struct HeaderError(Copyable, Movable, Writable):
     """
 
     var part: StaticString
-    """What was refused: "field name", "field value" or "header block"."""
+    """What was refused: "field name", "field value", "trailer" or "header
+    block"."""
     var text: String
     """The refused text."""
     var offset: Int
-    """Where in `text` the offending octet stands, in bytes."""
+    """Where in `text` the offending octet stands, in bytes; -1 if it is the name
+    of a field that may be no trailer."""
 
     def __init__(out self, part: StaticString, text: StringSpan, offset: Int):
         """Describes a refused field.
@@ -317,7 +319,7 @@ struct HeaderError(Copyable, Movable, Writable):
         Args:
             part: What was refused.
             text: The refused text.
-            offset: Where the offending octet stands, in bytes.
+            offset: Where the offending octet stands, in bytes; -1 for a trailer.
         """
         self.part = part
         self.text = String(text)
@@ -343,6 +345,11 @@ struct HeaderError(Copyable, Movable, Writable):
         message = message^.add(self.part).add(" '")
         message = message^.add_escaped(self.text.as_bytes())
         message = message^.add("': ")
+        if self.offset < 0:
+            return message^.add(
+                "it is needed before the content (RFC 9110 section 6.5.1); set"
+                " it in headers"
+            ).end()
         if self.text.byte_length() == 0:
             message = message^.add(
                 "it is empty; a name needs at least one octet"

@@ -5,6 +5,7 @@ from flare.http.message.body import Body, BodySource
 from flare.http.message.cookie import Cookie, CookieError
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.status import Status
+from flare.http.message.trailers import Trailers, check_trailer
 from flare.json.error import JsonError
 from flare.json.struct_writer import json_text
 from flare.json.value import JsonValue
@@ -129,6 +130,59 @@ struct Response(Copyable, Movable):
             CookieError: If it cannot be written.
         """
         self.headers.append("Set-Cookie", cookie.to_set_cookie_header())
+
+    def with_trailer(
+        var self, name: StringSpan, value: StringSpan
+    ) raises HeaderError -> Self:
+        """Adds a field behind the content, as `add_trailer` does.
+
+        Args:
+            name: The field's name.
+            value: The field's value.
+
+        Returns:
+            The response.
+
+        Raises:
+            HeaderError: As `add_trailer` does.
+        """
+        self.add_trailer(name, value)
+        return self^
+
+    def add_trailer(
+        mut self, name: StringSpan, value: StringSpan
+    ) raises HeaderError:
+        """Adds a field behind the content (RFC 9110 section 6.5), announced by
+        a `Trailer` field.
+
+        The content comes first: it becomes a stream, which `Compress` leaves as
+        it is, and over HTTP/1.1 it is sent in chunks. What is known only when
+        the content was made is `BodySource.trailers`. Where no content is sent,
+        and to clients of HTTP/1.0, there are no trailers.
+
+        Args:
+            name: The field's name; what framing, routing, authentication,
+                caching or the reading of content need is no trailer.
+            value: The field's value.
+
+        Raises:
+            HeaderError: If the field may not be a trailer, or as
+                `HeaderMap.set` does.
+        """
+        check_trailer(name, value)
+        self.headers.append("Trailer", name)
+        self.body.make_stream()
+        self.body.stream()[].add_trailer(name, value)
+
+    def trailers(self) -> Trailers:
+        """Copies the fields that follow the content, as far as they are known.
+
+        Returns:
+            What `add_trailer` was given.
+        """
+        if not self.body.is_stream():
+            return Trailers()
+        return self.body.stream()[].own_trailers.copy()
 
     def reason(self) -> StaticString:
         """Looks up the registered reason phrase of the status.

@@ -13,6 +13,7 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.message.trailers import Trailers
 from flare.http.routing.failure import failure_status
 from flare.http.routing.handler import Handler
 from flare.http.routing.stack import Layer
@@ -280,6 +281,21 @@ struct TracedStream(UpgradedProtocol):
         """
         try:
             return self.inner[].fill(out)
+        except error:
+            self.span.record_error(String(error))
+            raise error^
+
+    def trailers(mut self) raises -> Trailers:
+        """Makes the fields that follow the content.
+
+        Returns:
+            What the source says.
+
+        Raises:
+            Error: What the source raises; the span fails with it.
+        """
+        try:
+            return self.inner[].trailers()
         except error:
             self.span.record_error(String(error))
             raise error^

@@ -1,7 +1,7 @@
 """Responses as octets (RFC 9112 sections 4 and 6)."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.h1.chunked import append_chunk, LAST_CHUNK
+from flare.http.h1.chunked import append_chunk, append_last_chunk, LAST_CHUNK
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import (
     DateLine,
@@ -18,6 +18,7 @@ from flare.http.h1.serialiser import (
 from flare.http.message.body import BodySource, Poll
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response, ok, ok_stream
+from flare.http.message.trailers import Trailers
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.request_log import drain_into
 
@@ -345,4 +346,37 @@ def test_what_is_written_is_read_back() raises:
             whole,
             "|]\n",
         ),
+    )
+
+
+def test_announced_trailers_ask_for_chunks() raises:
+    # RFC 9112 section 7.1.2: only the chunked coding has a trailer section.
+    var response = ok("hello").with_trailer("X-A", "b")
+    var framing = ResponseFraming(False, True, 1)
+    assert_true(is_chunked(response, framing))
+    assert_equal(
+        _head(response, framing),
+        "HTTP/1.1 200 OK\r\n"
+        + _DATE
+        + _PLAIN
+        + "Trailer: X-A\r\nTransfer-Encoding: chunked\r\n\r\n",
+    )
+    var old = ResponseFraming(False, True, 0)
+    assert_false(is_chunked(response, old))
+    assert_true("Content-Length: 5\r\n\r\n" in _head(response, old))
+    assert_false(ends_with_close(response, 0))
+
+
+def test_trailer_section() raises:
+    var out = Buffer(0)
+    append_last_chunk(out, Trailers())
+    assert_equal(String(unsafe_from_utf8=out.span()), LAST_CHUNK)
+    var trailers = Trailers()
+    trailers.set("X-A", "b")
+    trailers.set("X-C", "d")
+    out.clear()
+    append_last_chunk(out, trailers)
+    assert_equal(
+        String(unsafe_from_utf8=out.span()),
+        "0\r\nX-A: b\r\nX-C: d\r\n\r\n",
     )

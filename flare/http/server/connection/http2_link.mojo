@@ -18,6 +18,7 @@ from flare.http.message.request import (
     TlsPeer,
     no_route,
 )
+from flare.http.message.trailers import Trailers
 from flare.http.routing.handler import RequestPolicy
 from flare.http.routing.route_tree import RouteMemo
 from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
@@ -132,6 +133,8 @@ struct StreamTask(Movable):
     """What makes the content, if something does."""
     var piece: Buffer
     """What it has made, and is not sent."""
+    var trailers: Trailers
+    """What follows the content."""
     var missing_len: Int
     """What it has still to make, if that is known, in bytes."""
     var waits_for_source: Bool
@@ -178,6 +181,7 @@ struct StreamTask(Movable):
         self.body_offset = 0
         self.source = None
         self.piece = Buffer(0)
+        self.trailers = Trailers()
         self.missing_len = -1
         self.waits_for_source = False
         self.deadline_ms = NEVER_MS

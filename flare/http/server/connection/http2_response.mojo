@@ -5,7 +5,11 @@ content as the windows allow, the most urgent first.
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h2.error import ErrorCode
-from flare.http.h2.message_fields import LENGTH_UNKNOWN, add_response_fields
+from flare.http.h2.message_fields import (
+    LENGTH_UNKNOWN,
+    add_fields,
+    add_response_fields,
+)
 from flare.http.h2.settings import FRAME_LEN_MIN
 from flare.http.h1.serialiser import (
     ResponseFraming,
@@ -59,6 +63,9 @@ def begin_response(
         var stream = response.body.stream()
         var known = stream[].length
         content_len = known.held() if known else LENGTH_UNKNOWN
+        # Some clients take the last octet of content for the end.
+        if "trailer" in response.headers:
+            content_len = LENGTH_UNKNOWN
     elif content_len == 0:
         has_content = False
     session.begin_block()
@@ -186,17 +193,24 @@ def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
     if len(task.piece) > 0 or task.source:
         var count = min(len(task.piece), max(room, 0))
         ends = not task.source and count == len(task.piece)
-        if count > 0 or ends:
+        var closes = ends and not task.trailers
+        if count > 0 or closes:
             link.session.write_data(
-                state.out, task.id, task.piece.span().before(count), ends
+                state.out, task.id, task.piece.span().before(count), closes
             )
             task.piece.consume(count)
+    elif unlikely(task.trailers.__bool__()):
+        ends = True
     else:
         var rest = task.body.as_bytes().after(task.body_offset)
         var count = min(len(rest), max(room, 0))
         ends = count == len(rest)
         link.session.write_data(state.out, task.id, rest.before(count), ends)
         task.body_offset += count
+    if unlikely(ends and task.trailers):
+        link.session.begin_block()
+        add_fields(link.session, task.trailers.box.held()[], link.name)
+        link.session.end_block(state.out, task.id, True)
     var sent_len = before_len - link.session.state.send_window
     task.sent_len += sent_len
     link.window_sent_len += sent_len
@@ -217,6 +231,8 @@ def _fill(
     else:
         try:
             supply = stream[].fill(task.piece)
+            if supply == Poll.DONE:
+                task.trailers = stream[].trailers()
         except error:
             state.log(
                 Text()

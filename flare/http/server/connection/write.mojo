@@ -5,8 +5,9 @@ as fast as the client takes it.
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.text import Text
-from flare.http.h1.chunked import LAST_CHUNK, append_chunk
+from flare.http.h1.chunked import append_chunk, append_last_chunk
 from flare.http.message.body import BodyStream, Poll
+from flare.http.message.trailers import Trailers
 from flare.http.server.connection.connection import Connection, PendingWrite
 from flare.http.server.connection.phase import (
     Event,
@@ -55,7 +56,7 @@ def start_stream(
     pending.is_chunked = is_chunked
     if stream[].length:
         pending.missing_len = stream[].length.held()
-        pending.sends_regions = not connection.tls
+        pending.sends_regions = not connection.tls and not is_chunked
     pending.stream = stream.copy()
     ref record = state.params[].record
     pending.route = record.route
@@ -459,12 +460,15 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
         if pending.region.length > 0:
             return True
     var supply: Poll
+    var trailers = Trailers()
     state.piece.clear()
     if state.is_draining and stream[].is_endless():
         supply = stream[].end_early(state.piece)
     else:
         try:
             supply = stream[].fill(state.piece)
+            if supply == Poll.DONE:
+                trailers = stream[].trailers()
         except error:
             _log(
                 connection,
@@ -496,5 +500,5 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
         return _send_piece(connection, state)
     append_chunk(pending.octets, state.piece.span())
     if supply == Poll.DONE:
-        pending.octets.append_literal[LAST_CHUNK]()
+        append_last_chunk(pending.octets, trailers)
     return True
