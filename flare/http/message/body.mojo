@@ -126,8 +126,7 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         return self._stream.held()
 
     def make_stream(mut self):
-        """Lets a source make content that is in memory; its length stays known.
-        """
+        """Lets a source make content that is in memory; its length stays known."""
         if self.is_stream():
             return
         var content = Self()

@@ -346,10 +346,13 @@ struct HeaderError(Copyable, Movable, Writable):
         message = message^.add_escaped(self.text.as_bytes())
         message = message^.add("': ")
         if self.offset < 0:
-            return message^.add(
-                "it is needed before the content (RFC 9110 section 6.5.1); set"
-                " it in headers"
-            ).end()
+            return (
+                message
+                ^.add(
+                    "it is needed before the content (RFC 9110 section 6.5.1); set"
+                    " it in headers"
+                ).end()
+            )
         if self.text.byte_length() == 0:
             message = message^.add(
                 "it is empty; a name needs at least one octet"
