@@ -4,8 +4,6 @@ Each `==` of the standard library is 400 lines of IR for each pair of types that
 it is used with; this one is generated once.
 """
 
-from std.memory import unsafe_memcmp
-
 
 @no_inline
 def same_octets(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
@@ -18,7 +16,29 @@ def same_octets(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
     Returns:
         True if both have the same length and the same octets.
     """
-    # SAFETY: both spans have the length that is compared.
-    if len(left) != len(right):
+    # SAFETY: both spans have the length that is compared, and of eight octets
+    # or more the last eight lie within.
+    var length = len(left)
+    if length != len(right):
         return False
-    return unsafe_memcmp(left.unsafe_ptr(), right.unsafe_ptr(), len(left)) == 0
+    var a = left.unsafe_ptr()
+    var b = right.unsafe_ptr()
+    if length < 8:
+        for index in range(length):
+            if a[unsafe_offset=index] != b[unsafe_offset=index]:
+                return False
+        return True
+    for index in range(0, length - 8, 8):
+        if _word(a, index) != _word(b, index):
+            return False
+    return _word(a, length - 8) == _word(b, length - 8)
+
+
+@always_inline
+def _word(base: Pointer[UInt8, _], offset: Int) -> UInt64:
+    # SAFETY: the caller has eight octets there.
+    return (
+        base.unsafe_offset(offset)
+        .unsafe_bitcast[UInt64]()
+        .unsafe_load[alignment=1]()
+    )

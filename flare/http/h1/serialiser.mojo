@@ -59,6 +59,15 @@ struct DateLine(Movable):
         self._ok_head.append_literal["\r\n"]()
 
     @always_inline
+    def unix_s(self) -> Int:
+        """Tells which second it is.
+
+        Returns:
+            Seconds since 1970-01-01 00:00:00 UTC.
+        """
+        return self._unix_s
+
+    @always_inline
     def ok_head(ref self) -> Span[UInt8, ImmOrigin(origin_of(self._ok_head))]:
         """Lends status line and Date of a 200 response.
 

@@ -5,6 +5,7 @@ or trailers, with the rules of RFC 9113 sections 8.1 to 8.3.
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
+from flare.bytes.compare import same_octets
 from flare.bytes.scan import TCHAR
 from flare.http.h2.error import Http2Error, Http2Rule
 from flare.http.h2.hpack_decoder import (
@@ -25,9 +26,7 @@ from flare.http.message.request import (
     Version,
 )
 from flare.http.message.target import (
-    AUTHORITY_IS_GOOD,
     TargetParts,
-    authority_error,
     split_target,
 )
 from flare.net.socket_addr import SocketAddr
@@ -77,6 +76,7 @@ struct Http2FieldSection(Movable):
     var _is_text: Bool
     var _pseudo: Array[FieldLine, 8]
     var _seen: UInt32
+    var _has_bad_host: Bool
     var _broken: Optional[Http2Rule]
     var _size: Int
     # How much was decoded, kept or not: a reference of an octet may stand for
@@ -102,6 +102,7 @@ struct Http2FieldSection(Movable):
         self._is_text = True
         self._pseudo = Array[FieldLine, 8](fill=FieldLine(0, 0, 0, 0))
         self._seen = 0
+        self._has_bad_host = False
         self._broken = None
         self._size = 0
         self._decoded_len = 0
@@ -123,6 +124,7 @@ struct Http2FieldSection(Movable):
         self._count = 0
         self._is_text = True
         self._seen = 0
+        self._has_bad_host = False
         self._broken = None
         self._size = 0
         self._decoded_len = 0
@@ -213,6 +215,7 @@ struct Http2FieldSection(Movable):
         if field.note & FieldKind.BAD_VALUE != 0:
             self._break(Http2Rule.FIELD_VALUE)
         self._is_text = self._is_text and field.note & FieldKind.IS_HIGH == 0
+        self._has_bad_host |= field.note & FieldKind.BAD_HOST != 0
         var kind = field.note & FieldKind.KINDS
         if kind != FieldKind.OTHER and kind <= FieldKind.PSEUDO_MAX:
             self._note_pseudo(kind, field.line)
@@ -279,7 +282,7 @@ struct Http2FieldSection(Movable):
         var first = -1
         for index in range(self._count):
             var line = self._lines.at(index)
-            if self._name(line) == "cookie".as_bytes():
+            if same_octets(self._name(line), "cookie".as_bytes()):
                 if first >= 0:
                     joined.append("; ".as_bytes())
                 else:
@@ -350,7 +353,7 @@ struct Http2FieldSection(Movable):
         var priority = Priority()
         for index in range(max(self._priority, 0), self._count):
             var line = self._lines.at(index)
-            if self._name(line) == "priority".as_bytes():
+            if same_octets(self._name(line), "priority".as_bytes()):
                 if not priority.take(self._value(line)):
                     return Priority()
         return priority
@@ -402,11 +405,12 @@ struct Http2FieldSection(Movable):
                 FieldKind.STATUS
             ) else Http2Rule.PSEUDO_MISSING
         var name = self.pseudo(FieldKind.METHOD)
-        if len(name) == 0 or not _is_token(name):
-            return Http2Rule.PSEUDO_VALUE
-        if len(name) > METHOD_LEN_MAX:
-            self.status = 501
         self.method = Method(StringSpan(unsafe_from_utf8=name))
+        if unlikely(self.method == Method.OTHER):
+            if len(name) == 0 or not _is_token(name):
+                return Http2Rule.PSEUDO_VALUE
+            if len(name) > METHOD_LEN_MAX:
+                self.status = 501
         var is_connect = self.method == Method.CONNECT
         if self.is_extended_connect():
             var protocol = self.pseudo(FieldKind.PROTOCOL)
@@ -419,7 +423,10 @@ struct Http2FieldSection(Movable):
         if not self._has(FieldKind.SCHEME) or not self._has(FieldKind.PATH):
             return Http2Rule.PSEUDO_MISSING
         var scheme = self.pseudo(FieldKind.SCHEME)
-        if scheme != "https".as_bytes() and scheme != "http".as_bytes():
+        var is_common = same_octets(scheme, "https".as_bytes()) or (
+            same_octets(scheme, "http".as_bytes())
+        )
+        if not is_common:
             if not _is_scheme(scheme):
                 return Http2Rule.PSEUDO_VALUE
             if self._default_port() == 0 and self.status == 0:
@@ -454,16 +461,9 @@ struct Http2FieldSection(Movable):
                 self._without_port(self.pseudo(FieldKind.AUTHORITY)),
             ):
                 return Http2Rule.HOST
-        # SAFETY: a copy in a buffer of its own, with the slack behind it.
-        var text = Buffer(0)
-        text.append(self.pseudo(FieldKind.AUTHORITY))
-        var length = len(text)
-        var base = text.terminate().unsafe_base()
-        var is_good = length > 0 and (
-            authority_error(base, 0, length) == AUTHORITY_IS_GOOD
-        )
-        _ = text^
-        return None if is_good else Optional(Http2Rule.PSEUDO_VALUE)
+        if self._has_bad_host or len(self.pseudo(FieldKind.AUTHORITY)) == 0:
+            return Http2Rule.PSEUDO_VALUE
+        return None
 
     def _default_port(self) -> Int:
         """Gives the port of a request's scheme; 0 for none that is served."""

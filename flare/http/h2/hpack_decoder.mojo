@@ -4,6 +4,7 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.h2.error import Http2Error, Http2Rule
 from flare.http.h2.hpack_table import (
+    COPIED_LEN,
     FieldKind,
     HpackTable,
     STATIC_COUNT,
@@ -142,7 +143,7 @@ struct HpackDecoder(Movable):
         if index == 0:
             note = note_of(out.terminate(), line)
         else:
-            note |= value_note_of(out.terminate(), line)
+            note = value_note_of(out.terminate(), line, note)
         return HpackField(line, note, True)
 
     def _name(mut self, index: Int, mut out: Buffer) raises Http2Error -> UInt8:
@@ -228,17 +229,27 @@ def _copy(
     mut out: Buffer,
     start: Int,
 ) raises Http2Error -> HpackField:
-    """Copies an entry behind what was decoded."""
-    var name_len = line.name_len()
-    var value_len = line.value_len()
-    if unlikely(start + name_len + value_len > DECODED_LEN_MAX):
-        raise Http2Error(Http2Rule.FIELD_BLOCK_LEN, 0)
+    """Copies an entry, name and value at once, behind what was decoded."""
     var name = line.name_offset()
     var value = line.value_offset()
-    out.append(source.between(name, name + name_len))
-    out.append(source.between(value, value + value_len))
+    var value_len = line.value_len()
+    var length = value + value_len - name
+    if unlikely(start + length > DECODED_LEN_MAX):
+        raise Http2Error(Http2Rule.FIELD_BLOCK_LEN, 0)
+    if likely(length <= COPIED_LEN):
+        # SAFETY: tables have so many octets from the start of each entry on.
+        out.reserve(COPIED_LEN)
+        var octets = source.unsafe_ptr().unsafe_load[
+            width=COPIED_LEN, alignment=1
+        ](name)
+        out.spare().unsafe_ptr().unsafe_store[alignment=1](octets)
+        out.commit(length)
+    else:
+        out.append(source.between(name, name + length))
     return HpackField(
-        FieldLine(start, name_len, start + name_len, value_len), note, True
+        FieldLine(start, line.name_len(), start + value - name, value_len),
+        note,
+        True,
     )
 
 

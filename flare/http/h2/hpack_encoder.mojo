@@ -3,6 +3,7 @@
 from flare.bytes.ascii import ascii_lower
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.compare import same_octets
 from flare.bytes.scan import load64
 from flare.http.h2.hpack_table import (
     HpackTable,
@@ -14,6 +15,7 @@ from flare.http.h2.hpack_table import (
 from flare.http.h2.huffman import huffman_encode, huffman_len
 from flare.http.message.fields import FieldLine
 from std.builtin.globals import global_constant
+from std.memory import unsafe_memset_zero
 from std.sys.intrinsics import likely, unlikely
 
 
@@ -78,7 +80,7 @@ def indexing_of(name: Span[UInt8, _]) -> Indexing:
         var end = start
         while text.at(end) != 9:
             end += 1
-        if end - start == len(name) and text.between(start, end) == name:
+        if same_octets(text.between(start, end), name):
             if text.at(end + 1) == 115:
                 return Indexing.NEVER
             return Indexing.NOT_KEPT
@@ -90,15 +92,18 @@ struct HpackEncoder(Movable):
     """What encodes the field blocks of one direction of a connection."""
 
     var _table: HpackTable
-    # The number of an entry by a hash of its field, and 1 more; 0 is none.
-    var _slots: List[Int]
+    # The number of an entry by a hash of its field, and 1 more; 0 is none. An
+    # array, so that the encoder goes by its address into each call.
+    var _slots: Array[UInt32, _SLOT_COUNT]
     var _least_max: Int
     var _owes_size: Bool
 
     def __init__(out self):
         """Makes an encoder with an empty table of `TABLE_LEN_MAX`."""
         self._table = HpackTable()
-        self._slots = []
+        # SAFETY: zeros are numbers.
+        self._slots = Array[UInt32, _SLOT_COUNT](uninitialized=True)
+        unsafe_memset_zero(self._slots.unsafe_ptr(), count=_SLOT_COUNT)
         self._least_max = TABLE_LEN_MAX
         self._owes_size = False
 
@@ -176,9 +181,7 @@ struct HpackEncoder(Movable):
         """
         if likely(indexing == Indexing.KEPT):
             var slot = _hash(name, value)
-            if len(self._slots) == 0:
-                self._slots.resize(_SLOT_COUNT, 0)
-            var number = self._slots.at(slot) - 1
+            var number = Int(self._slots.at(slot)) - 1
             if likely(number >= 0 and self._is_entry(number, name, value)):
                 var index = STATIC_COUNT + self._table.insert_count - number
                 append_integer[7](out, 0x80, index)
@@ -219,7 +222,35 @@ struct HpackEncoder(Movable):
             field.span(), FieldLine(0, len(name), len(name), len(value)), 0
         )
         if self._table.insert_count > before:
-            self._slots.at(slot) = before + 1
+            # Behind 2^32 entries none is found, and a field is added again.
+            self._slots.at(slot) = UInt32(before + 1)
+
+    def add_content_length(mut self, mut out: Buffer, length: Int):
+        """Encodes `content-length`, which is not kept: the next is another.
+
+        Args:
+            out: Where to.
+            length: What it says, at least 0.
+        """
+        comptime INDEX = find_static("content-length".as_bytes(), "".as_bytes())
+        append_integer[4](out, 0, INDEX.index)
+        var start = len(out)
+        # The octet of its length comes first; the Huffman code saves digits
+        # an octet at most.
+        out.append_octet(0)
+        out.append_decimal(length)
+        # SAFETY: the octet was just appended.
+        out.unsafe_base()[unsafe_offset=start] = UInt8(len(out) - start - 1)
+
+    @always_inline
+    def entry_count(self) -> Int:
+        """Counts what was ever added to the table: while that stays the same, a
+        block that was encoded without adding to it says the same again.
+
+        Returns:
+            Entries.
+        """
+        return self._table.insert_count
 
     @always_inline
     def _is_entry(
@@ -232,10 +263,10 @@ struct HpackEncoder(Movable):
             return False
         var octets = self._table.octets()
         var start = line.value_offset()
-        if octets.between(start, start + len(value)) != value:
+        if not same_octets(octets.between(start, start + len(value)), value):
             return False
         start = line.name_offset()
-        return octets.between(start, start + len(name)) == name
+        return same_octets(octets.between(start, start + len(name)), name)
 
 
 @fieldwise_init
@@ -267,16 +298,14 @@ def find_static(name: Span[UInt8, _], value: Span[UInt8, _]) -> StaticMatch:
         if line.name_len() != len(name):
             continue
         var start = line.name_offset()
-        if (
-            octets.unsafe_get(start + len(name) - 1)
-            != name.unsafe_get(len(name) - 1)
-            or octets.between(start, start + len(name)) != name
-        ):
+        if octets.unsafe_get(start + len(name) - 1) != name.unsafe_get(
+            len(name) - 1
+        ) or not same_octets(octets.between(start, start + len(name)), name):
             continue
         if found == 0:
             found = index + 1
         start = line.value_offset()
-        if octets.between(start, start + line.value_len()) == value:
+        if same_octets(octets.between(start, start + line.value_len()), value):
             return StaticMatch(index + 1, True)
     return StaticMatch(found, False)
 

@@ -4,8 +4,10 @@ what was sent (RFC 7541 sections 2.3 and 4).
 
 from flare.bytes.buffer import TerminatedInput
 from flare.bytes.checked import *
+from flare.bytes.compare import same_octets
 from flare.bytes.scan import OctetClass
 from flare.http.message.fields import FieldLine
+from flare.http.message.target import AUTHORITY_IS_GOOD, authority_error
 from std.builtin.globals import global_constant
 from std.memory import unsafe_memmove
 from std.sys.intrinsics import likely, unlikely
@@ -83,6 +85,8 @@ comptime _STATIC = StaticString(
     "vary\t\n"
     "via\t\n"
     "www-authenticate\t\n"
+    # No entry: what `COPIED_LEN` reads behind the last one.
+    "................................"
 )
 
 
@@ -128,6 +132,9 @@ struct FieldKind:
     """The bit of a note that says: control octets, or space around it."""
     comptime IS_HIGH = UInt8(0x40)
     """The bit of a note that says: octets from 0x80 up in the value."""
+    comptime BAD_HOST = UInt8(0x80)
+    """The bit of a note that says: the value of `:authority` or `host` is no
+    authority."""
 
     comptime PSEUDO_MAX = UInt8(7)
     """The last kind that is a pseudo-header field; OTHER is none."""
@@ -170,7 +177,7 @@ def kind_of(name: Span[UInt8, _]) -> UInt8:
         var end = start
         while text.at(end) != 9:
             end += 1
-        if text.between(start, end) == name:
+        if same_octets(text.between(start, end), name):
             return text.at(end + 1) - 65
         start = end + 3
     if len(name) > 0 and name.at(0) == 58:
@@ -251,24 +258,35 @@ def note_of(input: TerminatedInput, line: FieldLine) -> UInt8:
         input.scan_class[_LOWER_TOKEN](first) < name + name_len
     ):
         note |= FieldKind.BAD_NAME
-    return note | value_note_of(input, line)
+    return value_note_of(input, line, note)
 
 
-def value_note_of(input: TerminatedInput, line: FieldLine) -> UInt8:
+def value_note_of(
+    input: TerminatedInput, line: FieldLine, name_note: UInt8
+) -> UInt8:
     """Checks the value of a field alone, as `note_of` does.
 
     Args:
-        input: What holds it.
+        input: What holds it; nothing stands behind the value.
         line: Where it stands.
+        name_note: What was noted of the name.
 
     Returns:
-        What is wrong with it.
+        That, and what is wrong with the value.
     """
+    var note = name_note
     var start = line.value_offset()
     var end = start + line.value_len()
+    var kind = note & FieldKind.KINDS
+    if kind == FieldKind.AUTHORITY or kind == FieldKind.HOST:
+        # SAFETY: the terminator stands behind the value.
+        if start == end or (
+            authority_error(input.unsafe_base(), start, end)
+            != AUTHORITY_IS_GOOD
+        ):
+            note |= FieldKind.BAD_HOST
     if start == end:
-        return 0
-    var note = UInt8(0)
+        return note
     var first = input[start]
     var last = input[end - 1]
     if first == 32 or first == 9 or last == 32 or last == 9:
@@ -282,17 +300,24 @@ def value_note_of(input: TerminatedInput, line: FieldLine) -> UInt8:
     return note
 
 
-comptime _RING_LEN = TABLE_LEN_MAX // ENTRY_OVERHEAD
-# More entries than fit can never be.
+comptime COPIED_LEN = 32
+"""So many octets from the start of an entry on can be read, in bytes, however
+short it is: an entry is copied at once."""
+
+comptime _RING_LEN_MIN = 16
+# Lengths of the ring are powers of two.
+
+comptime _OCTETS_LEN_MIN = 512
 
 
 struct HpackTable(Movable):
     """A dynamic table (RFC 7541 section 2.3.2).
 
-    Octets are appended to a list of twice the table's size; when its end is
-    reached, what still counts moves to its start, so that the cost of that is
-    less than an octet moved for each one added. Nothing is allocated before
-    the first entry.
+    Octets are appended to a list, name and value side by side; when its end is
+    reached, what still counts moves to its start. It grows to twice the table's
+    size at most, so that the cost of that is less than an octet moved for each
+    one added. Nothing is allocated before the first entry, and little for a few:
+    most connections of a crowd have few fields, and wait.
     """
 
     var _octets: List[UInt8]
@@ -348,7 +373,7 @@ struct HpackTable(Movable):
         Returns:
             Its line in `octets`.
         """
-        return self._lines.at(number & (_RING_LEN - 1))
+        return self._lines.at(number & (len(self._lines) - 1))
 
     @always_inline
     def note(self, number: Int) -> UInt8:
@@ -360,7 +385,7 @@ struct HpackTable(Movable):
         Returns:
             What `add` was given.
         """
-        return self._notes.at(number & (_RING_LEN - 1))
+        return self._notes.at(number & (len(self._notes) - 1))
 
     @always_inline
     def has(self, number: Int) -> Bool:
@@ -403,12 +428,10 @@ struct HpackTable(Movable):
             self._evict()
         if not self.takes(length):
             return
-        if len(self._octets) == 0:
-            self._octets.resize(2 * TABLE_LEN_MAX, 0)
-            self._lines.resize(_RING_LEN, FieldLine(0, 0, 0, 0))
-            self._notes.resize(_RING_LEN, 0)
-        if self._tail + length > len(self._octets):
-            self._move_down()
+        if self.count == len(self._lines):
+            self._grow_ring()
+        if self._tail + length + COPIED_LEN > len(self._octets):
+            self._make_room(length)
         var start = self._tail
         var name = line.name_offset()
         var value = line.value_offset()
@@ -420,7 +443,7 @@ struct HpackTable(Movable):
             source.between(value, value + line.value_len())
         )
         self._tail += length
-        var index = self.insert_count & (_RING_LEN - 1)
+        var index = self.insert_count & (len(self._lines) - 1)
         self._lines.at(index) = FieldLine(
             start, line.name_len(), middle, line.value_len()
         )
@@ -433,6 +456,36 @@ struct HpackTable(Movable):
         var oldest = self.line(self.insert_count - self.count)
         self.size -= oldest.name_len() + oldest.value_len() + ENTRY_OVERHEAD
         self.count -= 1
+
+    @no_inline
+    def _grow_ring(mut self):
+        """Doubles the ring; entries are found by their number as before."""
+        var before_len = len(self._lines)
+        var length = max(2 * before_len, _RING_LEN_MIN)
+        self._lines.resize(length, FieldLine(0, 0, 0, 0))
+        self._notes.resize(length, 0)
+        for number in range(self.insert_count - self.count, self.insert_count):
+            var before = number & (before_len - 1)
+            var after = number & (length - 1)
+            # Only to the upper half, which was empty, or to where it is.
+            var line = self._lines.at(before)
+            self._lines.at(after) = line
+            var note = self._notes.at(before)
+            self._notes.at(after) = note
+
+    @no_inline
+    def _make_room(mut self, length: Int):
+        """Makes room for the octets of an entry."""
+        self._move_down()
+        var wanted_len = 2 * (self._tail + length) + COPIED_LEN
+        if wanted_len > len(self._octets):
+            self._octets.resize(
+                min(
+                    max(wanted_len, _OCTETS_LEN_MIN),
+                    2 * TABLE_LEN_MAX + COPIED_LEN,
+                ),
+                0,
+            )
 
     def _move_down(mut self):
         """Moves what still counts to the start of the octets."""
@@ -451,7 +504,7 @@ struct HpackTable(Movable):
         self._tail -= first
         for number in range(self.insert_count - self.count, self.insert_count):
             var line = self.line(number)
-            self._lines.at(number & (_RING_LEN - 1)) = FieldLine(
+            self._lines.at(number & (len(self._lines) - 1)) = FieldLine(
                 line.name_offset() - first,
                 line.name_len(),
                 line.value_offset() - first,

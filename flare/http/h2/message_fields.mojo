@@ -49,14 +49,7 @@ def add_response_fields(
             session.fields, "date".as_bytes(), date, Indexing.KEPT
         )
     if content_len >= 0 and response.status.allows_content():
-        name.clear()
-        name.append_decimal(content_len)
-        session.encoder.add(
-            session.fields,
-            "content-length".as_bytes(),
-            name.span(),
-            Indexing.NOT_KEPT,
-        )
+        session.encoder.add_content_length(session.fields, content_len)
 
 
 def add_fields(mut session: Http2Session, headers: HeaderMap, mut name: Buffer):
