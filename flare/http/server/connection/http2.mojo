@@ -11,7 +11,7 @@ from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h2.connection_state import EventKind, Http2Event
-from flare.http.h2.error import ErrorCode, Http2Error
+from flare.http.h2.error import ErrorCode, Http2Error, Http2Rule
 from flare.http.h2.frame import CLIENT_PREFACE, write_ping
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.http2_link import Http2Link
@@ -45,6 +45,10 @@ from std.sys.intrinsics import likely, unlikely
 
 comptime _READ_COUNT_MAX = 16
 # Reads of one round, so that others have their turn.
+
+
+comptime _SEND_COUNT_MAX = 4
+# Portions of `FLUSH_LEN` of content that are sent in one round.
 
 
 def begins_http2(
@@ -101,6 +105,7 @@ def on_readable_http2(
     Returns:
         What is to happen to it.
     """
+    debug_assert(len(state.out) == 0, "this is for another connection")
     var link = connection.http2.take()
     var action = _read(connection, link[], scratch.input, state, is_closed)
     if action == NextAction.CLOSE or action == NextAction.SHUTDOWN:
@@ -126,9 +131,7 @@ def on_writable_http2(
         return NextAction.CLOSE
     var link = connection.http2.take()
     take_back_windows(link[], state)
-    for index in range(len(link[].tasks)):
-        ref task = link[].tasks.at(index)
-        task[].waits_for_source = False
+    _ask_sources(link[], state)
     var action = continue_http2(connection, link[], state)
     if (
         action == NextAction.WAIT
@@ -138,6 +141,17 @@ def on_writable_http2(
         action = NextAction.YIELD
     connection.http2 = link^
     return action
+
+
+def _ask_sources(mut link: Http2Link, mut state: WorkerState):
+    """Lets sources be asked that had nothing, and ends streams that theirs give
+    up."""
+    for index in range(len(link.tasks) - 1, -1, -1):
+        ref task = link.tasks.at(index)[]
+        task.waits_for_source = False
+        if task.source and task.source.held()[].has_given_up():
+            link.session.state.reset(state.out, task.id, ErrorCode.CANCEL)
+            _ = link.drop(index, state.out)
 
 
 def continue_http2(
@@ -153,9 +167,11 @@ def continue_http2(
     Returns:
         What is to happen to it.
     """
-    if not _send(connection, link, state):
-        return NextAction.CLOSE
-    return _await(connection, link, state)
+    var action = _send(connection, link, state)
+    if action == NextAction.CLOSE:
+        return action
+    var next = _await(connection, link, state)
+    return next if next != NextAction.WAIT else action
 
 
 def _is_blocked(connection: Connection, state: WorkerState) -> Bool:
@@ -176,16 +192,20 @@ def _read(
     is_closed: Bool,
 ) -> NextAction:
     connection.has_unread = False
+    var action = NextAction.WAIT
     if state.now_ms >= link.deadline_ms:
-        if not _on_deadline(connection, link, state):
-            return NextAction.CLOSE
+        action = _on_deadline(connection, link, state)
+        if action != NextAction.WAIT:
+            return _end_round(connection, link, input, state, action)
+    if unlikely(state.is_draining):
+        # Those without an end have one now.
+        _ask_sources(link, state)
     if unlikely(
         not link.is_ending
         and (state.is_draining or state.now_ms >= connection.retire_ms)
     ):
         _begin_end(link, state)
     var may_have_more = is_closed
-    var action = NextAction.WAIT
     if len(link.input) > 0:
         input.append(link.input.span())
         link.input.clear()
@@ -205,7 +225,12 @@ def _read(
                 continue
             if count == -EAGAIN:
                 break
-            return NextAction.CLOSE
+            action = NextAction.CLOSE
+            if count == 0:
+                # What was answered is still sent.
+                link.drop_all()
+                action = NextAction.SHUTDOWN
+            break
         input.commit(count)
         action = _take_events(connection, link, input, state)
         if action == NextAction.WAIT and count == room_len:
@@ -224,6 +249,8 @@ def _end_round(
 ) -> NextAction:
     """Keeps what is left, sends, and decides what is waited for."""
     if action == NextAction.CLOSE:
+        # The output is for one connection at a time.
+        state.out.clear()
         return action
     if action == NextAction.SHUTDOWN:
         connection.lingers = True
@@ -260,7 +287,7 @@ def _take_events(
         elif kind == EventKind.TRAILERS:
             on_request_end(connection, link, event.stream_id, True, state)
         elif kind == EventKind.RESET:
-            on_reset(link, event.stream_id)
+            on_reset(link, event.stream_id, state)
         elif kind == EventKind.GOAWAY:
             # The client opens no more; what is under way goes on.
             link.is_ending = True
@@ -285,6 +312,7 @@ def _fail(
 ) -> NextAction:
     """Ends a connection whose client broke a rule."""
     link.session.fail(state.out, error)
+    link.drop_all()
     if error.rule.code == ErrorCode.ENHANCE_YOUR_CALM:
         state.log(
             Text()
@@ -316,22 +344,28 @@ def _end_taking(mut link: Http2Link, mut state: WorkerState):
 
 def _on_deadline(
     mut connection: Connection, mut link: Http2Link, mut state: WorkerState
-) -> Bool:
-    """Does what follows when something has taken too long; False if that ends
-    the connection."""
+) -> NextAction:
+    """Does what follows when something has taken too long; WAIT if that does not
+    end the connection."""
     var now_ms = state.now_ms
     if now_ms >= link.goaway_end_ms:
         _end_taking(link, state)
-    if now_ms >= link.partial_end_ms or now_ms >= link.idle_end_ms:
-        return False
     if now_ms >= link.write_end_ms and not _prolong(connection, link, state):
-        return False
+        return NextAction.CLOSE
+    if now_ms >= link.window_end_ms and not _prolong_window(
+        connection, link, state
+    ):
+        return NextAction.CLOSE
     if link.session.state.owes_settings_ack and now_ms >= link.settings_end_ms:
-        return False
-    if now_ms >= link.window_end_ms and not _prolong_window(link, state):
-        return False
+        var error = Http2Error(Http2Rule.SETTINGS_LATE, 0)
+        return _fail(connection, link, state, error)
+    if now_ms >= link.partial_end_ms or now_ms >= link.idle_end_ms:
+        # The client learns that no later request was looked at.
+        _end_taking(link, state)
+        link.drop_all()
+        return NextAction.SHUTDOWN
     end_late_tasks(connection, link, state)
-    return True
+    return NextAction.WAIT
 
 
 def _prolong(
@@ -362,7 +396,9 @@ def _prolong(
     return False
 
 
-def _prolong_window(mut link: Http2Link, state: WorkerState) -> Bool:
+def _prolong_window(
+    connection: Connection, mut link: Http2Link, mut state: WorkerState
+) -> Bool:
     """Gives a client that keeps the connection's window shut the time that it
     has earned by what it took; False if there is none."""
     if state.config.min_send_rate > 0:
@@ -373,23 +409,47 @@ def _prolong_window(mut link: Http2Link, state: WorkerState) -> Bool:
     link.window_end_ms = min(
         link.window_end_ms, state.now_ms + state.config.write_timeout_ms
     )
-    return link.window_end_ms > state.now_ms
+    if link.window_end_ms > state.now_ms:
+        return True
+    state.log(
+        Text()
+        .add(connection.peer)
+        .add(" is cut off: it kept the window of the connection shut")
+        .add(" (write_timeout_ms, min_send_rate)")
+        .end()
+    )
+    return False
 
 
 def _send(
     mut connection: Connection, mut link: Http2Link, mut state: WorkerState
-) -> Bool:
-    """Sends what there is, as far as windows and socket go; False if the
-    connection is broken."""
-    while True:
-        send_content(link, state)
-        if len(state.out) == 0:
-            return True
-        var was_full = len(state.out) >= FLUSH_LEN
+) -> NextAction:
+    """Sends what there is, as far as windows and socket go; YIELD if there is
+    more than others should wait for, CLOSE if the connection is broken."""
+    for _ in range(_SEND_COUNT_MAX):
+        # Behind what the client does not take, nothing is put but control frames.
+        var has_more = not connection.request.pending and (
+            send_content(link, state)
+        )
         if not deliver(connection, state):
-            return False
-        if connection.request.pending or not was_full:
-            return True
+            return NextAction.CLOSE
+        if connection.request.pending or not has_more:
+            return NextAction.WAIT
+    return NextAction.YIELD
+
+
+def _await_request(
+    connection: Connection, mut link: Http2Link, state: WorkerState
+):
+    """Sets how long a connection without streams may wait for one."""
+    if connection.request.pending:
+        link.idle_end_ms = NEVER_MS
+    elif (
+        link.idle_end_ms == NEVER_MS
+        or link.idle_count != connection.request_count
+    ):
+        link.idle_count = connection.request_count
+        link.idle_end_ms = state.now_ms + state.config.idle_timeout_ms
 
 
 def _await(
@@ -410,9 +470,8 @@ def _await(
         if link.is_over and not connection.request.pending:
             connection.lingers = True
             return NextAction.SHUTDOWN
-        if not connection.request.pending:
-            link.idle_end_ms = state.now_ms + state.config.idle_timeout_ms
-            deadline = link.idle_end_ms
+        _await_request(connection, link, state)
+        deadline = min(deadline, link.idle_end_ms)
     else:
         link.idle_end_ms = NEVER_MS
     set_send_deadlines(link, state)
@@ -424,7 +483,10 @@ def _await(
         wants_thread = wants_thread or task[].is_offloading
     if link.session.state.owes_settings_ack:
         deadline = min(deadline, link.settings_end_ms)
-    if len(link.input) > 0 or link.session.is_in_block():
+    if (len(link.input) > 0 or link.session.is_in_block()) and not (
+        # What is not read is not late.
+        _is_blocked(connection, state)
+    ):
         var is_new = link.partial_frame != link.session.frame_count
         if link.partial_end_ms == NEVER_MS or is_new:
             link.partial_frame = link.session.frame_count

@@ -144,9 +144,11 @@ struct StreamTask(Movable):
     var phase_start_ms: Int
     """When that began."""
     var is_shut: Bool
-    """True if the stream's window is what is waited for."""
+    """True if the client has not taken all since its window was shut first."""
     var sent_len: Int
-    """What was sent since it first was, in bytes."""
+    """What was sent since then and has not earned it time, in bytes."""
+    var left_ms: Int
+    """What it has left of its time while others keep it waiting."""
     var is_client_turn: Bool
     """True if a handler that reads content waits for the client."""
     var client_ms: Int
@@ -188,6 +190,7 @@ struct StreamTask(Movable):
         self.phase_start_ms = 0
         self.is_shut = False
         self.sent_len = 0
+        self.left_ms = 0
         self.is_client_turn = False
         self.client_ms = 0
         self.route = no_route()
@@ -236,6 +239,9 @@ struct Http2Link(Movable):
     """When our SETTINGS must be acknowledged."""
     var idle_end_ms: Int
     """When a connection without streams ends."""
+    var idle_count: UInt64
+    """How many requests were answered when that was set: other frames do not
+    prolong it."""
     var write_end_ms: Int
     """When the client must have taken what waits in the socket's way."""
     var window_end_ms: Int
@@ -272,6 +278,7 @@ struct Http2Link(Movable):
         self.partial_frame = 0
         self.settings_end_ms = NEVER_MS
         self.idle_end_ms = NEVER_MS
+        self.idle_count = 0
         self.write_end_ms = NEVER_MS
         self.window_end_ms = NEVER_MS
         self.window_sent_len = 0
@@ -332,16 +339,27 @@ struct Http2Link(Movable):
                 return index
         return -1
 
-    def drop(mut self, index: Int) -> OwnedPointer[StreamTask]:
+    def drop_all(mut self):
+        """Gives up all that is under way."""
+        self.cancel()
+        self.tasks.clear()
+        self.has_cancelled = True
+
+    def drop(
+        mut self, index: Int, mut out: Buffer
+    ) -> OwnedPointer[StreamTask]:
         """Takes a task out.
 
         Args:
             index: Which one.
+            out: Gets WINDOW_UPDATE: what nobody will read of its content is the
+                connection's room again.
 
         Returns:
             The task; a handler that has it counts until it has answered.
         """
         var task = self.tasks.pop(index)
+        self.session.state.owe(task[].piped_len, out)
         if task[].job:
             self.session.foreign_count += 1
             self.has_cancelled = True

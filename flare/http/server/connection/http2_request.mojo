@@ -111,11 +111,11 @@ def _reason_of(status: Int) -> StaticString:
     if status == 414:
         return "the request target is longer than is allowed here"
     if status == 413:
-        return "the content is longer than is allowed here"
+        return "the content is larger than is allowed here"
     if status == 408:
         return "the request did not arrive in time"
     if status == 417:
-        return "the one expectation must be 100-continue"
+        return "the only expectation here is 100-continue"
     if status == 503:
         return "the server is busy"
     return "the method is not known here"
@@ -214,7 +214,7 @@ def refuse_task(
         status: The status.
         state: The worker's state.
     """
-    var task = link.drop(index)
+    var task = link.drop(index, state.out)
     task[].cancel(status, _reason_of(status))
     _give_memo(task[], state)
     _refuse(connection, link, task[].id, status, task[].is_head, state)
@@ -360,16 +360,17 @@ def on_request_end(
     _answer_task(connection, link, index, state)
 
 
-def on_reset(mut link: Http2Link, id: Int):
+def on_reset(mut link: Http2Link, id: Int, mut state: WorkerState):
     """Drops what is under way on a stream that is over before its time.
 
     Args:
         link: Has the stream.
         id: Its number.
+        state: The worker's state.
     """
     var index = link.find(id)
     if index >= 0:
-        var task = link.drop(index)
+        var task = link.drop(index, state.out)
         task[].cancel(400, "the client broke it off")
 
 

@@ -29,6 +29,9 @@ from std.sys.intrinsics import likely, unlikely
 comptime _QUICK_LEN_MAX = 16_384
 # Content that goes with its header section if the windows allow it.
 
+comptime _FRAME_COUNT_MAX = 1_024
+# Frames of one portion: sources may make small pieces, or none.
+
 
 def begin_response(
     mut connection: Connection,
@@ -82,8 +85,10 @@ def begin_response(
     if not has_content:
         _end_unread(link, id, state)
         return
-    if not response.body.is_stream() and (
-        content_len <= min(session.sendable_len(id), _QUICK_LEN_MAX)
+    if (
+        not response.body.is_stream()
+        and content_len <= min(session.sendable_len(id), _QUICK_LEN_MAX)
+        and not connection.request.pending
     ):
         session.write_data(state.out, id, response.body.as_bytes(), True)
         _end_unread(link, id, state)
@@ -123,7 +128,7 @@ def _end_unread(mut link: Http2Link, id: Int, mut state: WorkerState):
         link.session.state.reset(state.out, id, ErrorCode.NO_ERROR)
 
 
-def send_content(mut link: Http2Link, mut state: WorkerState):
+def send_content(mut link: Http2Link, mut state: WorkerState) -> Bool:
     """Writes content of responses, up to `FLUSH_LEN` of output, by the order of
     RFC 9218 section 10: the most urgent first, those of the same urgency one
     after the other, or by turns if they are incremental.
@@ -131,14 +136,20 @@ def send_content(mut link: Http2Link, mut state: WorkerState):
     Args:
         link: Has the streams.
         state: The worker's state; its output gets the frames.
+
+    Returns:
+        True if there may be more to send.
     """
     var turn = 0
-    while len(state.out) < FLUSH_LEN:
+    for _ in range(_FRAME_COUNT_MAX):
+        if len(state.out) >= FLUSH_LEN:
+            return True
         var index = _most_urgent(link, turn)
         if index < 0:
-            return
+            return False
         turn = index + 1
         _send_frame(link, index, state)
+    return True
 
 
 def _most_urgent(link: Http2Link, turn: Int) -> Int:
@@ -184,9 +195,14 @@ def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
     """Writes a frame of content, and ends the stream if it is the last."""
     var box = link.tasks.pop(index)
     ref task = box[]
-    if task.source and len(task.piece) == 0 and not _fill(link, task, state):
-        link.session.state.reset(state.out, task.id, ErrorCode.INTERNAL_ERROR)
-        return
+    if task.source and len(task.piece) == 0:
+        if not _fill(link, task, state):
+            var code = ErrorCode.INTERNAL_ERROR
+            link.session.state.reset(state.out, task.id, code)
+            return
+        if state.config.min_send_rate == 0:
+            # Each piece has a time of its own.
+            task.is_shut = False
     var room = min(link.session.sendable_len(task.id), FRAME_LEN_MIN)
     var before_len = link.session.state.send_window
     var ends: Bool
@@ -285,12 +301,16 @@ def end_late_tasks(
             task.deadline_ms = NEVER_MS
             index += 1
             continue
-        var late = link.drop(index)
+        if task.is_shut and _prolong_stream(task, state):
+            index += 1
+            continue
+        var late = link.drop(index, state.out)
         var is_received = late[].has_all or (
             late[].pipe.__bool__() and not late[].is_client_turn
         )
         late[].cancel(503, "the answer could not be made in time")
         if late[].has_response:
+            _log_shut(connection, late[].id, state)
             link.session.state.reset(state.out, late[].id, ErrorCode.CANCEL)
             continue
         var response = refusal_of_peer(
@@ -304,6 +324,31 @@ def end_late_tasks(
         begin_response(
             connection, link, late[].id, response^, late[].is_head, state
         )
+
+
+def _prolong_stream(mut task: StreamTask, state: WorkerState) -> Bool:
+    """Gives a client that keeps a stream's window shut the time that it has
+    earned by what it let through; False if there is none."""
+    ref config = state.config
+    if config.min_send_rate > 0:
+        task.deadline_ms += task.sent_len * 1_000 // config.min_send_rate
+    task.sent_len = 0
+    task.deadline_ms = min(
+        task.deadline_ms, state.now_ms + config.write_timeout_ms
+    )
+    return task.deadline_ms > state.now_ms
+
+
+@no_inline
+def _log_shut(connection: Connection, id: Int, mut state: WorkerState):
+    state.log(
+        Text()
+        .add(connection.peer)
+        .add(" is not sent the rest on stream ")
+        .add(id)
+        .add(": it kept its window shut (write_timeout_ms, min_send_rate)")
+        .end()
+    )
 
 
 def set_send_deadlines(mut link: Http2Link, state: WorkerState):
@@ -329,15 +374,17 @@ def set_send_deadlines(mut link: Http2Link, state: WorkerState):
             continue
         var slot = link.session.state.table.find(task.id)
         if slot < 0 or link.session.state.table.at(slot).send_window > 0:
-            task.is_shut = False
+            # It is not this stream that is waited for.
+            if task.is_shut and task.deadline_ms != NEVER_MS:
+                task.left_ms = max(1, task.deadline_ms - state.now_ms)
             task.deadline_ms = NEVER_MS
             waits_for_all = True
-            continue
-        if not task.is_shut:
+        elif not task.is_shut:
             task.is_shut = True
             task.sent_len = 0
-            task.phase_start_ms = state.now_ms
-        task.deadline_ms = task.phase_start_ms + config.write_timeout_ms
+            task.deadline_ms = state.now_ms + config.write_timeout_ms
+        elif task.deadline_ms == NEVER_MS:
+            task.deadline_ms = state.now_ms + task.left_ms
     if not waits_for_all or link.session.state.send_window > 0:
         link.window_end_ms = NEVER_MS
     elif link.window_end_ms == NEVER_MS:

@@ -279,7 +279,7 @@ def waits_for(connection: Connection, job: Job) -> Bool:
     """
     if job.stream_id > 0:
         # It looks for the stream itself.
-        return connection.http2.__bool__()
+        return connection.http2.__bool__() and not connection.closes
     if not connection.request.job:
         return False
     return connection.request.job.held() is job.cancel
