@@ -15,7 +15,8 @@ TOGETHER = [
     ["servers/probe_server", "servers/ws_server", "clients/fetcher",
      "clients/talker"],
     ["servers/app_server", "servers/file_server", "servers/stream_server",
-     "servers/workers_server", "servers/tls_client", "servers/tls_echo"],
+     "servers/workers_server", "servers/tls_client", "servers/tls_echo",
+     "servers/h2_server"],
 ]
 
 # More options of the compiler, for a whole run; see `--asserts`.

@@ -1,0 +1,446 @@
+"""Limits and times of HTTP/2 connections: each test fails when its field is ignored."""
+
+import select
+import socket
+import time
+
+import pytest
+from conftest import wait_until
+from h2_client import (
+    CANCEL, CONTINUATION, DATA, DEFAULT_WINDOW, END_HEADERS, END_STREAM,
+    ENHANCE_YOUR_CALM, FLOW_CONTROL_ERROR, HEADERS, INITIAL_WINDOW,
+    MAX_HEADER_LIST_SIZE, MAX_STREAMS, NO_ERROR, PING, PREFACE, REFUSED_STREAM,
+    SETTINGS, SETTINGS_TIMEOUT, ACK, H2Client, frame, settings,
+)  # fmt: skip
+from h2_hpack import encode
+
+
+def small(start, **config):
+    """A server with a small limit."""
+    return start("h2_server", **config)
+
+
+def limits(**fields):
+    return {f"http2_limits_{name}": value for name, value in fields.items()}
+
+
+def seconds(act) -> float:
+    began = time.monotonic()
+    act()
+    return time.monotonic() - began
+
+
+# `Http2Config`.
+
+
+def test_max_streams(start):
+    server = small(start, **limits(max_streams=3))
+    with H2Client(server) as client:
+        streams = [client.request("/silence") for _ in range(4)]
+        client.settle()
+        assert client.settings[MAX_STREAMS] == 3
+        assert [client.answers[s].reset for s in streams] == [None] * 3 + [REFUSED_STREAM]
+        client.send(frame(3, 0, streams[0], bytes([0, 0, 0, CANCEL])))
+        client.send(frame(3, 0, streams[1], bytes([0, 0, 0, CANCEL])))
+        assert client.get("/").status == 200
+
+
+def test_stream_window_size(start):
+    server = small(start, **limits(stream_window_size=2_000))
+    with H2Client(server) as client:
+        client.settle()
+        assert client.settings[INITIAL_WINDOW] == 2_000
+        assert client.post("/", b"x" * 10_000).body == b"x" * 10_000
+        stream = client.request("/", "POST", ends=False)
+        client.send(frame(DATA, 0, stream, bytes(2_001)))
+        assert client.answer(stream).reset == FLOW_CONTROL_ERROR
+
+
+def test_upload_window_size(start):
+    size = 300_000
+    server = small(start, handler_threads=1, **limits(upload_window_size=size))
+    with H2Client(server) as client:
+        stream = client.request("/upload?pause=20000", "POST", ends=False)
+        client.until(lambda: client.room_of(stream) == size)
+        while client.room_of(stream) > 0:
+            client.data(stream, bytes(min(16_384, client.room_of(stream))))
+        client.send(frame(DATA, 0, stream, b"x"))
+        assert client.answer(stream).reset == FLOW_CONTROL_ERROR
+
+
+def test_connection_window_size(start):
+    size = 100_000
+    config = limits(connection_window_size=size, upload_window_size=80_000)
+    server = small(start, handler_threads=3, **config)
+    with H2Client(server) as client:
+        streams = [client.request("/upload?pause=20000", "POST", ends=False) for _ in "ab"]
+        client.until(lambda: client.room == size)
+        client.until(lambda: all(client.room_of(s) == 80_000 for s in streams))
+        for stream in streams:
+            while client.room_of(stream) > 0 and client.room > 0:
+                client.data(stream, bytes(min(16_384, client.room_of(stream), client.room)))
+        client.send(frame(DATA, 0, streams[1], b"x"))
+        assert client.end().code == FLOW_CONTROL_ERROR
+
+
+@pytest.mark.parametrize("count, code", [(2, None), (3, ENHANCE_YOUR_CALM)])
+def test_max_continuations(start, count, code):
+    server = small(start, **limits(max_continuations=2))
+    with H2Client(server) as client:
+        block = encode(client.fields("GET", "/"))
+        client.send(frame(HEADERS, END_STREAM, 1, block[:1]))
+        for number in range(1, count):
+            client.send(frame(CONTINUATION, 0, 1, block[number : number + 1]))
+        client.send(frame(CONTINUATION, END_HEADERS, 1, block[count:]))
+        client.next_id = 3
+        if code:
+            assert client.end().code == code
+        else:
+            assert client.answer(1).status == 200
+
+
+@pytest.mark.parametrize("count, code", [(9, None), (10, ENHANCE_YOUR_CALM)])
+def test_max_settings(start, count, code):
+    server = small(start, **limits(max_settings=9))
+    with H2Client(server) as client:
+        client.send(settings({0x7700 + n: 1 for n in range(count)}))
+        if code:
+            assert client.end().code == code
+        else:
+            client.settle()
+
+
+def test_settings_timeout_ms(start):
+    # RFC 9113 section 6.5.3.
+    server = small(start, **limits(settings_timeout_ms=300))
+    with H2Client(server) as client:
+        client.acknowledges = False
+        assert client.get("/").status == 200
+        passed = seconds(lambda: client.end())
+        assert client.goaways[-1].code == SETTINGS_TIMEOUT
+        assert 0.1 < passed < 3
+    with H2Client(server) as client:
+        assert client.get("/").status == 200
+        time.sleep(0.5)
+        assert client.get("/").status == 200
+
+
+def test_max_glitches(start):
+    server = small(start, **limits(max_glitches=20, glitches_refill=0))
+    with H2Client(server) as client:
+        client.grants = False
+        client.get("/")
+        for number in range(20):
+            client.settle(b"%8d" % number)
+        client.send(frame(PING, 0, 0, bytes(8)))
+        assert client.end().code == ENHANCE_YOUR_CALM
+    assert wait_until(lambda: "is cut off: ENHANCE_YOUR_CALM" in server.stderr())
+
+
+def test_glitches_refill(start):
+    server = small(start, **limits(max_glitches=2, glitches_refill=50))
+    with H2Client(server) as client:
+        client.grants = False
+        client.get("/")
+        for number in range(10):
+            client.settle(b"%8d" % number)
+            time.sleep(0.06)
+        client.send(frame(PING, 0, 0, bytes(8)) * 10)
+        assert client.end().code == ENHANCE_YOUR_CALM
+
+
+def taken_pings(server, size: int) -> int:
+    """How many octets of PING a server takes from a client that reads nothing."""
+    client = H2Client(server, room=4_096)
+    client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+    client.sock.settimeout(1)
+    batch = frame(PING, 0, 0, bytes(8)) * 1_000
+    sent = 0
+    try:
+        while sent < size:
+            sent += client.sock.send(batch)
+    except TimeoutError:
+        pass
+    client.sock.close()
+    return sent
+
+
+def test_max_queued_size(start):
+    # Each PING asks for as much as it is.
+    config = {"max_glitches": 1 << 30}
+    little = small(start, **limits(max_queued_size=1_024, **config))
+    much = small(start, **limits(max_queued_size=30_000_000, **config))
+    most = 25_000_000
+    assert taken_pings(little, most) < most
+    assert taken_pings(much, most) >= most
+
+
+# What holds for all versions.
+
+
+@pytest.mark.parametrize("length, status", [(900, 200), (1_100, 431)])
+def test_max_header_size(start, length, status):
+    server = small(start, max_header_size=1_000)
+    with H2Client(server) as client:
+        used = sum(len(n) + len(v) + 32 for n, v in client.fields("GET", "/"))
+        fields = [("x", "v" * (length - used - 33))]
+        answer = client.get("/", fields=fields)
+        assert answer.status == status
+        assert client.settings[MAX_HEADER_LIST_SIZE] == 1_000
+        assert client.get("/").status == 200
+
+
+@pytest.mark.parametrize("count, status", [(10, 200), (11, 431)])
+def test_max_fields(start, count, status):
+    server = small(start, max_fields=10)
+    with H2Client(server) as client:
+        fields = [(f"x-{n}", "") for n in range(count)]
+        assert client.get("/", fields=fields).status == status
+        assert client.get("/").status == 200
+
+
+@pytest.mark.parametrize("length, status", [(50, 200), (51, 414)])
+def test_max_target_size(start, length, status):
+    server = small(start, max_target_size=50)
+    with H2Client(server) as client:
+        path = "/line?".ljust(length, "q")
+        assert client.get(path).status == status
+        assert client.get("/").status == 200
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_max_body_size(start, announced):
+    server = small(start, max_body_size=5_000, max_header_size=1_000)
+    with H2Client(server) as client:
+        assert client.post("/", b"x" * 5_000).status == 200
+        fields = [("content-length", "5001")] if announced else []
+        stream = client.request("/", "POST", fields, ends=False)
+        if not announced:
+            client.data(stream, b"x" * 5_001)
+        answer = client.reset_of(stream)
+        assert (answer.status, answer.reset) == (413, NO_ERROR)
+        # The route's own limit.
+        assert client.post("/large", b"x" * 20_000).body == b"20000"
+        assert client.post("/small", b"x" * 1_001).status == 413
+
+
+def test_max_buffered_bodies_size(start):
+    config = {"max_body_size": 200_000, "max_buffered_bodies_size": 300_000}
+    server = small(start, **config, **limits(stream_window_size=200_000))
+    with H2Client(server) as client:
+        client.settle()
+        streams = [client.request("/", "POST", ends=False) for _ in "ab"]
+        for stream in streams:
+            for _ in range(11):
+                client.data(stream, bytes(16_000))
+        client.until(lambda: any(s in client.answers for s in streams))
+        assert client.answer(streams[1]).status == 503
+        client.data(streams[0], b"", True)
+        assert len(client.answer(streams[0]).body) == 176_000
+        assert client.post("/", b"x" * 100_000).status == 200
+
+
+def test_max_keepalive_requests(start):
+    server = small(start, max_keepalive_requests=3)
+    with H2Client(server) as client:
+        for _ in range(3):
+            assert client.get("/").status == 200
+        last = client.end()
+        assert (last.code, last.last_id) == (NO_ERROR, 5)
+        # RFC 9113 section 6.8: announced before it holds.
+        assert client.goaways[0].last_id == (1 << 31) - 1
+
+
+def test_max_connection_age_ms(start):
+    server = small(start, max_connection_age_ms=500)
+    with H2Client(server) as client:
+        stream = client.request("/pieces?count=2&length=5&how=waits")
+        assert client.answer(stream).body
+        last = []
+        assert 0.2 < seconds(lambda: last.append(client.end())) < 3
+        assert (last[0].code, last[0].last_id) == (NO_ERROR, 1)
+
+
+def test_max_connections(start):
+    server = small(start, max_connections=1)
+    with H2Client(server) as client:
+        assert client.get("/").status == 200
+        with server.connect() as sock:
+            sock.sendall(PREFACE + settings({}))
+            assert sock.recv(100).startswith(b"HTTP/1.1 503 ")
+        assert client.get("/").status == 200
+
+
+@pytest.mark.parametrize("octets", [
+    PREFACE[:20], PREFACE + settings({}) + frame(SETTINGS, ACK, 0) + frame(PING, 0, 0, bytes(8))[:12],
+    PREFACE + settings({}) + frame(SETTINGS, ACK, 0) + frame(HEADERS, END_STREAM, 1, b"\x82"),
+], ids=["preface", "frame", "field block"])  # fmt: skip
+def test_header_timeout_ms(start, octets):
+    server = small(start, header_timeout_ms=300, idle_timeout_ms=20_000)
+    with H2Client(server, begins=False) as client:
+        client.acknowledges = False
+        client.send(octets)
+        client.next_id = 3
+        assert 0.1 < seconds(client.end) < 4
+
+
+def test_header_timeout_is_a_total(start):
+    # An octet now and then prolongs nothing.
+    server = small(start, header_timeout_ms=400)
+    with H2Client(server) as client:
+        client.settle()
+        block = frame(HEADERS, END_STREAM | END_HEADERS, 1, encode(client.fields("GET", "/")))
+        began = time.monotonic()
+        for octet in block[:-1]:
+            client.send(bytes([octet]))
+            if select.select([client.sock], [], [], 0.05)[0]:
+                break
+        assert 0.2 < time.monotonic() - began < 1.5
+        assert client.end().code == NO_ERROR
+
+
+def test_body_timeout_ms(start):
+    server = small(start, body_timeout_ms=300, min_body_rate=0)
+    with H2Client(server) as client:
+        stream = client.request("/", "POST", ends=False)
+        client.data(stream, b"x")
+        other = client.request("/silence")
+        answer = client.reset_of(stream)
+        assert (answer.status, answer.reset) == (408, NO_ERROR)
+        # The connection goes on.
+        assert client.get("/").status == 200
+        assert client.answers[other].status == 200
+
+
+def test_min_body_rate(start):
+    # 10,000 octets earn a second.
+    server = small(start, body_timeout_ms=300, min_body_rate=10_000)
+    with H2Client(server) as client:
+        stream = client.request("/", "POST", ends=False)
+        client.data(stream, bytes(10_000))
+        time.sleep(0.7)
+        client.data(stream, b"x", True)
+        assert len(client.answer(stream).body) == 10_001
+
+
+def test_idle_timeout_ms(start):
+    server = small(start, idle_timeout_ms=300)
+    with H2Client(server) as client:
+        assert client.get("/").status == 200
+        last = []
+        assert 0.1 < seconds(lambda: last.append(client.end())) < 3
+        assert (last[0].code, last[0].last_id) == (NO_ERROR, 1)
+
+
+def test_pings_do_not_prolong_idle_timeout(start):
+    server = small(start, idle_timeout_ms=500)
+    with H2Client(server) as client:
+        assert client.get("/").status == 200
+
+        def ping():
+            try:
+                for number in range(100):
+                    client.settle(b"%8d" % number)
+                    time.sleep(0.05)
+            except Exception:
+                return
+
+        assert seconds(ping) < 3
+
+
+def test_idle_timeout_spares_streams(start):
+    server = small(start, idle_timeout_ms=300)
+    with H2Client(server) as client:
+        stream = client.request("/events")
+        time.sleep(0.8)
+        client.settle()
+        assert client.answers[stream].status == 200
+        assert client.get("/").status == 200
+
+
+def test_write_timeout_of_a_shut_stream(start):
+    server = small(start, write_timeout_ms=400, min_send_rate=0)
+    with H2Client(server, {INITIAL_WINDOW: 1_000}) as client:
+        client.grants = False
+        stream = client.request("/size/5000")
+        answer = client.answer(stream)
+        assert (len(answer.body), answer.reset) == (1_000, CANCEL)
+        # Others go on.
+        assert client.get("/").status == 200
+    assert "kept its window shut" in server.stderr()
+
+
+def test_write_timeout_is_a_total(start):
+    """An octet of window now and then prolongs nothing (CVE-2019-9511)."""
+    server = small(start, write_timeout_ms=500, min_send_rate=1_000)
+    with H2Client(server, {INITIAL_WINDOW: 0}) as client:
+        client.grants = False
+        stream = client.request("/size/5000")
+
+        def drip():
+            while not client.answers.get(stream) or client.answers[stream].reset is None:
+                client.grant(stream, 16)
+                client.settle()
+                time.sleep(0.1)
+
+        assert seconds(drip) < 3
+        assert client.answers[stream].reset == CANCEL
+
+
+def test_min_send_rate(start):
+    # A client that opens windows fast enough is sent all, however long it takes.
+    server = small(start, write_timeout_ms=500, min_send_rate=1_000)
+    with H2Client(server, {INITIAL_WINDOW: 0}) as client:
+        client.grants = False
+        stream = client.request("/size/10000")
+        while not client.answers.get(stream) or not client.answers[stream].is_over:
+            client.grant(stream, 500)
+            client.settle()
+            time.sleep(0.1)
+        assert len(client.answers[stream].body) == 10_000
+
+
+def test_write_timeout_of_a_shut_connection(start):
+    server = small(start, write_timeout_ms=400, min_send_rate=0)
+    with H2Client(server, {INITIAL_WINDOW: 1 << 20}) as client:
+        client.grants = False
+        client.request("/size/100000")
+        assert 0.2 < seconds(client.end) < 3
+        assert len(client.answers[1].body) == DEFAULT_WINDOW
+    assert "window of the connection shut" in server.stderr()
+
+
+def test_write_timeout_of_a_full_socket(start):
+    server = small(start, write_timeout_ms=400, min_send_rate=0)
+    values = {INITIAL_WINDOW: (1 << 31) - 1}
+    with H2Client(server, values, room=4_096) as client:
+        client.grant(0, 1 << 30)
+        client.request("/pieces?count=200&length=100000")
+        assert wait_until(lambda: "is cut off" in server.stderr())
+
+
+def test_handler_timeout_ms(start):
+    server = small(start, handler_threads=1, handler_timeout_ms=300)
+    with H2Client(server) as client:
+        answer = client.get("/patient")
+        assert (answer.status, answer.body) == (503, b"the answer could not be made in time\n")
+        assert wait_until(lambda: "cancelled after" in server.stderr())
+        assert client.get("/slow/10").status == 200
+
+
+def test_handler_queue(start):
+    server = small(start, handler_threads=1, handler_queue=1)
+    with H2Client(server) as client:
+        first = client.request("/slow/300")
+        assert wait_until(lambda: client.settle() is None)
+        others = [client.request("/slow/1") for _ in range(4)]
+        statuses = sorted(client.answer(s).status for s in others)
+        assert client.answer(first).status == 200
+        assert statuses.count(503) >= 2 and 200 in statuses
+
+
+def test_http2_off(start):
+    server = small(start, http2="false")
+    with server.connect() as sock:
+        sock.sendall(PREFACE)
+        assert sock.recv(100).startswith(b"HTTP/1.1 505 ")
