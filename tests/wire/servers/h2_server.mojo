@@ -125,9 +125,7 @@ def main() raises:
         if name == "root":
             folder = String(parts[1])
             continue
-        arguments.append(
-            String("--", name.replace("_", "-"), "=", parts[1])
-        )
+        arguments.append(String("--", name.replace("_", "-"), "=", parts[1]))
     var config = settings_of[ServerConfig](
         Given([], None, arguments^), ServerConfig()
     ).take()

@@ -345,9 +345,7 @@ struct Http2Link(Movable):
         self.tasks.clear()
         self.has_cancelled = True
 
-    def drop(
-        mut self, index: Int, mut out: Buffer
-    ) -> OwnedPointer[StreamTask]:
+    def drop(mut self, index: Int, mut out: Buffer) -> OwnedPointer[StreamTask]:
         """Takes a task out.
 
         Args:
