@@ -117,6 +117,8 @@ struct HpackEncoder(Movable):
         var own_max = min(size_max, TABLE_LEN_MAX)
         if own_max == self._table.size_max and not self._owes_size:
             return
+        if not self._owes_size:
+            self._least_max = own_max
         self._least_max = min(self._least_max, own_max)
         self._table.resize(own_max)
         self._owes_size = True

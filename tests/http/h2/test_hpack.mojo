@@ -14,18 +14,22 @@ from flare.http.h2.huffman import (
     huffman_encode,
     huffman_len,
 )
+from tests.support.guard_page import GuardedBytes
 from tests.vectors.hex_text import hex_of, octets_of
 from std.testing import assert_equal, assert_false, assert_true
 
 
 def _decode(mut decoder: HpackDecoder, hex: StringSpan) raises -> String:
     """Lists the fields of a block, a line each."""
-    var block = octets_of(hex)
+    return _text(decoder, Span(octets_of(hex)))
+
+
+def _text(mut decoder: HpackDecoder, block: Span[UInt8, _]) raises -> String:
     var out = Buffer()
     var text = String()
     decoder.begin()
     while True:
-        var field = decoder.next(Span(block), out)
+        var field = decoder.next(block, out)
         if not field.is_there:
             return text^
         var line = field.line
@@ -263,6 +267,49 @@ def test_every_octet_in_the_huffman_code() raises:
         var part = Buffer()
         var count = huffman_decode(part, encoded.span()[0:end])
         assert_true(count == HUFFMAN_BROKEN or count <= 256)
+
+
+def test_nothing_is_read_beyond_a_block() raises:
+    # Blocks that end anywhere, right before memory that must not be read.
+    var rows: List[String] = [
+        "828684410f7777772e6578616d706c652e636f6d",
+        "828785bf408825a849e95ba97d7f8925a849e95bb8e8b4bf",
+        "203fe11f" + "40" + "7fa11e" + "61" * 12,
+        "488264025885aec3771a4b6196d07abe941054d444a8200595040b8166e082a6",
+        "0f2f8221ff" + "ffffffff7f",
+    ]
+    for row in rows:
+        var octets = octets_of(row)
+        for end in range(len(octets) + 1):
+            var memory = GuardedBytes(Span(octets)[0:end])
+            var wanted = String()
+            var got = String()
+            var decoder = HpackDecoder()
+            var other = HpackDecoder()
+            try:
+                wanted = _decode(other, hex_of(Span(octets)[0:end]))
+            except error:
+                wanted = String(error)
+            try:
+                got = _text(decoder, memory.span())
+            except error:
+                got = String(error)
+            assert_equal(got, wanted, row)
+
+
+def test_nothing_is_read_beyond_a_huffman_string() raises:
+    for length in range(40):
+        for octet in [0, 0x18, 0xAE, 0xFE, 0xFF]:
+            var octets = List[UInt8](length=length, fill=UInt8(octet))
+            var memory = GuardedBytes(octets)
+            var guarded = Buffer()
+            var plain = Buffer()
+            octets.append(0xFF)
+            assert_equal(
+                huffman_decode(guarded, memory.span()),
+                huffman_decode(plain, Span(octets)[0:length]),
+            )
+            assert_true(guarded.span() == plain.span())
 
 
 def test_encoded_fields_are_decoded() raises:

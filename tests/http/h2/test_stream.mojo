@@ -103,3 +103,34 @@ def test_the_last_resets_are_remembered() raises:
     assert_true(table.was_reset(177))
     assert_true(table.was_reset(1_200))
     assert_false(table.was_reset(1_201))
+
+
+def test_a_table_and_a_list() raises:
+    # Random walks beside the simplest thing that does the same.
+    for seed in range(200):
+        var word = UInt64(seed) * 2 + 1
+        var table = StreamTable()
+        var open = List[Int]()
+        var resets = List[Int]()
+        for step in range(120):
+            word = word * 6_364_136_223_846_793_005 + 1_442_695_040_888_963_407
+            var choice = Int((word >> 40) % 3)
+            if choice == 0 or len(open) == 0:
+                var id = 2 * step + 1
+                var index = table.add(Http2Stream(id, step, 7))
+                assert_equal(table.at(index).id, id)
+                open.append(id)
+            elif choice == 1:
+                var place = Int((word >> 33) % UInt64(len(open)))
+                table.drop(table.find(open[place]))
+                _ = open.pop(place)
+            else:
+                resets.append(step)
+                table.note_reset(step)
+            assert_equal(len(table.streams), len(open))
+            for id in range(1, 2 * step + 2, 2):
+                var index = table.find(id)
+                assert_equal(index >= 0, id in open)
+                if index >= 0:
+                    assert_equal(table.at(index).send_window, id // 2)
+            assert_equal(table.was_reset(step), step in resets)
