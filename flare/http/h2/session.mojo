@@ -414,6 +414,12 @@ struct Http2Session(Movable):
             self.state.table.at(index).move[StreamEvent.HEADERS_RECEIVED]()
             self._check_count(id)
             self.section.check_request(self.state.limits.section, id)
+            if unlikely(
+                self.section.is_extended_connect()
+                and not self.state.local.enable_connect_protocol
+            ):
+                # Only who announced it knows the field (RFC 8441 section 4).
+                raise Http2Error(Http2Rule.PSEUDO_UNKNOWN, id)
         else:
             # A stream of ours may be in the table before its HEADERS are sent.
             _ = self.state.find(id)

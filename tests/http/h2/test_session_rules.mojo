@@ -433,6 +433,22 @@ def test_what_ends_one_stream_alone() raises:
             "",
         ),
         SessionRow(
+            "8441-4 :protocol where SETTINGS do not offer it",
+            [
+                FrameRow(
+                    1,
+                    5,
+                    1,
+                    "0207434f4e4e454354"
+                    + "8684010161"
+                    + "00093a70726f746f636f6c"
+                    + "09776562736f636b6574",
+                )
+            ],
+            " R1:1",
+            " 3@1:1",
+        ),
+        SessionRow(
             "9113-4.3 the next request is in step",
             [
                 FrameRow(1, 5, 1, GET_BLOCK + "0001580176"),
