@@ -73,7 +73,8 @@ struct Http2Log(Movable):
                 if event.kind == EventKind.DATA:
                     var content = self.session.data(self._input)
                     # Content may come in any pieces: only octets are logged.
-                    write_escaped(content, self.text)
+                    for index in range(len(content)):
+                        write_escaped(content[index : index + 1], self.text)
                     if self.gives_back:
                         self.session.state.consume(
                             self.out, event.stream_id, len(content)
