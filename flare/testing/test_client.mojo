@@ -8,6 +8,7 @@ from flare.http.client.verbs import RequestMethods
 from flare.http.cookie.jar import CookieJar
 from flare.http.h1.error import Rule
 from flare.http.message.body import Body, Poll, StreamWaker, WakeTarget
+from flare.http.message.header_map import HeaderMap
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
 from flare.http.routing.any_handler import AnyHandler
@@ -50,6 +51,9 @@ struct TestClient(RequestMethods):
     """True to answer 500 where the handler raises, as a server does. By default
     the error is raised to the test, unless it is of bad content: that is
     answered with 400 either way."""
+    var early_hints: HeaderMap
+    """What the handler of the last request has sent by
+    `Request.send_early_hints`."""
     var _base: Url
 
     def __init__(out self, var handler: AnyHandler) raises:
@@ -65,6 +69,7 @@ struct TestClient(RequestMethods):
         self.cookies = CookieJar()
         self.peer = SocketAddr.localhost(40_000)
         self.hides_errors = False
+        self.early_hints = HeaderMap()
         self._base = Url.parse(_BASE)
 
     def send(mut self, var request: ClientRequest) raises -> ClientResponse:
@@ -84,6 +89,10 @@ struct TestClient(RequestMethods):
             set_trace_fields(request.headers, request.trace_span().value()[])
         var owned = self._owned(request, url)
         var response = self._answer(owned)
+        ref hints = owned.view().route_params()[].early_hints.fields
+        self.early_hints = hints.value()[].copy() if hints else HeaderMap()
+        # SAFETY: the storage of the hints is the request's.
+        _ = owned^
         var code = response.status.code
         if code < 200 or code > 599:
             raise Error("a handler answered with status ", code)

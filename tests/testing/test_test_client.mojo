@@ -251,3 +251,34 @@ def test_shows_trailers() raises:
     assert_equal(response.trailers["server-timing"], "db;dur=3")
     # RFC 9110 section 9.3.2: HEAD has none.
     assert_equal(len(client.send(ClientRequest("HEAD", "/")).trailers), 0)
+
+
+def _hinting(req: Request) raises -> Response:
+    req.send_early_hints("</a.css>; rel=preload; as=style", "</b.js>")
+    req.send_early_hints("</c.js>")
+    return ok("hello")
+
+
+def _splitting(req: Request) raises -> Response:
+    req.send_early_hints("</a.css>\r\nX-Evil: 1")
+    return ok("hello")
+
+
+def test_collects_early_hints() raises:
+    var router = Router()
+    router.get("/", _hinting)
+    router.get("/none", _tell)
+    router.get("/splitting", _splitting)
+    var client = TestClient(router^)
+    assert_equal(client.get("/").text(), "hello")
+    assert_equal(
+        String(client.early_hints),
+        (
+            "Link: </a.css>; rel=preload; as=style\nLink: </b.js>\n"
+            "Link: </c.js>\n"
+        ),
+    )
+    _ = client.get("/none")
+    assert_equal(len(client.early_hints), 0)
+    with assert_raises(contains="field value '</a.css>\\x0d\\x0aX-Evil"):
+        _ = client.get("/splitting")

@@ -168,6 +168,21 @@ def write_response_head(
         out.append_literal["\r\n"]()
 
 
+@no_inline
+def write_early_hints(mut out: Buffer, fields: HeaderMap):
+    """Appends an interim response that says what the final one will need.
+
+    Source: RFC 8297 section 2.
+
+    Args:
+        out: Where to.
+        fields: Its fields, of links alone.
+    """
+    out.append_literal["HTTP/1.1 103 Early Hints\r\n"]()
+    out.append(fields.lines_octets())
+    out.append_literal["\r\n"]()
+
+
 def is_chunked(response: Response, framing: ResponseFraming) -> Bool:
     """Tells whether content that a source makes is sent in chunks.
 

@@ -9,9 +9,11 @@ from flare.http.message.cookie import (
     find_cookie_value,
     parse_cookie_header,
 )
+from flare.http.message.early_hints import EarlyHints
 from flare.http.message.extensions import Extensions
 from flare.http.message.fields import Fields
 from flare.http.message.form import FormData, find_query_value
+from flare.http.message.header_map import HeaderError
 from flare.http.message.method import Method
 from flare.json.value import JsonValue, parse
 from flare.net.socket_addr import SocketAddr
@@ -204,6 +206,32 @@ struct Request[o: ImmOrigin](Movable):
             The content, from its start.
         """
         return BodyReader(self.body, self.trailers, self.extension[LentFeed]())
+
+    def send_early_hints(self, *links: String) raises HeaderError:
+        """Tells the client what the response will need, before there is one
+        (103, RFC 8297), so that it can fetch that meanwhile.
+
+            req.send_early_hints("</style.css>; rel=preload; as=style")
+
+        A handler on a thread of `ServerConfig.handler_threads` is ahead of its
+        response by the time that it takes; on a worker's own thread both leave
+        together. The response names the links again. A client of HTTP/1.0 is
+        told nothing, nor is one that is far behind in what it was sent.
+
+        Args:
+            links: The value of a Link field each (RFC 8288 section 3).
+
+        Raises:
+            HeaderError: If one of them is no field value.
+        """
+        if self.version < Version.HTTP_1_1:
+            return
+        # SAFETY: the storage outlives the request.
+        ref params = self._params[]
+        var values = List[String](capacity=len(links))
+        for link in links:
+            values.append(String(link))
+        params.add_early_hints(values)
 
     def cancelled(self) -> Bool:
         """Tells whether the response is still wanted.
@@ -566,6 +594,8 @@ struct PathParams(Movable, Sized):
     """What the request has refused to its handler last, if it has."""
     var record: RequestRecord
     """Route and id, for logs and figures."""
+    var early_hints: EarlyHints
+    """What goes to the client before the response."""
     # SAFETY: the server sets it for the length of a handler's call, to a value
     # of the type that routers know.
     var route_memo: OptionalPointer[NoneType, MutUntrackedOrigin]
@@ -581,6 +611,7 @@ struct PathParams(Movable, Sized):
         self.extensions = Extensions()
         self.bad_input = None
         self.record = RequestRecord()
+        self.early_hints = EarlyHints()
         self.route_memo = None
         self._params = List[PathParam](capacity=PATH_PARAM_COUNT_MAX)
         self._decoded = List[String](capacity=PATH_PARAM_COUNT_MAX)
@@ -600,10 +631,27 @@ struct PathParams(Movable, Sized):
         self.record.clear()
         self.route_memo = None
         if self._is_used:
-            self._is_used = False
-            self._params.clear()
-            self._decoded.clear()
-            self.bad_input = None
+            self._forget()
+
+    @no_inline
+    def _forget(mut self):
+        self._is_used = False
+        self._params.clear()
+        self._decoded.clear()
+        self.bad_input = None
+        self.early_hints.fields = None
+
+    def add_early_hints(mut self, links: Span[String, _]) raises HeaderError:
+        """Sends links before the response; see `Request.send_early_hints`.
+
+        Args:
+            links: The value of a Link field each.
+
+        Raises:
+            HeaderError: If one of them is no field value.
+        """
+        self._is_used = True
+        self.early_hints.add(links)
 
     def note_bad_input(mut self, var bad_input: BadInput):
         """Remembers what could not be read for the handler, until `clear`.

@@ -1,6 +1,7 @@
 """A response, and short ways to make the common ones."""
 
 from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.message.body import Body, BodySource
 from flare.http.message.cookie import Cookie, CookieError
 from flare.http.message.header_map import HeaderError, HeaderMap
@@ -170,7 +171,11 @@ struct Response(Copyable, Movable):
                 `HeaderMap.set` does.
         """
         check_trailer(name, value)
-        self.headers.append("Trailer", name)
+        var names = Text()
+        var announced = self.headers.get("trailer")
+        if announced:
+            names = names^.add(announced.held()).add(", ")
+        self.headers.set("Trailer", names^.add(name).end())
         self.body.make_stream()
         self.body.stream()[].add_trailer(name, value)
 

@@ -15,7 +15,10 @@ from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.body_reader import LentFeed
+from flare.http.message.body import Erased
+from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.extensions import ExtensionScope
+from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import CancelFlag, PathParams, Request, TlsPeer
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
@@ -80,7 +83,9 @@ struct Job(Movable):
     var memo: Optional[OwnedPointer[RouteMemo]]
     """The route that was found for it, if the handler was asked about it."""
     var response: Response
-    """The answer, when there is one."""
+    """The answer, when there is one; or a 103, of a job that only says so."""
+    # SAFETY: set by the thread that has the job, for the length of the call.
+    var _lane: OptionalPointer[_Lane, ImmUntrackedOrigin]
 
     def __init__(
         out self,
@@ -110,8 +115,17 @@ struct Job(Movable):
         self.params = PathParams()
         self.memo = None
         self.response = Response(500)
+        self._lane = None
 
-    def run[H: Handler](mut self, handler: H):
+    def is_interim(self) -> Bool:
+        """Tells whether this is what a handler says before it answers.
+
+        Returns:
+            True if the job itself is still to come.
+        """
+        return self.response.status == EARLY_HINTS
+
+    def run[H: Handler](mut self, handler: H, lane: _Lane):
         """Lets the handler answer.
 
         Parameters:
@@ -119,7 +133,17 @@ struct Job(Movable):
 
         Args:
             handler: Answers.
+            lane: The way back to the worker.
         """
+        # SAFETY: the lane outlives this call, and so the handler's; the job
+        # does not move meanwhile.
+        self._lane = Pointer(to=lane).unsafe_origin_cast[ImmUntrackedOrigin]()
+        self.params.early_hints.unsafe_set_sender(
+            Pointer(to=self)
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+            .unsafe_bitcast[NoneType](),
+            _send_early_hints,
+        )
         if self.memo:
             self.params.route_memo = erase_memo(self.memo.held()[])
         # SAFETY: parser, storage and flag belong to this job, which does not
@@ -175,6 +199,17 @@ struct Job(Movable):
             .unsafe_mut_cast[False]()
             .unsafe_origin_cast[ImmUntrackedOrigin]()
         )
+
+
+def _send_early_hints(job: Erased, var fields: HeaderMap):
+    """Lets the worker send hints of a handler that still runs."""
+    # SAFETY: the job calls this while its handler runs, see `run`.
+    ref sender = job.unsafe_bitcast[Job]()[]
+    var note = OwnedPointer(Job(sender.token, sender.peer, sender.cancel))
+    note[].stream_id = sender.stream_id
+    note[].response.status = EARLY_HINTS
+    note[].response.headers = fields^
+    sender._lane.held()[].tell(note^)
 
 
 @fieldwise_init
@@ -255,6 +290,12 @@ struct _Jobs(Movable):
             self.late_running_count -= 1
         self.done.append(job^)
         self.running_count -= 1
+        return len(self.done) == 1
+
+    def tell(mut self, var note: OwnedPointer[Job]) -> Bool:
+        """Hands over what a handler says before it answers; True if the worker
+        has to be woken."""
+        self.done.append(note^)
         return len(self.done) == 1
 
     def drop_gone(mut self) -> Bool:
@@ -369,25 +410,36 @@ struct _Queue(Copyable):
 
 
 @fieldwise_init
+struct _Lane(Movable):
+    """The way from a thread to its worker."""
+
+    var queue: _Queue
+    var waker: Waker
+
+    def tell(self, var note: OwnedPointer[Job]):
+        if self.queue.jobs.lock()[].tell(note^):
+            self.waker.wake()
+
+
+@fieldwise_init
 struct _Hand[H: Handler](Task):
     """One thread of a pool."""
 
     var handler: ArcPointer[Self.H]
-    var queue: _Queue
-    var waker: Waker
+    var lane: _Lane
     var logs_errors: Bool
 
     def run(mut self) raises:
         self._unpin()
         while True:
-            var job = self.queue.next()
+            var job = self.lane.queue.next()
             if not job:
                 return
             var owned = job.take()
             owned[].params.record.logs_errors = self.logs_errors
-            owned[].run(self.handler[])
-            if self.queue.jobs.lock()[].put_done(owned^):
-                self.waker.wake()
+            owned[].run(self.handler[], self.lane)
+            if self.lane.queue.jobs.lock()[].put_done(owned^):
+                self.lane.waker.wake()
 
     def _unpin(self):
         """A worker may be pinned; its handlers need not share its CPU."""
@@ -460,8 +512,7 @@ struct HandlerPool(Movable):
                     Thread(
                         _Hand(
                             handler.copy(),
-                            self._queue.copy(),
-                            self._waker.copy(),
+                            _Lane(self._queue.copy(), self._waker.copy()),
                             config.logs_errors,
                         )
                     )

@@ -1,4 +1,5 @@
-"""The server of the tests of what stands around a response: trailers.
+"""The server of the tests of what stands around a response: trailers behind it,
+early hints before it.
 
     message_server PORT handler_threads=N ...
 
@@ -19,6 +20,7 @@ from flare.http import (
     ok_stream,
 )
 from std.sys import argv
+from std.time import sleep
 from tests.wire.servers.tls_options import TlsOptions
 from tests.wire.servers.uploads import upload
 
@@ -81,6 +83,23 @@ def refused(req: Request) raises -> Response:
     return ok("x").with_trailer("Set-Cookie", "a=b")
 
 
+def hinting(req: Request) raises -> Response:
+    """Query: `pause` is how many milliseconds to work behind the hints."""
+    req.send_early_hints("</a.css>; rel=preload; as=style")
+    req.send_early_hints("</b.js>; rel=preload", "</c.js>; rel=preload")
+    var pause = req.query_param("pause")
+    if pause != "":
+        sleep(Float64(Int(pause)) / 1000)
+    if req.query_param("fails") != "":
+        raise Error("it failed")
+    return ok(String("hinted ", req.query_param("tag")))
+
+
+def splitting(req: Request) raises -> Response:
+    req.send_early_hints("</a.css>\r\nX-Evil: 1")
+    return ok("hinted")
+
+
 def main() raises:
     var config = ServerConfig(handler_threads=2)
     var tls = TlsOptions()
@@ -97,6 +116,9 @@ def main() raises:
     router.get("/status/:status", without_content)
     router.get("/summed/:count", summed)
     router.get("/refused", refused)
+    router.get("/hinting", hinting)
+    router.post("/hinting", hinting)
+    router.get("/splitting", splitting)
     if config.handler_threads > 0:
         router.post("/upload", Streamed(upload))
     var port = UInt16(Int(String(argv()[1])))

@@ -18,6 +18,7 @@ from flare.http.h1.serialiser import (
     ends_with_close,
     is_chunked,
     sends_content,
+    write_early_hints,
     write_response_head,
 )
 from flare.http.message.body import Body
@@ -280,6 +281,8 @@ def queue_response[
     )
     parser.finish()
     var framing = ResponseFraming(is_head, keeps_alive, minor_version)
+    if unlikely(state.params[].early_hints.fields.__bool__()):
+        _write_early_hints(state)
     comptime if is_rare:
         _write_rare_head(state, response, framing)
     else:
@@ -302,6 +305,12 @@ def queue_response[
         if unlikely(not is_sound):
             return NextAction.CLOSE
     return NextAction.WAIT if likely(keeps_alive) else NextAction.SHUTDOWN
+
+
+@no_inline
+def _write_early_hints(mut state: WorkerState):
+    var fields = state.params[].early_hints.fields.take()
+    write_early_hints(state.out, fields[])
 
 
 @no_inline

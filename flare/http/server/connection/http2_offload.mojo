@@ -13,11 +13,15 @@ from flare.http.server.connection.http2_request import (
     share_time,
     take_back_windows,
 )
-from flare.http.server.connection.http2_response import begin_response
+from flare.http.server.connection.http2_response import (
+    begin_response,
+    send_early_hints,
+)
 from flare.http.server.connection.phase import NextAction
 from flare.http.server.handler_pool import HandlerPool, Job
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer
+from std.sys.intrinsics import unlikely
 
 
 def offload_streams(
@@ -114,7 +118,14 @@ def on_stream_done(
     var link = connection.http2.take()
     var index = link[].find(job.stream_id)
     var waits = index >= 0 and link[].tasks.at(index)[].job.__bool__()
-    if waits and link[].tasks.at(index)[].job.held() is job.cancel:
+    var is_its = (
+        waits and link[].tasks.at(index)[].job.held() is job.cancel
+    )
+    if unlikely(job.is_interim()):
+        if is_its:
+            var id = job.stream_id
+            send_early_hints(link[], id, job.response.headers, state)
+    elif is_its:
         _answer(connection, link[], index, job, state)
     else:
         # The stream is over; only now it counts no more.

@@ -17,6 +17,8 @@ from flare.http.h1.serialiser import (
     sends_content,
 )
 from flare.http.message.body import Poll
+from flare.http.message.early_hints import EARLY_HINTS
+from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import refusal_of_peer
@@ -57,6 +59,9 @@ def begin_response(
         # It was reset meanwhile: fields that are encoded and not sent put the
         # client's table out of step.
         return
+    if unlikely(state.params[].early_hints.fields.__bool__()):
+        var fields = state.params[].early_hints.fields.take()
+        send_early_hints(link, id, fields[], state)
     connection.request_count += 1
     state.request_count += 1
     var framing = ResponseFraming(is_head, True, 1)
@@ -94,6 +99,25 @@ def begin_response(
         _end_unread(link, id, state)
         return
     _begin_content(connection, link, id, response^, state)
+
+
+@no_inline
+def send_early_hints(
+    mut link: Http2Link, id: Int, fields: HeaderMap, mut state: WorkerState
+):
+    """Writes an interim response that says what the final one will need (RFC
+    8297).
+
+    Args:
+        link: Has the stream, on which nothing is sent yet.
+        id: The stream.
+        fields: The fields.
+        state: The worker's state.
+    """
+    link.session.begin_block()
+    link.session.encoder.add_status(link.session.fields, EARLY_HINTS)
+    add_fields(link.session, fields, link.name)
+    link.session.end_block(state.out, id, False)
 
 
 def _begin_content(

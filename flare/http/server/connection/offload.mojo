@@ -3,6 +3,8 @@
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
+from flare.http.h1.serialiser import write_early_hints
+from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.request import CancelFlag
 from flare.http.message.response import Response
@@ -30,6 +32,7 @@ from flare.http.server.connection.write import await_pending
 from flare.http.server.handler_pool import HandlerPool, Job
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer
+from std.sys.intrinsics import unlikely
 
 
 def offload[
@@ -201,6 +204,8 @@ def on_job_done[
     """
     if job.stream_id > 0:
         return on_stream_done(connection, job, state)
+    if unlikely(job.is_interim()):
+        return _send_early_hints(connection, job.response.headers, state)
     connection.request.job = None
     if job.charge:
         swap(connection.request.charge, job.charge)
@@ -217,6 +222,26 @@ def on_job_done[
     var action = finish_request(connection, box^, response^, state, handler)
     connection.lingers = True
     return action
+
+
+comptime _UNTAKEN_LEN_MAX = 16_384
+# Of what a client was sent before, in bytes; the least that a system sends
+# without waiting is as much.
+
+
+@no_inline
+def _send_early_hints(
+    mut connection: Connection, fields: HeaderMap, mut state: WorkerState
+) -> NextAction:
+    """Sends what a handler says before it answers, unless that would have to
+    wait for the client: it is of use at once, or not at all."""
+    if (
+        connection.request.pending
+        or connection.socket.undelivered_len() > _UNTAKEN_LEN_MAX
+    ):
+        return NextAction.WAIT
+    write_early_hints(state.out, fields)
+    return NextAction.WAIT if deliver(connection, state) else NextAction.CLOSE
 
 
 def finish_request[
