@@ -32,7 +32,9 @@ struct EarlyHints(Movable):
     def unsafe_set_sender(
         mut self,
         sender: OpaquePointer[MutUntrackedOrigin],
-        send: def(OpaquePointer[MutUntrackedOrigin], var HeaderMap) thin -> None,
+        send: def(
+            OpaquePointer[MutUntrackedOrigin], var HeaderMap
+        ) thin -> None,
     ):
         """Says how fields are sent at once.
 

@@ -118,9 +118,7 @@ def on_stream_done(
     var link = connection.http2.take()
     var index = link[].find(job.stream_id)
     var waits = index >= 0 and link[].tasks.at(index)[].job.__bool__()
-    var is_its = (
-        waits and link[].tasks.at(index)[].job.held() is job.cancel
-    )
+    var is_its = waits and link[].tasks.at(index)[].job.held() is job.cancel
     if unlikely(job.is_interim()):
         if is_its:
             var id = job.stream_id
