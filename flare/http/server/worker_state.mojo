@@ -18,6 +18,7 @@ from flare.http.server.config import (
     ServerContext,
 )
 from flare.http.server.connection.body_pipe import BodyCharge
+from flare.http.server.connection.http2_link import StreamPool
 from flare.http.server.connection.phase import (
     FRESH_GRACE_MS,
     NEVER_MS,
@@ -283,6 +284,8 @@ struct WorkerState(Movable):
     """Octets of TLS for the connection at hand; empty between calls."""
     var descriptors: DescriptorBudget
     """What descriptors connections may take."""
+    var streams: StreamPool
+    """Boxes for streams of HTTP/2 that have more than a head."""
     var _jitter: Jitter
     var _body_sum: ArcPointer[Atomic[Int64]]
     var _memos: List[OwnedPointer[RouteMemo]]
@@ -315,6 +318,7 @@ struct WorkerState(Movable):
         self.tls_input = Buffer(READ_BUFFER_LEN if self.tls else 0)
         self.tls_output = Buffer(READ_BUFFER_LEN if self.tls else 0)
         self.descriptors = context.descriptors
+        self.streams = StreamPool()
         self._jitter = Jitter(UInt64(monotonic_ns()))
         self._body_sum = ArcPointer(Atomic[Int64](0))
         self._pool = []

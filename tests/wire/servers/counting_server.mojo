@@ -39,6 +39,10 @@ def user(req: Request) raises -> Response:
     return ok("user " + req.param("id"))
 
 
+def upload(req: Request) raises -> Response:
+    return ok(String(len(req.body)))
+
+
 def allocations(req: Request) raises -> Response:
     var room = Array[UInt8, 64](fill=0)
     var count = 0
@@ -60,6 +64,7 @@ def main() raises:
     router.get("/", root)
     router.get("/users/:id", user)
     router.get("/allocations", allocations)
+    router.post("/upload", upload)
     var unsampled = Tracer(
         SpanCollector(), sampler=Sampler.parent_based(Sampler.never())
     )

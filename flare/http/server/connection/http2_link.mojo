@@ -196,6 +196,44 @@ struct StreamTask(Movable):
         self.route = no_route()
         self.request_id = String()
 
+    def renew(mut self, id: Int):
+        """Makes it the task of another stream, as if it were new; what it has
+        allocated stays, but for the request.
+
+        Args:
+            id: The stream's number.
+        """
+        self.id = id
+        self.request = None
+        self.policy = RequestPolicy()
+        self.memo = None
+        self.charge = None
+        self.is_offloading = False
+        self.job = None
+        self.pipe = None
+        self.piped_len = 0
+        self.received_len = 0
+        self.has_all = False
+        self.is_head = False
+        self.owes_continue = False
+        self.has_response = False
+        self.body = Body()
+        self.body_offset = 0
+        self.source = None
+        self.piece.clear()
+        self.trailers = Trailers()
+        self.missing_len = -1
+        self.waits_for_source = False
+        self.deadline_ms = NEVER_MS
+        self.phase_start_ms = 0
+        self.is_shut = False
+        self.sent_len = 0
+        self.left_ms = 0
+        self.is_client_turn = False
+        self.client_ms = 0
+        self.route = no_route()
+        self.request_id = String()
+
     def has_content(self) -> Bool:
         """Tells whether there is content of the response to send now.
 
@@ -219,6 +257,72 @@ struct StreamTask(Movable):
             self.pipe.take().fail(BodyError(status, String(reason)))
         if self.job:
             self.job.take()[].set()
+
+
+comptime _POOLED_COUNT_MAX = 128
+comptime _POOLED_LEN_MAX = 32_768
+# A quarter of a stream's window: with the most of both, 4 MiB of a worker.
+
+
+struct StreamPool(Movable):
+    """Boxes of streams that are over, for those that begin."""
+
+    var _tasks: List[OwnedPointer[StreamTask]]
+    var _requests: List[OwnedPointer[Http2Request]]
+
+    def __init__(out self):
+        """Makes an empty pool."""
+        self._tasks = []
+        self._requests = []
+
+    def take_task(mut self, id: Int) -> OwnedPointer[StreamTask]:
+        """Takes a task as a new one.
+
+        Args:
+            id: The number of its stream.
+
+        Returns:
+            Its box.
+        """
+        if len(self._tasks) == 0:
+            return OwnedPointer(StreamTask(id))
+        var task = self._tasks.pop()
+        task[].id = id
+        return task^
+
+    def take_request(mut self) -> OwnedPointer[Http2Request]:
+        """Takes a request without anything.
+
+        Returns:
+            Its box.
+        """
+        if len(self._requests) == 0:
+            return OwnedPointer(Http2Request())
+        return self._requests.pop()
+
+    def give(mut self, var task: OwnedPointer[StreamTask]):
+        """Takes the task of a stream that is over, and its request; what has
+        grown large is freed.
+
+        Args:
+            task: Its box.
+        """
+        if task[].request:
+            var request = task[].request.take()
+            if (
+                len(self._requests) < _POOLED_COUNT_MAX
+                and request[].content.capacity() <= _POOLED_LEN_MAX
+            ):
+                request[].content.clear()
+                request[].trailers = None
+                self._requests.append(request^)
+        # What it holds of others is let go at once.
+        task[].renew(0)
+        if (
+            len(self._tasks) < _POOLED_COUNT_MAX
+            and task[].piece.capacity() <= _POOLED_LEN_MAX
+        ):
+            self._tasks.append(task^)
 
 
 struct Http2Link(Movable):

@@ -130,8 +130,8 @@ def _answer_later(
 ):
     """Asks the handler how a request with content, or with handler threads each,
     is to be treated."""
-    var task = OwnedPointer(StreamTask(event.stream_id))
-    var request = OwnedPointer(Http2Request())
+    var task = state.streams.take_task(event.stream_id)
+    var request = state.streams.take_request()
     swap(request[].section, link.session.section)
     ref head = request[].section
     task[].is_head = head.method == Method.HEAD
@@ -259,6 +259,7 @@ def _answer_task(
     begin_response(
         connection, link, task[].id, response^, task[].is_head, state
     )
+    state.streams.give(task^)
 
 
 @no_inline

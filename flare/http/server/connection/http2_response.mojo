@@ -128,7 +128,7 @@ def _begin_content(
     mut state: WorkerState,
 ):
     """Makes the task of content that is sent as the windows allow."""
-    var task = OwnedPointer(StreamTask(id))
+    var task = state.streams.take_task(id)
     task[].has_response = True
     if response.body.is_stream():
         var stream = response.body.stream()
@@ -256,6 +256,7 @@ def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
     link.window_sent_len += sent_len
     if ends:
         _end_unread(link, task.id, state)
+        state.streams.give(box^)
         return
     link.tasks.insert(index, box^)
 

@@ -1,0 +1,139 @@
+"""What a request and a connection cost over HTTP/2: nothing is allocated in
+steady state, and who waits takes little."""
+
+import re
+import struct
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from raw_http2 import (
+    ACK,
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    PREFACE,
+    WINDOW_UPDATE,
+    block,
+    frame,
+    settings,
+)
+
+REQUEST_COUNT = 1600
+CONNECTION_COUNT = 400
+IDLE_LEN_MAX = 8192
+# Fields of each request, beside method and path, and two that change.
+FIELDS = [
+    (":scheme", "http"),
+    (":authority", "localhost:8080"),
+    ("user-agent", "a client with a name of some length/1.0"),
+    ("accept", "*/*"),
+]
+WINDOW = frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", 1 << 30))
+
+
+class H2Client:
+    """A client that asks one thing after the other. From its second request on
+    the table of the connection has what stays the same."""
+
+    def __init__(self, server) -> None:
+        self.socket = server.connect()
+        self.octets = b""
+        self.stream = -1
+        self.socket.sendall(PREFACE + settings() + settings(flags=ACK) + WINDOW)
+
+    def __enter__(self) -> "H2Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def request(self, path: str, content: bytes) -> bytes:
+        """Gives the frames of a request."""
+        self.stream += 2
+        if self.stream == 1:
+            # To be kept (RFC 7541 section 6.2.1).
+            same = b"".join(b"\x40" + block(pair)[1:] for pair in FIELDS)
+        else:
+            same = bytes(0x80 | 61 + len(FIELDS) - at for at in range(len(FIELDS)))
+        method = ("POST" if content else "GET", path)
+        fields = block((":method", method[0]), (":path", path)) + same
+        fields += block(("x-number", str(self.stream)))
+        flags = END_HEADERS | (0 if content else END_STREAM)
+        head = frame(HEADERS, flags, self.stream, fields)
+        if not content:
+            return head
+        return head + frame(DATA, END_STREAM, self.stream, content)
+
+    def ask(self, path: str, count: int = 1, content: bytes = b"") -> bytes:
+        """Sends requests at once; gives the content of the last answer."""
+        self.socket.sendall(
+            b"".join(self.request(path, content) for _ in range(count))
+        )
+        got = b""
+        while count:
+            while not self._is_whole():
+                more = self.socket.recv(65536)
+                assert more, "the server has closed"
+                self.octets += more
+            length = int.from_bytes(self.octets[:3], "big")
+            kind, flags = self.octets[3], self.octets[4]
+            if kind == DATA:
+                got = self.octets[9 : 9 + length]
+            if kind in (DATA, HEADERS) and flags & END_STREAM:
+                count -= 1
+            assert kind in (DATA, HEADERS, 4, WINDOW_UPDATE), self.octets[:64]
+            self.octets = self.octets[9 + length :]
+        return got
+
+    def _is_whole(self) -> bool:
+        return len(self.octets) >= 9 and (
+            len(self.octets) >= 9 + int.from_bytes(self.octets[:3], "big")
+        )
+
+
+@pytest.mark.parametrize(
+    "path, content",
+    [
+        ("/", b""),
+        ("/users/42", b""),
+        ("/upload", b"x" * 100),
+        ("/upload", b"x" * 4000),
+    ],
+    ids=["get", "parameter", "post", "post of 4 KB"],
+)
+@pytest.mark.parametrize("batch", [1, 16], ids=["one stream", "16 streams"])
+def test_no_allocation_per_request(start, path, content, batch):
+    with H2Client(start("counting_server")) as client:
+        for _ in range(20):
+            client.ask(path, batch, content)
+        client.ask("/allocations")
+        own = int(client.ask("/allocations"))
+        for _ in range(REQUEST_COUNT // batch):
+            client.ask(path, batch, content)
+        count = int(client.ask("/allocations")) - own
+    print(f"\n{path}: {count} allocations in {REQUEST_COUNT} requests")
+    # The Date is another each second, and is kept by the table.
+    assert count <= 2
+
+
+def private_len(pid: int) -> int:
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return sum(int(kb) * 1024 for kb in re.findall(r"Private_\w+:\s+(\d+)", text))
+
+
+def test_an_idle_connection_is_small(start):
+    server = start()
+    with ExitStack() as stack:
+        with H2Client(server) as first:
+            first.ask("/")
+        before = private_len(server.process.pid)
+        for _ in range(CONNECTION_COUNT):
+            client = stack.enter_context(H2Client(server))
+            client.ask("/")
+            client.ask("/")
+        after = private_len(server.process.pid)
+    each = (after - before) / CONNECTION_COUNT
+    print(f"\n{each:.0f} bytes for each idle connection")
+    assert each < IDLE_LEN_MAX
