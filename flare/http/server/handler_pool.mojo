@@ -32,7 +32,7 @@ from flare.http.server.connection.body_pipe import (
 )
 from flare.http.routing.failure import refusal
 from flare.http.server.connection.dispatch import call_handler
-from flare.http.server.connection.http2_link import Http2Request
+from flare.http.server.connection.stream_task import Http2Request
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Waker
 from flare.sys.process import restrict_thread, usable_cpus

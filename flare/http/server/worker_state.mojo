@@ -18,11 +18,11 @@ from flare.http.server.config import (
     ServerContext,
 )
 from flare.http.server.connection.body_pipe import BodyCharge
-from flare.http.server.connection.http2_link import StreamPool
 from flare.http.server.connection.phase import (
     FRESH_GRACE_MS,
     NEVER_MS,
 )
+from flare.http.server.connection.stream_task import StreamPool
 from flare.http.server.connection.tls import ServerTls
 from flare.http.server.errors import SlowHandlers, report_crash
 from flare.runtime.prefork.config import Jitter

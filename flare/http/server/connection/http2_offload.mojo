@@ -7,7 +7,7 @@ from flare.http.message.response import Response
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.http2 import continue_http2
-from flare.http.server.connection.http2_link import Http2Link, StreamTask
+from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.http2_request import (
     refuse_task,
     share_time,
@@ -18,6 +18,7 @@ from flare.http.server.connection.http2_response import (
     send_early_hints,
 )
 from flare.http.server.connection.phase import NextAction
+from flare.http.server.connection.stream_task import StreamTask
 from flare.http.server.handler_pool import HandlerPool, Job
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer

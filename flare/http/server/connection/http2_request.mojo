@@ -25,13 +25,10 @@ from flare.http.server.connection.dispatch import (
     complete_policy,
     refusal_of_peer,
 )
-from flare.http.server.connection.http2_link import (
-    Http2Link,
-    Http2Request,
-    StreamTask,
-)
+from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.http2_response import begin_response
 from flare.http.server.connection.phase import NEVER_MS
+from flare.http.server.connection.stream_task import StreamTask
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import likely, unlikely

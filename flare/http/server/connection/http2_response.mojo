@@ -22,8 +22,9 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import refusal_of_peer
-from flare.http.server.connection.http2_link import Http2Link, StreamTask
+from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import NEVER_MS
+from flare.http.server.connection.stream_task import StreamTask
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely

@@ -1,0 +1,320 @@
+"""What is under way on a stream of HTTP/2, and boxes for that."""
+
+from flare.bytes.buffer import Buffer, unsafe_lend
+from flare.bytes.checked import *
+from flare.http.h2.field_section import Http2FieldSection
+from flare.http.message.body import Body, BodyStream
+from flare.http.message.body_reader import BodyError
+from flare.http.message.fields import FieldLine, Fields
+from flare.http.message.method import Method
+from flare.http.message.request import (
+    CancelFlag,
+    PathParams,
+    Request,
+    TlsPeer,
+    no_route,
+)
+from flare.http.message.trailers import Trailers
+from flare.http.routing.handler import RequestPolicy
+from flare.http.routing.route_tree import RouteMemo
+from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
+from flare.http.server.connection.phase import NEVER_MS
+from flare.net.socket_addr import SocketAddr
+from std.memory import ArcPointer, OwnedPointer
+
+
+struct Http2Request(Movable):
+    """A request that waits, for content or for a thread."""
+
+    var section: Http2FieldSection
+    """Its header section."""
+    var content: Buffer
+    """Its content."""
+    var trailers: Optional[OwnedPointer[Http2FieldSection]]
+    """Its trailers, if there are some."""
+
+    def __init__(out self):
+        """Makes a request without anything."""
+        self.section = Http2FieldSection()
+        self.content = Buffer(0)
+        self.trailers = None
+
+    def is_head(self) -> Bool:
+        """Tells whether its method is HEAD.
+
+        Returns:
+            True if so.
+        """
+        return self.section.method == Method.HEAD
+
+    def unsafe_request[
+        o: ImmOrigin
+    ](
+        self,
+        peer: SocketAddr,
+        params: Pointer[PathParams, MutUntrackedOrigin],
+        cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin] = None,
+        tls: OptionalPointer[TlsPeer, ImmUntrackedOrigin] = None,
+    ) -> Request[o]:
+        """Lends the request.
+
+        Parameters:
+            o: The lifetime to lend for; ends before this changes.
+
+        Args:
+            peer: Where it came from.
+            params: Storage for path parameters that outlives the request.
+            cancel: A flag that outlives the request, if there is one.
+            tls: What TLS tells about the client; outlives the request.
+
+        Returns:
+            The request.
+        """
+        # SAFETY: the caller ends the loan before this changes.
+        var content = unsafe_lend[o](
+            self.content.unsafe_base(), len(self.content)
+        )
+        var trailers = Fields[o](content.before(0), Span[FieldLine, o](), True)
+        if self.trailers:
+            trailers = self.trailers.held()[].unsafe_fields[o]()
+        return Request[o](
+            self.section.unsafe_request_line[o](),
+            self.section.unsafe_fields[o](),
+            content,
+            trailers,
+            peer=peer,
+            params=params,
+            cancel=cancel,
+            tls=tls,
+        )
+
+
+struct StreamTask(Movable):
+    """A stream of a server on which something is under way."""
+
+    var id: Int
+    """The stream's number."""
+    var request: Optional[OwnedPointer[Http2Request]]
+    """The request, while it is here."""
+    var policy: RequestPolicy
+    """How it is to be treated."""
+    var memo: Optional[OwnedPointer[RouteMemo]]
+    """The route that was found for it."""
+    var charge: Optional[BodyCharge]
+    """The memory that its content takes here."""
+    var is_offloading: Bool
+    """True if it is to be given to a handler thread."""
+    var job: Optional[ArcPointer[CancelFlag]]
+    """The flag of the handler that has it."""
+    var pipe: Optional[BodyPipe]
+    """Where its content goes, if that handler reads it while it arrives."""
+    var piped_len: Int
+    """What went there and is not given back to the client's window, in bytes."""
+    var received_len: Int
+    """How much content has come, in bytes."""
+    var has_all: Bool
+    """True if all of the request has come."""
+    var is_head: Bool
+    """True if it is a HEAD."""
+    var owes_continue: Bool
+    """True if the client waits for 100 (Continue)."""
+    var has_response: Bool
+    """True if the header section of the response is sent."""
+    var body: Body
+    """The content of the response that is in memory."""
+    var body_offset: Int
+    """How much of it is sent, in bytes."""
+    var source: Optional[ArcPointer[BodyStream]]
+    """What makes the content, if something does."""
+    var piece: Buffer
+    """What it has made, and is not sent."""
+    var trailers: Trailers
+    """What follows the content."""
+    var missing_len: Int
+    """What it has still to make, if that is known, in bytes."""
+    var waits_for_source: Bool
+    """True if it has nothing yet."""
+    var deadline_ms: Int
+    """When what is waited for must have come."""
+    var phase_start_ms: Int
+    """When that began."""
+    var is_shut: Bool
+    """True if the client has not taken all since its window was shut first."""
+    var sent_len: Int
+    """What was sent since then and has not earned it time, in bytes."""
+    var left_ms: Int
+    """What it has left of its time while others keep it waiting."""
+    var is_client_turn: Bool
+    """True if a handler that reads content waits for the client."""
+    var client_ms: Int
+    """How long it has waited for it, but for the current wait."""
+    var route: StringSpan[ImmUntrackedOrigin]
+    """The route whose handler made the source. It is lent by the router, which
+    outlives all connections."""
+    var request_id: String
+    """The id of its request, if anybody asked for it."""
+
+    def __init__(out self, id: Int):
+        """Makes the task of a stream that has just begun.
+
+        Args:
+            id: The stream's number.
+        """
+        self.id = id
+        self.request = None
+        self.policy = RequestPolicy()
+        self.memo = None
+        self.charge = None
+        self.is_offloading = False
+        self.job = None
+        self.pipe = None
+        self.piped_len = 0
+        self.received_len = 0
+        self.has_all = False
+        self.is_head = False
+        self.owes_continue = False
+        self.has_response = False
+        self.body = Body()
+        self.body_offset = 0
+        self.source = None
+        self.piece = Buffer(0)
+        self.trailers = Trailers()
+        self.missing_len = -1
+        self.waits_for_source = False
+        self.deadline_ms = NEVER_MS
+        self.phase_start_ms = 0
+        self.is_shut = False
+        self.sent_len = 0
+        self.left_ms = 0
+        self.is_client_turn = False
+        self.client_ms = 0
+        self.route = no_route()
+        self.request_id = String()
+
+    def renew(mut self, id: Int):
+        """Makes it the task of another stream, as if it were new; what it has
+        allocated stays, but for the request.
+
+        Args:
+            id: The stream's number.
+        """
+        self.id = id
+        self.request = None
+        self.policy = RequestPolicy()
+        self.memo = None
+        self.charge = None
+        self.is_offloading = False
+        self.job = None
+        self.pipe = None
+        self.piped_len = 0
+        self.received_len = 0
+        self.has_all = False
+        self.is_head = False
+        self.owes_continue = False
+        self.has_response = False
+        self.body = Body()
+        self.body_offset = 0
+        self.source = None
+        self.piece.clear()
+        self.trailers = Trailers()
+        self.missing_len = -1
+        self.waits_for_source = False
+        self.deadline_ms = NEVER_MS
+        self.phase_start_ms = 0
+        self.is_shut = False
+        self.sent_len = 0
+        self.left_ms = 0
+        self.is_client_turn = False
+        self.client_ms = 0
+        self.route = no_route()
+        self.request_id = String()
+
+    def has_content(self) -> Bool:
+        """Tells whether there is content of the response to send now.
+
+        Returns:
+            False if all is sent, or its source has nothing yet.
+        """
+        if not self.has_response:
+            return False
+        if self.source:
+            return not self.waits_for_source or len(self.piece) > 0
+        return len(self.piece) > 0 or self.body_offset < len(self.body)
+
+    def cancel(mut self, status: Int, reason: StaticString):
+        """Tells a handler on another thread that nobody waits for it.
+
+        Args:
+            status: What its reads of content say.
+            reason: The same in words.
+        """
+        if self.pipe:
+            self.pipe.take().fail(BodyError(status, String(reason)))
+        if self.job:
+            self.job.take()[].set()
+
+
+comptime _POOLED_COUNT_MAX = 128
+comptime _POOLED_LEN_MAX = 32_768
+# A quarter of a stream's window: with the most of both, 4 MiB of a worker.
+
+
+struct StreamPool(Movable):
+    """Boxes of streams that are over, for those that begin."""
+
+    var _tasks: List[OwnedPointer[StreamTask]]
+    var _requests: List[OwnedPointer[Http2Request]]
+
+    def __init__(out self):
+        """Makes an empty pool."""
+        self._tasks = []
+        self._requests = []
+
+    def take_task(mut self, id: Int) -> OwnedPointer[StreamTask]:
+        """Takes a task as a new one.
+
+        Args:
+            id: The number of its stream.
+
+        Returns:
+            Its box.
+        """
+        if len(self._tasks) == 0:
+            return OwnedPointer(StreamTask(id))
+        var task = self._tasks.pop()
+        task[].id = id
+        return task^
+
+    def take_request(mut self) -> OwnedPointer[Http2Request]:
+        """Takes a request without anything.
+
+        Returns:
+            Its box.
+        """
+        if len(self._requests) == 0:
+            return OwnedPointer(Http2Request())
+        return self._requests.pop()
+
+    def give(mut self, var task: OwnedPointer[StreamTask]):
+        """Takes the task of a stream that is over, and its request; what has
+        grown large is freed.
+
+        Args:
+            task: Its box.
+        """
+        if task[].request:
+            var request = task[].request.take()
+            if (
+                len(self._requests) < _POOLED_COUNT_MAX
+                and request[].content.capacity() <= _POOLED_LEN_MAX
+            ):
+                request[].content.clear()
+                request[].trailers = None
+                self._requests.append(request^)
+        # What it holds of others is let go at once.
+        task[].renew(0)
+        if (
+            len(self._tasks) < _POOLED_COUNT_MAX
+            and task[].piece.capacity() <= _POOLED_LEN_MAX
+        ):
+            self._tasks.append(task^)
