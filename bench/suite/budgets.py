@@ -21,6 +21,9 @@ TWO_WORKERS = [("flare, 2 threads", "flare"), ("flare, prefork 2", "flare, prefo
 TWO_WORKERS_BUDGET = 1.05
 # Below nginx in the same run, with the same certificate.
 TLS_WORKLOAD, TLS_ROW, TLS_PEER = "TLS keep-alive", "flare, TLS", "nginx, TLS"
+# Below h2o in the same run.
+HTTP2_WORKLOADS = ("HTTP/2, 64 connections", "HTTP/2, 16 connections of 16 streams")
+HTTP2_ROW, HTTP2_PEER = "flare, HTTP/2", "h2o, HTTP/2"
 # 10 us where a raw socket takes 7.1.
 CLIENT_WORKLOAD, CLIENT_LIMIT, CLIENT_BUDGET = "plaintext", "C socket, no parsing", 1.41
 
@@ -47,6 +50,9 @@ def budget_table(record: dict) -> list[str]:
             if name == TLS_WORKLOAD:
                 mine, base = (rounds.get(key, {}).get(name) for key in (TLS_ROW, TLS_PEER))
                 row(f"{name}, CPU a request against nginx", 1.0, ratio(mine, base), "")
+            if name in HTTP2_WORKLOADS:
+                mine, base = (rounds.get(key, {}).get(name) for key in (HTTP2_ROW, HTTP2_PEER))
+                row(f"{name}, CPU a request against h2o", 1.0, ratio(mine, base), "")
         for two, one in TWO_WORKERS:
             measured = ratio(rounds.get(two, {}).get(name), rounds.get(one, {}).get(name))
             what = f"{name}, CPU a request, {two} against {one}"

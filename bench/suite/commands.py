@@ -3,7 +3,6 @@
 from suite import workload
 from suite.building import build_all, chosen
 from suite.console import say, show
-from suite.gate import fetch
 from suite.load import Load
 from suite.metadata import Row
 from suite.programs import BENCH, missing
@@ -11,7 +10,6 @@ from suite.record import versions
 from suite.rounds import Plan
 from suite.server import Failed, Server
 from suite.tables import cells, heading
-from suite.ws_gate import wrong_reply
 
 SAMPLE_LEN = 60
 
@@ -48,6 +46,8 @@ def list_workloads() -> list[str]:
         size = f"{asked}, {len(item.data)} bytes" if item.data is not None else asked
         if item.message_len:
             asked, size = "message", f"message, {item.message_len} bytes"
+        if item.streams:
+            size += f", {item.streams} at once over HTTP/2"
         who = "every row" if item.everyone else "the headline rows"
         who = "none: name it" if item.extra else who
         lines.append(cells(item.name, item.target, size, f"{len(item.body)} bytes", who))
@@ -87,7 +87,7 @@ def sample(server: Server) -> int:
     server.start(own[0])
     print_answer(server, own[0])
     for item in own:
-        reason = wrong_reply(server.place, item)
+        reason = server.wrong_reply(item)
         wrong += reason is not None
         say(f"  {item.name}: {reason or 'as the workload file says'}")
     server.check(own[0], workload.upload_of(everything, server.row))
@@ -109,7 +109,7 @@ def identical(rows: list[Row], plan: Plan, wrong: int) -> list[str]:
 def print_answer(server: Server, item: workload.Workload) -> None:
     """Prints the head of an answer and the start of its body."""
     try:
-        answer = fetch(server.place, item)
+        answer = server.fetch(item)
     except (OSError, ValueError) as error:
         raise Failed(str(error)) from None
     say(f"\n{server.name}\n    {answer.status_line}")

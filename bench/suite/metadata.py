@@ -41,7 +41,9 @@ class Row:
 
     `cores` is how many CPUs the server is given. `parses` is False for a
     server that stands for the limit of the machine and is held to no rules.
-    `tls` rows take part in the workloads over TLS, the others in the rest.
+    `tls` rows take part in the workloads over TLS, the others in the rest, and
+    `http2` rows in those over HTTP/2. `odd_fields` are those that the server
+    sends otherwise than the workload file says, and cannot be told not to.
     `websocket` rows echo messages at /ws.
     `headline` rows take part in every workload of a run that names no servers,
     the others in those that are for all.
@@ -54,6 +56,8 @@ class Row:
     env: dict[str, str] = field(default_factory=dict)
     parses: bool = True
     tls: bool = False
+    http2: bool = False
+    odd_fields: list[str] = field(default_factory=list)
     headline: bool = False
     websocket: bool = False
 

@@ -23,6 +23,21 @@ class Answer:
         return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
 
 
+def parse_head(head: bytes) -> tuple[str, list[tuple[str, str]]]:
+    """Reads a head without the empty line: the status line, and the fields.
+
+    Raises ValueError for a field line without a colon.
+    """
+    status_line, *lines = head.decode("latin-1").split("\r\n")
+    fields = []
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon:
+            raise ValueError(f"the field line {line[:40]!r} has no colon")
+        fields.append((name.lower(), value.strip(" \t")))
+    return status_line, fields
+
+
 def parse_answer(octets: bytes, has_body: bool = True) -> tuple[Answer, bytes] | None:
     """Reads one answer; gives it with the octets behind it.
 
@@ -33,15 +48,9 @@ def parse_answer(octets: bytes, has_body: bool = True) -> tuple[Answer, bytes] |
     head, end, rest = octets.partition(b"\r\n\r\n")
     if not end:
         return None
-    status_line, *lines = head.decode("latin-1").split("\r\n")
+    status_line, fields = parse_head(head)
     if not status_line.startswith("HTTP/1."):
         raise ValueError(f"the answer starts with {status_line[:40]!r}")
-    fields = []
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if not colon:
-            raise ValueError(f"the field line {line[:40]!r} has no colon")
-        fields.append((name.lower(), value.strip(" \t")))
     length = dict(fields).get("content-length", "0") if has_body else "0"
     if not length.isdigit():
         raise ValueError(f"Content-Length is {length[:40]!r}")

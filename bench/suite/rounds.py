@@ -13,7 +13,6 @@ from suite.process import busy_s, children_s, memory_len, steal_s, usage
 from suite.server import Server
 from suite.tools import start_load, tool_of
 from suite.workload import Workload, of_row
-from suite.ws_gate import wrong_reply
 
 WARM_UP_S = 1
 DISTURBED_CPUS = 0.1  # CPUs used by other programs; above it a round is repeated
@@ -88,7 +87,7 @@ def admitted(servers: list[Server], workload: Workload, plan: Plan) -> list[Serv
     """Keeps the servers that answer as the workload file says, and warms them up."""
     kept = []
     for server in plan.taking_part(servers, workload):
-        if reason := wrong_reply(server.place, workload):
+        if reason := server.wrong_reply(workload):
             plan.leave_out(f"{server.name}, {workload.name}", reason)
         else:
             kept.append(server)

@@ -8,6 +8,7 @@ from suite import metadata, workload
 from suite.building import build_all, chosen, start_all
 from suite.charts import draw
 from suite.console import say, show
+from suite.http2 import NEEDS, write_uploads
 from suite.layout import cpus_here, layout
 from suite.left_over import end_left_over
 from suite.load import Load
@@ -73,8 +74,10 @@ def load_of(rows: list[Row], wanted: Wanted) -> Load:
 def check_tools(wanted: Wanted, plan: Plan) -> None:
     """Builds or finds what the load needs. Raises ValueError."""
     local = {} if wanted.remote else TOOL_NEEDS[wanted.tool]
+    with_http2 = any(item.streams for item in plan.workloads)
     for need in (
         local,
+        NEEDS if with_http2 else {},
         {"taskset": "util-linux"},
         {"ssh": "openssh-client"} if wanted.remote else {},
     ):
@@ -86,6 +89,7 @@ def check_tools(wanted: Wanted, plan: Plan) -> None:
     own += [WS_ECHO] if any(item.message_len for item in plan.workloads) else []
     for name in own:
         build_own(name)
+    write_uploads(plan.workloads)
     if wanted.remote:
         if wanted.host == LOOPBACK:
             say("bench: --remote without --host: the other host will ask itself on loopback")
@@ -124,7 +128,7 @@ def planned(wanted: Wanted) -> tuple[list[Row], Plan]:
                 budget=None,
             )
             for item in items
-            if item.script == "plain.lua" and not item.tls
+            if item.script == "plain.lua" and not item.tls and not item.streams
         ]
     named = wanted.names or wanted.languages
     narrow = not (named or wanted.workloads or wanted.everything)

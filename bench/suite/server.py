@@ -14,12 +14,15 @@ from pathlib import Path
 from suite.conformance import leniencies, wrong_protocol
 from suite.console import say
 from suite.gate import Place, fetch
+from suite.http2 import fetch_http2, lenient_http2, wrong_http2, wrong_http2_protocol
 from suite.layout import pinned
 from suite.left_over import forget, remember
 from suite.metadata import Program, Row
 from suite.process import children_s
 from suite.programs import BENCH, missing, program_environment
+from suite.response import Answer
 from suite.workload import Workload
+from suite.ws_gate import wrong_reply
 from toolchain import BUILD, MOJO, ROOT
 
 CERTS = ROOT / "build" / "certs"
@@ -108,10 +111,26 @@ class Server:
 
     def check(self, plain: Workload, upload: Workload) -> None:
         """Holds it to the protocol, if it claims to speak it. Raises Failed."""
-        if self.row.parses:
+        if self.row.http2:
+            if wrong := wrong_http2_protocol(self.place, self.row.tls):
+                raise Failed(wrong)
+            self.accepts = lenient_http2(self.place, self.row.tls)
+        elif self.row.parses:
             if wrong := wrong_protocol(self.place, plain, upload):
                 raise Failed(wrong)
             self.accepts = leniencies(self.place, self.row.tls)
+
+    def fetch(self, workload: Workload) -> Answer:
+        """Asks once on a new connection. Raises OSError or ValueError."""
+        if self.row.http2:
+            return fetch_http2(self.place, workload)
+        return fetch(self.place, workload)
+
+    def wrong_reply(self, workload: Workload) -> str | None:
+        """Says what is wrong with the server's answer or echo, or gives None."""
+        if self.row.http2:
+            return wrong_http2(self.place, workload, self.row.odd_fields)
+        return wrong_reply(self.place, workload)
 
     def start(self, workload: Workload) -> None:
         """Starts it in a session of its own and waits for an answer. Raises Failed."""
@@ -141,7 +160,7 @@ class Server:
         end = time.monotonic() + START_S
         while time.monotonic() < end and self.process.poll() is None:
             try:
-                fetch(self.place, workload)
+                self.fetch(workload)
                 return
             except (OSError, ValueError):
                 time.sleep(0.05)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from suite.gate import Place
 from suite.hey import hey_command, parse_hey
+from suite.http2 import h2load_command, parse_h2load
 from suite.layout import pinned
 from suite.load import Load
 from suite.own_load import open_command, ws_command
@@ -30,10 +31,13 @@ TOOLS = {
     "open": Tool(open_command, parse_figures),
 }
 WS = Tool(ws_command, parse_figures)
+H2LOAD = Tool(h2load_command, parse_h2load)
 
 
 def tool_of(workload: Workload, load: Load) -> Tool:
-    """Gives the tool that was asked for, or the one that speaks WebSocket."""
+    """Gives the tool that was asked for, or the one that speaks what it has to."""
+    if workload.streams:
+        return H2LOAD
     return WS if workload.message_len else TOOLS[load.tool]
 
 

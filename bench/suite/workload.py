@@ -14,7 +14,8 @@ class Workload:
     `tls` is for rows that speak TLS, and no others; with `closes` each request
     has a connection of its own. `pipelined` is how many requests go in one
     write, `connections` what the workload has instead of the run's number (0
-    for that). `message_len` makes it a WebSocket message to be echoed, for rows that
+    for that). With `streams` it is over HTTP/2, with so many requests under way
+    on a connection, for the rows that are for it. `message_len` makes it a WebSocket message to be echoed, for rows that
     speak that. `everyone` and `extra` say which rows and which runs take it by
     default.
     """
@@ -31,6 +32,7 @@ class Workload:
     pipelined: int = 1
     connections: int = 0
     message_len: int = 0
+    streams: int = 0
     everyone: bool = False
     extra: bool = False
 
@@ -86,6 +88,7 @@ def of_row(workloads: list[Workload], row: Row, narrow: bool = False) -> list[Wo
         item
         for item in workloads
         if item.tls == row.tls
+        and (item.streams > 0) == row.http2
         and (row.websocket or not item.message_len)
         and (not narrow or row.headline or item.everyone)
     ]
@@ -93,5 +96,8 @@ def of_row(workloads: list[Workload], row: Row, narrow: bool = False) -> list[Wo
 
 def upload_of(workloads: list[Workload], row: Row) -> Workload:
     """Gives the upload as a row's server would be asked for it, over TLS or not."""
-    found = next(item for item in workloads if item.data is not None)
+    found = next(
+        item for item in workloads
+        if item.data is not None and (item.streams > 0) == row.http2
+    )
     return replace(found, tls=row.tls)

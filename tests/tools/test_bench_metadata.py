@@ -93,17 +93,20 @@ def test_a_name_is_used_once(tree):
         metadata.load(root / "bench")
 
 
+NGINX = ["nginx", "nginx, 2 workers", "nginx, TLS", "nginx, HTTP/2", "nginx, TLS HTTP/2"]
+
+
 @pytest.mark.parametrize(
     ("wanted", "names"),
     [
         (["flare, 2 thr"], ["flare, 2 threads"]),
-        (["nginx"], ["nginx", "nginx, 2 workers", "nginx, TLS"]),
+        (["nginx"], NGINX),
         (["flare"], ["flare"]),
-        (["bench/peers/nginx/"], ["nginx", "nginx, 2 workers", "nginx, TLS"]),
-        (["hello"], ["flare"]),
-        (["NET/HTTP"], ["Go net/http", "Go net/http, GOMAXPROCS 2", "Go net/http, TLS"]),
-        (["TLS"], ["flare, TLS", "Go net/http, TLS", "h2o, TLS", "haproxy, TLS", "nginx, TLS"]),
-        (["nginx, 2 workers", "hello"], ["flare", "nginx, 2 workers"]),
+        (["bench/peers/nginx/"], NGINX),
+        (["hello"], ["flare", "flare, HTTP/2"]),
+        (["rust_hyper"], ["hyper", "hyper, 2 threads", "hyper, HTTP/2"]),
+        (["haproxy, T"], ["haproxy, TLS"]),
+        (["nginx, 2 workers", "flare"], ["flare", "nginx, 2 workers"]),
     ],
 )
 def test_selects(wanted, names):
@@ -161,13 +164,15 @@ def test_workloads_say_what_is_sent_and_answered():
         "64 KiB response", "16 KiB upload", "connection churn", "plaintext, 256 connections",
         "plaintext, 1024 connections", "WebSocket echo, 64 B", "WebSocket echo, 1 KiB",
         "WebSocket echo, 64 KiB", "TLS keep-alive", "TLS 64 KiB response", "TLS handshakes",
+        "HTTP/2, 64 connections", "HTTP/2, 16 connections of 16 streams",
+        "HTTP/2, 64 KiB response", "HTTP/2, 16 KiB upload", "TLS HTTP/2, 64 connections",
     ]
     assert found["64 KiB response"].body == b"x" * 65536
     for item in found.values():
         if item.message_len:
             continue
         assert item.fields["Content-Length"] == str(len(item.body))
-        assert (BENCH / "load" / item.script).exists()
+        assert item.streams or (BENCH / "load" / item.script).exists()
     assert found["plaintext"].request() == b"GET / HTTP/1.1\r\nHost: bench\r\n\r\n"
     head, _, data = found["16 KiB upload"].request().partition(b"\r\n\r\n")
     assert head.endswith(b"Content-Length: 16384") and data == b"u" * 16384
@@ -176,7 +181,7 @@ def test_workloads_say_what_is_sent_and_answered():
 def test_workloads_are_picked_by_a_part_of_their_name():
     assert [item.name for item in workload.load(BENCH, ["KiB"])] == [
         "64 KiB response", "16 KiB upload", "WebSocket echo, 1 KiB", "WebSocket echo, 64 KiB",
-        "TLS 64 KiB response",
+        "TLS 64 KiB response", "HTTP/2, 64 KiB response", "HTTP/2, 16 KiB upload",
     ]
     assert [item.name for item in workload.load(BENCH, ["plaintext"])] == ["plaintext"]
     with pytest.raises(ValueError, match="no workload has 'zzz'"):
@@ -214,7 +219,7 @@ def test_pinned():
 def test_a_narrow_run_has_headline_rows_in_all_and_others_in_what_is_for_everyone():
     items = workload.load(BENCH, [], with_extra=False)
     rows = {row.name: row for row in metadata.load(BENCH)}
-    plain = [item.name for item in items if not item.tls]
+    plain = [item.name for item in items if not item.tls and not item.streams]
     assert [item.name for item in workload.of_row(items, rows["flare"], narrow=True)] == plain
     assert [item.name for item in workload.of_row(items, rows["uvicorn"], narrow=True)] == [
         "plaintext"

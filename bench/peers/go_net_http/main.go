@@ -1,6 +1,6 @@
 // The hello server of the benchmarks on Go's net/http.
 // Usage: server PORT [CERTIFICATE KEY]; GOMAXPROCS is the number of threads that run Go code,
-// BENCH_HOST the address, by default loopback.
+// BENCH_HOST the address, by default loopback; BENCH_HTTP2 makes it speak HTTP/2.
 package main
 
 import (
@@ -80,14 +80,15 @@ func main() {
 		done(writer, request)
 	})
 	server := &http.Server{Addr: address(os.Args[1]), Handler: mux}
+	hasHTTP2 := os.Getenv("BENCH_HTTP2") != ""
+	server.Protocols = new(http.Protocols)
+	server.Protocols.SetHTTP1(!hasHTTP2)
+	server.Protocols.SetHTTP2(hasHTTP2)
+	server.Protocols.SetUnencryptedHTTP2(hasHTTP2)
 	if len(os.Args) == 2 {
 		log.Fatal(server.ListenAndServe())
 	}
-	// HTTP/1.1 alone, and no tickets, so that every handshake is a full one.
-	server.TLSConfig = &tls.Config{
-		NextProtos:             []string{"http/1.1"},
-		SessionTicketsDisabled: true,
-	}
-	server.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
+	// No tickets, so that every handshake is a full one.
+	server.TLSConfig = &tls.Config{SessionTicketsDisabled: true}
 	log.Fatal(server.ListenAndServeTLS(os.Args[2], os.Args[3]))
 }

@@ -1,6 +1,7 @@
 """Writes nginx's configuration into a folder, then becomes nginx.
 
-Usage: serve.py PORT WORKERS FOLDER [CERTIFICATE KEY]; BENCH_HOST is the address.
+Usage: serve.py PORT WORKERS FOLDER [CERTIFICATE KEY]; BENCH_HOST is the address,
+BENCH_HTTP2 makes it speak HTTP/2, in clear text nothing else.
 """
 
 import os
@@ -49,6 +50,8 @@ def main() -> None:
     user = "user root;" if os.geteuid() == 0 else ""
     # A listener for each worker, as the others have, once there are two.
     options, tls = " reuseport" if workers > 1 else "", ""
+    if os.environ.get("BENCH_HTTP2"):
+        options += " http2"
     if len(sys.argv) > 4:
         options += " ssl"
         tls = TLS.format(certificate=sys.argv[4], key=sys.argv[5])

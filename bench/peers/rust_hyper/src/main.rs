@@ -1,15 +1,15 @@
 //! The hello server of the benchmarks on hyper, which has no router: a match
 //! on the path stands for one.
-//! Usage: server PORT WORKERS; BENCH_HOST is the address, by default loopback.
+//! Usage: server PORT WORKERS [h2]; BENCH_HOST is the address, by default loopback.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, CONTENT_LENGTH, CONTENT_TYPE};
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::env::{args, var};
 use tokio::net::TcpListener;
@@ -65,12 +65,21 @@ fn runtime(workers: usize) -> Runtime {
 fn main() {
     let words: Vec<String> = args().collect();
     let host = var("BENCH_HOST").unwrap_or_else(|_| "127.0.0.1".into());
+    let has_http2 = words.len() > 3;
     let address = format!("{host}:{}", words[1]);
     runtime(words[2].parse().expect("a number of workers")).block_on(async {
         let listener = TcpListener::bind(address).await.expect("the port");
         loop {
             let (stream, _) = listener.accept().await.expect("a connection");
             let _ = stream.set_nodelay(true);
+            if has_http2 {
+                tokio::spawn(
+                    http2::Builder::new(TokioExecutor::new())
+                        .timer(TokioTimer::new())
+                        .serve_connection(TokioIo::new(stream), service_fn(serve)),
+                );
+                continue;
+            }
             tokio::spawn(
                 http1::Builder::new()
                     .timer(TokioTimer::new())
