@@ -62,6 +62,23 @@ comptime _NOT_KEPT = StaticString(
     "cookie\ts\n"
 )
 
+comptime _NOT_KEPT_COUNT = 14
+
+
+def _line_starts() -> Array[UInt8, _NOT_KEPT_COUNT + 1]:
+    var starts = Array[UInt8, _NOT_KEPT_COUNT + 1](fill=0)
+    var count = 1
+    var text = _NOT_KEPT.as_bytes()
+    for offset in range(len(text)):
+        if text[offset] == 10:
+            starts[count] = UInt8(offset + 1)
+            count += 1
+    return starts^
+
+
+# Where each line of `_NOT_KEPT` starts, and where the last one ends.
+comptime _NOT_KEPT_STARTS = _line_starts()
+
 comptime _SLOT_COUNT = 64
 
 
@@ -75,16 +92,17 @@ def indexing_of(name: Span[UInt8, _]) -> Indexing:
         What to tell the encoder.
     """
     var text = _NOT_KEPT.as_bytes()
-    var start = 0
-    while start < len(text):
-        var end = start
-        while text.at(end) != 9:
-            end += 1
-        if same_octets(text.between(start, end), name):
+    ref starts = global_constant[_NOT_KEPT_STARTS]()
+    for index in range(_NOT_KEPT_COUNT):
+        # SAFETY: there is one start more than there are lines.
+        var start = Int(starts.unsafe_get(index))
+        var end = Int(starts.unsafe_get(index + 1)) - 3
+        if end - start == len(name) and same_octets(
+            text.between(start, end), name
+        ):
             if text.at(end + 1) == 115:
                 return Indexing.NEVER
             return Indexing.NOT_KEPT
-        start = end + 3
     return Indexing.KEPT
 
 

@@ -7,6 +7,7 @@ from flare.http.h2.hpack_encoder import (
     HpackEncoder,
     Indexing,
     append_integer,
+    indexing_of,
 )
 from flare.http.h2.huffman import (
     HUFFMAN_BROKEN,
@@ -375,3 +376,24 @@ def test_what_comes_again_is_one_octet() raises:
         )
         if round > 0:
             assert_equal(hex_of(out.span()), "be0f0d023132")
+
+
+def test_what_is_kept_of_a_field() raises:
+    """RFC 7541 section 7.1.3: secrets are not kept by anybody."""
+    for name in [
+        StaticString("authorization"),
+        "proxy-authorization",
+        "cookie",
+        "set-cookie",
+    ]:
+        assert_true(indexing_of(name.as_bytes()) == Indexing.NEVER, name)
+    for name in [
+        StaticString("content-length"),
+        "etag",
+        "age",
+        "x-request-id",
+        "if-modified-since",
+    ]:
+        assert_true(indexing_of(name.as_bytes()) == Indexing.NOT_KEPT, name)
+    for name in [StaticString(""), "a", "accept", "cookie2", "user-agent"]:
+        assert_true(indexing_of(name.as_bytes()) == Indexing.KEPT, name)
