@@ -7,8 +7,10 @@ import shutil
 
 import peer_servers
 import pytest
+from conftest import Server, shown as shown_by_flare
 from raw_server import Connection, RawServer
 from test_client_hostile import sized
+from wire_programs import built
 
 LENGTH = 20 << 20
 MEMORY_KIB_MAX = 8_000
@@ -30,7 +32,7 @@ def body(answer: dict) -> str:
 class Way:
     """A server, and how the client gets to it."""
 
-    def __init__(self, peer: peer_servers.Peer, ca_file: str = "") -> None:
+    def __init__(self, peer: peer_servers.Peer | Server, ca_file: str = "") -> None:
         self.peer, self.ca_file = peer, ca_file
         scheme, host = ("https", "localhost") if ca_file else ("http", "127.0.0.1")
         self.url = f"{scheme}://{host}:{peer.port}"
@@ -88,6 +90,18 @@ def nginx(certs):
     yield Way(peer, str(certs / "root.pem"))
     peer.stop()
     shutil.rmtree(peer.files.parent)
+
+
+@pytest.fixture(scope="module", params=["tls", "clear"])
+def flare(request, certs, files):
+    is_tls = request.param == "tls"
+    names = shown_by_flare(certs).items() if is_tls else []
+    options = [f"{name}={path}" for name, path in names]
+    server = Server(
+        built("h2_server"), [f"root={files}", "handler_threads=2", *options]
+    )
+    yield Way(server, str(certs / "root.pem") if is_tls else "")
+    assert server.stop() == 0
 
 
 def send_all(fetcher, requests: list[dict], parallel: int) -> list[dict]:
@@ -277,6 +291,46 @@ class TestNode:
         node.client(fetcher)
         answer = fetcher.get("/trailers")
         assert (body(answer), answer["trailers"]) == ("content", [["sum", "42"]])
+
+
+class TestFlare:
+    def test_echo(self, fetcher, flare):
+        flare.client(fetcher)
+        answer = fetcher.get("/", method="POST", octets="y" * 100_000)
+        assert body(answer) and answer["body_len"] == 100_000
+        assert body(fetcher.get("/compressed")).startswith("all work")
+        assert fetcher.get("/fail")["status"] == 500
+        assert fetcher.get("/size/0")["body_len"] == 0
+        assert fetcher.get("/size/100000", method="HEAD")["body_len"] == 0
+
+    def test_many_at_once(self, fetcher, flare):
+        flare.client(fetcher)
+        for n, answer in enumerate(
+            send_all(fetcher, [{"url": f"/size/{n}"} for n in range(400)], 150)
+        ):
+            assert (answer.get("version"), answer.get("body_len")) == (HTTP2, n)
+        assert fetcher.get("/")["idle"] == 1
+
+    def test_content_both_ways(self, fetcher, flare):
+        flare.client(fetcher)
+        answer = fetcher.ask(do="download", url="/files/large")
+        assert answer["sink_count"] == LENGTH, answer
+        answer = fetcher.ask(
+            do="upload", method="POST", url="/large", length=LENGTH, announced=-1
+        )
+        assert answer.get("status") == 200, answer
+
+    def test_content_that_is_too_long(self, fetcher, flare):
+        flare.client(fetcher)
+        for more in [{}, {"expect": 1}]:
+            answer = fetcher.get("/small", method="POST", octets="x" * 5_000, **more)
+            assert answer.get("status") == 413, answer
+        assert body(fetcher.get("/"))
+
+    def test_the_end_of_a_response_that_is_slow(self, fetcher, flare):
+        flare.client(fetcher, read_timeout_ms=100)
+        assert fetcher.get("/slow/2000")["kind"] == "Timeout"
+        assert body(fetcher.get("/"))
 
 
 class TestNghttpd:

@@ -5,6 +5,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 
 import pytest
 from raw_http2 import (
@@ -12,6 +13,7 @@ from raw_http2 import (
     CANCEL,
     CONTINUATION,
     DATA,
+    END_STREAM,
     END_HEADERS,
     ACK,
     GOAWAY,
@@ -241,7 +243,7 @@ CONNECTION_ROWS = [
      "ResponseTooLarge", "field block"),
     (frame(HEADERS, 0, 1, b"\x88") + frame(PING, 0, 0, bytes(8)),
      "MalformedResponse", "field block must be complete"),
-    (frame(PING, 0, 0, bytes(8)) * 1_500, "MalformedResponse",
+    (frame(PING, 0, 0, bytes(8)) * 15_000, "MalformedResponse",
      "ENHANCE_YOUR_CALM"),
 ]
 
@@ -476,6 +478,57 @@ def test_a_slow_server_that_answers_ping(fetcher):
     server = meet(fetcher, handle, **times)
     assert fetcher.get("/").get("status") == 200
     server.close()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"read_timeout_ms": 100}, {"ping_after_ms": 20, "ping_timeout_ms": 100}],
+)
+def test_a_slow_sink_is_not_the_servers_fault(fetcher, config):
+    """Neither its silence nor its answer to PING is counted meanwhile."""
+
+    def handle(peer: Http2Peer) -> None:
+        stream = peer.request()
+        peer.head(stream)
+        peer.data(stream, b"x" * 16_384, ends=False)
+        peer.send(frame(PING, 0, 0, bytes(8)))
+        while True:
+            got = peer.until(PING)
+            if not got.flags & ACK:
+                peer.send(frame(PING, ACK, 0, got.payload))
+                continue
+            peer.data(stream, b"x")
+            answering_all(peer)
+
+    server = meet(fetcher, handle, **config)
+    answer = fetcher.ask(do="download", url="/", sink_pause_ms=400)
+    server.close()
+    assert answer.get("sink_count") == 16_385, answer
+
+
+def test_a_slow_source_is_sent_as_it_comes(fetcher):
+    """What is there does not wait for what is still to come."""
+    pieces = []
+
+    def handle(peer: Http2Peer) -> None:
+        stream = peer.request()
+        while True:
+            got = peer.until(DATA)
+            pieces.append((len(got.payload), time.monotonic()))
+            if got.flags & END_STREAM:
+                break
+        peer.answer(stream)
+        peer.drain()
+
+    server = meet(fetcher, handle, write_timeout_ms=100)
+    answer = fetcher.ask(
+        do="upload", method="PUT", url="/", length=40, announced=40,
+        source_pause_ms=200,
+    )
+    server.close()
+    assert answer.get("status") == 200, answer
+    assert [length for length, _ in pieces] == [10, 10, 10, 10]
+    assert pieces[-1][1] - pieces[0][1] > 0.3
 
 
 def test_ping_of_the_server_is_answered(fetcher):

@@ -143,6 +143,15 @@ struct Attempt(Movable):
         except error:
             raise ClientError(materialize[Phase.WRITE](), error)
 
+    def forget(mut self):
+        """Drops the last request, while the next one waits for its turn."""
+        self.output.clear()
+        self.content_len = 0
+        self.was_sent = False
+        self.has_head = False
+        self.has_answer = False
+        self._state = _SENDING
+
     def end_content(mut self):
         """Notes that all content is in `output`."""
         self._has_all_content = True

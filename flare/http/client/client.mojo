@@ -186,10 +186,11 @@ struct HttpClient(RequestMethods):
         Args:
             requests: The requests. All responses are in memory at the end.
             max_parallel: Most requests under way at the same time, and so most
-                connections; 1 or more. The others wait, and their total time
-                starts when they do not any more. Behind the last one as many
-                connections stay open as `ClientConfig.pool` allows: 100 by
-                default, so raise it for wider batches to one host.
+                connections; 1 or more. Over HTTP/2 those to one server share a
+                connection. The others wait, and their total time starts when
+                they do not any more. Behind the last one as many connections
+                stay open as `ClientConfig.pool` allows: 100 by default, so
+                raise it for wider batches to one host.
 
         Returns:
             What became of them, in the order of the requests: one that fails

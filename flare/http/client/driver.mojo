@@ -61,8 +61,10 @@ def run_task[
     var event = TaskEvent.NONE
     while True:
         var progress = task.advance(state, event)
-        if progress == TaskProgress.DONE:
+        if progress != TaskProgress.WAIT:
+            # The caller's source and sink may take their time.
             _ = task.flush()
+        if progress == TaskProgress.DONE:
             return task^.finish(state)
         try:
             if progress == TaskProgress.WAIT:

@@ -278,7 +278,13 @@ struct Http2Exchange(Movable):
     def drop_piece(mut self):
         """Lets the server send as much again as the piece was long."""
         self.link[].take_content(self.flight.held()[], self._piece_len)
+        self.note_progress()
         self._piece_len = 0
+
+    def note_progress(mut self):
+        """Counts the server's silence from now on: what the caller's source or
+        sink has taken is not the server's time."""
+        self.flight.held()[].progress_ms = coarse_monotonic_ms()
 
     def fate(self) -> StreamFate:
         """Tells what is known of a request that has failed.
@@ -288,8 +294,11 @@ struct Http2Exchange(Movable):
         """
         if self.flight:
             return self.flight.held()[].fate
-        # Nothing of it was sent.
-        return StreamFate.UNTOUCHED
+        # Nothing of it was sent. But a server that has never begun to speak
+        # HTTP/2 is not asked again.
+        if self.link[].session.state.has_settings:
+            return StreamFate.UNTOUCHED
+        return StreamFate.OPEN
 
     def end(mut self):
         """Gives the stream back, complete or not."""

@@ -26,6 +26,9 @@ comptime _NOT_SENT = StaticString(
     " http2-settings host content-length"
 )
 
+comptime _PATH = 3
+# The place of :path, behind :method, :scheme and :authority.
+
 comptime FIELDS_LEN_MAX = 65_000
 """Longest names and values of a request, in bytes: their offsets have 16 bits."""
 
@@ -97,9 +100,9 @@ struct Http2RequestFields(Movable):
         mut self, name: StringSpan, value: StringSpan
     ) raises ClientError:
         """Adds a field, unless it has no place in HTTP/2."""
-        if _is_among(name, _NOT_SENT):
+        if _is_not_sent(name):
             return
-        if equals_ignore_case(name.as_bytes(), "te".as_bytes()) and (
+        if name.byte_length() == 2 and _is_name(name, "te") and (
             not equals_ignore_case(value.as_bytes(), "trailers".as_bytes())
         ):
             return
@@ -144,13 +147,14 @@ struct Http2RequestFields(Movable):
         """
         session.begin_block()
         var octets = self._octets.span()
-        for line in self._lines:
+        for index in range(len(self._lines)):
+            var line = self._lines[index]
             var start = line.name_offset()
             var name = octets.between(start, start + line.name_len())
             start = line.value_offset()
             var value = octets.between(start, start + line.value_len())
             var indexing = indexing_of(name)
-            if name == ":path".as_bytes() and len(value) > 1:
+            if index == _PATH and len(value) > 1:
                 # Others would leave the table before they come again.
                 indexing = Indexing.NOT_KEPT
             session.encoder.add(session.fields, name, value, indexing)
@@ -160,19 +164,34 @@ def _leaves_out(
     name: StringSpan, request: PreparedRequest, config: ClientConfig
 ) -> Bool:
     """Tells whether a field of the client does not go with a request."""
-    if name in request.headers:
+    if len(request.headers) > 0 and name in request.headers:
         return True
     if request.has_left_origin and is_credential(name):
         # They were for where the request began.
         return True
     return config.drops_codings(request.headers) and (
-        equals_ignore_case(name.as_bytes(), "accept-encoding".as_bytes())
+        _is_name(name, "accept-encoding")
     )
 
 
-def _is_among(name: StringSpan, names: StaticString) -> Bool:
-    var text = names.as_bytes()
+def _is_name(name: StringSpan, wanted: StaticString) -> Bool:
+    return equals_ignore_case(name.as_bytes(), wanted.as_bytes())
+
+
+def _lengths(names: StaticString) -> UInt32:
+    """Notes how long the names are: the bit of each length."""
+    var lengths = UInt32(0)
+    for name in names.split(" "):
+        lengths |= UInt32(1) << UInt32(name.byte_length())
+    return lengths
+
+
+def _is_not_sent(name: StringSpan) -> Bool:
+    comptime LENGTHS = _lengths(_NOT_SENT)
     var wanted = name.as_bytes()
+    if len(wanted) > 31 or (LENGTHS >> UInt32(len(wanted))) & 1 == 0:
+        return False
+    var text = _NOT_SENT.as_bytes()
     var start = 0
     while start < len(text):
         var end = start

@@ -33,6 +33,7 @@ from flare.http.h2.error import ErrorCode, Http2Error
 from flare.http.h2.field_section import SectionLimits
 from flare.http.h2.frame import write_ping
 from flare.http.h2.hpack_table import ENTRY_OVERHEAD
+from flare.http.h2.priority import AbuseLimits
 from flare.http.h2.session import Http2Session
 from flare.http.message.header_map import HeaderMap
 from flare.sys.clock import coarse_monotonic_ms
@@ -54,6 +55,17 @@ comptime FEW_STREAMS = 10
 """A server that allows fewer streams gets another connection when all of them
 are in use, as it would over HTTP/1.1; one that allows more is waited for."""
 
+comptime STREAM_COUNT_MAX = 500
+"""Most requests at once on a connection, whatever a server allows: each frame is
+looked up among them."""
+
+comptime ABUSE_COUNT_MAX = 10_000
+"""Frames of no use that a server may send at once. Those of a few octets are no
+attack on a client, but what a program behind a server has written so."""
+
+comptime ABUSE_PER_SECOND = 1_000
+"""How many more it may send each second."""
+
 comptime UNSETTLED_SIZE_MAX = 8_192
 """Largest field section that is sent before the server has said what it takes,
 in bytes."""
@@ -61,7 +73,7 @@ in bytes."""
 comptime _READ_LEN = 65_536
 comptime _ROOM_LEN_MIN = 16_384
 comptime _ROUND_COUNT_MAX = 16
-# The least that a peer's table, window and frames take is bounded by them.
+# Most reads before others have their turn.
 
 
 struct Http2Link(Movable):
@@ -124,6 +136,14 @@ struct Http2Link(Movable):
         self._ping_timeout_ms = config.http2_ping_timeout_ms
         self.session.begin(self._output)
 
+    def __deinit__(deinit self):
+        """Says goodbye, as far as the connection takes it at once, and closes
+        (RFC 9113 section 6.8)."""
+        if not self.failure:
+            self.session.end_drain(self._output)
+            _ = self.connection[].transport.send(self._output.span())
+            _ = self.connection[].transport.flush()
+
     def fd(self) -> Int32:
         """Lends the descriptor, to wait for it.
 
@@ -159,7 +179,9 @@ struct Http2Link(Movable):
         ref state = self.session.state
         var most = 1
         if state.has_settings:
-            most = state.remote.max_concurrent_streams
+            most = min(
+                state.remote.max_concurrent_streams, STREAM_COUNT_MAX
+            )
         return max(most - len(self._flights), 0)
 
     def has_room(self) -> Bool:
@@ -216,6 +238,13 @@ struct Http2Link(Movable):
                 _ = self._waiting.pop(index)
                 return
 
+    def forget_buffers(mut self):
+        """Gives the memory back that only requests under way need."""
+        if len(self._input) == 0:
+            self._input = Buffer(0)
+        if len(self._output) == 0:
+            self._output = Buffer(0)
+
     def open(
         mut self, owner: Int, is_head: Bool, ends: Bool
     ) -> Optional[ArcPointer[Http2Flight]]:
@@ -229,6 +258,7 @@ struct Http2Link(Movable):
         Returns:
             The stream; nothing if the connection has no more numbers.
         """
+        self.leave(owner)
         var id = self.session.open_stream()
         if id == 0:
             self.is_closing = True
@@ -358,6 +388,10 @@ struct Http2Link(Movable):
             return
         if self._ping_ms < 0:
             self._ping()
+            return
+        # The answer may be here, and nobody has looked for it.
+        self.pump()
+        if self._ping_ms < 0 or self.failure:
             return
         self.fail(
             ClientError(
@@ -631,6 +665,7 @@ def _limits(config: ClientConfig) -> Http2Limits:
     )
     # Nothing is pushed.
     limits.stream_count_max = 0
+    limits.abuse = AbuseLimits(ABUSE_COUNT_MAX, ABUSE_PER_SECOND)
     limits.stream_window = STREAM_WINDOW_LEN
     limits.connection_window = CONNECTION_WINDOW_LEN
     return limits

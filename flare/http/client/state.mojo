@@ -149,6 +149,7 @@ struct ClientState(Movable):
                 break
         if link[].is_closing:
             return
+        link[].forget_buffers()
         self.pool.put(
             link[].connection[].endpoint.copy(),
             IdleConnection(link),

@@ -201,13 +201,13 @@ struct RequestTask(Movable):
                 if not self._connector.value()[].advance(state.context):
                     return TaskProgress.WAIT
                 self._take_connection(state)
-            if self._stage == _OPENING and not self._open(state, may_read):
+            if self._stage == _OPENING and not self._open(state):
                 if self._stage == _STARTING:
                     continue
                 return TaskProgress.WAIT
             var progress: TaskProgress
             if self._stage == _STREAMING:
-                progress = self._exchange_stream(state, may_read)
+                progress = self._exchange_stream(state)
             else:
                 progress = self._exchange(state, may_read)
             if progress != TaskProgress.DONE:
@@ -220,9 +220,13 @@ struct RequestTask(Movable):
     def _check_time(mut self, event: TaskEvent) raises ClientError:
         """Ends what may wait no longer."""
         if self._stream:
-            self._stream.value()[].check_time(
-                self._attempt[], self.request.timeouts
-            )
+            ref exchange = self._stream.value()[]
+            if self._has_piece:
+                # The sink has just had its turn.
+                exchange.note_progress()
+            if event == TaskEvent.READABLE or exchange.link[].has_more:
+                exchange.link[].pump()
+            exchange.check_time(self._attempt[], self.request.timeouts)
             return
         if (
             self._stage == _QUEUED
@@ -247,18 +251,17 @@ struct RequestTask(Movable):
         state.add_cookies(self.request)
         self.request.timeouts.begin_attempt()
         self._was_reused = False
+        self._connection = None
         ref endpoint = self.request.endpoint
         if endpoint.offers_http2:
-            var link = state.find_link(endpoint)
-            if link:
-                self._was_reused = link.value()[].connection[].request_count > 0
-                self._join(link.take())
+            self._find_shared(state)
+            if self._stream:
                 return
         begin_attempt(self._attempt[], self.request, state.config)
-        self._connection = None
         self._stage = _EXCHANGING
-        if self._may_reuse and self._take_idle(state):
-            self._was_reused = True
+        if self._may_reuse and not self._connection:
+            self._take_idle(state)
+        if self._connection:
             return
         if endpoint.offers_http2 and self._queues(state):
             self._stage = _QUEUED
@@ -275,16 +278,25 @@ struct RequestTask(Movable):
         )
         self._stage = _CONNECTING
 
-    def _take_idle(mut self, mut state: ClientState) raises ClientError -> Bool:
-        """Takes a connection of the pool; False if there is none."""
+    def _find_shared(mut self, mut state: ClientState):
+        """Joins a connection that speaks HTTP/2, if there is one."""
+        var link = state.find_link(self.request.endpoint)
+        if link:
+            self._was_reused = link.value()[].connection[].request_count > 0
+            self._join(link.take())
+        elif self._may_reuse:
+            self._take_idle(state)
+
+    def _take_idle(mut self, mut state: ClientState):
+        """Takes a connection of the pool, if there is one."""
         var idle = state.take_idle(self.request.endpoint)
         if not idle:
-            return False
+            return
+        self._was_reused = True
         if idle.value().link:
             self._join(idle.value().link.value())
         else:
             self._connection = idle.value().connection.take()
-        return True
 
     def _queues(self, mut state: ClientState) -> Bool:
         """Decides between waiting for a connection that another request opens,
@@ -295,13 +307,13 @@ struct RequestTask(Movable):
         state.begin_dial(endpoint)
         return False
 
-    def _join(mut self, link: ArcPointer[Http2Link]) raises ClientError:
+    def _join(mut self, link: ArcPointer[Http2Link]):
         """Shares a connection that speaks HTTP/2."""
-        self._attempt[].begin(self.request.method)
+        self._attempt[].forget()
         self._stream = OwnedPointer(Http2Exchange(link, self._owner))
         self._stage = _OPENING
 
-    def _take_connection(mut self, mut state: ClientState) raises ClientError:
+    def _take_connection(mut self, mut state: ClientState):
         """Goes on with the connection that was opened."""
         var connection = self._connector.value()[].take()
         self._connector = None
@@ -315,13 +327,9 @@ struct RequestTask(Movable):
         self._join(state.add_link(connection^))
         state.end_dial(endpoint, False)
 
-    def _open(
-        mut self, mut state: ClientState, may_read: Bool
-    ) raises ClientError -> Bool:
+    def _open(mut self, mut state: ClientState) raises ClientError -> Bool:
         """Sends the head on a stream of its own; False if there is none yet."""
         ref exchange = self._stream.value()[]
-        if may_read:
-            exchange.link[].pump()
         if exchange.open(self._attempt[], self.request, state.config):
             self._stage = _STREAMING
             return True
@@ -348,13 +356,11 @@ struct RequestTask(Movable):
         return fate
 
     def _exchange_stream(
-        mut self, mut state: ClientState, may_read: Bool
+        mut self, mut state: ClientState
     ) raises ClientError -> TaskProgress:
         """Sends and receives on the stream."""
         ref exchange = self._stream.value()[]
         ref attempt = self._attempt[]
-        if may_read or exchange.link[].has_more:
-            exchange.link[].pump()
         if self._has_piece:
             self._has_piece = exchange.decode_more(self._builder)
             if self._has_piece:
@@ -424,6 +430,8 @@ struct RequestTask(Movable):
             ClientError: If the content is not as long as it was said to be.
         """
         append_content(self._attempt[], self.request, octets)
+        if self._stream:
+            self._stream.value()[].note_progress()
 
     def content(mut self) -> ref[self._builder.content] List[UInt8]:
         """Lends the content for the caller's sink, which empties it."""

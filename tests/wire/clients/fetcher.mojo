@@ -14,19 +14,24 @@ from flare.http.message.header_map import HeaderMap
 from flare.io import Readable, Writable
 from flare.json import JsonValue, JsonWriter, parse
 from flare.tls.config import TlsConfig
+from std.time import sleep
 
 
 struct CountingSink(Writable):
-    """Counts what is written, and fails when it is told to."""
+    """Counts what is written, is slow, and fails when it is told to."""
 
     var count: Int
     var limit: Int
+    var pause_ms: Int
 
-    def __init__(out self, limit: Int):
+    def __init__(out self, limit: Int, pause_ms: Int):
         self.count = 0
         self.limit = limit
+        self.pause_ms = pause_ms
 
     def write(mut self, octets: Span[UInt8, _]) raises -> Int:
+        if self.pause_ms > 0:
+            sleep(Float64(self.pause_ms) / 1_000)
         self.count += len(octets)
         if self.limit >= 0 and self.count > self.limit:
             raise Error("the disk is full")
@@ -34,15 +39,20 @@ struct CountingSink(Writable):
 
 
 struct EndlessSource(Readable):
-    """Gives so many octets."""
+    """Gives so many octets, a few at a time if it is slow."""
 
     var left: Int
+    var pause_ms: Int
 
-    def __init__(out self, length: Int):
+    def __init__(out self, length: Int, pause_ms: Int):
         self.left = length
+        self.pause_ms = pause_ms
 
     def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
         var count = min(self.left, len(room))
+        if self.pause_ms > 0:
+            count = min(count, 10)
+            sleep(Float64(self.pause_ms) / 1_000)
         for index in range(count):
             room[index] = 97
         self.left -= count
@@ -230,8 +240,13 @@ def _run(
 ) raises:
     var what = _text(command, "do")
     var request = _request(command)
-    var sink = CountingSink(_number(command, "sink_limit", -1))
-    var source = EndlessSource(_number(command, "length", 0))
+    var sink = CountingSink(
+        _number(command, "sink_limit", -1),
+        _number(command, "sink_pause_ms", 0),
+    )
+    var source = EndlessSource(
+        _number(command, "length", 0), _number(command, "source_pause_ms", 0)
+    )
     var announced = _number(command, "announced", -1)
     var failure = Optional[ClientError]()
     var response = Optional[ClientResponse]()
