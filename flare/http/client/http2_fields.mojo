@@ -102,8 +102,12 @@ struct Http2RequestFields(Movable):
         """Adds a field, unless it has no place in HTTP/2."""
         if _is_not_sent(name):
             return
-        if name.byte_length() == 2 and _is_name(name, "te") and (
-            not equals_ignore_case(value.as_bytes(), "trailers".as_bytes())
+        if (
+            name.byte_length() == 2
+            and _is_name(name, "te")
+            and (
+                not equals_ignore_case(value.as_bytes(), "trailers".as_bytes())
+            )
         ):
             return
         self._add(name, value)

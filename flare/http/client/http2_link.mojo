@@ -179,9 +179,7 @@ struct Http2Link(Movable):
         ref state = self.session.state
         var most = 1
         if state.has_settings:
-            most = min(
-                state.remote.max_concurrent_streams, STREAM_COUNT_MAX
-            )
+            most = min(state.remote.max_concurrent_streams, STREAM_COUNT_MAX)
         return max(most - len(self._flights), 0)
 
     def has_room(self) -> Bool:
