@@ -16,6 +16,8 @@ from report import Report
 from toolchain import BUILD, ROOT, build, environment
 
 BATCH_COUNT = 4
+# What ASan adds makes the compiler's time grow faster than the program.
+ASAN_BATCH_COUNT = 24
 TEST_TIMEOUT_S = 300
 TEST = re.compile(r"^def (test_\w+)\(\)", re.MULTILINE)
 # What must hold is asserted (`debug_assert`), and tests count on it.
@@ -142,7 +144,7 @@ def run(report: Report, asan: bool = False, below: str = "tests") -> None:
         for names in tests.values():
             names[:] = [name for name in names if name not in NOT_UNDER_ASAN]
     folder = BUILD / ("asan" if asan else "unit")
-    batches = shares(tests, BATCH_COUNT)
+    batches = shares(tests, ASAN_BATCH_COUNT if asan else BATCH_COUNT)
 
     def one(index: int) -> None:
         source = folder / f"batch_{index}.mojo"
