@@ -25,7 +25,10 @@ ASSERTIONS = ["-D", "ASSERT=all"]
 ASAN_OPTIONS = ["--sanitize", "address", "-g1"]
 # An empty list literal of octets has an address that the sanitizer's call for
 # marking spare room refuses, so that marking is off; leaks and heap are watched.
-ASAN_ENVIRONMENT = "detect_container_overflow=0"
+ASAN_ENVIRONMENT = {
+    "ASAN_OPTIONS": "detect_container_overflow=0",
+    "LSAN_OPTIONS": f"suppressions={ROOT / 'tools' / 'asan_kept.txt'}",
+}
 # They judge resident memory, and the sanitizer keeps what is freed.
 NOT_UNDER_ASAN = {"test_hundred_starts_and_stops_leave_nothing"}
 
@@ -89,7 +92,7 @@ def run_batch(binary: Path, names: list[str], report: Report) -> None:
             result = subprocess.run(
                 [str(binary), str(first)],
                 cwd=ROOT,
-                env=environment() | {"ASAN_OPTIONS": ASAN_ENVIRONMENT},
+                env=environment() | ASAN_ENVIRONMENT,
                 text=True,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -102,8 +102,9 @@ def _no_taker() -> Optional[LineTaker]:
 comptime _TAKER = _Global["flare.sys.log.taker", _no_taker]
 
 
-def set_line_taker(taker: LineTaker) raises:
-    """Sends all lines of the library to a log from now on.
+def set_line_taker(taker: Optional[LineTaker]) raises:
+    """Sends all lines of the library to a log from now on, or to standard error
+    if there is none.
 
     Called before the program has threads: they read it without a lock.
 

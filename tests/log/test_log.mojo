@@ -13,7 +13,7 @@ from flare.log.log import Log, LogSettings
 from flare.log.sink import LogFormat, LogSink
 from flare.log.with_log import WithLog
 from flare.settings.settings import Given, settings_of
-from flare.sys.log import log_line
+from flare.sys.log import log_line, set_line_taker
 from flare.testing.test_client import TestClient
 from flare.trace.core.context import TraceContext
 from flare.trace.core.span import TraceSpan
@@ -171,7 +171,7 @@ def test_a_line_about_a_traced_request_has_the_ids_of_trace_and_span() raises:
 
 
 def test_the_default_log_takes_lines_of_requests_and_of_the_library() raises:
-    # The tests of a file share the process: the default goes back at the end.
+    # Tests of other files share the process: the default goes back at the end.
     var lines = _lines()
     _log(lines).make_default()
     Log.default().info("outside", "a", 1)
@@ -189,6 +189,7 @@ def test_the_default_log_takes_lines_of_requests_and_of_the_library() raises:
     log_line("not written")
     assert_equal(len(lines.lock()[]), count)
     Log().make_default()
+    set_line_taker(None)
 
 
 def test_settings_of_a_log() raises:
