@@ -416,8 +416,6 @@ struct Http2FieldSection(Movable):
             var protocol = self.pseudo(FieldKind.PROTOCOL)
             if not is_connect or len(protocol) == 0 or not _is_token(protocol):
                 return Http2Rule.PSEUDO_VALUE
-            # No other protocol is spoken here yet.
-            self.status = 501
         if is_connect and not self.is_extended_connect():
             return self._broken_rule_of_tunnel()
         if not self._has(FieldKind.SCHEME) or not self._has(FieldKind.PATH):
