@@ -123,16 +123,6 @@ struct Http2Event(TrivialRegisterPassable):
         self.code = ErrorCode.NO_ERROR
 
 
-@fieldwise_init
-struct EarlyPriority(TrivialRegisterPassable):
-    """The priority of a stream that has not begun (RFC 9218 section 7)."""
-
-    var stream_id: Int
-    """The stream."""
-    var priority: Priority
-    """What the peer said of it last."""
-
-
 struct ConnectionState(Movable):
     """What both ends know of a connection, but for field blocks."""
 
@@ -158,8 +148,9 @@ struct ConnectionState(Movable):
     """The peer's last stream that was looked at."""
     var unskipped_id: Int
     """Up to this stream the peer has left out none."""
-    var early_priorities: List[EarlyPriority]
-    """Of streams that have not begun, and of some that now have."""
+    var early_priorities: List[Int]
+    """Of streams that have not begun, and of some that now have: their numbers,
+    and eight bits for each that say what was said last (RFC 9218 section 7)."""
     var goaway_id: Int
     """The peer's last stream that counts."""
     var has_peer_goaway: Bool
@@ -312,15 +303,31 @@ struct ConnectionState(Movable):
             self.table.at(index).priority = priority
         if not self.is_idle(id):
             return
-        var idle = List[EarlyPriority]()
-        for early in self.early_priorities:
-            if self.is_idle(early.stream_id) and early.stream_id != id:
-                idle.append(early)
-        idle.append(EarlyPriority(id, priority))
-        var count = len(self.table.streams) + len(idle)
-        if count > self.limits.stream_count_max:
+        var count = 0
+        for index in range(len(self.early_priorities)):
+            var early = self.early_priorities.at(index)
+            if self.is_idle(early >> 8) and early >> 8 != id:
+                self.early_priorities.at(count) = early
+                count += 1
+        self.early_priorities.shrink(count)
+        if len(self.table.streams) + count >= self.limits.stream_count_max:
             raise Http2Error(Http2Rule.PRIORITY_UPDATE, 0)
-        self.early_priorities = idle^
+        self.early_priorities.append((id << 8) | priority.packed())
+
+    def priority_of(self, id: Int, default: Priority) -> Priority:
+        """Tells what was said of a stream before it began.
+
+        Args:
+            id: Its number.
+            default: What holds if nothing was said.
+
+        Returns:
+            What was said last.
+        """
+        for early in self.early_priorities:
+            if early >> 8 == id:
+                return Priority(packed=early & 0xFF)
+        return default
 
     def check_begun(self, id: Int) raises Http2Error:
         """Checks a stream that is not open, and on which fields came.

@@ -311,13 +311,16 @@ struct Http2Rule(Equatable, TrivialRegisterPassable):
         var rest = Int(self.number)
         var start = 0
         var octets = LINES.as_bytes()
-        for index in range(len(octets)):
-            if octets.at(index) == 10:
+        var end = 0
+        while end < len(octets):
+            if octets.at(end) == 10:
                 rest -= 1
                 if rest == 0:
-                    return LINES[byte=start:index]
-                start = index + 1
-        return LINES[byte = start : len(octets)]
+                    break
+                start = end + 1
+            end += 1
+        # SAFETY: ASCII.
+        return StaticString(unsafe_from_utf8=octets.between(start, end))
 
 
 @fieldwise_init

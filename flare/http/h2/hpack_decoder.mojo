@@ -83,18 +83,18 @@ struct HpackDecoder(Movable):
                 self._resize(block)
                 continue
             self._may_resize = False
-            if first & 0xC0 == 0x40:
-                var field = self._literal[6](block, out)
+            var is_kept = first & 0xC0 == 0x40
+            var field = self._literal(block, out, 63 if is_kept else 15)
+            if is_kept:
                 self.table.add(out.span(), field.line, field.note)
-                return field
-            return self._literal[4](block, out)
+            return field
         return HpackField(FieldLine(0, 0, 0, 0), 0, False)
 
     @always_inline
     def _indexed(
         mut self, block: Span[UInt8, _], mut out: Buffer
     ) raises Http2Error -> HpackField:
-        var index = self._integer[7](block)
+        var index = self._integer(block, 127)
         var start = len(out)
         if index <= STATIC_COUNT:
             if index == 0:
@@ -120,13 +120,11 @@ struct HpackDecoder(Movable):
             raise _broken()
         return number
 
-    def _literal[
-        prefix_len: Int
-    ](
-        mut self, block: Span[UInt8, _], mut out: Buffer
+    def _literal(
+        mut self, block: Span[UInt8, _], mut out: Buffer, mask: Int
     ) raises Http2Error -> HpackField:
         var start = len(out)
-        var index = self._integer[prefix_len](block)
+        var index = self._integer(block, mask)
         var note: UInt8
         if index == 0:
             self._string(block, out)
@@ -168,7 +166,7 @@ struct HpackDecoder(Movable):
         if self._position >= len(block):
             raise _broken()
         var is_encoded = block.at(self._position) & 0x80 != 0
-        var length = self._integer[7](block)
+        var length = self._integer(block, 127)
         if length > len(block) - self._position:
             raise _broken()
         var octets = block.between(self._position, self._position + length)
@@ -179,14 +177,14 @@ struct HpackDecoder(Movable):
             raise _broken()
 
     @always_inline
-    def _integer[
-        prefix_len: Int
-    ](mut self, block: Span[UInt8, _]) raises Http2Error -> Int:
-        """Reads an integer (RFC 7541 section 5.1)."""
-        comptime MASK = (1 << prefix_len) - 1
-        var number = Int(block.at(self._position)) & MASK
+    def _integer(
+        mut self, block: Span[UInt8, _], mask: Int
+    ) raises Http2Error -> Int:
+        """Reads an integer of which the first octet has some bits (RFC 7541
+        section 5.1)."""
+        var number = Int(block.at(self._position)) & mask
         self._position += 1
-        if likely(number < MASK):
+        if likely(number < mask):
             return number
         return self._long_integer(block, number)
 
@@ -215,7 +213,7 @@ struct HpackDecoder(Movable):
         (RFC 7541 section 4.2)."""
         if not self._may_resize:
             raise _broken()
-        var size_max = self._integer[5](block)
+        var size_max = self._integer(block, 31)
         if size_max > TABLE_LEN_MAX:
             raise _broken()
         self.table.resize(size_max)

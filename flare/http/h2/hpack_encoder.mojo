@@ -315,12 +315,16 @@ def find_static(name: Span[UInt8, _], value: Span[UInt8, _]) -> StaticMatch:
     var found = 0
     for index in range(STATIC_COUNT):
         var line = lines.unsafe_get(index)
-        if line.name_len() != len(name):
-            continue
         var start = line.name_offset()
-        if octets.unsafe_get(start + len(name) - 1) != name.unsafe_get(
-            len(name) - 1
-        ) or not same_octets(octets.between(start, start + len(name)), name):
+        if (
+            line.name_len() != len(name)
+            or octets.unsafe_get(start + len(name) - 1)
+            != name.unsafe_get(len(name) - 1)
+            or not same_octets(octets.between(start, start + len(name)), name)
+        ):
+            if found > 0:
+                # Entries of one name stand together.
+                break
             continue
         if found == 0:
             found = index + 1

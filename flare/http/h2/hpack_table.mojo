@@ -417,7 +417,8 @@ struct HpackTable(Movable):
         """Adds an entry; the oldest go for it (RFC 7541 section 4.4).
 
         Args:
-            source: Holds name and value; not the table's own octets.
+            source: Holds the name and right behind it the value; not the
+                table's own octets.
             line: Where they stand.
             note: What to keep with it.
         """
@@ -434,18 +435,14 @@ struct HpackTable(Movable):
             self._make_room(length)
         var start = self._tail
         var name = line.name_offset()
-        var value = line.value_offset()
-        Span(self._octets).between(start, start + line.name_len()).copy_from(
-            source.between(name, name + line.name_len())
-        )
-        var middle = start + line.name_len()
-        Span(self._octets).between(middle, middle + line.value_len()).copy_from(
-            source.between(value, value + line.value_len())
+        debug_assert(line.value_offset() == name + line.name_len(), "apart")
+        Span(self._octets).between(start, start + length).copy_from(
+            source.between(name, name + length)
         )
         self._tail += length
         var index = self.insert_count & (len(self._lines) - 1)
         self._lines.at(index) = FieldLine(
-            start, line.name_len(), middle, line.value_len()
+            start, line.name_len(), start + line.name_len(), line.value_len()
         )
         self._notes.at(index) = note
         self.insert_count += 1

@@ -62,31 +62,73 @@ struct Priority(Equatable, TrivialRegisterPassable):
         )
 
     @no_inline
-    def _take_members(mut self, value: Span[UInt8, ImmUntrackedOrigin]) -> Bool:
-        var reader = _MemberReader(value)
-        _ = reader.skip(_SP)
-        while reader.position < len(value):
-            if not reader.read_member():
+    def _take_members(
+        mut self, octets: Span[UInt8, ImmUntrackedOrigin]
+    ) -> Bool:
+        var end = _skip(octets, 0, _SP)
+        while end < len(octets):
+            var start = end
+            end = _skip_key(octets, start)
+            var value = end
+            if _next(octets, end) == 61:
+                end = _skip_item(octets, end + 1)
+            var rest = _skip_parameters(octets, end)
+            if rest < 0:
                 return False
-            self._set(reader)
-            _ = reader.skip(_OWS)
-            if reader.position == len(value):
+            if value == start + 1:
+                self._set(octets.at(start), octets.between(value, end))
+            end = _skip(octets, rest, _OWS)
+            if end == len(octets):
                 return True
-            if not reader.take(44):
+            if octets.at(end) != 44:
                 return False
-            _ = reader.skip(_OWS)
-            if reader.position == len(value):
+            end = _skip(octets, end + 1, _OWS)
+            if end == len(octets):
                 return False
         return True
 
-    def _set(mut self, reader: _MemberReader):
-        var number = reader.number
-        if reader.key == 117:
-            self.urgency = URGENCY_DEFAULT
-            if reader.type == _INTEGER and UInt(number) <= UInt(URGENCY_MAX):
-                self.urgency = UInt8(number)
-        elif reader.key == 105:
-            self.is_incremental = reader.type == _BOOLEAN and number == 1
+    def _set(mut self, key: UInt8, value: Span[UInt8, ImmUntrackedOrigin]):
+        """Takes a member with a name of one letter; `=` stands before its value,
+        if there is one, which is well-formed."""
+        if key == 105:
+            self.is_incremental = len(value) == 0 or (
+                len(value) == 3 and value.at(1) == 63 and value.at(2) == 49
+            )
+        if key != 117:
+            return
+        self.urgency = URGENCY_DEFAULT
+        var number = UInt8(0)
+        for index in range(1, len(value)):
+            var octet = value.at(index)
+            # Zeros may stand before it, and a sign before 0.
+            if octet == 45 and number == 0 and index == 1:
+                continue
+            number = number * 10 + octet - 48
+            if octet < 48 or number > URGENCY_MAX:
+                return
+            if number > 0 and value.at(1) == 45:
+                return
+        if len(value) > 0:
+            self.urgency = number
+
+    @always_inline
+    def packed(self) -> Int:
+        """Puts it into a few bits.
+
+        Returns:
+            At most eight of them.
+        """
+        return (Int(self.urgency) << 1) | Int(self.is_incremental)
+
+    @always_inline
+    def __init__(out self, *, packed: Int):
+        """Takes it out of them again.
+
+        Args:
+            packed: What `packed` gave.
+        """
+        self.urgency = UInt8(packed >> 1)
+        self.is_incremental = packed & 1 == 1
 
 
 comptime _SP = UInt16(1)
@@ -129,141 +171,105 @@ def _make_parts() -> Array[UInt16, 256]:
 
 comptime _PARTS = _make_parts()
 
-comptime _BROKEN = UInt8(0)
-comptime _OTHER = UInt8(1)
-comptime _INTEGER = UInt8(2)
-comptime _BOOLEAN = UInt8(3)
-# What a value is.
+comptime _BROKEN = -1
+# Where a value ends that is none; what follows it is none then, either.
 
 
-struct _MemberReader(Movable):
-    """Reads the members of a dictionary one by one (RFC 8941 section 4.2.2)."""
+@no_inline
+def _next(octets: Span[UInt8, ImmUntrackedOrigin], position: Int) -> UInt8:
+    """Gives the octet at a place; 0 behind the last one, and for `_BROKEN`."""
+    if UInt(position) >= UInt(len(octets)):
+        return 0
+    return octets.at(position)
 
-    var position: Int
-    var key: UInt8
-    """The name of the last member if that is one letter, else 0."""
-    var type: UInt8
-    """What its value is."""
-    var number: Int
-    """The value of an integer, or a boolean as 0 or 1."""
-    var _octets: Span[UInt8, ImmUntrackedOrigin]
 
-    def __init__(out self, octets: Span[UInt8, ImmUntrackedOrigin]):
-        self.position = 0
-        self.key = 0
-        self.type = _OTHER
-        self.number = 0
-        self._octets = octets
+@no_inline
+def _skip(
+    octets: Span[UInt8, ImmUntrackedOrigin], start: Int, part: UInt16
+) -> Int:
+    """Gives the end of the octets of a kind."""
+    # SAFETY: there is a row for every octet.
+    var end = start
+    while UInt(end) < UInt(len(octets)):
+        var octet = Int(octets.at(end))
+        if global_constant[_PARTS]().unsafe_get(octet) & part == 0:
+            break
+        end += 1
+    return end
 
-    def read_member(mut self) -> Bool:
-        """Reads a member with its parameters; False if there is none."""
-        var start = self.position
-        if not self._skip_key():
-            return False
-        self.key = 0
-        if self.position == start + 1:
-            self.key = self._octets.at(start)
-        var type = _BOOLEAN
-        var number = 1
-        if self.take(61):
-            type = self._skip_list() if self._next() == 40 else self._value()
-            number = self.number
-        var is_whole = type != _BROKEN and self._skip_parameters()
-        self.type = type
-        self.number = number
-        return is_whole
 
-    def take(mut self, octet: UInt8) -> Bool:
-        """Takes an octet; False if another one stands here."""
-        if self._next() != octet:
-            return False
-        self.position += 1
-        return True
+def _skip_key(octets: Span[UInt8, ImmUntrackedOrigin], start: Int) -> Int:
+    if _skip(octets, start, _KEY_START) == start:
+        return _BROKEN
+    return _skip(octets, start, _KEY)
 
-    def skip(mut self, part: UInt16) -> Int:
-        """Takes all octets of a kind that stand here; gives their number."""
-        var start = self.position
-        while self._is(part):
-            self.position += 1
-        return self.position - start
 
-    def _next(self) -> UInt8:
-        if self.position == len(self._octets):
-            return 0
-        return self._octets.at(self.position)
+def _skip_parameters(
+    octets: Span[UInt8, ImmUntrackedOrigin], start: Int
+) -> Int:
+    var end = start
+    while _next(octets, end) == 59:
+        end = _skip_key(octets, _skip(octets, end + 1, _SP))
+        if _next(octets, end) == 61:
+            end = _skip_value(octets, end + 1)
+    return end
 
-    def _is(self, part: UInt16) -> Bool:
-        # SAFETY: there is a row for every octet.
-        return (
-            global_constant[_PARTS]().unsafe_get(Int(self._next())) & part != 0
-        )
 
-    def _skip_key(mut self) -> Bool:
-        return self._is(_KEY_START) and self.skip(_KEY) > 0
-
-    def _skip_parameters(mut self) -> Bool:
-        while self.take(59):
-            _ = self.skip(_SP)
-            if not self._skip_key():
-                return False
-            if self.take(61) and self._value() == _BROKEN:
-                return False
-        return True
-
-    def _skip_list(mut self) -> UInt8:
-        self.position += 1
-        while True:
-            _ = self.skip(_SP)
-            if self.take(41):
-                return _OTHER
-            if self._value() == _BROKEN or not self._skip_parameters():
-                return _BROKEN
-            if self._next() != 32 and self._next() != 41:
-                return _BROKEN
-
-    def _value(mut self) -> UInt8:
-        """Reads a value that is no list; gives what it is."""
-        if self._is(_DIGIT) or self._next() == 45:
-            return self._read_number()
-        if self._is(_TOKEN_START):
-            _ = self.skip(_TOKEN)
-            return _OTHER
-        if self.take(63):
-            self.number = Int(self._next()) - 48
-            if UInt(self.number) > 1:
-                return _BROKEN
-            self.position += 1
-            return _BOOLEAN
-        if self.take(58):
-            _ = self.skip(_BASE64)
-            return _OTHER if self.take(58) else _BROKEN
-        return self._skip_text() if self.take(34) else _BROKEN
-
-    def _skip_text(mut self) -> UInt8:
-        while True:
-            _ = self.skip(_TEXT)
-            if self.take(34):
-                return _OTHER
-            if not self.take(92) or (not self.take(34) and not self.take(92)):
-                return _BROKEN
-
-    def _read_number(mut self) -> UInt8:
-        var is_negative = self.take(45)
-        self.number = 0
-        var count = 0
-        while self._is(_DIGIT) and count <= 15:
-            self.number = self.number * 10 + Int(self._next()) - 48
-            self.position += 1
-            count += 1
-        if count == 0 or count > 15:
+def _skip_item(octets: Span[UInt8, ImmUntrackedOrigin], start: Int) -> Int:
+    """Gives the end of a value or a list of them, without parameters."""
+    if _next(octets, start) != 40:
+        return _skip_value(octets, start)
+    var end = start + 1
+    while end > 0:
+        end = _skip(octets, end, _SP)
+        if _next(octets, end) == 41:
+            return end + 1
+        end = _skip_parameters(octets, _skip_value(octets, end))
+        var next = _next(octets, end)
+        if next != 32 and next != 41:
             return _BROKEN
-        if self.take(46):
-            var places = self.skip(_DIGIT)
-            var is_good = count <= 12 and places >= 1 and places <= 3
-            return _OTHER if is_good else _BROKEN
-        if is_negative:
-            self.number = -self.number
-        return _INTEGER
+    return _BROKEN
+
+
+def _skip_value(octets: Span[UInt8, ImmUntrackedOrigin], start: Int) -> Int:
+    var first = _next(octets, start)
+    if first == 34:
+        return _skip_text(octets, start + 1)
+    if first == 63:
+        var is_one = _next(octets, start + 1) | 1 == 49
+        return start + 2 if is_one else _BROKEN
+    if first == 58:
+        var end = _skip(octets, start + 1, _BASE64)
+        return end + 1 if _next(octets, end) == 58 else _BROKEN
+    if _skip(octets, start, _TOKEN_START) > start:
+        return _skip(octets, start, _TOKEN)
+    return _skip_number(octets, start + 1 if first == 45 else start)
+
+
+def _skip_text(octets: Span[UInt8, ImmUntrackedOrigin], start: Int) -> Int:
+    var end = start
+    while True:
+        end = _skip(octets, end, _TEXT)
+        var next = _next(octets, end)
+        if next == 34:
+            return end + 1
+        var escaped = _next(octets, end + 1)
+        if next != 92 or (escaped != 34 and escaped != 92):
+            return _BROKEN
+        end += 2
+
+
+def _skip_number(octets: Span[UInt8, ImmUntrackedOrigin], start: Int) -> Int:
+    var end = _skip(octets, start, _DIGIT)
+    var count_max = 15
+    if _next(octets, end) == 46:
+        count_max = 12
+    if end == start or end - start > count_max:
+        return _BROKEN
+    if count_max == 15:
+        return end
+    var places = _skip(octets, end + 1, _DIGIT) - end - 1
+    return end + 1 + places if places >= 1 and places <= 3 else _BROKEN
 
 
 @fieldwise_init

@@ -319,7 +319,7 @@ struct Http2Session(Movable):
         token: it is work that it has made us do."""
         self.state.spend(now_ms)
         var id = error.stream_id
-        if self.state.table.find(id) < 0 and self.state.is_idle(id):
+        if self.state.is_idle(id):
             # An idle stream cannot be reset (section 6.4).
             raise Http2Error(error.rule, 0)
         var was_open = self.state.table.find(id) >= 0
@@ -349,7 +349,7 @@ struct Http2Session(Movable):
             part.offset += PRIORITY_FIELDS_LEN
             part.length -= PRIORITY_FIELDS_LEN
         var block = payload.between(part.offset, part.offset + part.length)
-        if self.state.table.find(id) < 0 and self.state.is_idle(id):
+        if self.state.is_idle(id):
             if self.state.is_own(id) or (id & 1 == 0):
                 raise Http2Error(Http2Rule.STREAM_ID, 0)
             self.state.begin_peer_stream(id)
@@ -453,9 +453,7 @@ struct Http2Session(Movable):
         if self.section.has_priority():
             stream.priority = self.section.priority()
         if unlikely(len(self.state.early_priorities) > 0):
-            for early in self.state.early_priorities:
-                if early.stream_id == id:
-                    stream.priority = early.priority
+            stream.priority = self.state.priority_of(id, stream.priority)
         if ends:
             if stream.missing_len > 0:
                 raise Http2Error(Http2Rule.CONTENT_LENGTH, id)
@@ -527,19 +525,17 @@ struct Http2Session(Movable):
         var frame_len_max = self.state.remote.max_frame_size
         var type = FrameType.HEADERS
         var flags = Flags.END_STREAM if ends else UInt8(0)
-        while len(rest) > frame_len_max:
-            write_frame_header(
-                out, FrameHeader(frame_len_max, type, flags, stream_id)
-            )
-            out.append(rest.before(frame_len_max))
-            rest = rest.after(frame_len_max)
+        while True:
+            var length = min(len(rest), frame_len_max)
+            if likely(length == len(rest)):
+                flags |= Flags.END_HEADERS
+            write_frame_header(out, FrameHeader(length, type, flags, stream_id))
+            out.append(rest.before(length))
+            if likely(length == len(rest)):
+                break
+            rest = rest.after(length)
             type = FrameType.CONTINUATION
             flags = 0
-        write_frame_header(
-            out,
-            FrameHeader(len(rest), type, flags | Flags.END_HEADERS, stream_id),
-        )
-        out.append(rest)
         if ends:
             self.state.end_sent(index)
 
@@ -587,17 +583,17 @@ struct Http2Session(Movable):
         self.state.send_window -= len(octets)
         self.state.table.at(index).send_window -= len(octets)
         var rest = octets.as_imm()
-        while len(rest) > FRAME_LEN_MIN:
+        while True:
+            var length = min(len(rest), FRAME_LEN_MIN)
+            var is_last = length == len(rest)
+            var flags = Flags.END_STREAM if ends and is_last else UInt8(0)
             write_frame_header(
-                out, FrameHeader(FRAME_LEN_MIN, FrameType.DATA, 0, stream_id)
+                out, FrameHeader(length, FrameType.DATA, flags, stream_id)
             )
-            out.append(rest.before(FRAME_LEN_MIN))
-            rest = rest.after(FRAME_LEN_MIN)
-        var flags = Flags.END_STREAM if ends else UInt8(0)
-        write_frame_header(
-            out, FrameHeader(len(rest), FrameType.DATA, flags, stream_id)
-        )
-        out.append(rest)
+            out.append(rest.before(length))
+            if likely(is_last):
+                break
+            rest = rest.after(length)
         if ends:
             self.state.end_sent(index)
 

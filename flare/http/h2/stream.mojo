@@ -197,11 +197,7 @@ struct StreamTable(Movable):
         Returns:
             Its index, good until a stream is added or dropped, or -1.
         """
-        # SAFETY: the index stays below the number of streams.
-        for index in range(len(self.streams) - 1, -1, -1):
-            if self.streams.unsafe_get(index).id == id:
-                return index
-        return -1
+        return _find(Span(self.streams), id)
 
     @always_inline
     def at(ref self, index: Int) -> ref[self.streams[0]] Http2Stream:
@@ -235,9 +231,7 @@ struct StreamTable(Movable):
         Args:
             index: What `find` gave.
         """
-        var last = self.streams.pop()
-        if index < len(self.streams):
-            self.streams.at(index) = last
+        _drop(self.streams, index)
 
     def note_reset(mut self, id: Int):
         """Remembers a stream that was reset here.
@@ -264,3 +258,21 @@ struct StreamTable(Movable):
             if reset == id:
                 return True
         return False
+
+
+@no_inline
+def _find(streams: Span[Http2Stream, _], id: Int) -> Int:
+    # SAFETY: the index stays below the number of streams.
+    for index in range(len(streams) - 1, -1, -1):
+        if streams.unsafe_get(index).id == id:
+            return index
+    return -1
+
+
+@no_inline
+def _drop(mut streams: List[Http2Stream], index: Int):
+    var last = len(streams) - 1
+    if index != last:
+        var moved = streams.at(last)
+        streams.at(index) = moved
+    streams.shrink(last)
