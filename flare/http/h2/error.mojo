@@ -259,58 +259,9 @@ struct Http2Rule(Equatable, TrivialRegisterPassable):
         Returns:
             A sentence.
         """
-        comptime LINES = StaticString(
-            "the connection must begin with the client's preface\n"
-            "SETTINGS must be the first frame\n"
-            "a frame must keep to SETTINGS_MAX_FRAME_SIZE\n"
-            "the payload must have a length that the frame's type allows\n"
-            "this frame must belong to a stream\n"
-            "this frame must stand on stream 0\n"
-            "new streams must have odd numbers that grow\n"
-            "an idle stream must begin with HEADERS\n"
-            "nothing may follow on a closed stream\n"
-            "nothing may follow END_STREAM\n"
-            "padding must be shorter than the payload\n"
-            "a field block must be complete before any other frame\n"
-            "CONTINUATION must continue a field block\n"
-            "the field block must be well-formed HPACK\n"
-            "a stream must not depend on itself\n"
-            "PRIORITY must have five octets\n"
-            "SETTINGS_ENABLE_PUSH must be 0 or 1, and 0 of a server\n"
-            "SETTINGS_INITIAL_WINDOW_SIZE must be less than 2^31\n"
-            "SETTINGS_MAX_FRAME_SIZE must be 2^14 to 2^24-1\n"
-            "SETTINGS_ENABLE_CONNECT_PROTOCOL must be 0 or 1, and stay 1\n"
-            "nothing may be pushed\n"
-            "WINDOW_UPDATE must add at least 1\n"
-            "WINDOW_UPDATE of a stream must add at least 1\n"
-            "the connection's window must stay below 2^31\n"
-            "the stream's window must stay below 2^31\n"
-            "DATA must keep to the connection's window\n"
-            "DATA must keep to the stream's window\n"
-            "there are too many streams at once; send it again later\n"
-            "the content must be as long as content-length says\n"
-            "trailers must end the stream, without pseudo-header fields\n"
-            "field names must be tokens in lower case\n"
-            "field values must have no NUL, CR or LF, and no space around\n"
-            "fields of an HTTP/1.1 connection must not be sent\n"
-            "pseudo-header fields must stand before all others\n"
-            "the pseudo-header field is not known here\n"
-            "a pseudo-header field must not be repeated\n"
-            "a request must have :method, :scheme and :path, a response :status\n"
-            "the pseudo-header field has no valid value\n"
-            "host must be sent once at most, and be what :authority is\n"
-            "too much work was asked for of which nothing comes\n"
-            "the field block is longer than is allowed here\n"
-            "SETTINGS were not acknowledged in time\n"
-            "the last stream in GOAWAY must not grow\n"
-            "a response must have one final status\n"
-            "PRIORITY_UPDATE must name a stream that the client may open\n"
-            "the fields are more than is allowed here\n"
-            "SETTINGS_NO_RFC7540_PRIORITIES must be 0 or 1"
-        )
         var rest = Int(self.number)
         var start = 0
-        var octets = LINES.as_bytes()
+        var octets = _TEXTS.as_bytes()
         var end = 0
         while end < len(octets):
             if octets.at(end) == 10:
@@ -321,6 +272,58 @@ struct Http2Rule(Equatable, TrivialRegisterPassable):
             end += 1
         # SAFETY: ASCII.
         return StaticString(unsafe_from_utf8=octets.between(start, end))
+
+
+# A line for each rule, in the order of their numbers.
+comptime _TEXTS = StaticString(
+    "the connection must begin with the client's preface\n"
+    "SETTINGS must be the first frame\n"
+    "a frame must keep to SETTINGS_MAX_FRAME_SIZE\n"
+    "the payload must have a length that the frame's type allows\n"
+    "this frame must belong to a stream\n"
+    "this frame must stand on stream 0\n"
+    "new streams must have odd numbers that grow\n"
+    "an idle stream must begin with HEADERS\n"
+    "nothing may follow on a closed stream\n"
+    "nothing may follow END_STREAM\n"
+    "padding must be shorter than the payload\n"
+    "a field block must be complete before any other frame\n"
+    "CONTINUATION must continue a field block\n"
+    "the field block must be well-formed HPACK\n"
+    "a stream must not depend on itself\n"
+    "PRIORITY must have five octets\n"
+    "SETTINGS_ENABLE_PUSH must be 0 or 1, and 0 of a server\n"
+    "SETTINGS_INITIAL_WINDOW_SIZE must be less than 2^31\n"
+    "SETTINGS_MAX_FRAME_SIZE must be 2^14 to 2^24-1\n"
+    "SETTINGS_ENABLE_CONNECT_PROTOCOL must be 0 or 1, and stay 1\n"
+    "nothing may be pushed\n"
+    "WINDOW_UPDATE must add at least 1\n"
+    "WINDOW_UPDATE of a stream must add at least 1\n"
+    "the connection's window must stay below 2^31\n"
+    "the stream's window must stay below 2^31\n"
+    "DATA must keep to the connection's window\n"
+    "DATA must keep to the stream's window\n"
+    "there are too many streams at once; send it again later\n"
+    "the content must be as long as content-length says\n"
+    "trailers must end the stream, without pseudo-header fields\n"
+    "field names must be tokens in lower case\n"
+    "field values must have no NUL, CR or LF, and no space around\n"
+    "fields of an HTTP/1.1 connection must not be sent\n"
+    "pseudo-header fields must stand before all others\n"
+    "the pseudo-header field is not known here\n"
+    "a pseudo-header field must not be repeated\n"
+    "a request must have :method, :scheme and :path, a response :status\n"
+    "the pseudo-header field has no valid value\n"
+    "host must be sent once at most, and be what :authority is\n"
+    "too much work was asked for of which nothing comes\n"
+    "the field block is longer than is allowed here\n"
+    "SETTINGS were not acknowledged in time\n"
+    "the last stream in GOAWAY must not grow\n"
+    "a response must have one final status\n"
+    "PRIORITY_UPDATE must name a stream that the client may open\n"
+    "the fields are more than is allowed here\n"
+    "SETTINGS_NO_RFC7540_PRIORITIES must be 0 or 1"
+)
 
 
 @fieldwise_init
