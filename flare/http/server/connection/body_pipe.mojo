@@ -138,12 +138,13 @@ struct _Shared(Copyable):
     var window: Mutex[_Window]
     var changed: Condvar
 
-    def put(self, octets: Span[UInt8, _]) -> Bool:
+    def put(self, octets: Span[UInt8, _], rings: Bool) -> Bool:
         var window = self.window.lock()
         window[].waiting.append(octets)
-        window[].is_paused = len(window[].waiting) >= WINDOW_LEN
+        var is_full = len(window[].waiting) >= WINDOW_LEN
+        window[].is_paused = is_full or rings
         self.changed.notify_one()
-        return not window[].is_paused
+        return not is_full
 
     def finish(self, var trailers: HeaderMap, var failure: Optional[BodyError]):
         var window = self.window.lock()
@@ -218,16 +219,18 @@ struct BodyPipe(Copyable, Movable):
         """
         self._shared = _Shared(Mutex(_Window(waits_to_be_asked)), Condvar())
 
-    def put(self, octets: Span[UInt8, _]) -> Bool:
+    def put(self, octets: Span[UInt8, _], *, rings: Bool = False) -> Bool:
         """Adds content.
 
         Args:
             octets: What has arrived.
+            rings: True if the reader is to ring whenever it has taken some: the
+                client of HTTP/2 waits for that.
 
         Returns:
             False if the window is full: the reader rings when it is not.
         """
-        return self._shared.put(octets)
+        return self._shared.put(octets, rings)
 
     def end(self, var trailers: HeaderMap):
         """Says that the content is complete.

@@ -133,12 +133,6 @@ def on_writable_http2(
     take_back_windows(link[], state)
     _ask_sources(link[], state)
     var action = continue_http2(connection, link[], state)
-    if (
-        action == NextAction.WAIT
-        and connection.has_unread
-        and not _is_blocked(connection, state)
-    ):
-        action = NextAction.YIELD
     connection.http2 = link^
     return action
 
@@ -171,7 +165,15 @@ def continue_http2(
     if action == NextAction.CLOSE:
         return action
     var next = _await(connection, link, state)
-    return next if next != NextAction.WAIT else action
+    if next == NextAction.WAIT:
+        next = action
+    if (
+        next == NextAction.WAIT
+        and connection.has_unread
+        and not _is_blocked(connection, state)
+    ):
+        next = NextAction.YIELD
+    return next
 
 
 def _is_blocked(connection: Connection, state: WorkerState) -> Bool:
@@ -258,10 +260,10 @@ def _end_round(
     if len(input) > 0:
         link.input.append(input.span())
         input.clear()
-    var next = continue_http2(connection, link, state)
-    if next != NextAction.WAIT or action == NextAction.WAIT:
-        return next
-    return action
+    if action == NextAction.YIELD:
+        # Also if threads get requests before.
+        connection.has_unread = True
+    return continue_http2(connection, link, state)
 
 
 def _take_events(

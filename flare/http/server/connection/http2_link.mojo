@@ -22,6 +22,8 @@ struct Http2Link(Movable):
     sent."""
     var tasks: List[OwnedPointer[StreamTask]]
     """What is under way, in the order in which it began."""
+    var turn: Int
+    """Which of them follows the one that has sent content last."""
     var partial_end_ms: Int
     """When a frame or a field block that has begun must be complete."""
     var partial_frame: Int
@@ -65,6 +67,7 @@ struct Http2Link(Movable):
         self.session = Http2Session(Http2Role.SERVER, limits, now_ms)
         self.input = Buffer(0)
         self.tasks = []
+        self.turn = 0
         self.partial_end_ms = NEVER_MS
         self.partial_frame = 0
         self.settings_end_ms = NEVER_MS

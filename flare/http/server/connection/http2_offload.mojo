@@ -82,7 +82,7 @@ def _submit(
         var window = state.config.http2_limits.upload_window_size
         link.session.state.widen(state.out, task.id, window)
         if len(content) > 0:
-            _ = task.pipe.held().put(content.span())
+            _ = task.pipe.held().put(content.span(), rings=True)
             content.clear()
         job.outlet = task.pipe.held().outlet(
             state.wake_queue.waker_for(connection.token), pool.pace()

@@ -295,7 +295,7 @@ def on_content(
         refuse_task(connection, link, index, 413, state)
         return
     if task.pipe:
-        _ = task.pipe.held().put(content)
+        _ = task.pipe.held().put(content, rings=True)
         task.piped_len += len(content)
         share_time(task, state, False)
     elif task.is_offloading and task.policy.streams:

@@ -165,23 +165,25 @@ def send_content(mut link: Http2Link, mut state: WorkerState) -> Bool:
     Returns:
         True if there may be more to send.
     """
-    var turn = 0
     for _ in range(_FRAME_COUNT_MAX):
         if len(state.out) >= FLUSH_LEN:
             return True
-        var index = _most_urgent(link, turn)
+        var index = _most_urgent(link)
         if index < 0:
             return False
-        turn = index + 1
+        var count = len(link.tasks)
         _send_frame(link, index, state)
+        # If it is over, the next one stands in its place.
+        link.turn = index + 1 + len(link.tasks) - count
     return True
 
 
-def _most_urgent(link: Http2Link, turn: Int) -> Int:
+def _most_urgent(link: Http2Link) -> Int:
     """Finds the task that may send and comes first; -1 if there is none."""
     var best = -1
     var best_rank = 1 << 30
     var count = len(link.tasks)
+    var turn = min(link.turn, count)
     for index in range(count):
         ref task = link.tasks.at(index)[]
         if not task.has_content() and not _owes_end(task):
