@@ -131,7 +131,7 @@ def test_max_glitches(start):
         client.grants = False
         client.get("/")
         for number in range(20):
-            client.settle(b"%8d" % number)
+            client.ping(b"%8d" % number)
         client.send(frame(PING, 0, 0, bytes(8)))
         assert client.end().code == ENHANCE_YOUR_CALM
     assert wait_until(lambda: "is cut off: ENHANCE_YOUR_CALM" in server.stderr())
@@ -143,7 +143,7 @@ def test_glitches_refill(start):
         client.grants = False
         client.get("/")
         for number in range(10):
-            client.settle(b"%8d" % number)
+            client.ping(b"%8d" % number)
             time.sleep(0.06)
         client.send(frame(PING, 0, 0, bytes(8)) * 10)
         assert client.end().code == ENHANCE_YOUR_CALM
@@ -340,7 +340,7 @@ def test_pings_do_not_prolong_idle_timeout(start):
         def ping():
             try:
                 for number in range(100):
-                    client.settle(b"%8d" % number)
+                    client.ping(b"%8d" % number)
                     time.sleep(0.05)
             except Exception:
                 return

@@ -309,6 +309,7 @@ def test_what_was_answered_goes_to_nobody_else(server):
     for _ in range(50):
         with H2Client(server) as first, H2Client(server) as second:
             first.settle()
+            first.grants = False
             block = encode(first.fields("GET", "/size/5000"))
             first.send(b"".join(frame(HEADERS, END_HEADERS | END_STREAM, s, block) for s in (1, 3)))
             first.sock.shutdown(socket.SHUT_WR)
