@@ -3,6 +3,7 @@
 
 import re
 import socket
+import ssl
 
 import pytest
 from conftest import Client, Server, wait_until
@@ -316,3 +317,42 @@ def test_what_was_answered_goes_to_nobody_else(server):
             first.next_id = 5
             assert len(second.get("/size/10").body) == 10
             assert len(first.answer(3).body) == 5000
+
+
+def test_what_tls_tells_of_the_client(start_tls, certs):
+    server = start_tls(server="h2_server", client_ca=certs / "root.pem", verify="optional")
+    with H2Client(server, tls=True) as client:
+        assert client.get("/tls").body == b"https|True|-"
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.load_cert_chain(certs / "client.pem", certs / "client.key")
+    with H2Client(server, tls=context) as client:
+        assert client.get("/tls").body == b"https|True|O=flare,CN=a client"
+
+
+@pytest.mark.parametrize("is_sealed", [False, True])
+def test_who_is_behind_a_proxy(start, start_tls, is_sealed):
+    options = {"proxy_protocol": "127.0.0.0/8"}
+    server = (
+        start_tls(server="h2_server", **options)
+        if is_sealed
+        else start("h2_server", **options)
+    )
+    before = b"PROXY TCP4 192.0.2.7 192.0.2.1 4567 443\r\n"
+    with H2Client(server, tls=is_sealed, before=before) as client:
+        assert client.get("/peer").body == b"192.0.2.7:4567"
+        assert client.get("/size/100000").fields["content-length"] == "100000"
+
+
+def test_all_octets_over_tls_in_any_cut(start_tls):
+    """Records that end anywhere in a frame."""
+    server = start_tls(server="h2_server")
+    with H2Client(server, tls=True) as client:
+        client.settle()
+        block = encode(client.fields("POST", "/"))
+        octets = frame(HEADERS, END_HEADERS, 1, block) + frame(DATA, END_STREAM, 1, b"abc" * 20)
+        client.next_id = 3
+        for at in range(0, len(octets), 3):
+            client.send(octets[at : at + 3])
+        assert client.answer(1).body == b"abc" * 20
