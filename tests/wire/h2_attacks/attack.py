@@ -32,8 +32,8 @@ FAMILIES = [
 ]  # fmt: skip
 TIMEOUT_S = 10
 # How long figures are taken.
-QUIET_S = 2.0
-ATTACK_S = 3.0
+QUIET_S = 1.0
+ATTACK_S = 1.5
 
 
 @dataclass
