@@ -7,7 +7,7 @@ import threading
 import pytest
 from conftest import Server, wait_until
 from h2_client import (
-    INITIAL_WINDOW, INTERNAL_ERROR, NO_ERROR, PRIORITY_UPDATE, REFUSED_STREAM, Closed,
+    END_HEADERS, END_STREAM, HEADERS, INITIAL_WINDOW, INTERNAL_ERROR, NO_ERROR, PRIORITY_UPDATE, REFUSED_STREAM, Closed,
     H2Client, frame, reset, settings,
 )  # fmt: skip
 from h2_hpack import encode
@@ -264,6 +264,28 @@ def test_a_fast_client_gives_way(server):
         assert reader.is_alive()
         client.sock.shutdown(2)
         reader.join(10)
+
+
+def test_many_requests_at_once_give_way(server):
+    """A client that sends more requests than may be under way at once keeps
+    nobody waiting for all of them."""
+    with H2Client(server, timeout=20) as client, H2Client(server) as other:
+        client.settle()
+        other.settle()
+        block = encode(client.fields("HEAD", "/holding/1"))
+        count = 1_000
+        client.send(b"".join(frame(HEADERS, END_HEADERS | END_STREAM, 2 * n + 1, block) for n in range(count)))
+        client.next_id = 2 * count + 1
+        client.until(lambda: 1 in client.answers)
+        assert other.get("/").status == 200
+        client.sock.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                client.take_frame()
+        answered = len(client.answers)
+        client.sock.settimeout(20)
+        client.answer(2 * count - 1)
+        assert answered < count
 
 
 # Requests.

@@ -103,7 +103,7 @@ def add_plain(mut router: Router) raises:
 def add_slow(mut router: Router, has_threads: Bool) raises:
     """Adds what takes its time, or ends the process."""
     router.get("/slow/:ms", slow)
-    router.get("/holding/:ms", slow, may_block=False)
+    router.all("/holding/:ms", slow, may_block=False)
     router.get("/patient", patient)
     router.get("/spinning", spinning)
     router.get("/crash/:signal", crash)

@@ -272,7 +272,9 @@ def _take_events(
     mut input: Buffer,
     mut state: WorkerState,
 ) -> NextAction:
-    """Takes all whole frames; SHUTDOWN if the connection is over."""
+    """Takes all whole frames; SHUTDOWN if the connection is over, YIELD after as
+    many requests as may be under way at once: others have their turn."""
+    var request_count = 0
     while True:
         var event: Http2Event
         try:
@@ -284,6 +286,9 @@ def _take_events(
             return NextAction.WAIT
         if likely(kind == EventKind.HEADERS):
             answer_request(connection, link, event, state)
+            request_count += 1
+            if unlikely(request_count == state.config.http2_limits.max_streams):
+                return NextAction.YIELD
         elif kind == EventKind.DATA:
             on_content(connection, link, event, input, state)
         elif kind == EventKind.TRAILERS:
