@@ -1,11 +1,13 @@
 """Servers of others, for the client's tests: nginx, Go's net/http, httpbin."""
 
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -132,19 +134,49 @@ def _started(command: list[str]) -> Peer:
 
 
 def start_nghttpd(folder: Path, *arguments: str) -> Peer:
-    """Starts nghttp2's server of files. It opens its port itself, so another one
-    is tried if that was taken meanwhile; it says nothing when it listens."""
+    """Starts nghttp2's server of files, with a key and its certificate over TLS.
+    """
     nghttpd = program("nghttpd", "nghttp2-server")
+    tls = [] if arguments else ["--no-tls"]
+    command = [nghttpd, *tls, "-d", str(folder), "-a", "127.0.0.1"]
+    return _on_a_port(lambda port: [*command, str(port), *arguments])
+
+
+def start_h2o(folder: Path, *arguments: str) -> Peer:
+    """Starts h2o with a folder of files, with a certificate and its key over TLS.
+    """
+    h2o = program("h2o", "h2o")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    config = FOLDER / f"h2o-{os.getpid()}-{len(arguments)}.conf"
+
+    def command(port: int) -> list[str]:
+        listen: dict[str, object] = {"host": "127.0.0.1", "port": port}
+        if arguments:
+            names = ["certificate-file", "key-file"]
+            listen["ssl"] = dict(zip(names, arguments))
+        paths = {"/": {"file.dir": str(folder)}}
+        hosts = {"default": {"listen": listen, "paths": paths}}
+        settings = {"hosts": hosts, "num-threads": 1}
+        if os.geteuid() == 0:
+            settings["user"] = "root"
+        # JSON is YAML.
+        config.write_text(json.dumps(settings))
+        return [h2o, "-c", str(config)]
+
+    return _on_a_port(command)
+
+
+def _on_a_port(command: Callable[[int], list[str]]) -> Peer:
+    """Starts a server that opens its port itself, and says nothing when it has:
+    another port is tried if that was taken meanwhile."""
     for _ in range(PORT_COUNT_MAX):
         with listening() as found:
             port = found.getsockname()[1]
-        tls = [] if arguments else ["--no-tls"]
-        command = [nghttpd, *tls, "-d", str(folder), "-a", "127.0.0.1"]
-        peer = Peer([*command, str(port), *arguments], port)
+        peer = Peer(command(port), port)
         if _is_up(peer):
             return peer
         peer.stop()
-    raise AssertionError("nghttpd does not start")
+    raise AssertionError(f"{command(0)[0]} does not start")
 
 
 def _is_up(peer: Peer) -> bool:

@@ -83,12 +83,21 @@ class Connection:
 class RawServer:
     """Accepts connections and hands each to a function on a thread."""
 
-    def __init__(self, handle: Callable[[Connection], None]) -> None:
+    def __init__(
+        self, handle: Callable[[Connection], None], path: Path | None = None
+    ) -> None:
+        """Listens on a free port, or on a Unix socket."""
         self.handle = handle
         self.requests: list[str] = []
         self.connection_count = 0
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
+        if path:
+            self._listener = socket.socket(socket.AF_UNIX)
+            self._listener.bind(str(path))
+            self._listener.listen()
+            self.port = 0
+        else:
+            self._listener = socket.create_server(("127.0.0.1", 0))
+            self.port = self._listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self._accept, daemon=True).start()
 

@@ -79,6 +79,14 @@ def nghttpd(request, certs, files):
     peer.stop()
 
 
+@pytest.fixture(scope="module", params=["tls", "clear"])
+def h2o(request, certs, files):
+    is_tls = request.param == "tls"
+    peer = peer_servers.start_h2o(files, *(shown(certs) if is_tls else []))
+    yield Way(peer, str(certs / "root.pem") if is_tls else "")
+    peer.stop()
+
+
 @pytest.fixture(scope="module")
 def nginx(certs):
     chain, key = shown(certs)
@@ -348,6 +356,24 @@ class TestNghttpd:
             assert body(answer) == "text " * 1000
 
 
+class TestH2o:
+    def test_files(self, fetcher, h2o):
+        h2o.client(fetcher)
+        for _ in range(3):
+            assert body(fetcher.get("/text")) == "text " * 1000
+        assert fetcher.get("/nothing")["status"] == 404
+        assert fetcher.get("/text", method="HEAD")["body_len"] == 0
+        answer = fetcher.ask(do="download", url="/large")
+        assert answer["sink_count"] == LENGTH, answer
+
+    def test_many_at_once(self, fetcher, h2o):
+        """It allows 100 streams; the others wait."""
+        h2o.client(fetcher)
+        for answer in send_all(fetcher, [{"url": "/text"}] * 400, 400):
+            assert body(answer) == "text " * 1000
+        assert fetcher.get("/text")["idle"] == 1
+
+
 class TestNginx:
     def test_one_connection(self, fetcher, nginx):
         nginx.client(fetcher)
@@ -400,6 +426,29 @@ class TestNginx:
         answer = fetcher.get("/echo", http_1_0=1)
         assert answer["body"] == "GET /echo HTTP/1.0", answer
         assert body(fetcher.get("/text"))
+
+
+def test_over_a_unix_socket(fetcher, tmp_path):
+    """Nobody offers anything there: it takes the configuration."""
+    from raw_http2 import answering_all, speaking
+
+    path = tmp_path / "socket"
+    server = RawServer(speaking(answering_all), path)
+    url = "http+unix://" + str(path).replace("/", "%2F") + "/a"
+    fetcher.client(h2c=1)
+    for _ in range(2):
+        assert body(fetcher.get(url)) == "ok"
+    server.close()
+    assert server.connection_count == 1
+
+
+def test_cookies(fetcher, go):
+    """They come back in one field or in several (RFC 9113 section 8.2.3)."""
+    go.client(fetcher, cookies=1)
+    set_two = {"to": "/echo", "code": "302", "set": "a=1"}
+    assert said(fetcher.get("/redirect", query=set_two))["Target"] == "/echo"
+    echo = said(fetcher.get("/echo", headers={"Cookie": "a=1; b=2"}))
+    assert echo["Header"]["Cookie"] == ["a=1; b=2"]
 
 
 def test_within_a_tunnel(fetcher, nginx):

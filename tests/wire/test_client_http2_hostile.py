@@ -43,6 +43,7 @@ from test_client_hostile import sized
 
 POST = {"method": "POST", "octets": "content"}
 OPENED = 1 << 20
+READ_LEN = 65_536
 
 
 def send_all(fetcher, requests: list[dict], parallel: int = 10) -> list[dict]:
@@ -269,7 +270,9 @@ def test_what_ends_a_connection(fetcher, row):
     assert fetcher.get("/").get("status") == 200
     server.close()
     assert told.wait(5)
-    assert seen[-1].kind == GOAWAY, seen
+    if len(octets) < READ_LEN:
+        # Else the client closes on what it has not read: the kernel resets.
+        assert seen[-1].kind == GOAWAY, seen
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -464,6 +467,22 @@ def test_a_server_that_dies_while_it_is_awaited(fetcher):
         assert failure(answer) == ("read head", "NoResponse"), answer
         assert "PING" in answer["text"]
     server.close()
+
+
+def test_a_connection_that_died_under_a_request(fetcher):
+    """The request that met it has run out of time; the next one has not."""
+
+    def handle(peer: Http2Peer) -> None:
+        if not is_first(peer):
+            answering_all(peer)
+        peer.drain()
+
+    server = meet(fetcher, handle, read_timeout_ms=300, ping_timeout_ms=200)
+    assert failure(fetcher.get("/")) == ("read head", "Timeout")
+    for _ in range(2):
+        assert fetcher.get("/").get("status") == 200
+    server.close()
+    assert server.connection_count == 2
 
 
 def test_a_slow_server_that_answers_ping(fetcher):

@@ -246,7 +246,11 @@ def run_tasks(
         _run(state, waiting, max_parallel, results)
         return results^
     except error:
-        raise ClientError(materialize[Phase.CONNECT](), NetworkError(error))
+        var failure = ClientError(
+            materialize[Phase.CONNECT](), NetworkError(error)
+        )
+        state.give_up_links(failure)
+        raise failure^
 
 
 def _run(
@@ -272,7 +276,7 @@ def _run(
     while True:
         var woken = shared.settle(state, reactor)
         for owner in woken:
-            if not lanes[owner].task:
+            if owner >= len(lanes) or not lanes[owner].task:
                 # It was over before its turn came.
                 continue
             var is_idle = lanes[owner].turn(

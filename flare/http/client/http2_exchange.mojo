@@ -52,6 +52,7 @@ struct Http2Exchange(Movable):
             owner: Whom it wakes when there is news.
         """
         self.link = link
+        link[].user_count += 1
         self.flight = None
         self.owner = owner
         self._start_ms = coarse_monotonic_ms()
@@ -301,7 +302,9 @@ struct Http2Exchange(Movable):
         return StreamFate.OPEN
 
     def end(mut self):
-        """Gives the stream back, complete or not."""
+        """Gives the stream back, complete or not; the request has no part in the
+        connection any more."""
+        self.link[].user_count -= 1
         if self.flight:
             self.link[].release(self.flight.held()[])
         else:

@@ -87,6 +87,8 @@ struct Http2Link(Movable):
     """The fields of the request that is about to be opened."""
     var is_closing: Bool
     """True if it takes no more requests; those under way may go on."""
+    var user_count: Int
+    """How many requests have a part in it."""
     var has_more: Bool
     """True if there is more to read at once, though the descriptor may stay
     silent."""
@@ -122,6 +124,7 @@ struct Http2Link(Movable):
         self.session = Http2Session(Http2Role.CLIENT, _limits(config), now_ms)
         self.fields = Http2RequestFields()
         self.is_closing = False
+        self.user_count = 0
         self.has_more = False
         self.woken = []
         self.failure = None
@@ -153,12 +156,13 @@ struct Http2Link(Movable):
         return self.connection[].transport.fd()
 
     def is_in_use(self) -> Bool:
-        """Tells whether requests are under way or wait for their turn.
+        """Tells whether requests have a part in it: they are under way, or wait
+        for a stream.
 
         Returns:
             False if it may go into the pool.
         """
-        return len(self._flights) > 0 or len(self._waiting) > 0
+        return self.user_count > 0
 
     def is_lent(self) -> Bool:
         """Tells whether requests are under way.
@@ -321,6 +325,7 @@ struct Http2Link(Movable):
             self.session.state.reset(
                 self._output, flight.stream_id, ErrorCode.CANCEL
             )
+            self._ping_if_silent(flight.progress_ms)
         if len(flight.content) > 0:
             self.session.state.owe(len(flight.content), self._output)
         self._wake_waiting()
@@ -357,6 +362,16 @@ struct Http2Link(Movable):
         if self._ping_after_ms >= 0 and silent_ms >= self._ping_after_ms:
             self._ping()
         return True
+
+    def _ping_if_silent(mut self, progress_ms: Int):
+        """Asks whether the server is there if nothing has come for most of the
+        time that a request has waited: what follows must not wait as long."""
+        var now_ms = coarse_monotonic_ms()
+        var silent_ms = now_ms - self._heard_ms
+        if self._ping_after_ms >= 0 and (
+            silent_ms > 0 and 2 * silent_ms >= now_ms - progress_ms
+        ):
+            self._ping()
 
     def _ping(mut self):
         if self._ping_ms >= 0:

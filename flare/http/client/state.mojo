@@ -4,6 +4,7 @@ cookies, and buffers."""
 from flare.http.client.attempt import Attempt
 from flare.http.client.config import ClientConfig, accept_codings
 from flare.http.client.connector import ConnectContext
+from flare.http.client.error import ClientError
 from flare.http.client.http2_link import Http2Link, IdleConnection
 from flare.http.client.pool import (
     ClientConnection,
@@ -155,6 +156,18 @@ struct ClientState(Movable):
             IdleConnection(link),
             coarse_monotonic_ms(),
         )
+
+    def give_up_links(mut self, error: ClientError):
+        """Closes the connections that requests share, and forgets who waits.
+
+        Args:
+            error: Why nobody drives them any more.
+        """
+        for index in range(len(self.links)):
+            self.links[index][].fail(error)
+        self.links.clear()
+        self.woken.clear()
+        self._dials.clear()
 
     def end_stream(mut self, link: ArcPointer[Http2Link]):
         """Notes that a connection has carried a request.
