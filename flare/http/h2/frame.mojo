@@ -5,6 +5,7 @@ short enough to be read at once (RFC 9113 sections 4 and 6).
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.h2.error import ErrorCode, Http2Error, Http2Rule
+from std.bit import byte_swap
 from std.sys.intrinsics import unlikely
 
 comptime FRAME_HEADER_LEN = 9
@@ -130,12 +131,19 @@ def parse_frame_header(octets: Span[UInt8, _]) -> FrameHeader:
     Returns:
         The header.
     """
-    var word = read_u32(octets, 0)
+    if unlikely(len(octets) < FRAME_HEADER_LEN):
+        # The program ends here.
+        _ = octets.at(FRAME_HEADER_LEN - 1)
+    # SAFETY: the length was checked.
+    var word = byte_swap(
+        octets.unsafe_ptr().unsafe_bitcast[UInt64]().unsafe_load[alignment=1]()
+    )
+    var id = Int(word & 0x7F_FFFF) << 8 | Int(octets.unsafe_get(8))
     return FrameHeader(
-        word >> 8,
-        UInt8(word & 0xFF),
-        octets.at(4),
-        read_u31(octets, 5),
+        Int(word >> 40),
+        UInt8((word >> 32) & 0xFF),
+        UInt8((word >> 24) & 0xFF),
+        id,
     )
 
 
@@ -149,16 +157,15 @@ def write_frame_header(mut out: Buffer, header: FrameHeader):
     """
     # SAFETY: `reserve` made room for nine octets.
     out.reserve(FRAME_HEADER_LEN)
-    var room = out.spare()
-    room.unsafe_get(0) = UInt8((header.payload_len >> 16) & 0xFF)
-    room.unsafe_get(1) = UInt8((header.payload_len >> 8) & 0xFF)
-    room.unsafe_get(2) = UInt8(header.payload_len & 0xFF)
-    room.unsafe_get(3) = header.type
-    room.unsafe_get(4) = header.flags
-    room.unsafe_get(5) = UInt8((header.stream_id >> 24) & 0xFF)
-    room.unsafe_get(6) = UInt8((header.stream_id >> 16) & 0xFF)
-    room.unsafe_get(7) = UInt8((header.stream_id >> 8) & 0xFF)
-    room.unsafe_get(8) = UInt8(header.stream_id & 0xFF)
+    var room = out.spare().unsafe_ptr()
+    var word = (
+        (UInt64(header.payload_len) << 40)
+        | (UInt64(header.type) << 32)
+        | (UInt64(header.flags) << 24)
+        | (UInt64(header.stream_id) >> 8)
+    )
+    room.unsafe_bitcast[UInt64]().unsafe_store[alignment=1](byte_swap(word))
+    room[unsafe_offset=8] = UInt8(header.stream_id & 0xFF)
     out.commit(FRAME_HEADER_LEN)
 
 

@@ -1,5 +1,6 @@
 """What a client may ask for over HTTP/2."""
 
+from flare.bytes.text import Text
 from flare.http.h2.connection_state import Http2Limits
 from flare.http.h2.field_section import SectionLimits
 from flare.http.h2.priority import AbuseLimits
@@ -9,58 +10,50 @@ from flare.settings.fields import SettingsGroup
 @fieldwise_init
 struct _Row(TrivialRegisterPassable):
     var name: StaticString
-    var least: Int
-    var most: Int
     var about: StaticString
 
 
 comptime _ROWS: List[_Row] = [
-    _Row("max_streams", 1, 10_000, "Requests at once of a connection."),
-    _Row(
-        "stream_window_size",
-        1_024,
-        (1 << 31) - 1,
-        "Content of a request that may wait here.",
-    ),
+    _Row("max_streams", "Requests at once of a connection."),
+    _Row("stream_window_size", "Content of a request that may wait here."),
     _Row(
         "upload_window_size",
-        1_024,
-        (1 << 31) - 1,
         "The same where a handler reads it while it arrives.",
     ),
     _Row(
         "connection_window_size",
-        65_535,
-        (1 << 31) - 1,
         "Content of all requests of a connection that may wait here.",
     ),
-    _Row("max_continuations", 0, 1_000, "CONTINUATION frames of one head."),
-    _Row("max_settings", 8, 1_000, "Settings in one frame."),
-    _Row(
-        "settings_timeout_ms",
-        1,
-        86_400_000,
-        "For the client to acknowledge our SETTINGS.",
-    ),
-    _Row(
-        "max_glitches",
-        1,
-        1 << 30,
-        "Frames that make work and have no use, at once.",
-    ),
-    _Row(
-        "glitches_refill",
-        0,
-        1 << 30,
-        "How many more of them each second.",
-    ),
+    _Row("max_continuations", "CONTINUATION frames of one head."),
+    _Row("max_settings", "Settings in one frame."),
+    _Row("settings_timeout_ms", "For the client to acknowledge our SETTINGS."),
+    _Row("max_glitches", "Frames that make work and have no use, at once."),
+    _Row("glitches_refill", "How many more of them each second."),
     _Row(
         "max_queued_size",
-        1_024,
-        1 << 30,
         "What may wait to be sent before nothing more is read.",
     ),
 ]
+
+
+def _check(
+    mut found: String, name: StaticString, value: Int, least: Int, most: Int
+):
+    """Says what is wrong with a value, unless something was found before."""
+    if found.byte_length() > 0 or (value >= least and value <= most):
+        return
+    found = (
+        Text()
+        .add("http2_limits.")
+        .add(name)
+        .add(" is ")
+        .add(value)
+        .add("; allowed are ")
+        .add(least)
+        .add(" to ")
+        .add(most)
+        .end()
+    )
 
 
 struct Http2Config(SettingsGroup, TrivialRegisterPassable):
@@ -154,34 +147,42 @@ struct Http2Config(SettingsGroup, TrivialRegisterPassable):
         Returns:
             A sentence that names field and bounds; empty if all is well.
         """
-        var values: List[Int] = [
-            self.max_streams,
+        var found = String()
+        _check(found, "max_streams", self.max_streams, 1, 10_000)
+        _check(
+            found,
+            "stream_window_size",
             self.stream_window_size,
+            1_024,
+            (1 << 31) - 1,
+        )
+        _check(
+            found,
+            "upload_window_size",
             self.upload_window_size,
+            1_024,
+            (1 << 31) - 1,
+        )
+        _check(
+            found,
+            "connection_window_size",
             self.connection_window_size,
-            self.max_continuations,
-            self.max_settings,
+            65_535,
+            (1 << 31) - 1,
+        )
+        _check(found, "max_continuations", self.max_continuations, 0, 1_000)
+        _check(found, "max_settings", self.max_settings, 8, 1_000)
+        _check(
+            found,
+            "settings_timeout_ms",
             self.settings_timeout_ms,
-            self.max_glitches,
-            self.glitches_refill,
-            self.max_queued_size,
-        ]
-        var index = 0
-        for row in materialize[_ROWS]():
-            var value = values[index]
-            index += 1
-            if value < row.least or value > row.most:
-                return String(
-                    "http2_limits.",
-                    row.name,
-                    " is ",
-                    value,
-                    "; allowed are ",
-                    row.least,
-                    " to ",
-                    row.most,
-                )
-        return ""
+            1,
+            86_400_000,
+        )
+        _check(found, "max_glitches", self.max_glitches, 1, 1 << 30)
+        _check(found, "glitches_refill", self.glitches_refill, 0, 1 << 30)
+        _check(found, "max_queued_size", self.max_queued_size, 1_024, 1 << 30)
+        return found^
 
     def session_limits(
         self, max_header_size: Int, max_fields: Int, max_target_size: Int

@@ -64,11 +64,6 @@ def _submit(
     """Gives a request to the pool; False if there is no room for it."""
     ref task = link.tasks.at(index)[]
     var is_late = not task.has_all
-    var flag = ArcPointer(CancelFlag())
-    var job = Job(connection.token, connection.peer, flag)
-    job.stream_id = task.id
-    if connection.tls:
-        job.tls = connection.tls.held()[].peer
     try:
         if pool.is_full(is_late):
             return False
@@ -78,6 +73,20 @@ def _submit(
         state.log(Text().add("handler threads: ").add(error).end())
         return False
     ref content = task.request.held()[].content
+    if not is_late:
+        # Nothing more comes: the room of what is here is the connection's.
+        link.session.state.consume(state.out, task.id, task.piped_len)
+        task.piped_len = 0
+        if not state.charge(task.charge, content.capacity()):
+            return False
+    task.job = ArcPointer(CancelFlag())
+    var box = OwnedPointer(
+        Job(connection.token, connection.peer, task.job.held())
+    )
+    ref job = box[]
+    job.stream_id = task.id
+    if connection.tls:
+        job.tls = connection.tls.held()[].peer
     if is_late:
         var window = state.config.http2_limits.upload_window_size
         link.session.state.widen(state.out, task.id, window)
@@ -89,16 +98,10 @@ def _submit(
         )
         job.is_late = True
     else:
-        # Nothing more comes: the room of what is here is the connection's.
-        link.session.state.consume(state.out, task.id, task.piped_len)
-        task.piped_len = 0
-        if not state.charge(task.charge, content.capacity()):
-            return False
         swap(job.charge, task.charge)
     job.http2 = task.request.take()
     swap(job.memo, task.memo)
-    pool.submit(OwnedPointer(job^))
-    task.job = flag^
+    pool.submit(box^)
     share_time(task, state, True)
     return True
 

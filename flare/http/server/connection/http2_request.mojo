@@ -28,7 +28,7 @@ from flare.http.server.connection.dispatch import (
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.http2_response import begin_response
 from flare.http.server.connection.phase import NEVER_MS
-from flare.http.server.connection.stream_task import StreamTask
+from flare.http.server.connection.stream_task import Http2Request, StreamTask
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import likely, unlikely
@@ -77,7 +77,7 @@ def answer_request(
     begin_response(connection, link, id, response^, is_head, state)
 
 
-@always_inline
+@no_inline
 def _call(
     request: Request[ImmUntrackedOrigin], mut state: WorkerState
 ) -> Response:
@@ -127,10 +127,12 @@ def _answer_later(
 ):
     """Asks the handler how a request with content, or with handler threads each,
     is to be treated."""
-    var task = state.streams.take_task(event.stream_id)
-    var request = state.streams.take_request()
-    swap(request[].section, link.session.section)
-    ref head = request[].section
+    var task = state.streams.take(event.stream_id)
+    if not task[].request:
+        task[].request = OwnedPointer(Http2Request())
+    ref request = task[].request.held()[]
+    swap(request.section, link.session.section)
+    ref head = request.section
     task[].is_head = head.method == Method.HEAD
     task[].owes_continue = head.expects_continue and not event.ends
     task[].has_all = event.ends
@@ -140,14 +142,13 @@ def _answer_later(
     state.params[].route_memo = erase_memo(task[].memo.held()[])
     # SAFETY: the loan ends with the call.
     var policy = state.handler.held().policy_for(
-        request[].unsafe_request[ImmUntrackedOrigin](
+        request.unsafe_request[ImmUntrackedOrigin](
             connection.peer, state.params_pointer(), tls=connection.tls_peer
         )
     )
     complete_policy(policy, state.config)
     task[].policy = policy
     var length = head.content_length
-    task[].request = request^
     var runs_elsewhere = state.config.handler_threads > 0 and (
         policy.streams or policy.blocks
     )
@@ -248,22 +249,15 @@ def _answer_task(
     if by_head:
         var note = HeadOnly()
         var scope = ExtensionScope(request.extensions(), note)
-        response = _call_later(request, state)
+        response = _call(request, state)
         scope^.end()
     else:
-        response = _call_later(request, state)
+        response = _call(request, state)
     _give_memo(task[], state)
     begin_response(
         connection, link, task[].id, response^, task[].is_head, state
     )
     state.streams.give(task^)
-
-
-@no_inline
-def _call_later(
-    request: Request[ImmUntrackedOrigin], mut state: WorkerState
-) -> Response:
-    return _call(request, state)
 
 
 def on_content(

@@ -99,7 +99,7 @@ def begin_response(
         session.write_data(state.out, id, response.body.as_bytes(), True)
         _end_unread(link, id, state)
         return
-    _begin_content(connection, link, id, response^, state)
+    _begin_content(connection, link, id, response, state)
 
 
 @no_inline
@@ -125,11 +125,11 @@ def _begin_content(
     mut connection: Connection,
     mut link: Http2Link,
     id: Int,
-    var response: Response,
+    response: Response,
     mut state: WorkerState,
 ):
     """Makes the task of content that is sent as the windows allow."""
-    var task = state.streams.take_task(id)
+    var task = state.streams.take(id)
     task[].has_response = True
     if response.body.is_stream():
         var stream = response.body.stream()
@@ -220,12 +220,12 @@ def _owes_end(task: StreamTask) -> Bool:
 
 def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
     """Writes a frame of content, and ends the stream if it is the last."""
-    var box = link.tasks.pop(index)
-    ref task = box[]
+    ref task = link.tasks.at(index)[]
     if task.source and len(task.piece) == 0:
-        if not _fill(link, task, state):
+        if not _fill(task, state):
             var code = ErrorCode.INTERNAL_ERROR
             link.session.state.reset(state.out, task.id, code)
+            _ = link.tasks.pop(index)
             return
         if state.config.min_send_rate == 0:
             # Each piece has a time of its own.
@@ -258,15 +258,12 @@ def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
     task.sent_len += sent_len
     link.window_sent_len += sent_len
     if ends:
-        _end_unread(link, task.id, state)
+        var box = link.tasks.pop(index)
+        _end_unread(link, box[].id, state)
         state.streams.give(box^)
-        return
-    link.tasks.insert(index, box^)
 
 
-def _fill(
-    mut link: Http2Link, mut task: StreamTask, mut state: WorkerState
-) -> Bool:
+def _fill(mut task: StreamTask, mut state: WorkerState) -> Bool:
     """Has the source of a response make a piece; False if it cannot."""
     var stream = task.source.held()
     var supply: Poll

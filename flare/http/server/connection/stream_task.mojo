@@ -193,13 +193,16 @@ struct StreamTask(Movable):
 
     def renew(mut self, id: Int):
         """Makes it the task of another stream, as if it were new; what it has
-        allocated stays, but for the request.
+        allocated stays.
 
         Args:
             id: The stream's number.
         """
         self.id = id
-        self.request = None
+        if self.request:
+            ref request = self.request.held()[]
+            request.content.clear()
+            request.trailers = None
         self.policy = RequestPolicy()
         self.memo = None
         self.charge = None
@@ -263,15 +266,13 @@ struct StreamPool(Movable):
     """Boxes of streams that are over, for those that begin."""
 
     var _tasks: List[OwnedPointer[StreamTask]]
-    var _requests: List[OwnedPointer[Http2Request]]
 
     def __init__(out self):
         """Makes an empty pool."""
         self._tasks = []
-        self._requests = []
 
-    def take_task(mut self, id: Int) -> OwnedPointer[StreamTask]:
-        """Takes a task as a new one.
+    def take(mut self, id: Int) -> OwnedPointer[StreamTask]:
+        """Takes a task as a new one; it may have a request without anything.
 
         Args:
             id: The number of its stream.
@@ -285,36 +286,18 @@ struct StreamPool(Movable):
         task[].id = id
         return task^
 
-    def take_request(mut self) -> OwnedPointer[Http2Request]:
-        """Takes a request without anything.
-
-        Returns:
-            Its box.
-        """
-        if len(self._requests) == 0:
-            return OwnedPointer(Http2Request())
-        return self._requests.pop()
-
     def give(mut self, var task: OwnedPointer[StreamTask]):
-        """Takes the task of a stream that is over, and its request; what has
-        grown large is freed.
+        """Takes the task of a stream that is over; what has grown large is
+        freed.
 
         Args:
             task: Its box.
         """
+        var length = task[].piece.capacity()
         if task[].request:
-            var request = task[].request.take()
-            if (
-                len(self._requests) < _POOLED_COUNT_MAX
-                and request[].content.capacity() <= _POOLED_LEN_MAX
-            ):
-                request[].content.clear()
-                request[].trailers = None
-                self._requests.append(request^)
+            length += task[].request.held()[].content.capacity()
+        if len(self._tasks) == _POOLED_COUNT_MAX or length > _POOLED_LEN_MAX:
+            return
         # What it holds of others is let go at once.
         task[].renew(0)
-        if (
-            len(self._tasks) < _POOLED_COUNT_MAX
-            and task[].piece.capacity() <= _POOLED_LEN_MAX
-        ):
-            self._tasks.append(task^)
+        self._tasks.append(task^)
