@@ -327,6 +327,10 @@ class TestFlare:
             do="upload", method="POST", url="/large", length=LENGTH, announced=-1
         )
         assert answer.get("status") == 200, answer
+        answer = fetcher.ask(
+            do="upload", method="POST", url="/upload", length=LENGTH, announced=LENGTH
+        )
+        assert body(answer).split()[0] == str(LENGTH)
 
     def test_content_that_is_too_long(self, fetcher, flare):
         flare.client(fetcher)
