@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 from conftest import Server, read_all
+from h2_client import INITIAL_WINDOW, H2Client, encode
 from wire_programs import built
 
 VERSIONS = ["1.1", "2"]
@@ -161,3 +162,50 @@ def test_a_reader_has_the_trailers_of_a_request_at_its_end(threads):
         )
         sock.sendall(b"0\r\nX-T: late\r\n\r\n")
         assert read_all(sock).endswith(b" late")
+
+
+@pytest.mark.parametrize("length", [0, 3, 100_000])
+def test_trailers_of_a_request_over_http_2(threads, probe, length):
+    """RFC 9113 section 8.1: a field block that ends the stream."""
+    content = b"a" * length
+    with H2Client(probe) as client:
+        stream = client.request("/trailers", "POST", ends=False)
+        sent(client, stream, content)
+        client.headers(encode([("x-a", "b"), ("x-c", "d")]), stream=stream)
+        assert client.answer(stream).body == content + b"|x-a=bx-c=d"
+    with H2Client(threads) as client:
+        stream = client.request("/upload", "POST", ends=False)
+        sent(client, stream, content)
+        client.settle()
+        client.headers(encode([("x-t", "late")]), stream=stream)
+        assert client.answer(stream).body.endswith(b" late")
+
+
+def sent(client: H2Client, stream: int, content: bytes) -> None:
+    """Sends content as the windows allow, and does not end the stream."""
+    while content:
+        room = min(client.room, client.room_of(stream), 16_384)
+        if room <= 0:
+            client.take_frame()
+            continue
+        client.data(stream, content[:room])
+        content = content[room:]
+
+
+def test_frames_behind_the_content(threads):
+    """No empty DATA, and END_STREAM on the trailers (RFC 9113 section 8.1)."""
+    with H2Client(threads, {INITIAL_WINDOW: 3}) as client:
+        client.grants = False
+        stream = client.request("/memory/5")
+        client.until(lambda: client.order)
+        client.settle()
+        # A shut window keeps content back, and what follows it.
+        assert client.answers[stream].body == b"x" * 3
+        assert client.answers[stream].trailers is None
+        client.grant(stream, 2)
+        answer = client.answer(stream)
+        assert answer.body == b"x" * 5
+        assert answer.trailers == [("x-sum", "7"), ("server-timing", "db;dur=3")]
+        assert client.order == [(stream, 3), (stream, 2)] and answer.reset is None
+        empty = client.get("/memory/0")
+        assert empty.trailers and len(client.order) == 2
