@@ -39,6 +39,10 @@ comptime _LENGTH_DIGITS_MAX = 18
 # Any number of them fits into 63 bits.
 
 
+comptime WANTS_UPGRADE = 101
+"""`Http2FieldSection.status` of a request that asks for WebSocket (RFC 8441)."""
+
+
 @fieldwise_init
 struct SectionLimits(TrivialRegisterPassable):
     """How large a field section may be; what is beyond is answered, and what
@@ -60,7 +64,9 @@ struct Http2FieldSection(Movable):
     """Names and values, one behind the other."""
     var status: Int
     """The status to answer with in place of a handler, 0 if there is none: the
-    request is understood, and is more than is allowed here."""
+    request is understood, and is more than is allowed here. `WANTS_UPGRADE` if
+    it is an extended CONNECT for WebSocket; then method and fields are those of
+    the GET that HTTP/1.1 has for it, but for Sec-WebSocket-Key."""
     var content_length: Int
     """What content-length says, in bytes; -1 without one."""
     var method: Method
@@ -416,6 +422,8 @@ struct Http2FieldSection(Movable):
             var protocol = self.pseudo(FieldKind.PROTOCOL)
             if not is_connect or len(protocol) == 0 or not _is_token(protocol):
                 return Http2Rule.PSEUDO_VALUE
+            if not equals_ignore_case(protocol, "websocket".as_bytes()):
+                self.status = 501
         if is_connect and not self.is_extended_connect():
             return self._broken_rule_of_tunnel()
         if not self._has(FieldKind.SCHEME) or not self._has(FieldKind.PATH):
@@ -433,7 +441,30 @@ struct Http2FieldSection(Movable):
         var rule = self._broken_rule_of_host()
         if rule:
             return rule
-        return self._broken_rule_of_path(limits)
+        rule = self._broken_rule_of_path(limits)
+        if unlikely(self.is_extended_connect()):
+            if not rule and self.status == 0:
+                self._become_upgrade()
+        return rule
+
+    def _become_upgrade(mut self):
+        """Makes an extended CONNECT what it is in HTTP/1.1 (RFC 8441 section 5).
+
+        A request of HTTP/2 cannot have the fields by itself (RFC 9113 section
+        8.2.2).
+        """
+        comptime WORDS = StaticString("GETupgradewebsocketconnectionUpgrade")
+        var start = len(self.octets)
+        if start + WORDS.byte_length() > DECODED_LEN_MAX:
+            self.status = 431
+            return
+        self.octets.append_literal[WORDS]()
+        ref method = self._pseudo.at(Int(FieldKind.METHOD))
+        method = FieldLine(method.name_offset(), method.name_len(), start, 3)
+        self.method = Method.GET
+        self._keep(FieldLine(start + 3, 7, start + 10, 9))
+        self._keep(FieldLine(start + 19, 10, start + 29, 7))
+        self.status = WANTS_UPGRADE
 
     def _broken_rule_of_tunnel(mut self) -> Optional[Http2Rule]:
         """Checks CONNECT (RFC 9113 section 8.5), which gets 501."""

@@ -129,6 +129,9 @@ struct Http2Session(Movable):
         """Writes what the connection begins with: SETTINGS, behind the preface
         of a client, and the window of the connection (RFC 9113 section 3.4).
 
+        A server that speaks WebSocket sets `state.local.enable_connect_protocol`
+        before.
+
         Args:
             out: Where to.
         """

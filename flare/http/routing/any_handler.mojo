@@ -22,7 +22,7 @@ comptime _Refuse = def[o: ImmOrigin](
     Erased, Request[o], var Response
 ) raises thin -> Response
 comptime _Describe = def(Erased, mut Operation) thin -> None
-comptime _Claim = def(Erased) thin -> Bool
+comptime _Claims = def(Erased) thin -> UInt8
 comptime _Notice = def(Erased) thin -> None
 
 
@@ -47,9 +47,16 @@ def _policy[
     return handler.unsafe_bitcast[H]()[].policy_for(req)
 
 
-def _may_stream[H: Handler](handler: Erased) -> Bool:
+comptime _STREAMS = UInt8(1)
+comptime _UPGRADES = UInt8(2)
+
+
+def _claims[H: Handler](handler: Erased) -> UInt8:
     # SAFETY: `AnyHandler` made the pointer from an H of its own.
-    return handler.unsafe_bitcast[H]()[].may_stream()
+    ref inner = handler.unsafe_bitcast[H]()[]
+    return (_STREAMS if inner.may_stream() else 0) | (
+        _UPGRADES if inner.may_upgrade() else 0
+    )
 
 
 def _drained[H: Handler](handler: Erased):
@@ -79,7 +86,7 @@ struct AnyHandler(Handler):
     var _call: _Serve
     var _deny: _Refuse
     var _ask: _Policy
-    var _streams: _Claim
+    var _claims: _Claims
     var _finish: _Notice
     var _tell: _Describe
     var _release: def(Erased) thin -> None
@@ -98,7 +105,7 @@ struct AnyHandler(Handler):
         self._call = _serve[H, ...]
         self._deny = _refuse[H, ...]
         self._ask = _policy[H, ...]
-        self._streams = _may_stream[H]
+        self._claims = _claims[H]
         self._finish = _drained[H]
         self._tell = _describe[H]
         self._release = destroy[H]
@@ -184,7 +191,15 @@ struct AnyHandler(Handler):
         Returns:
             Its answer.
         """
-        return self._streams(self._handler)
+        return self._claims(self._handler) & _STREAMS != 0
+
+    def may_upgrade(self) -> Bool:
+        """Asks the handler whether it may answer with a conversation.
+
+        Returns:
+            Its answer.
+        """
+        return self._claims(self._handler) & _UPGRADES != 0
 
     def drained(self):
         """Lets the handler finish what goes beyond single requests."""

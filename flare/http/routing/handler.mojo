@@ -186,6 +186,22 @@ trait Handler(Deinitable, Movable):
         else:
             return False
 
+    def may_upgrade(self) -> Bool:
+        """Tells whether some request may be answered with a conversation, such
+        as WebSocket.
+
+        Asked once, when a server starts: over HTTP/2 it offers WebSocket (RFC
+        8441) only then.
+
+        Returns:
+            False, unless the handler knows better. A `Middleware` asks its
+            inner handler.
+        """
+        comptime if conforms_to(Self, HoldsHandler):
+            return self.inner().may_upgrade()
+        else:
+            return False
+
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Finishes an answer that the server makes in place of the handler.
 

@@ -465,6 +465,14 @@ struct Router(Handler):
         """
         return self._table[].may_stream()
 
+    def may_upgrade(self) -> Bool:
+        """Tells whether a route speaks WebSocket.
+
+        Returns:
+            True if one does, or the fallback.
+        """
+        return self._table[].may_upgrade()
+
     def drained(self):
         """Lets the handlers of all routes finish."""
         ref table = self._table[]
@@ -718,6 +726,17 @@ struct RouteTable(Movable):
             if self.routes.at(index).handler.may_stream():
                 return True
         return self.fallback.__bool__() and self.fallback.held().may_stream()
+
+    def may_upgrade(self) -> Bool:
+        """Tells whether a route speaks WebSocket.
+
+        Returns:
+            True if one does, or the fallback.
+        """
+        for index in range(len(self.routes)):
+            if self.routes.at(index).handler.may_upgrade():
+                return True
+        return self.fallback.__bool__() and self.fallback.held().may_upgrade()
 
     def operations(self) -> List[Operation]:
         """Tells what the routes take.

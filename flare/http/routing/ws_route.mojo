@@ -72,6 +72,14 @@ struct WsRoute[H: WsHandler](Handler):
         """
         return RequestPolicy(blocks=False)
 
+    def may_upgrade(self) -> Bool:
+        """Tells that handshakes are answered with a conversation.
+
+        Returns:
+            True.
+        """
+        return True
+
     def serve(self, req: Request) raises -> Response:
         """Answers a handshake.
 
@@ -79,7 +87,8 @@ struct WsRoute[H: WsHandler](Handler):
             req: The request.
 
         Returns:
-            101 and a conversation, or why not.
+            101 and a conversation, or why not. Over HTTP/2 the server makes a
+            200 of it (RFC 8441).
 
         Raises:
             Error: What the handler raises in `on_open`.
@@ -90,8 +99,12 @@ struct WsRoute[H: WsHandler](Handler):
             )
         var acceptance: WsAcceptance
         try:
+            var has_key = req.version.major < 2
             acceptance = self._handshake.accept(
-                req.method, req.version.minor, req.headers
+                req.method,
+                req.version.minor if has_key else 1,
+                req.headers,
+                has_key,
             )
         except error:
             return _refusal(error)
@@ -121,7 +134,8 @@ struct WsRoute[H: WsHandler](Handler):
         var response = Response(101, Body.conversing(session^))
         set_field(response, "Upgrade", "websocket")
         set_field(response, "Connection", "Upgrade")
-        set_field(response, "Sec-WebSocket-Accept", acceptance.accept)
+        if acceptance.accept.byte_length() > 0:
+            set_field(response, "Sec-WebSocket-Accept", acceptance.accept)
         if acceptance.agreement.subprotocol.byte_length() > 0:
             set_field(
                 response,

@@ -240,6 +240,7 @@ struct Worker[H: Handler](Movable):
         self._scratch = RequestParser(READ_BUFFER_LEN)
         self._state = WorkerState(context)
         self._state.handler = ErasedHandler(self._handler)
+        self._state.takes_upgrades = self._handler[].may_upgrade()
         self._stop = stop^
         self._pool = HandlerPool(context.config)
         self._stats = stats^

@@ -268,6 +268,8 @@ struct WorkerState(Movable):
     var handler: Optional[ErasedHandler]
     """What answers, for all that is not generated for its type; nothing before
     a handler is known."""
+    var takes_upgrades: Bool
+    """True if that may answer with a conversation."""
     var slow: SlowHandlers
     """Warns of handlers that hold the loop."""
     var piece: Buffer
@@ -309,6 +311,7 @@ struct WorkerState(Movable):
         self.params = OwnedPointer(PathParams())
         self.params[].record.logs_errors = self.config.logs_errors
         self.handler = None
+        self.takes_upgrades = False
         self.slow = SlowHandlers(self.config)
         self.request_count = 0
         self.piece = Buffer(0)

@@ -41,7 +41,11 @@ struct ServerHandshake(Copyable, Movable):
         self.deflate = deflate
 
     def accept(
-        self, method: Method, minor_version: UInt8, fields: Fields
+        self,
+        method: Method,
+        minor_version: UInt8,
+        fields: Fields,
+        has_key: Bool = True,
     ) raises WsHandshakeError -> WsAcceptance:
         """Checks a request, and decides what to agree to.
 
@@ -52,6 +56,8 @@ struct ServerHandshake(Copyable, Movable):
             method: The method.
             minor_version: 0 for HTTP/1.0, else 1 or more.
             fields: The header fields.
+            has_key: False over HTTP/2, where nobody proves to have understood:
+                Sec-WebSocket-Key is not looked at (RFC 8441 section 5).
 
         Returns:
             The answer.
@@ -74,14 +80,18 @@ struct ServerHandshake(Copyable, Movable):
             raise WsHandshakeError(
                 materialize[HandshakeRule.WS_VERSION](), version
             )
+        if not has_key:
+            return WsAcceptance("", self._agree(fields))
         var key = only_value(fields, "sec-websocket-key")
         var nonce = base64_decode(key)
         if not nonce or len(nonce.held()) != KEY_LEN:
             raise WsHandshakeError(materialize[HandshakeRule.KEY](), key)
-        var agreement = WsAgreement(
+        return WsAcceptance(accept_value(key), self._agree(fields))
+
+    def _agree(self, fields: Fields) raises WsHandshakeError -> WsAgreement:
+        return WsAgreement(
             self._choose_subprotocol(fields), self._choose_deflate(fields)
         )
-        return WsAcceptance(accept_value(key), agreement^)
 
     def _choose_subprotocol(
         self, fields: Fields
@@ -125,7 +135,7 @@ struct WsAcceptance(Copyable, Movable):
     """A server's answer to a good handshake."""
 
     var accept: String
-    """The value of Sec-WebSocket-Accept."""
+    """The value of Sec-WebSocket-Accept; empty over HTTP/2."""
     var agreement: WsAgreement
     """What was agreed on."""
 

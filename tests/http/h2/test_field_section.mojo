@@ -189,7 +189,21 @@ def test_connect() raises:
             "8441-4 extended",
             CONNECT
             + ":protocol: websocket\n:scheme: https\n:path: /c\n:authority: a\n",
-            0,
+            101,
+        ),
+        _Row(
+            "8441-5 another protocol",
+            CONNECT
+            + ":protocol: connect-udp\n:scheme: https\n:path: /c\n"
+            + ":authority: a\n",
+            501,
+        ),
+        _Row(
+            "9110-10.1.1 an expectation comes first",
+            CONNECT
+            + ":protocol: websocket\n:scheme: https\n:path: /c\n"
+            + ":authority: a\nexpect: more\n",
+            417,
         ),
         _Row(
             "8441-4 without :path",
@@ -205,6 +219,30 @@ def test_connect() raises:
         ),
     ]
     _run(rows)
+
+
+def test_an_extended_connect_is_the_get_of_http_1_1() raises:
+    # 8441-5
+    var section = Http2FieldSection()
+    var decoder = HpackDecoder()
+    var block = _block(
+        ":method: CONNECT\n:protocol: websocket\n:scheme: https\n"
+        ":path: /chat?a=b\n:authority: a.example\norigin: https://a.example\n",
+        False,
+    )
+    assert_equal(_check(section, decoder, block), 101)
+    var line = section.unsafe_request_line[ImmUntrackedOrigin]()
+    assert_equal(String(line.method_name), "GET")
+    assert_equal(String(line.method), "GET")
+    assert_equal(String(line.path), "/chat")
+    assert_equal(String(line.query), "a=b")
+    assert_equal(String(line.authority), "a.example")
+    var fields = section.unsafe_fields[ImmUntrackedOrigin]()
+    assert_equal(len(fields), 3)
+    assert_equal(String(fields.get("upgrade").value()), "websocket")
+    assert_equal(String(fields.get("connection").value()), "Upgrade")
+    assert_equal(String(fields.get("origin").value()), "https://a.example")
+    _ = section^
 
 
 def test_fields() raises:

@@ -1,10 +1,12 @@
 """What a WebSocket route lets in, and what its handler hears of it."""
 
 from flare.http.message.owned_request import OwnedRequest
-from flare.http.message.request import Request
+from flare.http.message.request import Request, Version
 from flare.http.message.response import Response
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
+from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.handler import Handler
+from flare.http.routing.router import Router
 from flare.http.routing.ws_route import WsRoute, is_same_origin
 from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.hub import WsHub
@@ -12,7 +14,12 @@ from flare.http.websocket.outbox import WsSender
 from flare.net.ip import IpNetwork
 from std.collections import Set
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 struct Seen(Movable):
@@ -174,3 +181,45 @@ def test_the_origin_behind_a_proxy() raises:
     other.add_header("Forwarded", "for=192.0.2.1;proto=https")
     assert_equal(status(route, other), 403)
     assert_true(len(seen[].senders) == 2, "who is refused opens nothing")
+
+
+def test_over_http_2_nobody_shows_a_key() raises:
+    # RFC 8441 section 5: Sec-WebSocket-Key and -Accept are of HTTP/1.1 alone.
+    var seen = ArcPointer(Seen())
+    var route = WsRoute(Guest(WsHub(), seen.copy()))
+    assert_true(route.may_upgrade())
+    var request = OwnedRequest("GET", "/ws")
+    request.version = Version(2, 0)
+    request.add_header("Host", "a")
+    request.add_header("Sec-WebSocket-Version", "13")
+    assert_equal(route.serve(request.view()).status.code, 400)
+    request.add_header("upgrade", "websocket")
+    request.add_header("connection", "Upgrade")
+    var response = route.serve(request.view())
+    assert_equal(response.status.code, 101)
+    assert_true(response.body.listens())
+    assert_false("sec-websocket-accept" in response.headers)
+    # Over HTTP/1.1 it is missed.
+    request.version = Version.HTTP_1_1
+    assert_equal(route.serve(request.view()).status.code, 400)
+
+
+def test_what_may_upgrade_is_asked_through_all_around_it() raises:
+    var seen = ArcPointer(Seen())
+    var inner = Router()
+    inner.ws("/ws", Guest(WsHub(), seen.copy()))
+    var outer = Router()
+    assert_false(outer.may_upgrade())
+    outer.mount("/api", inner^)
+    assert_true(outer.may_upgrade())
+    var stacked = TrustedProxies(
+        outer^, [IpNetwork.parse("10.0.0.0/8")], ForwardedField.FORWARDED
+    )
+    assert_true(AnyHandler(stacked^).may_upgrade())
+    var plain = Router()
+    plain.get("/", _plain)
+    assert_false(AnyHandler(plain^).may_upgrade())
+
+
+def _plain(req: Request) raises -> Response:
+    return Response(200)

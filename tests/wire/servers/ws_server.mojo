@@ -6,6 +6,8 @@ Further arguments are those of `tls_options`.
 """
 
 from flare.http import Request, Response, Router, ServerConfig, ok
+from flare.http.routing.handler import Handler, Middleware, RequestPolicy
+from flare.http.routing.ws_route import WsRoute
 from flare.ws import (
     DeflateAgreement,
     WsConfig,
@@ -65,6 +67,22 @@ struct Echo(WsHandler):
         print("closed", code, reason, file=stderr)
 
 
+@fieldwise_init
+struct Blocking[H: Handler](Middleware):
+    """Lets a handshake be answered on a handler thread, if there are some."""
+
+    comptime Inner = Self.H
+    var handler: Self.H
+
+    def serve(self, req: Request) raises -> Response:
+        return self.handler.serve(req)
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        var policy = self.handler.policy_for(req)
+        policy.blocks = True
+        return policy
+
+
 def noise() -> ArcPointer[List[UInt8]]:
     """Makes 64 KiB that no compression makes shorter."""
     var octets = List[UInt8](capacity=1 << 16)
@@ -97,6 +115,8 @@ def main() raises:
         var value = Int(String(parts[1]))
         if name == "workers":
             workers = value
+        elif name == "handler_threads":
+            server_config.handler_threads = value
         elif name == "logs_errors":
             server_config.logs_errors = value == 1
         elif name == "write_timeout_ms":
@@ -129,7 +149,12 @@ def main() raises:
             raise Error("there is no option '", name, "'")
     var router = Router()
     router.get("/", hello)
-    router.ws("/ws", Echo(WsHub(), noise()), config^)
+    var hub = WsHub()
+    router.get(
+        "/blocking",
+        Blocking(WsRoute(Echo(hub.copy(), noise()), config.copy())),
+    )
+    router.ws("/ws", Echo(hub^, noise()), config^)
     var server = tls.bind(UInt16(Int(String(argv()[1]))), server_config^)
     print("listening on", server.local_addr(), flush=True)
     server.serve(router^, num_workers=workers)

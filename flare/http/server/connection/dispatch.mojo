@@ -392,7 +392,7 @@ def call_handler[
         var code = response.status.code
         # A response from 200 on is final, and no conversation.
         if unlikely(code < 200 or code > 599 or response.body.listens()):
-            _check_upgrade(code, response.body.listens())
+            _check_upgrade(code, response.body.listens(), request)
         return response^
     except error:
         record.request = None
@@ -400,10 +400,12 @@ def call_handler[
 
 
 @no_inline
-def _check_upgrade(code: Int, listens: Bool) raises:
+def _check_upgrade(code: Int, listens: Bool, request: Request) raises:
     """Lets a conversation with status 101 pass, and nothing else."""
     if listens and code == SWITCHING_PROTOCOLS:
-        return
+        if request.version.major < 2 or "upgrade" in request.headers:
+            return
+        raise Error("a conversation over HTTP/2 needs an extended CONNECT")
     var problem = Text()
     if listens and code >= 200 and code <= 599:
         problem = problem^.add("a conversation needs status 101, not ")

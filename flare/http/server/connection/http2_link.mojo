@@ -105,6 +105,9 @@ struct Http2Link(Movable):
                 state.now_ms,
             )
         )
+        link[].session.state.local.enable_connect_protocol = (
+            state.takes_upgrades
+        )
         link[].session.begin(state.out)
         link[].settings_end_ms = (
             state.now_ms + config.http2_limits.settings_timeout_ms

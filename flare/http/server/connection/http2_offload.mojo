@@ -9,14 +9,12 @@ from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.http2 import continue_http2
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.http2_request import (
+    begin_task_response,
     refuse_task,
     share_time,
     take_back_windows,
 )
-from flare.http.server.connection.http2_response import (
-    begin_response,
-    send_early_hints,
-)
+from flare.http.server.connection.http2_response import send_early_hints
 from flare.http.server.connection.phase import NextAction
 from flare.http.server.connection.stream_task import StreamTask
 from flare.http.server.handler_pool import HandlerPool, Job
@@ -63,7 +61,7 @@ def _submit(
 ) -> Bool:
     """Gives a request to the pool; False if there is no room for it."""
     ref task = link.tasks.at(index)[]
-    var is_late = not task.has_all
+    var is_late = not task.has_all and not task.is_tunnel
     try:
         if pool.is_full(is_late):
             return False
@@ -75,8 +73,9 @@ def _submit(
     ref content = task.request.held()[].content
     if not is_late:
         # Nothing more comes: the room of what is here is the connection's.
-        link.session.state.consume(state.out, task.id, task.piped_len)
-        task.piped_len = 0
+        if not task.is_tunnel:
+            link.session.state.consume(state.out, task.id, task.piped_len)
+            task.piped_len = 0
         if not state.charge(task.charge, content.capacity()):
             return False
     task.job = ArcPointer(CancelFlag())
@@ -149,16 +148,15 @@ def _answer(
     var task = link.tasks.pop(index)
     task[].job = None
     task[].cancel(503, "the handler has answered")
-    # What it did not read is dropped, and its room comes back.
-    link.session.state.consume(state.out, task[].id, task[].piped_len)
+    if not task[].is_tunnel:
+        # What it did not read is dropped, and its room comes back.
+        link.session.state.consume(state.out, task[].id, task[].piped_len)
     var response = Response(500)
     swap(response, job.response)
     state.params[].record.copy_from(job.params.record)
     if job.memo:
         state.give_memo(job.memo.take())
-    begin_response(
-        connection, link, task[].id, response^, task[].is_head, state
-    )
+    begin_task_response(connection, link, task[], response^, state)
 
 
 def settle_jobs(mut connection: Connection, mut pool: HandlerPool):

@@ -7,7 +7,7 @@ from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h2.connection_state import Http2Event
 from flare.http.h2.error import ErrorCode
-from flare.http.h2.field_section import Http2FieldSection
+from flare.http.h2.field_section import WANTS_UPGRADE, Http2FieldSection
 from flare.http.h2.session import Http2Session
 from flare.http.message.body_reader import owned_fields
 from flare.http.message.fields import FieldLine, Fields
@@ -50,6 +50,9 @@ def answer_request(
     """
     ref section = link.session.section
     var id = event.stream_id
+    if unlikely(section.status == WANTS_UPGRADE):
+        _answer_later(connection, link, event, state)
+        return
     if unlikely(section.status != 0):
         var is_head = section.method == Method.HEAD
         _refuse(connection, link, id, section.status, is_head, state)
@@ -115,7 +118,7 @@ def _reason_of(status: Int) -> StaticString:
         return "the only expectation here is 100-continue"
     if status == 503:
         return "the server is busy"
-    return "the method is not known here"
+    return "the method, or the protocol that it asks for, is not known here"
 
 
 @no_inline
@@ -134,7 +137,10 @@ def _answer_later(
     swap(request.section, link.session.section)
     ref head = request.section
     task[].is_head = head.method == Method.HEAD
-    task[].owes_continue = head.expects_continue and not event.ends
+    var is_tunnel = head.status == WANTS_UPGRADE
+    var is_whole = event.ends or is_tunnel
+    task[].is_tunnel = is_tunnel
+    task[].owes_continue = head.expects_continue and not is_whole
     task[].has_all = event.ends
     state.params[].clear()
     task[].memo = state.take_memo()
@@ -157,13 +163,13 @@ def _answer_later(
     if length > policy.max_body_size:
         refuse_task(connection, link, len(link.tasks) - 1, 413, state)
         return
-    if not event.ends and not policy.needs_content:
+    if not is_whole and not policy.needs_content:
         _answer_task(connection, link, len(link.tasks) - 1, state, by_head=True)
         return
-    if runs_elsewhere and (event.ends or policy.streams):
+    if runs_elsewhere and (is_whole or policy.streams):
         added.is_offloading = True
         return
-    if event.ends:
+    if is_whole:
         _answer_task(connection, link, len(link.tasks) - 1, state)
         return
     _await_content(added, state)
@@ -254,10 +260,60 @@ def _answer_task(
     else:
         response = _call(request, state)
     _give_memo(task[], state)
-    begin_response(
-        connection, link, task[].id, response^, task[].is_head, state
-    )
+    begin_task_response(connection, link, task[], response^, state)
     state.streams.give(task^)
+
+
+def begin_task_response(
+    mut connection: Connection,
+    mut link: Http2Link,
+    mut task: StreamTask,
+    var response: Response,
+    mut state: WorkerState,
+):
+    """Sends the response to a request that had to wait.
+
+    Args:
+        connection: Where it goes.
+        link: Has the stream, and no task of it any more.
+        task: What the request waited in.
+        response: What the handler answered.
+        state: The worker's state.
+    """
+    if unlikely(task.is_tunnel):
+        _open_tunnel(connection, link, task, response^, state)
+        return
+    begin_response(connection, link, task.id, response^, task.is_head, state)
+
+
+@no_inline
+def _open_tunnel(
+    mut connection: Connection,
+    mut link: Http2Link,
+    mut task: StreamTask,
+    var response: Response,
+    mut state: WorkerState,
+):
+    """Answers an extended CONNECT: where HTTP/1.1 has 101, 200 opens the stream
+    for the conversation (RFC 8441 section 5). Any other success would, too."""
+    if response.status < 300 and not response.body.listens():
+        _refuse(connection, link, task.id, 501, False, state)
+    else:
+        if response.body.listens():
+            response.status = 200
+        begin_response(connection, link, task.id, response^, False, state)
+    var index = link.find(task.id)
+    if index < 0 or not link.tasks.at(index)[].is_tunnel:
+        link.session.state.owe(task.piped_len, state.out)
+        return
+    # It may last as long as the connection: others have their turns.
+    var slot = link.session.state.table.find(task.id)
+    link.session.state.table.at(slot).priority.is_incremental = True
+    # What came before the answer is the conversation's.
+    ref opened = link.tasks.at(index)[]
+    swap(opened.unheard, task.unheard)
+    opened.piped_len = task.piped_len
+    opened.has_all = task.has_all
 
 
 def on_content(
@@ -278,6 +334,13 @@ def on_content(
     """
     var content = link.session.data(input)
     var index = link.find(event.stream_id)
+    if unlikely(index >= 0 and link.tasks.at(index)[].is_tunnel):
+        ref tunnel = link.tasks.at(index)[]
+        # Its room comes back when the conversation has heard it.
+        tunnel.unheard.append(content)
+        tunnel.piped_len += len(content)
+        tunnel.has_all = event.ends
+        return
     if index < 0 or link.tasks.at(index)[].has_response:
         # It was answered already; the room comes back all the same.
         link.session.state.consume(state.out, event.stream_id, len(content))
@@ -326,6 +389,11 @@ def on_request_end(
         state: The worker's state.
     """
     var index = link.find(id)
+    if unlikely(index >= 0 and link.tasks.at(index)[].is_tunnel):
+        # Nothing but DATA belongs there (RFC 9113 section 8.5).
+        link.session.state.reset(state.out, id, ErrorCode.PROTOCOL_ERROR)
+        on_reset(link, id, state)
+        return
     if index < 0 or link.tasks.at(index)[].has_response:
         return
     ref task = link.tasks.at(index)[]

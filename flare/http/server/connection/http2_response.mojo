@@ -2,6 +2,7 @@
 content as the windows allow, the most urgent first.
 """
 
+from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h2.error import ErrorCode
@@ -134,6 +135,7 @@ def _begin_content(
     if response.body.is_stream():
         var stream = response.body.stream()
         stream[].begin(state.wake_queue.waker_for(connection.token))
+        task[].is_tunnel = stream[].listens()
         if stream[].length:
             task[].missing_len = stream[].length.held()
         ref record = state.params[].record
@@ -193,7 +195,7 @@ def _most_urgent(link: Http2Link) -> Int:
             continue
         ref stream = link.session.state.table.at(slot)
         var window = min(stream.send_window, link.session.state.send_window)
-        if window <= 0 and not _owes_end(task):
+        if window <= 0 and not _owes_end(task) and not task.may_turn():
             continue
         var rank = Int(stream.priority.urgency) * 2 * (count + 1)
         if stream.priority.is_incremental:
@@ -224,9 +226,17 @@ def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
     if task.source and len(task.piece) == 0:
         if not _fill(task, state):
             var code = ErrorCode.INTERNAL_ERROR
+            if task.is_tunnel:
+                # RFC 8441 section 5.
+                code = ErrorCode.CANCEL
+                link.session.state.owe(task.piped_len, state.out)
             link.session.state.reset(state.out, task.id, code)
             _ = link.tasks.pop(index)
             return
+        if unlikely(task.is_tunnel and len(task.unheard) == 0):
+            # What was heard is the client's room again.
+            link.session.state.consume(state.out, task.id, task.piped_len)
+            task.piped_len = 0
         if state.config.min_send_rate == 0:
             # Each piece has a time of its own.
             task.is_shut = False
@@ -259,32 +269,39 @@ def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
     link.window_sent_len += sent_len
     if ends:
         var box = link.tasks.pop(index)
-        _end_unread(link, box[].id, state)
+        if unlikely(box[].is_tunnel):
+            # The other direction is the client's to end.
+            link.session.state.owe(box[].piped_len, state.out)
+        else:
+            _end_unread(link, box[].id, state)
         state.streams.give(box^)
+    elif unlikely(task.is_tunnel and task.waits_for_source):
+        if len(task.piece) == 0:
+            task.piece = Buffer(0)
 
 
 def _fill(mut task: StreamTask, mut state: WorkerState) -> Bool:
     """Has the source of a response make a piece; False if it cannot."""
+    var hears = task.hears()
+    if unlikely(hears and len(task.unheard) == 0):
+        # The client has ended, as a connection of HTTP/1.1 does.
+        task.source = None
+        return True
     var stream = task.source.held()
     var supply: Poll
-    if state.is_draining and stream[].is_endless():
+    if state.is_draining and not hears and stream[].is_endless():
         supply = stream[].end_early(task.piece)
     else:
         try:
-            supply = stream[].fill(task.piece)
+            if unlikely(hears):
+                supply = stream[].receive(task.unheard, task.piece)
+                _note_heard(task, state)
+            else:
+                supply = stream[].fill(task.piece)
             if supply == Poll.DONE:
                 task.trailers = stream[].trailers()
         except error:
-            state.log(
-                Text()
-                .add("a stream failed: ")
-                .add(error)
-                .add("; ")
-                .add(task.route)
-                .add(" ")
-                .add(task.request_id)
-                .end()
-            )
+            _log_stream(task, state, "a stream failed: ", String(error))
             return False
     if stream[].length:
         task.missing_len -= len(task.piece)
@@ -303,6 +320,32 @@ def _fill(mut task: StreamTask, mut state: WorkerState) -> Bool:
     if supply == Poll.DONE:
         task.source = None
     return True
+
+
+@no_inline
+def _note_heard(mut task: StreamTask, state: WorkerState):
+    """Drops what a conversation has heard, and tells what went wrong."""
+    var failure = task.source.held()[].take_failure()
+    if failure.byte_length() > 0:
+        _log_stream(task, state, "", failure)
+    task.unheard = Buffer(0)
+
+
+@no_inline
+def _log_stream(
+    task: StreamTask, state: WorkerState, what: StaticString, failure: String
+):
+    """Tells of a stream that fails, and whose it is."""
+    state.log(
+        Text()
+        .add(what)
+        .add(failure)
+        .add("; ")
+        .add(task.route)
+        .add(" ")
+        .add(task.request_id)
+        .end()
+    )
 
 
 def end_late_tasks(
@@ -330,7 +373,7 @@ def end_late_tasks(
             index += 1
             continue
         var late = link.drop(index, state.out)
-        var is_received = late[].has_all or (
+        var is_received = late[].has_all or late[].is_tunnel or (
             late[].pipe.__bool__() and not late[].is_client_turn
         )
         late[].cancel(503, "the answer could not be made in time")
@@ -407,7 +450,11 @@ def set_send_deadlines(mut link: Http2Link, state: WorkerState):
         elif not task.is_shut:
             task.is_shut = True
             task.sent_len = 0
-            task.deadline_ms = state.now_ms + config.write_timeout_ms
+            var timeout_ms = config.write_timeout_ms
+            if unlikely(task.is_tunnel and task.source):
+                var stall_ms = task.source.held()[].stall_timeout_ms()
+                timeout_ms = min(timeout_ms, stall_ms)
+            task.deadline_ms = state.now_ms + timeout_ms
         elif task.deadline_ms == NEVER_MS:
             task.deadline_ms = state.now_ms + task.left_ms
     if not waits_for_all or link.session.state.send_window > 0:

@@ -134,6 +134,10 @@ struct StreamTask(Movable):
     """What it has still to make, if that is known, in bytes."""
     var waits_for_source: Bool
     """True if it has nothing yet."""
+    var is_tunnel: Bool
+    """True if the request is an extended CONNECT (RFC 8441)."""
+    var unheard: Buffer
+    """What came for its conversation, and waits to be heard."""
     var deadline_ms: Int
     """When what is waited for must have come."""
     var phase_start_ms: Int
@@ -181,6 +185,8 @@ struct StreamTask(Movable):
         self.trailers = Trailers()
         self.missing_len = -1
         self.waits_for_source = False
+        self.is_tunnel = False
+        self.unheard = Buffer(0)
         self.deadline_ms = NEVER_MS
         self.phase_start_ms = 0
         self.is_shut = False
@@ -222,6 +228,8 @@ struct StreamTask(Movable):
         self.trailers = Trailers()
         self.missing_len = -1
         self.waits_for_source = False
+        self.is_tunnel = False
+        self.unheard = Buffer(0)
         self.deadline_ms = NEVER_MS
         self.phase_start_ms = 0
         self.is_shut = False
@@ -241,8 +249,36 @@ struct StreamTask(Movable):
         if not self.has_response:
             return False
         if self.source:
-            return not self.waits_for_source or len(self.piece) > 0
+            return (
+                not self.waits_for_source
+                or len(self.piece) > 0
+                or self.hears()
+            )
         return len(self.piece) > 0 or self.body_offset < len(self.body)
+
+    @always_inline
+    def hears(self) -> Bool:
+        """Tells whether a conversation is to hear of its client: it has
+        answered all that it has heard, and that is taken.
+
+        Returns:
+            False if nothing came.
+        """
+        return self.is_tunnel and self.waits_for_source and self.may_turn()
+
+    @always_inline
+    def may_turn(self) -> Bool:
+        """Tells whether a conversation has something to do though its client may
+        take nothing now: what it has said is taken.
+
+        Returns:
+            False if it waits for somebody.
+        """
+        if not self.is_tunnel or not self.source or len(self.piece) > 0:
+            return False
+        return (
+            not self.waits_for_source or len(self.unheard) > 0 or self.has_all
+        )
 
     def cancel(mut self, status: Int, reason: StaticString):
         """Tells a handler on another thread that nobody waits for it.
