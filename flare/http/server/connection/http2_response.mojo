@@ -373,8 +373,10 @@ def end_late_tasks(
             index += 1
             continue
         var late = link.drop(index, state.out)
-        var is_received = late[].has_all or late[].is_tunnel or (
-            late[].pipe.__bool__() and not late[].is_client_turn
+        var is_received = (
+            late[].has_all
+            or late[].is_tunnel
+            or (late[].pipe.__bool__() and not late[].is_client_turn)
         )
         late[].cancel(503, "the answer could not be made in time")
         if late[].has_response:

@@ -250,9 +250,7 @@ struct StreamTask(Movable):
             return False
         if self.source:
             return (
-                not self.waits_for_source
-                or len(self.piece) > 0
-                or self.hears()
+                not self.waits_for_source or len(self.piece) > 0 or self.hears()
             )
         return len(self.piece) > 0 or self.body_offset < len(self.body)
 
