@@ -6,14 +6,18 @@ from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
-from flare.bytes.scan import TCHAR
 from flare.http.h2.error import Http2Error, Http2Rule
 from flare.http.h2.hpack_decoder import (
     DECODED_LEN_MAX,
     HpackDecoder,
     HpackField,
 )
-from flare.http.h2.hpack_table import ENTRY_OVERHEAD, FieldKind
+from flare.http.h2.hpack_table import (
+    ENTRY_OVERHEAD,
+    FieldKind,
+    is_token,
+    is_visible,
+)
 from flare.http.h2.priority import Priority
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
@@ -402,7 +406,7 @@ struct Http2FieldSection(Movable):
         """Forgets pseudo-header fields that are not visible ASCII, in a section
         whose fields are not looked at any further."""
         for kind in range(1, Int(FieldKind.PSEUDO_MAX) + 1):
-            if not _is_visible(self.pseudo(UInt8(kind))):
+            if not is_visible(self.pseudo(UInt8(kind))):
                 self._seen &= ~(UInt32(1) << UInt32(kind))
 
     def _broken_rule(mut self, limits: SectionLimits) -> Optional[Http2Rule]:
@@ -413,14 +417,14 @@ struct Http2FieldSection(Movable):
         var name = self.pseudo(FieldKind.METHOD)
         self.method = Method(StringSpan(unsafe_from_utf8=name))
         if unlikely(self.method == Method.OTHER):
-            if len(name) == 0 or not _is_token(name):
+            if len(name) == 0 or not is_token(name):
                 return Http2Rule.PSEUDO_VALUE
             if len(name) > METHOD_LEN_MAX:
                 self.status = 501
         var is_connect = self.method == Method.CONNECT
         if self.is_extended_connect():
             var protocol = self.pseudo(FieldKind.PROTOCOL)
-            if not is_connect or len(protocol) == 0 or not _is_token(protocol):
+            if not is_connect or len(protocol) == 0 or not is_token(protocol):
                 return Http2Rule.PSEUDO_VALUE
             if not equals_ignore_case(protocol, "websocket".as_bytes()):
                 self.status = 501
@@ -687,17 +691,3 @@ def _is_scheme(octets: Span[UInt8, _]) -> Bool:
         if not is_letter and (index == 0 or not is_other):
             return False
     return len(octets) > 0
-
-
-def _is_visible(octets: Span[UInt8, _]) -> Bool:
-    for octet in octets:
-        if octet < 33 or octet > 126:
-            return False
-    return True
-
-
-def _is_token(octets: Span[UInt8, _]) -> Bool:
-    for octet in octets:
-        if not materialize[TCHAR]().contains(octet):
-            return False
-    return True

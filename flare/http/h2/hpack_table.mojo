@@ -5,7 +5,7 @@ what was sent (RFC 7541 sections 2.3 and 4).
 from flare.bytes.buffer import TerminatedInput
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
-from flare.bytes.scan import OctetClass
+from flare.bytes.scan import TCHAR, OctetClass
 from flare.http.message.fields import FieldLine
 from flare.http.message.target import AUTHORITY_IS_GOOD, authority_error
 from std.builtin.globals import global_constant
@@ -507,3 +507,33 @@ struct HpackTable(Movable):
                 line.value_offset() - first,
                 line.value_len(),
             )
+
+
+def is_visible(octets: Span[UInt8, _]) -> Bool:
+    """Tells whether octets are visible ASCII.
+
+    Args:
+        octets: The octets.
+
+    Returns:
+        True if all are.
+    """
+    for octet in octets:
+        if octet < 33 or octet > 126:
+            return False
+    return True
+
+
+def is_token(octets: Span[UInt8, _]) -> Bool:
+    """Tells whether octets are those of a token (RFC 9110 section 5.6.2).
+
+    Args:
+        octets: The octets.
+
+    Returns:
+        True if all are.
+    """
+    for octet in octets:
+        if not materialize[TCHAR]().contains(octet):
+            return False
+    return True

@@ -135,8 +135,6 @@ def main() raises:
             config.cuts_slow_clients = value == 1
         elif name == "stall_timeout_ms":
             config.stall_timeout_ms = value
-        elif name == "write_timeout_ms":
-            server_config.write_timeout_ms = value
         elif name == "shutdown_timeout_ms":
             server_config.shutdown_timeout_ms = value
         elif name == "ping_interval_ms":
