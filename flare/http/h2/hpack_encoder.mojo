@@ -202,6 +202,13 @@ struct HpackEncoder(Movable):
         if likely(indexing == Indexing.KEPT):
             var slot = _hash(name, value)
             var number = Int(self._slots.at(slot)) - 1
+            if unlikely(number < 0 or not self._is_entry(number, name, value)):
+                # Two fields of one slot would drive each other out of it: the
+                # older entry of two slots goes.
+                var first = number
+                number = Int(self._slots.at(slot ^ 1)) - 1
+                if first > number:
+                    slot ^= 1
             if likely(number >= 0 and self._is_entry(number, name, value)):
                 var index = STATIC_COUNT + self._table.insert_count - number
                 append_integer[7](out, 0x80, index)
