@@ -24,7 +24,8 @@ from flare.http.server.connection.phase import (
 )
 from flare.http.server.connection.stream_task import StreamPool
 from flare.http.server.connection.tls import ServerTls
-from flare.http.server.errors import SlowHandlers, report_crash
+from flare.http.server.errors import report_crash
+from flare.http.server.slow_handlers import SlowHandlers
 from flare.runtime.prefork.config import Jitter
 from flare.runtime.stats_board import (
     STAT_CONNECTIONS,

@@ -1,7 +1,7 @@
 """Whose fault a long round of the loop is."""
 
 from flare.http.server.config import ServerConfig
-from flare.http.server.errors import SlowHandlers
+from flare.http.server.slow_handlers import SlowHandlers
 from flare.sys.clock import coarse_monotonic_ms
 from std.testing import assert_false, assert_true
 
