@@ -115,7 +115,7 @@ def test_streaming_handler_never_runs_on_the_loop(server, target, is_whole):
 
 @pytest.mark.parametrize("mode", ["threads", "prefork"])
 def test_streaming_without_handler_threads_is_refused(start, mode):
-    server = start("workers_server", workers=1, mode=mode, streams=1)
+    server = start("workers_server", workers=1, mode=mode, streams=1, handler_threads=0)
     assert server.process.wait(10) != 0
     assert "set handler_threads" in server.stderr()
     assert "handler_threads is 0" in server.stderr()

@@ -126,7 +126,7 @@ def test_a_slow_handler_is_warned_of_once_a_route(start):
         assert client.response().status == 200
     assert wait_until(lambda: SLOW in server.stderr())
     lines = [line for line in server.stderr().splitlines() if "held" in line]
-    assert len(lines) == 1 and "set ServerConfig.handler_threads" in lines[0]
+    assert len(lines) == 1 and "from now on it runs on a thread" in lines[0]
 
 
 def test_a_slow_handler_among_others_is_found_the_second_time(start):

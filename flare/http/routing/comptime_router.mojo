@@ -122,6 +122,7 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
             comptime MAY_BLOCK = Self.ROUTES[index].may_block
             comptime ASK = Self.ROUTES[index].policy
             if found.route == index:
+                _note_route[Self.ROUTES, index](req)
                 var policy = ASK(req)
                 comptime if LIMIT != DEFAULT_BODY_LIMIT:
                     policy.max_body_size = LIMIT
@@ -164,17 +165,22 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         return operations^
 
 
+@always_inline
+def _note_route[ROUTES: List[ComptimeRoute], INDEX: Int](req: Request):
+    comptime PATTERN = get_static_string[ROUTES[INDEX].pattern]()
+    # SAFETY: the pattern is a part of the program.
+    req.route_params()[].record.route = unsafe_lend_text[ImmUntrackedOrigin](
+        PATTERN.unsafe_ptr(), PATTERN.byte_length()
+    )
+
+
 def _answer[
     ROUTES: List[ComptimeRoute], INDEX: Int
 ](req: Request, found: RouteMatch) raises -> Response:
     """Captures parameters and calls a route's handler."""
     comptime NAMES = _names(ROUTES[INDEX].pattern)
     comptime ANSWER = ROUTES[INDEX].answer
-    comptime PATTERN = get_static_string[ROUTES[INDEX].pattern]()
-    # SAFETY: the pattern is a part of the program.
-    req.route_params()[].record.route = unsafe_lend_text[ImmUntrackedOrigin](
-        PATTERN.unsafe_ptr(), PATTERN.byte_length()
-    )
+    _note_route[ROUTES, INDEX](req)
     try:
         if not capture_named[NAMES](req, found):
             return internal_error("too many path parameters")

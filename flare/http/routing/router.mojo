@@ -452,7 +452,9 @@ struct Router(Handler):
         except error:
             return RequestPolicy.by_head()
         if found.route >= 0:
-            return table.routes.at(found.route).policy_for(req)
+            ref route = table.routes.at(found.route)
+            req.route_params()[].record.route = route.lend_pattern()
+            return route.policy_for(req)
         if found.allowed == 0 and table.fallback and not (req.path == "*"):
             return table.fallback.held().policy_for(req)
         return RequestPolicy.by_head()

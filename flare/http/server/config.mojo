@@ -17,6 +17,11 @@ from flare.http.server.connection.tls import HTTP_2_PROTOCOL, ServerTls
 from flare.tls.context import TlsServerContext
 
 
+comptime AUTOMATIC_THREADS = -1
+"""For `ServerConfig.handler_threads`: as many as handlers that hold the loop
+turn out to need."""
+
+
 struct ListenerMode(Equatable, FromText, ImplicitlyCopyable, Writable):
     """How several workers get their connections."""
 
@@ -156,9 +161,12 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
     0: any age."""
     var handler_threads: Int
     """Threads of each worker that run handlers which may block, or read content
-    while it arrives; see `RequestPolicy`. Default 0: all handlers run on the
-    worker's own thread, and those that are `Streamed` are refused when the
-    server starts."""
+    while it arrives; see `RequestPolicy`. Default `AUTOMATIC_THREADS`: a route whose
+    handler has held the worker's own thread for 2 ms runs on such threads until
+    it has been quick for long, as do handlers that are `Streamed`; there are as
+    many threads as that takes, up to 256. A number: so many, and all handlers
+    run there unless their policy says `blocks=False`. 0: none, and handlers that
+    are `Streamed` are refused when the server starts."""
     var handler_queue: Int
     """Requests that may wait for such a thread; beyond it 503. Default 1,024.
     """
@@ -216,7 +224,7 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
         write_timeout_ms: Int = 30_000,
         min_send_rate: Int = 4 * 1024,
         max_connection_age_ms: Int = 0,
-        handler_threads: Int = 0,
+        handler_threads: Int = AUTOMATIC_THREADS,
         handler_queue: Int = 1_024,
         handler_timeout_ms: Int = 60_000,
         linger_timeout_ms: Int = 2_000,
@@ -247,7 +255,8 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
             write_timeout_ms: For sending to a slow client.
             min_send_rate: Bytes a second that prolong `write_timeout_ms`.
             max_connection_age_ms: Age after which connections end; 0 for none.
-            handler_threads: Threads of each worker for handlers that block.
+            handler_threads: Threads of each worker for handlers that block, or
+                `AUTOMATIC_THREADS`.
             handler_queue: Requests that may wait for such a thread.
             handler_timeout_ms: For a handler on such a thread.
             linger_timeout_ms: For a client to read the last response.
@@ -381,7 +390,9 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
         _check_range("min_body_rate", self.min_body_rate, 0, 1 << 40)
         self._check_times()
         _check_range("min_send_rate", self.min_send_rate, 0, 1 << 40)
-        _check_range("handler_threads", self.handler_threads, 0, 4_096)
+        _check_range(
+            "handler_threads", self.handler_threads, AUTOMATIC_THREADS, 4_096
+        )
         _check_range("handler_queue", self.handler_queue, 1, 1 << 20)
         if self.max_header_size + self.max_target_size > _HEAD_LEN_MAX:
             raise ConfigError(

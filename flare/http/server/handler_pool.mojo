@@ -23,7 +23,7 @@ from flare.http.message.request import CancelFlag, PathParams, Request, TlsPeer
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
 from flare.http.routing.route_tree import RouteMemo, erase_memo
-from flare.http.server.config import ServerConfig
+from flare.http.server.config import AUTOMATIC_THREADS, ServerConfig
 from flare.http.server.connection.body_pipe import (
     BodyCharge,
     BodyOutlet,
@@ -33,10 +33,11 @@ from flare.http.server.connection.body_pipe import (
 from flare.http.routing.failure import refusal
 from flare.http.server.connection.dispatch import call_handler
 from flare.http.server.connection.stream_task import Http2Request
+from flare.http.server.slow_handlers import HandlerTimer
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Waker
 from flare.sys.process import restrict_thread, usable_cpus
-from flare.sys.clock import monotonic_ns
+from flare.sys.clock import coarse_monotonic_ms, monotonic_ns
 from flare.sys.crash import set_crash_note
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
@@ -45,6 +46,14 @@ from flare.sys.signal import process_id
 from flare.sys.thread import Task, Thread
 from std.atomic import Atomic
 from std.memory import ArcPointer, OwnedPointer
+
+comptime _AUTOMATIC_MAX = 256
+# Most threads of an automatic pool.
+
+
+comptime _WINDOW_MS = 10_000
+# Threads that were not needed for one to two of them end.
+
 
 comptime _LEAVE_MS = 1_000
 # How long a worker that ends waits for handlers which were told that nobody
@@ -76,6 +85,8 @@ struct Job(Movable):
     """Counts the jobs of a pool."""
     var is_late: Bool
     """True if its content is still to arrive."""
+    var elapsed_ns: Int
+    """How long the handler took, in nanoseconds; see `HandlerTimer`."""
     var had_to_wait: Bool
     """True if no thread was free for it."""
     var params: PathParams
@@ -111,6 +122,7 @@ struct Job(Movable):
         self.charge = None
         self.number = 0
         self.is_late = False
+        self.elapsed_ns = 0
         self.had_to_wait = False
         self.params = PathParams()
         self.memo = None
@@ -150,6 +162,7 @@ struct Job(Movable):
         # move and outlives the call; the handler's own signature keeps it from
         # holding on to a part of the request.
         var request = self._request()
+        var timer = HandlerTimer()
         set_crash_note(
             Pointer(to=self.params.record)
             .unsafe_mut_cast[True]()
@@ -160,6 +173,7 @@ struct Job(Movable):
             self._run_streamed(handler, request)
         else:
             self.response = call_handler(handler, request)
+        self.elapsed_ns = timer.elapsed_ns()
         set_crash_note(None)
 
     def _request(mut self) -> Request[ImmUntrackedOrigin]:
@@ -245,8 +259,20 @@ struct _Jobs(Movable):
     # Most threads that take late jobs.
     var late_max: Int
     var job_count: UInt64
+    # Most threads that there may be, and whether so many need not be.
+    var thread_max: Int
+    var is_automatic: Bool
+    # Most that had a job at once, in this window of time and in the last one.
+    var peak_count: Int
+    var last_peak_count: Int
+    var window_start_ms: Int
 
-    def __init__(out self, late_max: Int):
+    def __init__(out self, thread_max: Int, is_automatic: Bool):
+        self.thread_max = thread_max
+        self.is_automatic = is_automatic
+        self.peak_count = 0
+        self.last_peak_count = 0
+        self.window_start_ms = coarse_monotonic_ms()
         self.waiting = []
         self.late = []
         self.done = []
@@ -254,7 +280,7 @@ struct _Jobs(Movable):
         self.thread_count = 0
         self.running_count = 0
         self.late_running_count = 0
-        self.late_max = late_max
+        self.late_max = late_share(thread_max)
         self.job_count = 0
 
     def pick(mut self) -> Optional[OwnedPointer[Job]]:
@@ -275,13 +301,37 @@ struct _Jobs(Movable):
         self.job_count += 1
         job[].number = self.job_count
         var busy_count = self.running_count + len(self.waiting)
-        job[].had_to_wait = busy_count >= self.thread_count
+        job[].had_to_wait = busy_count >= self.thread_max
         if job[].is_late:
             var late_count = self.late_running_count + len(self.late)
             job[].had_to_wait |= late_count >= self.late_max
             self.late.append(job^)
         else:
             self.waiting.append(job^)
+
+    def missing_count(self) -> Int:
+        """Tells how many more threads could begin with a job at once."""
+        var late_room = self.late_max - self.late_running_count
+        var ready_count = len(self.waiting) + min(len(self.late), late_room)
+        var idle_count = self.thread_count - self.running_count
+        return min(
+            ready_count - idle_count, self.thread_max - self.thread_count
+        )
+
+    def begin_job(mut self):
+        """Counts a thread that has taken a job."""
+        self.running_count += 1
+        self.peak_count = max(self.peak_count, self.running_count)
+
+    def has_too_many_threads(mut self) -> Bool:
+        """Tells whether an idle thread of an automatic pool may end: there are
+        more than had a job at once lately."""
+        var now_ms = coarse_monotonic_ms()
+        if now_ms - self.window_start_ms >= _WINDOW_MS:
+            self.window_start_ms = now_ms
+            self.last_peak_count = self.peak_count
+            self.peak_count = self.running_count
+        return self.thread_count > max(self.peak_count, self.last_peak_count)
 
     def put_done(mut self, var job: OwnedPointer[Job]) -> Bool:
         """Hands a job back; True if the worker has to be woken."""
@@ -348,8 +398,8 @@ struct _Queue(Copyable):
     # How many jobs wait; read by handlers without the lock.
     var demand: ArcPointer[Atomic[Int64]]
 
-    def __init__(out self, late_max: Int) raises OsError:
-        self.jobs = Mutex(_Jobs(late_max))
+    def __init__(out self, thread_max: Int, is_automatic: Bool) raises OsError:
+        self.jobs = Mutex(_Jobs(thread_max, is_automatic))
         self.changed = Condvar()
         self.demand = ArcPointer(Atomic[Int64](0))
 
@@ -358,27 +408,35 @@ struct _Queue(Copyable):
         self.demand[].store(Int64(len(jobs.waiting) + len(jobs.late)))
 
     def next(self) -> Optional[OwnedPointer[Job]]:
-        """Waits for a job; nothing when the queue is closed."""
+        """Waits for a job; nothing when the queue is closed, or the thread is
+        one too many."""
         var jobs = self.jobs.lock()
         while not jobs[].is_closed:
             var job = jobs[].pick()
             if job:
-                jobs[].running_count += 1
+                jobs[].begin_job()
                 self._note_demand(jobs[])
                 return job^
-            self.changed.wait(jobs)
+            if not jobs[].is_automatic:
+                self.changed.wait(jobs)
+            elif jobs[].has_too_many_threads():
+                break
+            else:
+                _ = self.changed.wait_for(jobs, _WINDOW_MS)
         jobs[].thread_count -= 1
         self.changed.notify_all()
         deinit(jobs^)
         return None
 
-    def put(self, var job: OwnedPointer[Job]):
-        """Lets a job wait for a thread."""
+    def put(self, var job: OwnedPointer[Job]) -> Bool:
+        """Lets a job wait for a thread; True if a further one could take it."""
         var jobs = self.jobs.lock()
         jobs[].put(job^)
         self._note_demand(jobs[])
+        var wants_thread = jobs[].missing_count() > 0
         self.changed.notify_one()
         deinit(jobs^)
+        return wants_thread
 
     def drop_gone(self) -> Bool:
         var jobs = self.jobs.lock()
@@ -465,12 +523,16 @@ def late_share(thread_count: Int) -> Int:
 struct HandlerPool(Movable):
     """The threads of one worker and the requests they have.
 
-    There are none before `start`.
+    There are none before `grow`.
     """
 
     var _queue: _Queue
     var _waker: Waker
+    # Those of an automatic pool end by themselves, and nobody joins them.
     var _threads: List[Thread]
+    var _thread_max: Int
+    var _is_automatic: Bool
+    var _missing_count: Int
     var _waiting_max: Int
     var _min_body_rate: Int
     var _logs_errors: Bool
@@ -484,45 +546,64 @@ struct HandlerPool(Movable):
         Raises:
             OsError: If the process has no more descriptors.
         """
-        self._queue = _Queue(late_share(config.handler_threads))
+        var is_automatic = config.handler_threads == AUTOMATIC_THREADS
+        self._thread_max = config.handler_threads
+        if is_automatic:
+            self._thread_max = _AUTOMATIC_MAX
+        self._is_automatic = is_automatic
+        self._missing_count = 0 if is_automatic else self._thread_max
+        self._queue = _Queue(self._thread_max, is_automatic)
         self._waker = Waker()
         self._threads = []
         self._waiting_max = config.handler_queue
         self._min_body_rate = config.min_body_rate
         self._logs_errors = config.logs_errors
 
-    def start[
-        H: Handler
-    ](mut self, handler: ArcPointer[H], config: ServerConfig) raises OsError:
-        """Starts the threads.
+    @always_inline
+    def wants_thread(self) -> Bool:
+        """Tells whether `grow` is to be called: at first, and when a job waits
+        that a further thread could take.
+
+        Returns:
+            True if so.
+        """
+        return self._missing_count > 0
+
+    def grow[H: Handler](mut self, handler: ArcPointer[H]) raises OsError:
+        """Starts the threads that are wanted.
 
         Parameters:
             H: The handler's type.
 
         Args:
             handler: Answers requests.
-            config: How many threads.
 
         Raises:
-            OsError: If the system has no more threads.
+            OsError: If the system has no more threads. An automatic pool goes
+                on with those that it has.
         """
-        for _ in range(config.handler_threads):
+        while self._missing_count > 0:
+            # It counts before it runs, so that nobody starts one in its place.
+            self._queue.jobs.lock()[].thread_count += 1
             try:
-                self._threads.append(
-                    Thread(
-                        _Hand(
-                            handler.copy(),
-                            _Lane(self._queue.copy(), self._waker.copy()),
-                            config.logs_errors,
-                        )
+                var thread = Thread(
+                    _Hand(
+                        handler.copy(),
+                        _Lane(self._queue.copy(), self._waker.copy()),
+                        self._logs_errors,
                     )
                 )
+                if not self._is_automatic:
+                    self._threads.append(thread^)
             except error:
-                # Those that run already would wait for ever.
-                self._queue.close()
-                self._threads.clear()
+                self._missing_count = 0
+                self._queue.jobs.lock()[].thread_count -= 1
+                if not self._is_automatic:
+                    # Those that run already would wait for ever.
+                    self._queue.close()
+                    self._threads.clear()
                 raise error^
-            self._queue.jobs.lock()[].thread_count += 1
+            self._missing_count -= 1
 
     def __deinit__(deinit self):
         """Ends the threads that `close` has not ended."""
@@ -550,7 +631,7 @@ struct HandlerPool(Movable):
         # all are counted, and as many as there are threads are free.
         var jobs = self._queue.jobs.lock()
         var count = len(jobs[].waiting) + jobs[].running_count
-        var free_count = len(self._threads)
+        var free_count = self._thread_max
         if is_late:
             count = len(jobs[].late) + jobs[].late_running_count
             free_count = jobs[].late_max
@@ -562,7 +643,8 @@ struct HandlerPool(Movable):
         Args:
             job: The request.
         """
-        self._queue.put(job^)
+        if self._queue.put(job^) and self._is_automatic:
+            self._missing_count += 1
 
     def note_complete(self, token: UInt64, stream_id: Int = 0):
         """Says that the content of a connection's request is complete.

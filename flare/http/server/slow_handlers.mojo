@@ -1,45 +1,124 @@
-"""Handlers that hold the loop, named in the log."""
+"""Routes whose handlers hold the loop: found, named in the log, and moved to
+handler threads where their number is automatic.
+
+The coarse clock is read at the end of a round, and within one that has many
+events. If it has moved on, which it
+does every few milliseconds, the handlers of the next few requests are timed
+each. So what is slow is found soon, and what is quick pays for the look at a
+clock some thousand times a second at most, whatever its rate.
+"""
 
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
-from flare.http.server.config import ServerConfig
-from flare.sys.clock import coarse_monotonic_ms
+from flare.http.server.config import AUTOMATIC_THREADS, ServerConfig
+from flare.sys.clock import coarse_monotonic_ms, monotonic_ns, thread_cpu_ns
 from flare.sys.log import log_line
+from flare.sys.usage import thread_wait_count
+from std.sys.intrinsics import unlikely
 
 comptime _WARNING_COUNT_MAX = 1_000
 
+comptime HELD_LONG_NS = 2_000_000
+"""A handler that holds the loop for so long runs on a thread from then on."""
+comptime QUICK_COUNT = 256
+"""So many answers in turn must be quick before a route is called on the loop
+again."""
+comptime QUICK_FOR_MS = 10_000
+"""They must have taken at least so long together, in milliseconds."""
+
+comptime _TIMED_COUNT = 8
+# Requests that are timed when the coarse clock has moved on.
+comptime _FIRST_COUNT = 64
+# Requests that are timed when a worker begins, or a round seems to be long.
+comptime _WITHIN_MS = 10
+# A round that has lasted so long is not waited for: clocks step by up to 4 ms.
+
+
+struct HandlerTimer(TrivialRegisterPassable):
+    """What one call of a handler took of its thread.
+
+    A thread that is interrupted in favour of others has not held anything: time
+    counts if the handler worked for so long, or waited.
+    """
+
+    var _start_ns: Int
+    var _cpu_ns: Int
+    var _wait_count: Int
+
+    def __init__(out self):
+        """Begins to measure."""
+        self._start_ns = monotonic_ns()
+        self._cpu_ns = thread_cpu_ns()
+        self._wait_count = thread_wait_count()
+
+    def elapsed_ns(mut self) -> Int:
+        """Ends a measurement and begins the next one.
+
+        Returns:
+            How long the handler took, in nanoseconds; 0 if it was short but for
+            interruptions.
+        """
+        var now_ns = monotonic_ns()
+        var elapsed_ns = now_ns - self._start_ns
+        self._start_ns = now_ns
+        if elapsed_ns < HELD_LONG_NS:
+            return elapsed_ns
+        var cpu_ns = thread_cpu_ns()
+        var wait_count = thread_wait_count()
+        var worked_long = cpu_ns - self._cpu_ns >= HELD_LONG_NS
+        var waited = wait_count < 0 or wait_count > self._wait_count
+        self._cpu_ns = cpu_ns
+        self._wait_count = wait_count
+        return elapsed_ns if worked_long or waited else 0
+
+
+@fieldwise_init
+struct _SlowRoute(ImplicitlyCopyable):
+    # SAFETY: the pattern belongs to the router, which outlives the worker.
+    var route: StringSpan[ImmUntrackedOrigin]
+    var quick_since_ms: Int
+    var quick_count: Int
+
 
 struct SlowHandlers(Movable):
-    """Finds the routes whose handlers hold the loop, and warns once of each.
-
-    The time is read once a round, at its end. A round that took too long and
-    had one request tells whose fault it was. After one that had several, every
-    handler is timed from then on: that costs a look at the clock for each
-    request, but only where a handler is known to be slow.
-    """
+    """Finds the routes whose handlers hold the loop, and warns once of each."""
 
     var is_timing: Bool
     """True if every handler is timed."""
-    var _limit_ms: Int
+    var _is_automatic: Bool
     var _has_threads: Bool
+    var _limit_ms: Int
+    # From how much on a round is looked into.
+    var _look_ms: Int
+    var _within_ms: Int
     var _last_ms: Int
     var _count: Int
+    var _timed_left: Int
+    var _timer: HandlerTimer
+    var _routes: List[_SlowRoute]
     var _warned: List[String]
 
     def __init__(out self, config: ServerConfig):
         """Makes a watch that has seen nothing.
 
         Args:
-            config: Says what is slow, and whether anything is logged.
+            config: Says what is slow, what follows, and whether anything is
+                logged.
         """
-        self.is_timing = False
+        self._is_automatic = config.handler_threads == AUTOMATIC_THREADS
+        self._timed_left = _FIRST_COUNT if self._is_automatic else 0
+        self.is_timing = self._is_automatic
+        self._within_ms = _WITHIN_MS if self._is_automatic else Int.MAX
+        self._has_threads = config.handler_threads > 0
         self._limit_ms = config.slow_handler_ms
         if self._limit_ms == 0 or not config.logs_errors:
             self._limit_ms = Int.MAX
-        self._has_threads = config.handler_threads > 0
+        self._look_ms = 1 if self._is_automatic else self._limit_ms
         self._last_ms = 0
         self._count = 0
+        self._timer = HandlerTimer()
+        self._routes = []
         self._warned = []
 
     @always_inline
@@ -52,18 +131,29 @@ struct SlowHandlers(Movable):
         """
         self._last_ms = now_ms
         self._count = request_count
+        if unlikely(self.is_timing):
+            self._timer = HandlerTimer()
+
+    @always_inline
+    def look_within_round(mut self):
+        """Looks at the clock between two events, so that many clients of a slow
+        handler do not wait for each other."""
+        if coarse_monotonic_ms() - self._last_ms >= self._within_ms:
+            self._time(_FIRST_COUNT)
+            self._timer = HandlerTimer()
 
     @always_inline
     def is_late(self) -> Bool:
         """Looks at the clock at the end of a round.
 
         Returns:
-            True if the round took too long, and nobody was found to have done
-            it.
+            True if the round took so long that it is to be looked into.
         """
-        return coarse_monotonic_ms() - self._last_ms >= self._limit_ms
+        return coarse_monotonic_ms() - self._last_ms >= self._look_ms
 
-    def end_late_round(mut self, route: StringSpan, request_count: Int):
+    def end_late_round(
+        mut self, route: StringSpan[ImmUntrackedOrigin], request_count: Int
+    ):
         """Finds out whose fault a long round was.
 
         Args:
@@ -72,8 +162,9 @@ struct SlowHandlers(Movable):
         """
         var elapsed_ms = coarse_monotonic_ms() - self._last_ms
         var count = request_count - self._count
-        if count == 1 and not self.is_timing:
-            self._warn(route, elapsed_ms)
+        if elapsed_ms < self._limit_ms:
+            # The coarse clock has moved on, whether the round was long or not.
+            self._time(_TIMED_COUNT)
         elif count == 0:
             self._warn_once(
                 "",
@@ -84,20 +175,92 @@ struct SlowHandlers(Movable):
                 .add(" let it do less at a time")
                 .end(),
             )
+        elif count == 1 and not self.is_timing:
+            self._warn(route, elapsed_ms)
+            if self._is_automatic:
+                self._move(route)
         else:
-            self.is_timing = True
+            self._time(Int.MAX)
 
-    def end_handler(mut self, route: StringSpan):
+    def _time(mut self, count: Int):
+        self._timed_left = max(self._timed_left, count)
+        self.is_timing = True
+
+    def end_handler(mut self, route: StringSpan[ImmUntrackedOrigin]):
         """Looks at the clock behind a handler.
 
         Args:
             route: The one whose handler has just answered.
         """
-        var now_ms = coarse_monotonic_ms()
-        var elapsed_ms = now_ms - self._last_ms
-        self._last_ms = now_ms
+        if self._timed_left != Int.MAX:
+            self._timed_left -= 1
+            self.is_timing = self._timed_left > 0
+        var elapsed_ns = self._timer.elapsed_ns()
+        if elapsed_ns >= HELD_LONG_NS and self._is_automatic:
+            self._move(route)
+        var elapsed_ms = elapsed_ns // 1_000_000
         if elapsed_ms >= self._limit_ms:
             self._warn(route, elapsed_ms)
+
+    def has_moved_any(self) -> Bool:
+        """Tells whether any route is called on a thread because it is slow.
+
+        Returns:
+            True if so.
+        """
+        return len(self._routes) > 0
+
+    def is_moved(self, route: StringSpan[ImmUntrackedOrigin]) -> Bool:
+        """Tells whether a route is called on a thread because it is slow.
+
+        Args:
+            route: Its pattern, as the router lends it.
+
+        Returns:
+            True if so.
+        """
+        return self._find(route) >= 0
+
+    def note_elsewhere(
+        mut self,
+        route: StringSpan[ImmUntrackedOrigin],
+        elapsed_ns: Int,
+        now_ms: Int,
+    ):
+        """Notes how long a handler took on a thread; after many that were quick
+        its route is called on the loop again.
+
+        Args:
+            route: Its pattern.
+            elapsed_ns: How long it took, in nanoseconds.
+            now_ms: The time.
+        """
+        var index = self._find(route)
+        if index < 0:
+            return
+        ref slow = self._routes.at(index)
+        if elapsed_ns >= HELD_LONG_NS:
+            slow.quick_count = 0
+            return
+        if slow.quick_count == 0:
+            slow.quick_since_ms = now_ms
+        slow.quick_count += 1
+        if (
+            slow.quick_count >= QUICK_COUNT
+            and now_ms - slow.quick_since_ms >= QUICK_FOR_MS
+        ):
+            _ = self._routes.pop(index)
+
+    def _find(self, route: StringSpan[ImmUntrackedOrigin]) -> Int:
+        for index in range(len(self._routes)):
+            ref other = self._routes.at(index).route
+            if same_octets(other.as_bytes(), route.as_bytes()):
+                return index
+        return -1
+
+    def _move(mut self, route: StringSpan[ImmUntrackedOrigin]):
+        if self._find(route) < 0:
+            self._routes.append(_SlowRoute(route, 0, 0))
 
     def _warn(mut self, route: StringSpan, elapsed_ms: Int):
         var line = Text().add("the handler of route ")
@@ -107,11 +270,15 @@ struct SlowHandlers(Movable):
             line = line^.add("(none)")
         line = line^.add(" held the loop for ").add(elapsed_ms).add(" ms")
         line = line^.add(", and with it all connections of the worker; ")
-        if self._has_threads:
+        if self._is_automatic:
+            line = line^.add("from now on it runs on a thread of its own,")
+            line = line^.add(" unless its route says may_block=False")
+        elif self._has_threads:
             line = line^.add("do not say may_block=False of it")
+            line = line^.add(", so that it runs on a thread of its own")
         else:
-            line = line^.add("set ServerConfig.handler_threads")
-        line = line^.add(", so that it runs on a thread of its own")
+            line = line^.add("do not set ServerConfig.handler_threads to 0")
+            line = line^.add(", so that it runs on a thread of its own")
         self._warn_once(Text().add("route ").add(route).end(), line^.end())
 
     def _warn_once(mut self, key: String, line: String):

@@ -261,8 +261,8 @@ struct Worker[H: Handler](Movable):
             OsError: If the selector fails, or the system has no more threads.
         """
         self._selector.register(self._pool.fd(), DONE_TOKEN, Interest.READ)
-        if self._state.config.handler_threads > 0:
-            self._pool.start(self._handler, self._state.config)
+        self._state.note_streamed(self._handler[].may_stream())
+        self._pool.grow(self._handler)
         self._selector.register(
             self._stop.waker_fd(), STOP_TOKEN, Interest.READ
         )
@@ -320,6 +320,8 @@ struct Worker[H: Handler](Movable):
                 self._state.now_ms, self._state.request_count
             )
             for index in range(count):
+                if unlikely(index & 7 == 1):
+                    self._state.slow.look_within_round()
                 var event = self._selector.event(index)
                 var slot = self._table.find(event.token)
                 if unlikely(slot < 0):
@@ -332,10 +334,7 @@ struct Worker[H: Handler](Movable):
             self._on_timers()
             self._stats.publish(self._state.request_count, len(self._table))
             if unlikely(self._state.slow.is_late()):
-                self._state.slow.end_late_round(
-                    self._state.params[].record.route,
-                    self._state.request_count,
-                )
+                self._state.end_late_round()
 
     def _end_pool(mut self):
         """Tells handlers on other threads that nobody waits any more."""
@@ -445,6 +444,8 @@ struct Worker[H: Handler](Movable):
                 self._state,
                 self._handler[],
             )
+            if self._pool.wants_thread():
+                self._add_threads()
         if unlikely(next == NextAction.SHUTDOWN):
             next = begin_shutdown(self._table.at(slot), self._state)
         if unlikely(next == NextAction.CLOSE):
@@ -457,11 +458,22 @@ struct Worker[H: Handler](Movable):
         if unlikely(connection.deadline_ms < connection.armed_ms):
             self._arm(slot)
 
+    @no_inline
+    def _add_threads(mut self):
+        """Lets the pool have what its queue needs, as far as the system has it."""
+        try:
+            self._pool.grow(self._handler)
+        except error:
+            # Those that run take one after the other; without any, requests
+            # are answered 503 when their time is over.
+            self._state.log(Text().add("handler threads: ").add(error).end())
+
     def _on_done(mut self):
         """Sends what handlers on other threads have answered."""
         var done = self._pool.take_done()
         for index in range(len(done)):
             ref job = done.at(index)[]
+            self._state.note_elsewhere(job.params.record.route, job.elapsed_ns)
             var slot = self._table.find(job.token)
             if slot < 0 or not waits_for(self._table.at(slot), job):
                 continue

@@ -271,6 +271,12 @@ struct WorkerState(Movable):
     a handler is known."""
     var takes_upgrades: Bool
     """True if that may answer with a conversation."""
+    var asks_policies: Bool
+    """True if handlers are asked about requests without content, too: they may
+    run on a thread."""
+    var has_streamed: Bool
+    """True if some handlers always do, since they read content while it arrives.
+    """
     var slow: SlowHandlers
     """Warns of handlers that hold the loop."""
     var piece: Buffer
@@ -313,6 +319,8 @@ struct WorkerState(Movable):
         self.params[].record.logs_errors = self.config.logs_errors
         self.handler = None
         self.takes_upgrades = False
+        self.asks_policies = self.config.handler_threads > 0
+        self.has_streamed = False
         self.slow = SlowHandlers(self.config)
         self.request_count = 0
         self.piece = Buffer(0)
@@ -328,6 +336,47 @@ struct WorkerState(Movable):
         self._pool = []
         self._memos = []
         self._ready = context.ready
+
+    def note_streamed(mut self, has_streamed: Bool):
+        """Notes whether handlers read content while it arrives.
+
+        Args:
+            has_streamed: True if some may.
+        """
+        self.has_streamed = has_streamed and self.config.handler_threads != 0
+        self._decide()
+
+    @no_inline
+    def end_handler(mut self):
+        """Looks at the clock behind a handler that was timed."""
+        self.slow.end_handler(self.params[].record.route)
+        self._decide()
+
+    @no_inline
+    def end_late_round(mut self):
+        """Finds out why a round took long, if it did."""
+        self.slow.end_late_round(self.params[].record.route, self.request_count)
+        self._decide()
+
+    def note_elsewhere(
+        mut self, job_route: StringSpan[ImmUntrackedOrigin], elapsed_ns: Int
+    ):
+        """Notes how long a handler on another thread took.
+
+        Args:
+            job_route: Its route, as the router lends it.
+            elapsed_ns: How long, in nanoseconds.
+        """
+        if self.config.handler_threads < 0:
+            self.slow.note_elsewhere(job_route, elapsed_ns, self.now_ms)
+            self._decide()
+
+    def _decide(mut self):
+        self.asks_policies = (
+            self.config.handler_threads > 0
+            or self.has_streamed
+            or self.slow.has_moved_any()
+        )
 
     def params_pointer(mut self) -> Pointer[PathParams, MutUntrackedOrigin]:
         """Gives the storage for path parameters.

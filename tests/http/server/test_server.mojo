@@ -29,7 +29,7 @@ struct _Stopper(Task):
 
 
 def _quiet() -> ServerConfig:
-    return ServerConfig(handles_signals=False)
+    return ServerConfig(handles_signals=False, handler_threads=0)
 
 
 def test_shutdown_from_another_thread() raises:
@@ -109,7 +109,8 @@ def test_streaming_wants_handler_threads() raises:
         _assert_wants_threads(String(error))
     try:
         server.serve_comptime[
-            ComptimeRouter[_READERS](), ServerConfig(handles_signals=False)
+            ComptimeRouter[_READERS](),
+            ServerConfig(handles_signals=False, handler_threads=0),
         ]()
         raise Error("a compiled router was served")
     except error:

@@ -1,13 +1,39 @@
-"""Whose fault a long round of the loop is."""
+"""Whose fault a long round of the loop is, and what follows for a route."""
 
-from flare.http.server.config import ServerConfig
-from flare.http.server.slow_handlers import SlowHandlers
-from flare.sys.clock import coarse_monotonic_ms
-from std.testing import assert_false, assert_true
+from flare.bytes.buffer import unsafe_lend_text
+from flare.http.server.config import AUTOMATIC_THREADS, ServerConfig
+from flare.http.server.slow_handlers import (
+    HELD_LONG_NS,
+    QUICK_COUNT,
+    QUICK_FOR_MS,
+    HandlerTimer,
+    SlowHandlers,
+)
+from flare.sys.clock import coarse_monotonic_ms, thread_cpu_ns
+from std.testing import assert_equal, assert_false, assert_true
+from std.time import sleep
+
+comptime _FIXED = 4
 
 
-def _watch(limit_ms: Int) -> SlowHandlers:
-    return SlowHandlers(ServerConfig(slow_handler_ms=limit_ms))
+def _watch(limit_ms: Int, handler_threads: Int = _FIXED) -> SlowHandlers:
+    return SlowHandlers(
+        ServerConfig(slow_handler_ms=limit_ms, handler_threads=handler_threads)
+    )
+
+
+def _route(name: StaticString) -> StringSpan[ImmUntrackedOrigin]:
+    # SAFETY: a literal lives as long as the program.
+    return unsafe_lend_text[ImmUntrackedOrigin](
+        name.unsafe_ptr(), name.byte_length()
+    )
+
+
+def _work():
+    """Works for longer than a handler may hold the loop."""
+    var end_ns = thread_cpu_ns() + 2 * HELD_LONG_NS
+    while thread_cpu_ns() < end_ns:
+        continue
 
 
 def test_a_round_is_late_from_the_limit_on() raises:
@@ -27,9 +53,111 @@ def test_zero_is_never() raises:
 def test_handlers_are_timed_when_several_may_have_been_it() raises:
     var slow = _watch(100)
     slow.begin_round(coarse_monotonic_ms() - 100, 7)
-    slow.end_late_round("/a", 8)
+    slow.end_late_round(_route("/a"), 8)
     assert_false(slow.is_timing)
-    slow.end_late_round("/a", 7)
+    slow.end_late_round(_route("/a"), 7)
     assert_false(slow.is_timing)
-    slow.end_late_round("/a", 9)
+    slow.end_late_round(_route("/a"), 9)
     assert_true(slow.is_timing)
+
+
+def test_fixed_threads_move_nothing() raises:
+    for count in [0, _FIXED]:
+        var slow = _watch(100, count)
+        slow.begin_round(coarse_monotonic_ms() - 200, 0)
+        slow.end_late_round(_route("/a"), 2)
+        slow.begin_round(coarse_monotonic_ms(), 2)
+        sleep(0.005)
+        slow.end_handler(_route("/a"))
+        assert_false(slow.has_moved_any())
+
+
+def test_a_handler_that_waits_is_moved() raises:
+    var slow = _watch(0, AUTOMATIC_THREADS)
+    assert_true(slow.is_timing)
+    slow.begin_round(coarse_monotonic_ms(), 0)
+    slow.end_handler(_route("/quick"))
+    sleep(0.005)
+    slow.end_handler(_route("/waits"))
+    assert_false(slow.is_moved(_route("/quick")))
+    assert_true(slow.is_moved(_route("/waits")))
+
+
+def test_a_handler_that_works_is_moved() raises:
+    var slow = _watch(0, AUTOMATIC_THREADS)
+    slow.begin_round(coarse_monotonic_ms(), 0)
+    _work()
+    slow.end_handler(_route("/works"))
+    slow.end_handler(_route("/quick"))
+    assert_true(slow.is_moved(_route("/works")))
+    assert_false(slow.is_moved(_route("/quick")))
+
+
+def test_requests_without_a_route_are_one() raises:
+    var slow = _watch(0, AUTOMATIC_THREADS)
+    slow.begin_round(coarse_monotonic_ms(), 0)
+    sleep(0.005)
+    slow.end_handler(_route(""))
+    assert_true(slow.is_moved(_route("")))
+    assert_false(slow.is_moved(_route("/a")))
+
+
+def test_few_are_timed_while_all_are_quick() raises:
+    var slow = _watch(0, AUTOMATIC_THREADS)
+    slow.begin_round(coarse_monotonic_ms(), 0)
+    var timed_count = 0
+    while slow.is_timing and timed_count < 1_000:
+        slow.end_handler(_route("/quick"))
+        timed_count += 1
+    assert_equal(timed_count, 64)
+    # The coarse clock has moved on by the end of a round.
+    slow.begin_round(coarse_monotonic_ms() - 5, 0)
+    assert_true(slow.is_late())
+    slow.end_late_round(_route("/quick"), 3)
+    assert_true(slow.is_timing)
+    slow.begin_round(coarse_monotonic_ms(), 3)
+    for _ in range(8):
+        slow.end_handler(_route("/quick"))
+    assert_false(slow.is_timing)
+
+
+def test_a_long_round_is_not_waited_for() raises:
+    var slow = _watch(0, AUTOMATIC_THREADS)
+    while slow.is_timing:
+        slow.end_handler(_route("/quick"))
+    slow.begin_round(coarse_monotonic_ms(), 0)
+    slow.look_within_round()
+    assert_false(slow.is_timing)
+    slow.begin_round(coarse_monotonic_ms() - 20, 0)
+    slow.look_within_round()
+    assert_true(slow.is_timing)
+    var fixed = _watch(0)
+    fixed.begin_round(coarse_monotonic_ms() - 20, 0)
+    fixed.look_within_round()
+    assert_false(fixed.is_timing)
+
+
+def test_a_route_that_is_quick_for_long_comes_back() raises:
+    var slow = _watch(0, AUTOMATIC_THREADS)
+    slow.begin_round(coarse_monotonic_ms(), 0)
+    sleep(0.005)
+    slow.end_handler(_route("/a"))
+    # Quick ones count from the last slow one on.
+    for _ in range(QUICK_COUNT):
+        slow.note_elsewhere(_route("/a"), 1_000, 1_000)
+    assert_true(slow.is_moved(_route("/a")))
+    slow.note_elsewhere(_route("/a"), HELD_LONG_NS, 20_000)
+    for number in range(QUICK_COUNT - 1):
+        var now_ms = 30_000 if number == 0 else 30_000 + QUICK_FOR_MS
+        slow.note_elsewhere(_route("/a"), HELD_LONG_NS - 1, now_ms)
+    assert_true(slow.is_moved(_route("/a")))
+    slow.note_elsewhere(_route("/b"), 1_000, 50_000)
+    slow.note_elsewhere(_route("/a"), 1_000, 30_000 + QUICK_FOR_MS)
+    assert_false(slow.has_moved_any())
+
+
+def test_time_is_measured_from_the_last_answer() raises:
+    var timer = HandlerTimer()
+    sleep(0.005)
+    assert_true(timer.elapsed_ns() >= 5_000_000)
+    assert_true(timer.elapsed_ns() < HELD_LONG_NS)

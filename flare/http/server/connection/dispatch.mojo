@@ -83,24 +83,30 @@ def ask_policy[
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var policy = handler.policy_for(_lend(parser, connection, state))
-    complete_policy(policy, state.config)
+    complete_policy(policy, state)
     connection.request.policy = policy
 
 
-def complete_policy(mut policy: RequestPolicy, config: ServerConfig):
-    """Puts the server's own limits in place of defaults.
+def complete_policy(mut policy: RequestPolicy, state: WorkerState):
+    """Puts the server's own limits in place of defaults, and decides whether the
+    handler runs on a thread: `blocks` says so afterwards.
 
     Args:
-        policy: What a handler has answered.
-        config: The server's limits.
+        policy: What a handler has answered, just now.
+        state: The worker's state.
     """
+    ref config = state.config
     if policy.max_body_size == DEFAULT_BODY_LIMIT:
         policy.max_body_size = config.max_body_size
     if policy.timeout_ms == DEFAULT_TIMEOUT_MS:
         policy.timeout_ms = config.handler_timeout_ms
     policy.timeout_ms = max(policy.timeout_ms, 1)
     # Reading waits for the client, which the worker's own thread must not.
-    policy.streams = policy.streams and config.handler_threads > 0
+    policy.streams = policy.streams and config.handler_threads != 0
+    if config.handler_threads <= 0:
+        policy.blocks = policy.blocks and state.slow.is_moved(
+            state.params[].record.route
+        )
 
 
 def check_handler[
@@ -162,7 +168,7 @@ def answer[
     )
     var response = call_handler(handler, request)
     if unlikely(state.slow.is_timing):
-        state.slow.end_handler(state.params[].record.route)
+        state.end_handler()
     return queue_response(parser, connection, state, response^)
 
 
@@ -222,7 +228,7 @@ def answer_by_head[
     var response = call_handler(handler, request)
     scope^.end()
     if state.slow.is_timing:
-        state.slow.end_handler(state.params[].record.route)
+        state.end_handler()
     var result = queue_rare_response(parser, connection, state, response^)
     if result == NextAction.WAIT:
         parser.skip(rest_len)

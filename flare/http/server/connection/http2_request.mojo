@@ -57,7 +57,7 @@ def answer_request(
         var is_head = section.method == Method.HEAD
         _refuse(connection, link, id, section.status, is_head, state)
         return
-    if unlikely(not event.ends or state.config.handler_threads > 0):
+    if unlikely(not event.ends or state.asks_policies):
         _answer_later(connection, link, event, state)
         return
     state.params[].clear()
@@ -86,7 +86,7 @@ def _call(
 ) -> Response:
     var response = call_handler(state.handler.held(), request)
     if unlikely(state.slow.is_timing):
-        state.slow.end_handler(state.params[].record.route)
+        state.end_handler()
     return response^
 
 
@@ -152,12 +152,10 @@ def _answer_later(
             connection.peer, state.params_pointer(), tls=connection.tls_peer
         )
     )
-    complete_policy(policy, state.config)
+    complete_policy(policy, state)
     task[].policy = policy
     var length = head.content_length
-    var runs_elsewhere = state.config.handler_threads > 0 and (
-        policy.streams or policy.blocks
-    )
+    var runs_elsewhere = policy.streams or policy.blocks
     link.tasks.append(task^)
     ref added = link.tasks.at(len(link.tasks) - 1)[]
     if length > policy.max_body_size:
@@ -414,7 +412,7 @@ def on_request_end(
         task.request.held()[].trailers = box^
     if task.is_offloading or task.job:
         return
-    if state.config.handler_threads > 0 and task.policy.blocks:
+    if task.policy.blocks:
         task.is_offloading = True
         return
     _answer_task(connection, link, index, state)

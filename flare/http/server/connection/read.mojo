@@ -293,7 +293,7 @@ def read_requests[
                 parser, connection, state, handler, owes_continue(parser)
             )
         else:
-            if unlikely(state.config.handler_threads > 0):
+            if unlikely(state.asks_policies):
                 # One with content was asked about when its head was there.
                 if not parser.head.framing.has_content():
                     ask_policy(parser, connection, state, handler)
