@@ -229,7 +229,7 @@ struct StreamTask(Movable):
         self.missing_len = -1
         self.waits_for_source = False
         self.is_tunnel = False
-        self.unheard = Buffer(0)
+        self.unheard.clear()
         self.deadline_ms = NEVER_MS
         self.phase_start_ms = 0
         self.is_shut = False
@@ -327,7 +327,7 @@ struct StreamPool(Movable):
         Args:
             task: Its box.
         """
-        var length = task[].piece.capacity()
+        var length = task[].piece.capacity() + task[].unheard.capacity()
         if task[].request:
             length += task[].request.held()[].content.capacity()
         if len(self._tasks) == _POOLED_COUNT_MAX or length > _POOLED_LEN_MAX:
