@@ -193,7 +193,6 @@ from flare.http.message.forwarded import forwarded_host, forwarded_proto
 from flare.http.message.media_type import MediaType, MediaTypeError
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Version
-from flare.http.message.trailers import Trailers
 from flare.http.middleware.authentication import (
     BasicGuard,
     BearerGuard,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Client, wait_until
+from h2_client import H2Client
 
 GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
 
@@ -114,3 +115,15 @@ def test_shutdown_waits_for_them(start):
         server.process.terminate()
         assert client.response().body == b"busy 500"
     assert server.process.wait(20) == 0
+
+
+def test_streams_of_one_connection_do_not_wait_for_each_other(start):
+    # Twenty of 250 ms one behind the other would take five seconds.
+    server = start("workers_server", workers=1)
+    ask(server, b"/busy/50")
+    with H2Client(server) as client:
+        began = time.monotonic()
+        streams = [client.request("/busy/250") for _ in range(20)]
+        bodies = {client.answer(stream).body for stream in streams}
+        assert bodies == {b"busy 250"}
+        assert time.monotonic() - began < 3

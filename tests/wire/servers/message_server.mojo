@@ -15,10 +15,10 @@ from flare.http import (
     Router,
     ServerConfig,
     Streamed,
-    Trailers,
     ok,
     ok_stream,
 )
+from flare.http.message import Trailers
 from std.sys import argv
 from std.time import sleep
 from tests.wire.servers.tls_options import TlsOptions
