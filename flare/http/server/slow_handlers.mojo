@@ -15,7 +15,6 @@ from flare.http.server.config import AUTOMATIC_THREADS, ServerConfig
 from flare.sys.clock import coarse_monotonic_ms, monotonic_ns, thread_cpu_ns
 from flare.sys.log import log_line
 from flare.sys.usage import thread_wait_count
-from std.sys.intrinsics import unlikely
 
 comptime _WARNING_COUNT_MAX = 1_000
 
@@ -52,24 +51,19 @@ struct HandlerTimer(TrivialRegisterPassable):
         self._cpu_ns = thread_cpu_ns()
         self._wait_count = thread_wait_count()
 
-    def elapsed_ns(mut self) -> Int:
-        """Ends a measurement and begins the next one.
+    def elapsed_ns(self) -> Int:
+        """Ends the measurement.
 
         Returns:
             How long the handler took, in nanoseconds; 0 if it was short but for
             interruptions.
         """
-        var now_ns = monotonic_ns()
-        var elapsed_ns = now_ns - self._start_ns
-        self._start_ns = now_ns
+        var elapsed_ns = monotonic_ns() - self._start_ns
         if elapsed_ns < HELD_LONG_NS:
             return elapsed_ns
-        var cpu_ns = thread_cpu_ns()
+        var worked_long = thread_cpu_ns() - self._cpu_ns >= HELD_LONG_NS
         var wait_count = thread_wait_count()
-        var worked_long = cpu_ns - self._cpu_ns >= HELD_LONG_NS
         var waited = wait_count < 0 or wait_count > self._wait_count
-        self._cpu_ns = cpu_ns
-        self._wait_count = wait_count
         return elapsed_ns if worked_long or waited else 0
 
 
@@ -131,8 +125,6 @@ struct SlowHandlers(Movable):
         """
         self._last_ms = now_ms
         self._count = request_count
-        if unlikely(self.is_timing):
-            self._timer = HandlerTimer()
 
     @always_inline
     def look_within_round(mut self):
@@ -140,7 +132,6 @@ struct SlowHandlers(Movable):
         handler do not wait for each other."""
         if coarse_monotonic_ms() - self._last_ms >= self._within_ms:
             self._time(_FIRST_COUNT)
-            self._timer = HandlerTimer()
 
     @always_inline
     def is_late(self) -> Bool:
@@ -185,6 +176,10 @@ struct SlowHandlers(Movable):
     def _time(mut self, count: Int):
         self._timed_left = max(self._timed_left, count)
         self.is_timing = True
+
+    def begin_handler(mut self):
+        """Begins to time a handler."""
+        self._timer = HandlerTimer()
 
     def end_handler(mut self, route: StringSpan[ImmUntrackedOrigin]):
         """Looks at the clock behind a handler.

@@ -166,6 +166,8 @@ def answer[
     var request = parser.unsafe_request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
+    if unlikely(state.slow.is_timing):
+        state.slow.begin_handler()
     var response = call_handler(handler, request)
     if unlikely(state.slow.is_timing):
         state.end_handler()
@@ -225,6 +227,8 @@ def answer_by_head[
     var request = _lend(parser, connection, state)
     var note = HeadOnly()
     var scope = ExtensionScope(request.extensions(), note)
+    if state.slow.is_timing:
+        state.slow.begin_handler()
     var response = call_handler(handler, request)
     scope^.end()
     if state.slow.is_timing:

@@ -84,6 +84,8 @@ def answer_request(
 def _call(
     request: Request[ImmUntrackedOrigin], mut state: WorkerState
 ) -> Response:
+    if unlikely(state.slow.is_timing):
+        state.slow.begin_handler()
     var response = call_handler(state.handler.held(), request)
     if unlikely(state.slow.is_timing):
         state.end_handler()
