@@ -26,10 +26,11 @@ GRACE_S = 120
 
 @dataclass(frozen=True)
 class Options:
-    """How long to look, and with which sequence of inputs."""
+    """How long to look, with which sequence of inputs, and how far in it (0: no bound)."""
 
     seconds: int
     seed: int
+    runs: int = 0
 
 
 def targets(names: list[str]) -> list[Path]:
@@ -66,7 +67,7 @@ def run_target(source: Path, options: Options, report: Report) -> None:
     name = engine_name(source)
     (FOLDER / f"{name}.crash").unlink(missing_ok=True)
     command = [str(FOLDER / source.stem), "--seed", str(options.seed)]
-    command += ["--seconds", str(options.seconds)]
+    command += ["--seconds", str(options.seconds), "--runs", str(options.runs)]
     corpus = ROOT / "fuzz" / "corpus" / name
     if corpus.is_dir():
         command += ["--corpus", str(corpus)]

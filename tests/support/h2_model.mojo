@@ -216,6 +216,15 @@ struct Http2Model(Movable):
             )
         )
 
+    def skip(mut self, id: Int):
+        """Notes that a stream was reset which never began: its peer has left it
+        out, and PRIORITY on it was at fault."""
+        self.streams.append(
+            ModelStream(
+                id, Fate.RESET_HERE, False, False, False, False, 0, 0, -1, False
+            )
+        )
+
     def end(mut self, index: Int, *, is_own: Bool):
         """Notes END_STREAM of one side."""
         ref stream = self.streams[index]

@@ -320,7 +320,10 @@ struct ModelRun(Movable):
         var wanted = String("R", id, ":", code)
         if index < 0 or self.model.streams[index].fate != Fate.NONE:
             wanted = String()
-        if index >= 0:
+        if index < 0:
+            # PRIORITY resets even streams that were left out.
+            self.model.skip(id)
+        else:
             self.model.streams[index].fate = Fate.RESET_HERE
         if self._told != wanted:
             raise Error(place, self._told, " for ", wanted)

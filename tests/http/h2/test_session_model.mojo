@@ -6,7 +6,7 @@ from flare.http.h2.connection_state import Http2Role
 from tests.support.h2_model import Fate, Frame, Http2Model
 from tests.support.h2_run import ModelRun
 from tests.vectors.hex_text import octets_of
-from std.testing import assert_true
+from std.testing import assert_equal, assert_true
 
 comptime _STEPS = 60
 comptime _WALKS = 4_000
@@ -240,3 +240,22 @@ def test_a_server_and_the_model() raises:
 def test_a_client_and_the_model() raises:
     var outcomes = _walk(Http2Role.CLIENT)
     _check_seen(outcomes, [1, 3, 5, 6, 17, 19, 21, 22, 25, 27])
+
+
+def test_what_follows_the_reset_of_a_stream_left_out() raises:
+    # 9113-6.3: a short PRIORITY resets stream 1, which the peer has left out;
+    # 9113-5.1: what it has sent before it knows is no fault.
+    var rows: List[Tuple[Int, Int, String]] = [
+        (0, 9, "026869ffff"),
+        (1, 5, "828684410161"),
+        (3, 0, "00000008"),
+        (8, 0, "00000008"),
+    ]
+    for row in rows:
+        var run = ModelRun(Http2Role.SERVER)
+        run.step(Frame(4, 0, 0, List[UInt8]()), 0)
+        run.step(Frame(1, 4, 3, octets_of("838684010161")), 0)
+        run.step(Frame(2, 0, 1, octets_of("6869")), 0)
+        run.step(Frame(row[0], row[1], 1, octets_of(row[2])), 0)
+        run.finish()
+        assert_equal(run.is_over, False)
