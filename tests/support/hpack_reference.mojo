@@ -101,6 +101,9 @@ struct PlainDecoder(Movable):
             if not self._string(field.value):
                 return False
         self._decoded_len += len(field.name) + len(field.value)
+        if is_whole and index <= 61:
+            # A static field is copied with what stands between name and value.
+            self._decoded_len += 1
         if self._decoded_len > DECODED_LEN_MAX:
             return False
         self.fields.append(field^)

@@ -21,7 +21,8 @@ from std.builtin.globals import global_constant
 from std.sys.intrinsics import likely, unlikely
 
 comptime DECODED_LEN_MAX = 65_535
-"""Longest decoded field block in bytes: offsets in a `FieldLine` have 16 bits."""
+"""Longest decoded field block in bytes: offsets in a `FieldLine` have 16 bits. A
+field of the static table counts a byte more, which stands behind its name."""
 
 comptime _INTEGER_MAX = 1 << 24
 # No index, length or size that makes sense is larger.
