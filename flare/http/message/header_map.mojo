@@ -266,6 +266,12 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         self._lines = lines^
         return True
 
+    def clear(mut self):
+        """Drops all lines; the room for others stays."""
+        self._content_type = String()
+        self._octets.clear()
+        self._lines.clear()
+
     @always_inline
     def content_type(self) -> StringSpan[ImmOrigin(origin_of(self))]:
         """Lends the Content-Type.

@@ -1,0 +1,181 @@
+"""What an upstream is told of the client: Forwarded (RFC 7239) and X-Forwarded-*."""
+
+from flare.bytes.ascii import ascii_lower, equals_ignore_case
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.bytes.scan import OctetClass, TCHAR
+from flare.http.message.fields import Fields
+from flare.http.message.forwarded import forwarded_host, forwarded_proto
+from flare.http.message.header_map import HeaderError, HeaderMap
+from flare.http.message.request import Request
+from flare.net.socket_addr import SocketAddr
+
+comptime _QUOTE: UInt8 = 34
+comptime _BACKSLASH: UInt8 = 92
+
+
+def is_other_fact(name: Span[UInt8, _]) -> Bool:
+    """Tells whether a trusted proxy's field passes as it stands.
+
+    Args:
+        name: A name of `ForwardedKind.CLIENT`.
+
+    Returns:
+        False for the fields that are written anew.
+    """
+    return not (
+        equals_ignore_case(name, "forwarded".as_bytes())
+        or equals_ignore_case(name, "x-forwarded-for".as_bytes())
+        or equals_ignore_case(name, "x-forwarded-proto".as_bytes())
+        or equals_ignore_case(name, "x-forwarded-host".as_bytes())
+    )
+
+
+struct ClientFacts(Movable):
+    """How a client has come here, as far as it can be believed."""
+
+    var peer: SocketAddr
+    """Its address, or that of the proxy in front; unspecified if it is not
+    known."""
+    var proto: String
+    """The scheme that it has used."""
+    var host: String
+    """The host that it has asked for; empty if it named none."""
+
+    def __init__(out self, req: Request):
+        """Takes what the connection tells, and what a `TrustedProxies` handler
+        around this one has found.
+
+        Args:
+            req: The request.
+        """
+        self.peer = req.peer
+        self.proto = forwarded_proto(req)
+        if self.proto != "http" and self.proto != "https":
+            self.proto = String(req.scheme())
+        self.host = forwarded_host(req)
+        if self.host.byte_length() == 0:
+            self.host = String(req.host())
+
+    def append_x_forwarded(
+        self,
+        req: Request,
+        is_trusted: Bool,
+        mut scratch: Buffer,
+        mut out: HeaderMap,
+    ) raises HeaderError:
+        """Writes X-Forwarded-For, -Proto and -Host.
+
+        Args:
+            req: The request.
+            is_trusted: True to keep what it says, and to add to it.
+            scratch: For values that are put together.
+            out: Where to.
+
+        Raises:
+            HeaderError: If the header block grows over its limit.
+        """
+        scratch.clear()
+        if is_trusted:
+            _join(req.headers, "x-forwarded-for", scratch)
+        if not self.peer.ip.is_unspecified():
+            _part(scratch)
+            scratch.write(self.peer.ip)
+        if len(scratch) > 0:
+            out.append("X-Forwarded-For", _text(scratch))
+        if not (
+            is_trusted and _pass(req.headers, "X-Forwarded-Proto", scratch, out)
+        ):
+            out.append("X-Forwarded-Proto", self.proto)
+        if is_trusted and _pass(req.headers, "X-Forwarded-Host", scratch, out):
+            return
+        if self.host.byte_length() > 0:
+            out.append("X-Forwarded-Host", self.host)
+
+    def append_forwarded(
+        self,
+        req: Request,
+        is_trusted: Bool,
+        mut scratch: Buffer,
+        mut out: HeaderMap,
+    ) raises HeaderError:
+        """Writes Forwarded (RFC 7239 section 4).
+
+        Args:
+            req: The request.
+            is_trusted: True to keep what it says, and to add to it.
+            scratch: For the value.
+            out: Where to.
+
+        Raises:
+            HeaderError: If the header block grows over its limit.
+        """
+        scratch.clear()
+        if is_trusted:
+            _join(req.headers, "forwarded", scratch)
+        _part(scratch)
+        scratch.append_literal["for="]()
+        if self.peer.ip.is_unspecified():
+            scratch.append_literal["unknown"]()
+        elif self.peer.ip.is_v6():
+            # The brackets are no part of a token (RFC 7239 section 6).
+            scratch.append_literal['"[']()
+            scratch.write(self.peer.ip)
+            scratch.append_literal[']"']()
+        else:
+            scratch.write(self.peer.ip)
+        scratch.append_literal[";proto="]()
+        scratch.append(self.proto.as_bytes())
+        if self.host.byte_length() > 0:
+            scratch.append_literal[";host="]()
+            _append_value(self.host.as_bytes(), scratch)
+        out.append("Forwarded", _text(scratch))
+
+
+def _part(mut scratch: Buffer):
+    if len(scratch) > 0:
+        scratch.append_literal[", "]()
+
+
+def _join(fields: Fields, name: StringSpan, mut scratch: Buffer):
+    """Writes all lines of a list as one (RFC 9110 section 5.3)."""
+    var index = fields.find(name)
+    while index >= 0:
+        var value = fields.value_bytes(index)
+        if len(value) > 0:
+            _part(scratch)
+            scratch.append(value)
+        index = fields.find(name, index + 1)
+
+
+def _pass(
+    fields: Fields, name: StringSpan, mut scratch: Buffer, mut out: HeaderMap
+) raises HeaderError -> Bool:
+    """Passes a field on that tells of the client alone; False if there is
+    none."""
+    scratch.clear()
+    _join(fields, name, scratch)
+    if len(scratch) == 0:
+        return False
+    out.append(name, _text(scratch))
+    return True
+
+
+def _append_value(text: Span[UInt8, _], mut scratch: Buffer):
+    """Writes a token, or a quoted string (RFC 9110 section 5.6.4)."""
+    var is_token = len(text) > 0
+    for octet in text:
+        is_token = is_token and materialize[TCHAR]().contains(octet)
+    if is_token:
+        scratch.append(text)
+        return
+    scratch.append_octet(_QUOTE)
+    for octet in text:
+        if octet == _QUOTE or octet == _BACKSLASH:
+            scratch.append_octet(_BACKSLASH)
+        scratch.append_octet(octet)
+    scratch.append_octet(_QUOTE)
+
+
+def _text(buffer: Buffer) -> StringSpan[ImmOrigin(origin_of(buffer))]:
+    return StringSpan(unsafe_from_utf8=buffer.span())
