@@ -1,4 +1,4 @@
-"""Requests sent on to upstreams: what is passed on of a message, and what is not."""
+"""Requests sent on to upstreams: which of them, what is passed on of a message, and what is not."""
 
 from flare.http.proxy.forwarding import (
     ClientFields,
@@ -9,3 +9,14 @@ from flare.http.proxy.forwarding import (
 )
 from flare.http.proxy.response_rewriting import ResponseRewriting, UpstreamNames
 from flare.http.proxy.target_path import PathPrefixes
+from flare.http.proxy.group_config import Balance, GroupConfig
+from flare.http.proxy.member_health import MemberState
+from flare.http.proxy.outcome import Outcome
+from flare.http.proxy.retry_rules import Attempt, RetryDecision
+from flare.http.proxy.upstream_group import (
+    Choice,
+    MemberFigures,
+    MemberId,
+    UpstreamGroup,
+    hash_key,
+)

@@ -1,0 +1,237 @@
+"""What became of an attempt at an upstream, and what a client is told of it (RFC 9110 section 15.6, RFC 9209)."""
+
+
+struct Outcome(Equatable, TrivialRegisterPassable):
+    """How one attempt at an upstream ended."""
+
+    var code: UInt8
+    """A small number, distinct for each kind."""
+    var status: UInt16
+    """The upstream's status, of ANSWERED and CONTENT_FAILED."""
+
+    comptime ANSWERED = Outcome(0)
+    """All of a response has come; see `answered`."""
+    comptime CONNECT_FAILED = Outcome(1)
+    """There was no connection to be had: refused, unreachable, no such name, a
+    failed handshake. Nothing was sent."""
+    comptime CONNECT_TIMEOUT = Outcome(2)
+    """There was none in time. Nothing was sent."""
+    comptime RESET = Outcome(3)
+    """The connection ended before the head of a response."""
+    comptime HEAD_TIMEOUT = Outcome(4)
+    """There was no head of a response in time."""
+    comptime BAD_RESPONSE = Outcome(5)
+    """What came was no response, or one that is not passed on."""
+    comptime CONTENT_FAILED = Outcome(6)
+    """The content of the response ended too early, behind a head that the client
+    has got."""
+    comptime CANCELLED = Outcome(7)
+    """The client went away first; that says nothing of the upstream."""
+    comptime NONE_AVAILABLE = Outcome(8)
+    """No upstream was asked: there is none."""
+    comptime FULL = Outcome(9)
+    """No upstream was asked: all have as many requests as they may, or are given
+    time to recover."""
+    comptime CONTENT_TIMEOUT = Outcome(10)
+    """The content of the response stopped coming."""
+    comptime SEND_TIMEOUT = Outcome(11)
+    """The upstream stopped taking the request."""
+
+    @always_inline
+    def __init__(out self, code: UInt8, status: UInt16 = 0):
+        """Makes an outcome.
+
+        Args:
+            code: One of those above.
+            status: The upstream's status, if there was one.
+        """
+        self.code = code
+        self.status = status
+
+    @staticmethod
+    def answered(status: Int) -> Self:
+        """Makes the outcome of a response that has come whole.
+
+        Args:
+            status: Its status.
+
+        Returns:
+            ANSWERED with the status.
+        """
+        return Self(Self.ANSWERED.code, UInt16(status))
+
+    @always_inline
+    def __eq__(self, other: Self) -> Bool:
+        """Compares the kinds.
+
+        Args:
+            other: Another outcome.
+
+        Returns:
+            True if both are of one kind, whatever their status is.
+        """
+        return self.code == other.code
+
+    def name(self) -> StaticString:
+        """Names the kind, for figures.
+
+        Returns:
+            Such as `connect_failed`.
+        """
+        return _names(self.code).name
+
+    def client_status(self) -> Int:
+        """Says what the client is answered with.
+
+        Returns:
+            502, 503 or 504 (RFC 9110 section 15.6); the upstream's own if there
+            is one.
+        """
+        if self.status > 0:
+            return Int(self.status)
+        return _names(self.code).status
+
+    def proxy_error(self) -> StaticString:
+        """Names the failure as in Proxy-Status.
+
+        Returns:
+            A token of RFC 9209 section 2.3; empty for what is no failure.
+        """
+        return _names(self.code).proxy_error
+
+    def reason(self) -> StaticString:
+        """Says what happened, for logs and for the client.
+
+        Returns:
+            A clause in plain words.
+        """
+        return _names(self.code).reason
+
+    def is_failure(self) -> Bool:
+        """Tells whether the upstream has failed to give a response.
+
+        Returns:
+            False for ANSWERED with any status, and for what no upstream had a
+            hand in.
+        """
+        return not (
+            self == Self.ANSWERED
+            or self == Self.CANCELLED
+            or self == Self.NONE_AVAILABLE
+            or self == Self.FULL
+        )
+
+    def is_timeout(self) -> Bool:
+        """Tells whether time was up.
+
+        Returns:
+            True for each of the timeouts.
+        """
+        return (
+            self == Self.CONNECT_TIMEOUT
+            or self == Self.HEAD_TIMEOUT
+            or self == Self.CONTENT_TIMEOUT
+            or self == Self.SEND_TIMEOUT
+        )
+
+    def has_begun_to_answer(self) -> Bool:
+        """Tells whether a part of the response may be with the client.
+
+        Returns:
+            True for failures behind the head.
+        """
+        return self == Self.CONTENT_FAILED or self == Self.CONTENT_TIMEOUT
+
+
+comptime OUTCOME_COUNT = 12
+"""How many kinds there are."""
+
+
+@fieldwise_init
+struct _Names(TrivialRegisterPassable):
+    var name: StaticString
+    var status: Int
+    var proxy_error: StaticString
+    var reason: StaticString
+
+
+def _names(code: UInt8) -> _Names:
+    """The table of outcomes: name, status for the client, token of RFC 9209
+    section 2.3, words."""
+    if code == Outcome.CONNECT_FAILED.code:
+        return _Names(
+            "connect_failed",
+            502,
+            "connection_refused",
+            "the upstream takes no connection",
+        )
+    if code == Outcome.CONNECT_TIMEOUT.code:
+        return _Names(
+            "connect_timeout",
+            504,
+            "connection_timeout",
+            "the upstream took no connection in time",
+        )
+    if code == Outcome.RESET.code:
+        return _Names(
+            "reset",
+            502,
+            "connection_terminated",
+            "the upstream closed the connection before a response",
+        )
+    if code == Outcome.HEAD_TIMEOUT.code:
+        return _Names(
+            "head_timeout",
+            504,
+            "http_response_timeout",
+            "the upstream did not answer in time",
+        )
+    if code == Outcome.BAD_RESPONSE.code:
+        return _Names(
+            "bad_response",
+            502,
+            "http_protocol_error",
+            "the upstream's response breaks the rules of HTTP",
+        )
+    return _rarer_names(code)
+
+
+def _rarer_names(code: UInt8) -> _Names:
+    if code == Outcome.CONTENT_FAILED.code:
+        return _Names(
+            "content_failed",
+            502,
+            "http_response_incomplete",
+            "the upstream ended in the midst of its response",
+        )
+    if code == Outcome.CONTENT_TIMEOUT.code:
+        return _Names(
+            "content_timeout",
+            504,
+            "connection_read_timeout",
+            "the upstream stopped in the midst of its response",
+        )
+    if code == Outcome.SEND_TIMEOUT.code:
+        return _Names(
+            "send_timeout",
+            504,
+            "connection_write_timeout",
+            "the upstream stopped taking the request",
+        )
+    if code == Outcome.CANCELLED.code:
+        return _Names("cancelled", 499, "", "the client went away")
+    if code == Outcome.NONE_AVAILABLE.code:
+        return _Names(
+            "none_available",
+            503,
+            "destination_unavailable",
+            "there is no upstream to ask",
+        )
+    if code == Outcome.FULL.code:
+        return _Names(
+            "full",
+            503,
+            "connection_limit_reached",
+            "all upstreams have as many requests as they may",
+        )
+    return _Names("answered", 200, "", "the upstream has answered")

@@ -1,0 +1,232 @@
+"""What is sent once more, and how often."""
+
+from flare.http.proxy.group_config import GroupConfig
+from flare.http.proxy.outcome import Outcome
+from flare.http.proxy.retry_rules import Attempt, RetryDecision
+from flare.http.proxy.upstream_group import UpstreamGroup
+from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.upstreams import group_of, next_slot, quiet_config
+
+
+@fieldwise_init
+struct _Retry(Copyable, Movable):
+    var rule: StaticString
+    var method: StaticString
+    var outcome: Outcome
+    var was_sent: Bool
+    var is_kept: Bool
+    var count: Int
+    var decision: RetryDecision
+
+
+def test_retries_only_when_safe() raises:
+    comptime AGAIN = RetryDecision.AGAIN
+    var rows: List[_Retry] = [
+        _Retry(
+            "nothing was sent",
+            "POST",
+            Outcome.CONNECT_FAILED,
+            False,
+            True,
+            1,
+            AGAIN,
+        ),
+        _Retry(
+            "nor in time",
+            "POST",
+            Outcome.CONNECT_TIMEOUT,
+            False,
+            True,
+            1,
+            AGAIN,
+        ),
+        _Retry(
+            "9110-9.2.2 idempotent", "GET", Outcome.RESET, True, True, 1, AGAIN
+        ),
+        _Retry("with content", "PUT", Outcome.RESET, True, True, 1, AGAIN),
+        _Retry(
+            "9110-9.2.2 not",
+            "POST",
+            Outcome.RESET,
+            True,
+            True,
+            1,
+            RetryDecision.NOT_IDEMPOTENT,
+        ),
+        _Retry(
+            "nor unknown ones",
+            "FOO",
+            Outcome.RESET,
+            True,
+            True,
+            1,
+            RetryDecision.NOT_IDEMPOTENT,
+        ),
+        _Retry(
+            "content that is gone",
+            "PUT",
+            Outcome.RESET,
+            True,
+            False,
+            1,
+            RetryDecision.CONTENT_IS_GONE,
+        ),
+        _Retry(
+            "also unsent",
+            "POST",
+            Outcome.CONNECT_FAILED,
+            False,
+            False,
+            1,
+            RetryDecision.CONTENT_IS_GONE,
+        ),
+        _Retry(
+            "bad responses", "GET", Outcome.BAD_RESPONSE, True, True, 1, AGAIN
+        ),
+        _Retry(
+            "slow ones are not",
+            "GET",
+            Outcome.HEAD_TIMEOUT,
+            True,
+            True,
+            1,
+            RetryDecision.TIMEOUT,
+        ),
+        _Retry(
+            "the response has begun",
+            "GET",
+            Outcome.CONTENT_FAILED,
+            True,
+            True,
+            1,
+            RetryDecision.BEGUN,
+        ),
+        _Retry(
+            "or stopped",
+            "GET",
+            Outcome.CONTENT_TIMEOUT,
+            True,
+            True,
+            1,
+            RetryDecision.BEGUN,
+        ),
+        _Retry(
+            "nobody waits",
+            "GET",
+            Outcome.CANCELLED,
+            True,
+            True,
+            1,
+            RetryDecision.NOT_NEEDED,
+        ),
+        _Retry(
+            "answered",
+            "GET",
+            Outcome.answered(200),
+            True,
+            True,
+            1,
+            RetryDecision.NOT_NEEDED,
+        ),
+        _Retry(
+            "a status that is not retried",
+            "GET",
+            Outcome.answered(502),
+            True,
+            True,
+            1,
+            RetryDecision.NOT_NEEDED,
+        ),
+        _Retry(
+            "one that is", "GET", Outcome.answered(503), True, True, 1, AGAIN
+        ),
+        _Retry(
+            "but not for all",
+            "POST",
+            Outcome.answered(503),
+            True,
+            True,
+            1,
+            RetryDecision.NOT_IDEMPOTENT,
+        ),
+        _Retry(
+            "no upstream",
+            "GET",
+            Outcome.FULL,
+            False,
+            True,
+            1,
+            RetryDecision.NO_UPSTREAM,
+        ),
+        _Retry(
+            "as often as it may", "GET", Outcome.RESET, True, True, 2, AGAIN
+        ),
+        _Retry(
+            "and no more",
+            "GET",
+            Outcome.RESET,
+            True,
+            True,
+            3,
+            RetryDecision.TOO_MANY_ATTEMPTS,
+        ),
+    ]
+    for row in rows:
+        var config = quiet_config()
+        config.retried_statuses = [503]
+        var group = group_of(config^, [1])
+        var attempt = Attempt(
+            row.method, row.outcome, row.was_sent, row.is_kept, row.count
+        )
+        var decision = group.may_retry(attempt, 0)
+        assert_equal(decision.name(), row.decision.name(), String(row.rule))
+        # What is not sent again counts as failed, and why.
+        var is_failed = (
+            decision != AGAIN and decision != RetryDecision.NOT_NEEDED
+        )
+        assert_equal(
+            group.failed_count(row.outcome, decision), 1 if is_failed else 0
+        )
+        assert_equal(group.retry_count(), 1 if decision == AGAIN else 0)
+    var config = quiet_config()
+    config.retries_timeouts = True
+    var group = group_of(config^, [1])
+    var slow = Attempt("GET", Outcome.HEAD_TIMEOUT, True, True, 1)
+    assert_true(group.may_retry(slow, 0).is_again())
+
+
+def test_a_budget_of_retries() raises:
+    var config = quiet_config()
+    config.retry_min = 2
+    config.retry_share_percent = 10
+    config.failure_window_ms = 1_000
+    var group = group_of(config^, [1])
+    var failed = Attempt("GET", Outcome.RESET, True, True, 1)
+    for wanted in [True, True, False]:
+        assert_equal(group.may_retry(failed, 0).is_again(), wanted)
+    assert_equal(group.failed_count(Outcome.RESET, RetryDecision.NO_BUDGET), 1)
+    for _ in range(50):
+        _ = next_slot(group)
+    # Five in fifty, of which two are gone; a repetition is no request.
+    for wanted in [True, True, True, False]:
+        _ = group.choose(0, 1, 0)
+        assert_equal(group.may_retry(failed, 0).is_again(), wanted)
+    # The window before counts, and the one before that does not.
+    assert_false(group.may_retry(failed, 1_500).is_again())
+    for wanted in [True, True, False]:
+        assert_equal(group.may_retry(failed, 4_000).is_again(), wanted)
+
+
+def test_bad_rules() raises:
+    var config = GroupConfig()
+    config.ejection_max_ms = 1
+    with assert_raises(contains="ejection_max_ms is 1; it may be from 10000"):
+        config.check()
+    config = GroupConfig()
+    config.health_path = "health"
+    with assert_raises(contains="begins with a slash"):
+        config.check()
+    config = GroupConfig()
+    config.retried_statuses = [200]
+    with assert_raises(contains="from 400 to 599"):
+        _ = UpstreamGroup(config^, seed=0, now_ms=0)
