@@ -36,7 +36,17 @@ struct WsClientConfig(Copyable, Defaultable, Movable):
     """What to offer about compression (RFC 7692); nothing to go without. It is
     not offered if zlib is missing."""
     var tls: TlsConfig
-    """Whom to trust, and what to show to servers."""
+    """Whom to trust, and what to show to servers. What `alpn` names is offered,
+    `h2` only with `http2`; by default it is empty, and `http2` decides."""
+    var http2: Bool
+    """True to offer HTTP/2 with TLS (ALPN). A server that chooses it, and takes
+    WebSocket over it (RFC 8441), gets it on a stream; one that chooses it and
+    does not is connected to once more, with HTTP/1.1. False by default: a
+    connection for one WebSocket gains nothing by it, and waits a round trip
+    longer for the server's SETTINGS."""
+    var http2_prior_knowledge: Bool
+    """True to speak HTTP/2 to `ws` URLs, with no way back: for servers that are
+    known to speak it without TLS (RFC 9113 section 3.3)."""
     var proxy: ProxySettings
     """Which connections go through a tunnel of a proxy; none by default."""
 
@@ -52,8 +62,21 @@ struct WsClientConfig(Copyable, Defaultable, Movable):
         self.headers = HeaderMap()
         self.subprotocols = []
         self.compression = DeflateAgreement.widest()
-        self.tls = TlsConfig(alpn=["http/1.1"])
+        self.tls = TlsConfig()
+        self.http2 = False
+        self.http2_prior_knowledge = False
         self.proxy = ProxySettings()
+
+    def offers_http2(self, is_tls: Bool) -> Bool:
+        """Tells whether HTTP/2 may be spoken.
+
+        Args:
+            is_tls: True for a connection with TLS.
+
+        Returns:
+            True to offer it with TLS, or to begin with it without.
+        """
+        return self.http2 if is_tls else self.http2_prior_knowledge
 
     def limits(self) -> WsLimits:
         """Gives the bounds of what is received.

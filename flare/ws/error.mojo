@@ -9,8 +9,9 @@ from flare.ws.core.handshake import HandshakeRule, WsHandshakeError
 comptime WsClosed = NetworkErrorKind("WsClosed")
 """The connection is closed; `WsError.close_code` says how."""
 comptime WsRefused = NetworkErrorKind("WsRefused")
-"""The server answered the handshake, but not with 101; `WsError.status` has
-what it answered."""
+"""The server answered the handshake, but not with 101, or 2xx over HTTP/2;
+`WsError.status` has what it answered. 0 if it takes no WebSocket over HTTP/2, and
+nothing else may be tried."""
 comptime WsBadHandshake = NetworkErrorKind("WsBadHandshake")
 """The server's handshake breaks a rule."""
 comptime WsProtocolBroken = NetworkErrorKind("WsProtocolBroken")
@@ -90,7 +91,10 @@ struct WsError(Copyable, Movable, Writable):
             error: Which rule was broken.
         """
         self = Self(materialize[WsBadHandshake](), String(error))
-        if error.rule == HandshakeRule.STATUS:
+        if (
+            error.rule == HandshakeRule.STATUS
+            or error.rule == HandshakeRule.STREAM_STATUS
+        ):
             self.kind = materialize[WsRefused]()
 
     @implicit

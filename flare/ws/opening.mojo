@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.compress.content_coding import is_available
+from flare.http.client.attempt import shorter
 from flare.http.client.pool import ClientConnection, Endpoint
 from flare.http.client.connector import ConnectContext, Connector
 from flare.http.client.error import BadUrl, ClientError, Phase
@@ -22,8 +23,9 @@ from flare.sys.clock import Deadline
 from flare.sys.random import fill_random
 from flare.ws.config import WsClientConfig
 from flare.ws.core.handshake import ClientHandshake, KEY_LEN, WsAgreement
-from flare.ws.error import WsError, WsMisused
-from flare.ws.wire import READ_LEN, Wire
+from flare.ws.error import WsError, WsMisused, WsRefused
+from flare.ws.stream import StreamWire, open_stream
+from flare.ws.wire import READ_LEN, SocketWire, Wire
 from std.memory import OwnedPointer
 
 comptime _HEAD_LIMITS = HeadLimits(8_192, 32_768, 200)
@@ -86,8 +88,20 @@ def open_websocket(
     Raises:
         WsError: If the host cannot be reached, or refuses.
     """
-    var wire = Wire(_connect(url, config))
     var handshake = _handshake(config)
+    var is_tls = url.protocol() == "wss:"
+    var offers_http2 = config.offers_http2(is_tls)
+    var connection = _connect(url, config, deadline, offers_http2)
+    if connection[].is_http2:
+        var headers = _headers(url, config, handshake, is_stream=True)
+        var limits = materialize[_HEAD_LIMITS]()
+        var stream = open_stream(connection^, url, headers, limits, deadline)
+        if stream:
+            return _take_stream(stream.take(), handshake)
+        if not is_tls:
+            raise _no_stream()
+        connection = _connect(url, config, deadline, False)
+    var wire = SocketWire(connection^)
     var output = Buffer()
     _write_request(output, url, config, handshake)
     var parser = ResponseParser(READ_LEN)
@@ -130,7 +144,7 @@ def _bad_url(var reason: String) -> WsError:
 
 
 def _connect(
-    url: Url, config: WsClientConfig
+    url: Url, config: WsClientConfig, deadline: Deadline, offers_http2: Bool
 ) raises ClientError -> OwnedPointer[ClientConnection]:
     """Opens the way to the server: TCP, a tunnel, TLS."""
     var host = url.hostname()
@@ -138,11 +152,12 @@ def _connect(
         host = host.removeprefix("[").removesuffix("]")
     var endpoint = Endpoint(String(host), url.port_number())
     endpoint.is_tls = url.protocol() == "wss:"
+    endpoint.offers_http2 = offers_http2
     # RFC 6455 section 4.1: a tunnel for ws as well as for wss.
     var connector = Connector(
         endpoint,
         choose_proxy(config.proxy, endpoint),
-        config.connect_timeout_ms,
+        shorter(config.connect_timeout_ms, deadline.left_ms()),
         tunnels_plain=True,
     )
     var context = ConnectContext(config.tls.copy(), materialize[_HEAD_LIMITS]())
@@ -162,12 +177,14 @@ def _handshake(config: WsClientConfig) raises WsError -> ClientHandshake:
     return handshake^
 
 
-def _write_request(
-    mut output: Buffer,
+def _headers(
     url: Url,
     config: WsClientConfig,
     handshake: ClientHandshake,
-) raises WsError:
+    *,
+    is_stream: Bool,
+) raises WsError -> HeaderMap:
+    """Makes the fields of the handshake."""
     var headers = config.headers.copy()
     var credentials = credentials_of(url)
     try:
@@ -177,9 +194,49 @@ def _write_request(
     try:
         if credentials and "authorization" not in headers:
             headers.set("Authorization", credentials.field_value())
-        handshake.add_fields(headers)
+        if is_stream:
+            handshake.add_stream_fields(headers)
+        else:
+            handshake.add_fields(headers)
     except error:
         raise WsError(materialize[WsMisused](), String(error))
+    return headers^
+
+
+def _no_stream() -> WsError:
+    return WsError(
+        materialize[WsRefused](),
+        (
+            "the server takes no WebSocket over HTTP/2 (RFC 8441); set"
+            " WsClientConfig.http2_prior_knowledge to False to try HTTP/1.1"
+        ),
+    )
+
+
+def _take_stream(
+    var stream: StreamWire, handshake: ClientHandshake
+) raises WsError -> Opened:
+    """Checks the response of a stream."""
+    var headers = stream.take_headers()
+    var agreement: WsAgreement
+    try:
+        agreement = handshake.check_stream(
+            stream.status(), headers.lines_fields(), stream.has_ended()
+        )
+    except error:
+        var failure = WsError(error)
+        failure.status = stream.status()
+        raise failure^
+    return Opened(Wire(stream^), Buffer(), agreement^, headers^)
+
+
+def _write_request(
+    mut output: Buffer,
+    url: Url,
+    config: WsClientConfig,
+    handshake: ClientHandshake,
+) raises WsError:
+    var headers = _headers(url, config, handshake, is_stream=False)
     try:
         write_request_head(
             output,
@@ -193,7 +250,7 @@ def _write_request(
 
 
 def _read_response(
-    var wire: Wire,
+    var wire: SocketWire,
     var parser: ResponseParser,
     handshake: ClientHandshake,
     deadline: Deadline,
@@ -213,7 +270,7 @@ def _read_response(
     _ = _advance(parser)
     var input = Buffer()
     swap(input, parser.input)
-    return Opened(wire^, input^, agreement^, headers^)
+    return Opened(Wire(wire^), input^, agreement^, headers^)
 
 
 def _begin(mut parser: ResponseParser) raises WsError:

@@ -13,6 +13,7 @@ from flare.sys.poll import (
     poll_descriptors,
 )
 from flare.ws.error import WsError
+from flare.ws.stream import StreamWire
 from std.memory import OwnedPointer
 
 comptime READ_LEN = 65_536
@@ -27,7 +28,73 @@ ours.
 
 
 struct Wire(Movable):
-    """A connected transport; it is closed when its owner goes."""
+    """What carries frames, a connection or a stream of one; it is closed when
+    its owner goes."""
+
+    # One of both.
+    var _socket: Optional[SocketWire]
+    var _stream: Optional[StreamWire]
+
+    def __init__(out self, var socket: SocketWire):
+        """Takes a connection.
+
+        Args:
+            socket: The connection.
+        """
+        self._socket = socket^
+        self._stream = None
+
+    def __init__(out self, var stream: StreamWire):
+        """Takes a stream.
+
+        Args:
+            stream: The stream.
+        """
+        self._socket = None
+        self._stream = stream^
+
+    def receive(
+        mut self, mut input: Buffer, deadline: Deadline
+    ) raises WsError -> Int:
+        """Reads what is there, waiting for the first octet.
+
+        Args:
+            input: Where to.
+            deadline: When to give up.
+
+        Returns:
+            How many octets; 0 at the end.
+
+        Raises:
+            WsError: If the connection fails or the time is over.
+        """
+        if self._stream:
+            return self._stream.value().receive(input, deadline)
+        return self._socket.value().receive(input, deadline)
+
+    def send(
+        mut self, mut output: Buffer, mut input: Buffer, deadline: Deadline
+    ) raises WsError:
+        """Sends all that is in a buffer, and reads meanwhile.
+
+        Args:
+            output: What to send; what was sent is consumed.
+            input: May get what arrives while the peer takes nothing.
+            deadline: When to give up.
+
+        Raises:
+            WsError: If the connection fails or the time is over; the rest is
+                still in `output`.
+        """
+        if self._stream:
+            self._stream.value().send(output, deadline)
+        else:
+            self._socket.value().send(output, input, deadline)
+
+
+struct SocketWire(Movable):
+    """A connection of HTTP/1.1 behind its handshake, or about to have it; it is
+    closed when its owner goes."""
 
     var _connection: OwnedPointer[ClientConnection]
 

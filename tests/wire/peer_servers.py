@@ -79,6 +79,7 @@ class Peer:
     """A running server on a port of its own."""
 
     def __init__(self, command: list[str], port: int, **options) -> None:
+        FOLDER.mkdir(parents=True, exist_ok=True)
         self.log = open(FOLDER / f"{Path(command[0]).name}-{os.getpid()}.log", "w")
         self.process = subprocess.Popen(command, stderr=self.log, **options)
         self.port = port
@@ -122,6 +123,22 @@ def start_node(*arguments: str) -> Peer:
     """Starts Node's HTTP/2 server, with a certificate and its key over TLS."""
     node = program("node", "nodejs")
     return _started([node, str(GO_SOURCES / "node_http2.js"), *arguments])
+
+
+def start_node_websocket(certs: Path) -> Peer:
+    """Starts a WebSocket echo over Node's HTTP/2."""
+    node = program("node", "nodejs")
+    return _started([node, str(GO_SOURCES / "node_websocket.js"), *_shown(certs)])
+
+
+def start_hypercorn(certs: Path) -> Peer:
+    """Starts a WebSocket echo over hypercorn's HTTP/2."""
+    source = str(GO_SOURCES / "hypercorn_websocket.py")
+    return _started([sys.executable, source, *_shown(certs)])
+
+
+def _shown(certs: Path) -> list[str]:
+    return [str(certs / name) for name in ("good_chain.pem", "good.key")]
 
 
 def _started(command: list[str]) -> Peer:

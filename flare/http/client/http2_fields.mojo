@@ -18,6 +18,7 @@ from flare.http.h2.hpack_table import ENTRY_OVERHEAD
 from flare.http.h2.session import Http2Session
 from flare.http.message.fields import FieldLine
 from flare.http.message.header_map import HeaderMap
+from flare.url.url import Url
 
 # Fields of an HTTP/1.1 connection (section 8.2.2), and those that the client
 # writes itself.
@@ -62,9 +63,7 @@ struct Http2RequestFields(Movable):
             ClientError: If a part of the request must not be sent, or the
                 fields are too long for any server.
         """
-        self.size = 0
-        self._octets.clear()
-        self._lines.clear()
+        self._clear()
         self._collect_start(request)
         ref own = request.headers
         for index in range(len(config.headers)):
@@ -80,6 +79,44 @@ struct Http2RequestFields(Movable):
             self._add_field("expect", "100-continue")
         if framing.content_len >= 0:
             self._add("content-length", String(framing.content_len))
+
+    def collect_tunnel(
+        mut self, url: Url, headers: HeaderMap
+    ) raises ClientError:
+        """Collects the fields of an extended CONNECT for a WebSocket (RFC 8441
+        section 4).
+
+        Args:
+            url: Where to, with the scheme `ws` or `wss`.
+            headers: The further fields; those of an HTTP/1.1 connection are not
+                sent.
+
+        Raises:
+            ClientError: If a part of the request must not be sent, or the
+                fields are too long for any server.
+        """
+        self._clear()
+        var target = String(url.request_target())
+        var host = String(url.host())
+        var own_host = headers.find("host")
+        if own_host >= 0:
+            host = String(headers.value(own_host))
+        # What is asked for is named as in a GET.
+        var start = RequestStart("GET", target, host, 1)
+        check_request_start(start, RequestFraming.none())
+        var is_tls = url.protocol() == "wss:"
+        self._add(":method", "CONNECT")
+        self._add(":scheme", "https" if is_tls else "http")
+        self._add(":authority", host)
+        self._add(":path", target)
+        self._add(":protocol", "websocket")
+        for index in range(len(headers)):
+            self._add_field(headers.name(index), headers.value(index))
+
+    def _clear(mut self):
+        self.size = 0
+        self._octets.clear()
+        self._lines.clear()
 
     def _collect_start(mut self, request: PreparedRequest) raises ClientError:
         var target = String(request.url.request_target())

@@ -248,7 +248,12 @@ struct Http2Link(Movable):
             self._output = Buffer(0)
 
     def open(
-        mut self, owner: Int, is_head: Bool, ends: Bool
+        mut self,
+        owner: Int,
+        is_head: Bool,
+        ends: Bool,
+        *,
+        is_tunnel: Bool = False,
     ) -> Optional[ArcPointer[Http2Flight]]:
         """Begins a request with the fields that were collected.
 
@@ -256,6 +261,7 @@ struct Http2Link(Movable):
             owner: Who is woken when there is news.
             is_head: True if the method is HEAD.
             ends: True if no content follows.
+            is_tunnel: True if the method is CONNECT.
 
         Returns:
             The stream; nothing if the connection has no more numbers.
@@ -265,9 +271,11 @@ struct Http2Link(Movable):
         if id == 0:
             self.is_closing = True
             return None
-        if is_head:
+        if is_head or is_tunnel:
             ref table = self.session.state.table
-            table.at(table.find(id)).expects_no_content = True
+            ref stream = table.at(table.find(id))
+            stream.expects_no_content = is_head
+            stream.is_tunnel = is_tunnel
         self.fields.encode(self.session)
         self.session.end_block(self._output, id, ends)
         var flight = ArcPointer(Http2Flight(id, owner, coarse_monotonic_ms()))
@@ -536,7 +544,7 @@ struct Http2Link(Movable):
         ):
             failure.reason.write(
                 "; the server may not speak HTTP/2 without TLS:"
-                " ClientConfig.http2_prior_knowledge is for those that do"
+                " http2_prior_knowledge is for those that do"
             )
         self.session.fail(self._output, error)
         self.fail(failure)

@@ -219,6 +219,8 @@ struct Http2Rule(Equatable, TrivialRegisterPassable):
     and to the number of fields allowed here (section 10.5.1)."""
     comptime NO_PRIORITIES = Self._connection(47, ErrorCode.PROTOCOL_ERROR)
     """SETTINGS_NO_RFC7540_PRIORITIES is 0 or 1 (RFC 9218 section 2.1)."""
+    comptime TUNNEL = Self._stream(48, ErrorCode.PROTOCOL_ERROR)
+    """A tunnel carries nothing but DATA (section 8.5)."""
 
     @staticmethod
     def _connection(number: UInt8, code: ErrorCode) -> Self:
@@ -322,7 +324,8 @@ comptime _TEXTS = StaticString(
     "a response must have one final status\n"
     "PRIORITY_UPDATE must name a stream that the client may open\n"
     "the fields are more than is allowed here\n"
-    "SETTINGS_NO_RFC7540_PRIORITIES must be 0 or 1"
+    "SETTINGS_NO_RFC7540_PRIORITIES must be 0 or 1\n"
+    "nothing but DATA may come through a tunnel"
 )
 
 

@@ -448,8 +448,14 @@ struct Http2Session(Movable):
                 # There may be any number of them.
                 self.state.spend(now_ms)
                 return Http2Event(EventKind.HEADERS, id)
-            if status == 204 or status == 304:
+            if stream.is_tunnel and status < 300:
+                # It opens the tunnel, whatever its content-length says (RFC
+                # 9110 section 9.3.6).
+                self.section.content_length = -1
+            elif status == 204 or status == 304:
                 stream.expects_no_content = True
+            if status >= 300:
+                stream.is_tunnel = False
         stream.has_head = True
         if not stream.expects_no_content:
             stream.missing_len = self.section.content_length
@@ -468,6 +474,8 @@ struct Http2Session(Movable):
     ) raises Http2Error -> Http2Event:
         ref stream = self.state.table.at(index)
         var id = stream.id
+        if unlikely(stream.is_tunnel):
+            raise Http2Error(Http2Rule.TUNNEL, id)
         if not ends:
             raise Http2Error(Http2Rule.TRAILERS, id)
         self.section.check_trailers(id)

@@ -123,6 +123,9 @@ struct Http2Stream(ImplicitlyCopyable):
     var expects_no_content: Bool
     """True if what the peer sends has no content, whatever its content-length
     says: it answers HEAD, or its status has none."""
+    var is_tunnel: Bool
+    """True if it is a CONNECT of ours that the peer has not refused: behind the
+    response comes nothing but octets of the tunnel (section 8.5)."""
     var send_window: Int
     """How much we may send, in bytes; may be negative (section 6.9.2)."""
     var receive_window: Int
@@ -148,6 +151,7 @@ struct Http2Stream(ImplicitlyCopyable):
         self.state = StreamState.IDLE
         self.has_head = False
         self.expects_no_content = False
+        self.is_tunnel = False
         self.send_window = send_window
         self.receive_window = receive_window
         self.receive_window_max = receive_window

@@ -2,10 +2,15 @@
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.checked import *
-from flare.bytes.buffer import unsafe_lend_text
+from flare.bytes.buffer import unsafe_lend, unsafe_lend_text
 from flare.bytes.scan import TCHAR
 from flare.bytes.text import Text
-from flare.http.message.fields import FieldLine, ListElements, find_line
+from flare.http.message.fields import (
+    FieldLine,
+    Fields,
+    ListElements,
+    find_line,
+)
 from std.builtin.globals import global_constant
 
 comptime HEADER_BLOCK_LEN_MAX = 65_535
@@ -292,6 +297,20 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
             Field lines, each with its CRLF.
         """
         return Span(self._octets)
+
+    def lines_fields(self) -> Fields[ImmOrigin(origin_of(self))]:
+        """Lends all lines but the Content-Type as the fields of a message.
+
+        Returns:
+            The fields; good until the map changes.
+        """
+        # SAFETY: octets and lines belong to this map, which is the origin.
+        comptime o = ImmOrigin(origin_of(self))
+        return Fields[o](
+            unsafe_lend[o](self._octets.unsafe_ptr(), len(self._octets)),
+            unsafe_lend[o](self._lines.unsafe_ptr(), len(self._lines)),
+            True,
+        )
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes `name: value`, a line each.

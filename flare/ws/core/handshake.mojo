@@ -204,6 +204,24 @@ struct ClientHandshake(Movable):
         headers.set("Upgrade", "websocket")
         headers.set("Connection", "Upgrade")
         headers.set("Sec-WebSocket-Key", self._key)
+        self._add_offers(headers)
+
+    def add_stream_fields(self, mut headers: HeaderMap) raises HeaderError:
+        """Adds the fields of the handshake on a stream of HTTP/2; they replace
+        any of their names.
+
+        Source: RFC 8441 section 5: no key is sent, for nobody proves anything.
+
+        Args:
+            headers: The fields of the request.
+
+        Raises:
+            HeaderError: If a subprotocol is no token.
+        """
+        _ = headers.remove("Sec-WebSocket-Key")
+        self._add_offers(headers)
+
+    def _add_offers(self, mut headers: HeaderMap) raises HeaderError:
         headers.set("Sec-WebSocket-Version", WS_VERSION)
         _ = headers.remove("Sec-WebSocket-Protocol")
         _ = headers.remove("Sec-WebSocket-Extensions")
@@ -253,6 +271,40 @@ struct ClientHandshake(Movable):
         var wanted = accept_value(self._key.as_bytes())
         if StringSpan(unsafe_from_utf8=accept) != wanted:
             raise _refused(materialize[HandshakeRule.ACCEPT](), accept)
+        return self._check_agreement(fields)
+
+    def check_stream(
+        self, status: Int, fields: Fields, ends: Bool
+    ) raises WsHandshakeError -> WsAgreement:
+        """Checks the response on a stream of HTTP/2.
+
+        Source: RFC 8441 section 5; any 2xx opens a tunnel (RFC 9110 section
+        9.3.6).
+
+        Args:
+            status: The status code.
+            fields: The header fields.
+            ends: True if the server has ended the stream with them.
+
+        Returns:
+            What the server agreed to.
+
+        Raises:
+            WsHandshakeError: If the server refuses, leaves no stream, or has
+                agreed to what it was not offered.
+        """
+        if status < 200 or status > 299:
+            raise _refused(
+                materialize[HandshakeRule.STREAM_STATUS](),
+                String(status).as_bytes(),
+            )
+        if ends:
+            raise _refused(materialize[HandshakeRule.STREAM_END]())
+        return self._check_agreement(fields)
+
+    def _check_agreement(
+        self, fields: Fields
+    ) raises WsHandshakeError -> WsAgreement:
         var deflate = self._check_extensions(fields)
         return WsAgreement(self._check_subprotocol(fields), deflate)
 
@@ -435,6 +487,11 @@ struct HandshakeRule(Equatable, ImplicitlyCopyable):
     """Extensions are those that were offered (RFC 6455 section 4.1)."""
     comptime SUBPROTOCOL = HandshakeRule(13, 0)
     """The subprotocol is one that was offered (RFC 6455 section 4.1)."""
+    comptime STREAM_STATUS = HandshakeRule(14, 0)
+    """On a stream of HTTP/2, the status is one of success (RFC 8441 section 5).
+    """
+    comptime STREAM_END = HandshakeRule(15, 0)
+    """The response does not end its stream (RFC 8441 section 5)."""
 
     @always_inline
     def __init__(out self, number: UInt8, status: Int):
@@ -492,8 +549,12 @@ struct HandshakeRule(Equatable, ImplicitlyCopyable):
                 )
             case 12:
                 return "the server may only agree to extensions it was offered"
-            case _:
+            case 13:
                 return "the server may only choose a subprotocol it was offered"
+            case 14:
+                return "the server must open the stream with a status of 2xx"
+            case _:
+                return "the server must not end the stream with its answer"
 
 
 struct WsHandshakeError(Copyable, Movable, Writable):

@@ -6,7 +6,7 @@ from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.error import ErrorCode, Http2Rule
 from tests.support.h2_log import Frames, Http2Log
 from tests.support.h2_rows import FrameRow, SessionRow, run_rows
-from std.testing import assert_equal
+from std.testing import assert_equal, assert_true
 
 
 def test_responses() raises:
@@ -286,3 +286,48 @@ def test_informational_responses_cost() raises:
         ),
     ]
     run_rows(Http2Role.CLIENT, rows, limits)
+
+
+def _through_a_tunnel(frames: List[FrameRow]) raises -> Tuple[String, String]:
+    """Feeds frames to a client that has sent CONNECT on stream 1; gives what
+    happens and what the server is told."""
+    var log = Http2Log(Http2Role.CLIENT, Http2Limits())
+    var id = log.open(ends=False)
+    ref table = log.session.state.table
+    table.at(table.find(id)).is_tunnel = True
+    log.out.clear()
+    var octets = Frames(has_preface=False)
+    octets.add(4, 0, 0, "")
+    for frame in frames:
+        octets.add(frame.type, frame.flags, frame.stream_id, frame.payload)
+    log.feed(octets.octets.span())
+    return (log.text, log.told())
+
+
+def test_a_tunnel_carries_nothing_but_data() raises:
+    # RFC 9113 section 8.5; RFC 9110 section 9.3.6 for content-length and 204.
+    for head in ["880f0d0133", "880f0d0130", "89"]:
+        var open: List[FrameRow] = [
+            FrameRow(1, 4, 1, head),
+            FrameRow(0, 0, 1, "6869746865"),
+            FrameRow(0, 1, 1, "61"),
+        ]
+        var found = _through_a_tunnel(open)
+        assert_true(found[0].endswith("hithea."), found[0])
+        assert_equal(found[1], " 4@0")
+    for flags in [4, 5]:
+        var fields: List[FrameRow] = [
+            FrameRow(1, 4, 1, "88"),
+            FrameRow(1, flags, 1, "0001740176"),
+        ]
+        var found = _through_a_tunnel(fields)
+        assert_equal(found[0], " H1(200 ) R1:1")
+        assert_equal(found[1], " 4@0 3@1:1")
+    # What is refused is a response as any other.
+    var refused: List[FrameRow] = [
+        FrameRow(1, 4, 1, "8d0f0d0131"),
+        FrameRow(0, 0, 1, "61"),
+        FrameRow(1, 5, 1, "0001740176"),
+    ]
+    var found = _through_a_tunnel(refused)
+    assert_equal(found[0], " H1(404 content-length=1;)a T1(t=v;).")

@@ -45,6 +45,8 @@ def _config(command: JsonValue) raises -> WsClientConfig:
         config.compression = DeflateAgreement(True, True, bits, bits)
     if _number(command, "compresses", 1) == 0:
         config.compression = None
+    config.http2 = _number(command, "http2", 0) == 1
+    config.http2_prior_knowledge = _number(command, "prior_knowledge", 0) == 1
     if command.contains("ca_file"):
         config.tls = TlsConfig(ca_file=command["ca_file"].string_value())
     if command.contains("proxy"):
@@ -158,6 +160,9 @@ def _connect(
         return None
     answer.key("subprotocol")
     answer.value(ws.value().subprotocol)
+    # RFC 9113 section 8.2.2: HTTP/2 has no such field.
+    answer.key("version")
+    answer.value("HTTP/1.1" if "upgrade" in ws.value().headers else "HTTP/2")
     answer.key("server")
     var server = ws.value().headers.get("server")
     answer.value(String(server.value()) if server else "")

@@ -319,3 +319,51 @@ def test_a_subprotocol_must_be_fit_to_send() raises:
     except:
         was_refused = True
     assert_true(was_refused)
+
+
+def _agreed_on_a_stream(
+    status: Int, headers: HeaderMap, ends: Bool, handshake: ClientHandshake
+) raises -> Int:
+    """Gives the rule that an answer over HTTP/2 breaks; 0 for none."""
+    try:
+        _ = handshake.check_stream(status, headers.lines_fields(), ends)
+        return 0
+    except error:
+        return Int(error.rule.number)
+
+
+def test_the_answer_on_a_stream() raises:
+    # RFC 8441 section 5; RFC 9110 section 9.3.6 for the status.
+    var client = _handshake()
+    client.subprotocols = ["chat"]
+    client.deflate = DeflateAgreement.widest()
+    var headers = HeaderMap(content_type="text/plain")
+    headers.set("Sec-WebSocket-Protocol", "chat")
+    headers.set("Sec-WebSocket-Extensions", "permessage-deflate")
+    var agreement = client.check_stream(200, headers.lines_fields(), False)
+    assert_equal(agreement.subprotocol, "chat")
+    assert_true(agreement.deflate.__bool__())
+    for status in [199, 300, 302, 403, 501]:
+        assert_equal(_agreed_on_a_stream(status, headers, False, client), 14)
+    for status in [200, 204, 299]:
+        assert_equal(_agreed_on_a_stream(status, headers, False, client), 0)
+        assert_equal(_agreed_on_a_stream(status, headers, True, client), 15)
+    # What was not offered may not be agreed to there, either.
+    var plain = _handshake()
+    assert_equal(_agreed_on_a_stream(200, headers, False, plain), 12)
+    _ = headers.remove("Sec-WebSocket-Extensions")
+    assert_equal(_agreed_on_a_stream(200, headers, False, plain), 13)
+
+
+def test_the_fields_on_a_stream() raises:
+    # RFC 8441 section 5: neither a key nor an upgrade.
+    var client = _handshake()
+    client.subprotocols = ["chat"]
+    var headers = HeaderMap()
+    headers.set("Sec-WebSocket-Key", "of the caller")
+    headers.set("Sec-WebSocket-Extensions", "of the caller")
+    client.add_stream_fields(headers)
+    assert_equal(
+        String(headers),
+        "Sec-WebSocket-Version: 13\nSec-WebSocket-Protocol: chat\n",
+    )
