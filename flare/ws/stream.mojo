@@ -277,9 +277,7 @@ def _wait(mut link: Http2Link, deadline: Deadline) raises WsError -> Bool:
         var wanted = POLL_READ
         if link.wants_write():
             wanted |= POLL_WRITE
-        var entries = Array[PollEntry, 1](
-            fill=PollEntry(link.fd(), wanted, 0)
-        )
+        var entries = Array[PollEntry, 1](fill=PollEntry(link.fd(), wanted, 0))
         var wait_ms = shorter(left_ms, link.wait_ms())
         var result = poll_descriptors(Span(entries), wait_ms)
         if result < 0 and result != -EINTR:
