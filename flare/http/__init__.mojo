@@ -103,6 +103,7 @@ from flare.http.client.client import (
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError
 from flare.http.client.multipart import MultipartForm
+from flare.http.client.open_response import OpenResponse
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import ClientResponse
 

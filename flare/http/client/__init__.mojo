@@ -42,6 +42,7 @@ from flare.http.client.error import (
     TruncatedResponse,
 )
 from flare.http.client.multipart import MultipartForm
+from flare.http.client.open_response import OpenResponse
 from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import (
     NoProxy,

@@ -21,7 +21,7 @@ from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.message.method import Method
 from flare.net.error import Timeout
-from flare.sys.clock import Deadline
+from flare.sys.clock import NO_TIMEOUT_MS, Deadline
 from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE
 from flare.tls.error import ClosedEarly
 from std.memory import OwnedPointer
@@ -415,6 +415,10 @@ struct TimeoutPolicy(ImplicitlyCopyable):
     var total: Deadline
     """When all of it has to be over, or to have made progress."""
     var _is_by_progress: Bool
+    # The times once the head of a response that the caller reads has come.
+    var _idle_ms: Int
+    var _content_total: Deadline
+    var _is_for_head: Bool
     # Content that had gone either way when the total time began.
     var _start_len: Int
 
@@ -436,6 +440,40 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         self.total = Deadline(
             PROGRESS_TIMEOUT_MS if self._is_by_progress else total_ms
         )
+        self._idle_ms = read_timeout_ms
+        # What progresses has no total time once the caller reads.
+        self._content_total = self.total
+        if self._is_by_progress:
+            self._content_total = Deadline(NO_TIMEOUT_MS)
+        self._is_for_head = False
+
+    def limit_phases(mut self, head_ms: Int, idle_ms: Int):
+        """Sets the times of a response that the caller reads.
+
+        Args:
+            head_ms: Time until its head is there; less than -1 to leave that to
+                the other times.
+            idle_ms: Longest silence behind the head; negative for ever.
+        """
+        self._idle_ms = idle_ms
+        if head_ms < NO_TIMEOUT_MS:
+            return
+        self.read_timeout_ms = head_ms
+        self._is_by_progress = False
+        var left_ms = self._content_total.left_ms()
+        if head_ms < 0 or (left_ms >= 0 and left_ms <= head_ms):
+            self.total = self._content_total
+            return
+        self._is_for_head = True
+        self.total = Deadline(head_ms)
+
+    def begin_content(mut self):
+        """Notes that the caller reads from now on: a default total counts no
+        longer, but silence does."""
+        self._is_by_progress = False
+        self.read_timeout_ms = self._idle_ms
+        self.total = self._content_total
+        self._is_for_head = False
 
     def restart(mut self):
         """Starts the total time anew, for a request that has waited."""
@@ -521,6 +559,16 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         Returns:
             The error, which says how much had come.
         """
+        if self._is_for_head:
+            return ClientError(
+                materialize[Phase.READ_HEAD](),
+                materialize[Timeout](),
+                String(
+                    "no head of a response within ",
+                    self.total.timeout_ms,
+                    " ms; head_timeout_ms allows more",
+                ),
+            )
         var error = total_error(self.total, attempt.phase())
         if attempt.has_head:
             error.reason.write(

@@ -11,6 +11,7 @@ from flare.http.client.auth import Credentials
 from flare.http.client.config import ClientConfig
 from flare.http.client.driver import NoStream, run_task, run_tasks
 from flare.http.client.error import BadRequest, ClientError, Phase
+from flare.http.client.open_response import OpenResponse
 from flare.http.client.prepared_request import (
     UNKNOWN_LEN,
     Upload,
@@ -23,9 +24,14 @@ from flare.http.client.request import (
     RequestBody,
     parse_request_url,
 )
-from flare.http.client.response import ClientResponse, SendResult
+from flare.http.client.response import (
+    ClientResponse,
+    ContentUse,
+    SendResult,
+)
 from flare.http.client.state import ClientState
-from flare.http.client.verbs import RequestMethods
+from flare.http.client.upload_source import UploadSource
+from flare.http.client.verbs import RequestMethods, make_request
 from flare.http.cookie.jar import CookieJar
 from flare.trace.core.span import TraceSpan
 from flare.url.url import Url
@@ -270,6 +276,181 @@ struct HttpClient(RequestMethods):
         var sink = NoStream()
         return self._run(request^, Upload(content_len), False, source, sink)
 
+    def open(
+        mut self,
+        var request: ClientRequest,
+        *,
+        raw: Bool = False,
+        head_timeout_ms: Int = CLIENTS_OWN,
+        idle_timeout_ms: Int = CLIENTS_OWN,
+    ) raises ClientError -> OpenResponse:
+        """Sends a request, and gives its response as soon as the head is there.
+
+            var response = client.open(ClientRequest("GET", "/events"))
+
+        Redirections are followed, and what fails before the head is repeated as
+        for `send`. A total time that was set is one for all of it, the
+        caller's own time between reads included; the default,
+        `WHILE_PROGRESSING`, ends at the head.
+
+        Args:
+            request: The request.
+            raw: True to read the content as it is transferred, not decoded.
+            head_timeout_ms: Time until the head is there, redirections and
+                repetitions included. Without it silence is bounded by
+                `read_timeout_ms`, and all of it by the total time.
+            idle_timeout_ms: Longest silence while the caller reads; without it
+                `read_timeout_ms`.
+
+        Returns:
+            The response, to be read.
+
+        Raises:
+            ClientError: If there is none.
+        """
+        return self._open(
+            request^,
+            Upload(),
+            UploadSource(NoStream()),
+            ContentUse.LEND_RAW if raw else ContentUse.LEND,
+            OpenTimes(head_timeout_ms, idle_timeout_ms),
+        )
+
+    def open[
+        R: Readable
+    ](
+        mut self,
+        var request: ClientRequest,
+        var source: R,
+        content_len: Int = UNKNOWN_LEN,
+        *,
+        raw: Bool = False,
+        head_timeout_ms: Int = CLIENTS_OWN,
+        idle_timeout_ms: Int = CLIENTS_OWN,
+    ) raises ClientError -> OpenResponse:
+        """Sends a request whose content comes from a source, which goes on being
+        sent while the caller reads the response.
+
+        The source is read when the connection takes more; while it waits,
+        the response is not read. A status of 300 or more ends the content.
+
+        Parameters:
+            R: The source's type.
+
+        Args:
+            request: The request; its own content is not sent.
+            source: The content.
+            content_len: Its length in bytes; if it is not known, the content
+                is sent in chunks.
+            raw: True to read the content as it is transferred, not decoded.
+            head_timeout_ms: Time until the head is there.
+            idle_timeout_ms: Longest silence while the caller reads.
+
+        Returns:
+            The response, to be read.
+
+        Raises:
+            ClientError: If there is none.
+        """
+        return self._open(
+            request^,
+            Upload(content_len),
+            UploadSource(source^),
+            ContentUse.LEND_RAW if raw else ContentUse.LEND,
+            OpenTimes(head_timeout_ms, idle_timeout_ms),
+        )
+
+    def open(
+        mut self,
+        method: StringSpan,
+        url: StringSpan,
+        var body: RequestBody = RequestBody(),
+        *,
+        var headers: RequestHeaders = RequestHeaders(),
+        var params: QueryParams = QueryParams(),
+        var json: JsonContent = JsonContent(),
+        var form: FormContent = FormContent(),
+        var data: DataContent = DataContent(),
+        timeout_ms: Int = CLIENTS_OWN,
+        auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
+        raw: Bool = False,
+        head_timeout_ms: Int = CLIENTS_OWN,
+        idle_timeout_ms: Int = CLIENTS_OWN,
+    ) raises ClientError -> OpenResponse:
+        """Sends a request, with the arguments of `request`, and gives its
+        response as soon as the head is there.
+
+            var response = client.open("POST", "/chat", json={"stream": True})
+
+        Args:
+            method: The method, such as `GET`.
+            url: The URL.
+            body: The content, in place of `json`, `form` and `data`: text is sent
+                as JSON, octets as octets, a form as a form.
+            headers: Header fields, such as `{"Accept": "text/html"}`.
+            params: Appended to the URL's query, such as `{"page": 2}`.
+            json: The content as JSON: text that is JSON, a `JsonValue`, a
+                plain struct, or a dictionary.
+            form: The content as a form: a dictionary, a `FormData`, or a
+                `MultipartForm`.
+            data: The content as it is: text or octets.
+            timeout_ms: Time for all of it, reading included, in milliseconds.
+            auth: `BasicAuth` or `BearerAuth`.
+            trace: The span that the request is a part of, such as
+                `current_span(req)`; see `ClientRequest.set_trace`.
+            raw: True to read the content as it is transferred, not decoded.
+            head_timeout_ms: Time until the head is there.
+            idle_timeout_ms: Longest silence while the caller reads.
+
+        Returns:
+            The response, to be read.
+
+        Raises:
+            ClientError: If there is none, or content is given twice.
+        """
+        var request = make_request(
+            method,
+            url,
+            body^,
+            headers=headers^,
+            params=params^,
+            json=json^,
+            form=form^,
+            data=data^,
+            timeout_ms=timeout_ms,
+            auth=auth,
+        )
+        request.set_trace(trace)
+        return self.open(
+            request^,
+            raw=raw,
+            head_timeout_ms=head_timeout_ms,
+            idle_timeout_ms=idle_timeout_ms,
+        )
+
+    def _open(
+        mut self,
+        var request: ClientRequest,
+        upload: Upload,
+        var source: UploadSource,
+        use: ContentUse,
+        times: OpenTimes,
+    ) raises ClientError -> OpenResponse:
+        var idle_ms = times.idle_ms
+        if idle_ms == CLIENTS_OWN:
+            idle_ms = self._state[].config.read_timeout_ms
+        var prepared = prepare_request(
+            request^,
+            upload,
+            self._base,
+            self._auth,
+            Pointer(to=self._state[].config),
+        )
+        prepared.content_use = use
+        prepared.timeouts.limit_phases(times.head_ms, idle_ms)
+        return OpenResponse(self._state, prepared^, source^)
+
     def _run[
         R: Readable, W: Writable
     ](
@@ -287,8 +468,20 @@ struct HttpClient(RequestMethods):
             self._auth,
             Pointer(to=self._state[].config),
         )
-        prepared.wants_stream = wants_stream
+        if wants_stream:
+            prepared.content_use = ContentUse.PASS_ON
         return run_task(self._state[], prepared^, source, sink)
+
+
+@fieldwise_init
+struct OpenTimes(TrivialRegisterPassable):
+    """The times of an open response, in milliseconds; `CLIENTS_OWN` for those
+    of the client."""
+
+    var head_ms: Int
+    """Until the head is there."""
+    var idle_ms: Int
+    """Longest silence behind it."""
 
 
 def _single[

@@ -58,23 +58,53 @@ def run_task[
         ClientError: If it fails for good.
     """
     var task = RequestTask(request^, state)
+    while True:
+        if go_on(task, state, source) == TaskProgress.DONE:
+            return task^.finish(state)
+        try:
+            _pass_on(task, sink)
+        except error:
+            raise task.named(state, error^)
+
+
+def go_on[
+    R: Readable
+](
+    mut task: RequestTask, mut state: ClientState, mut source: R
+) raises ClientError -> TaskProgress:
+    """Goes on with a task, and waits, until there is something for the caller.
+
+    Parameters:
+        R: The source's type.
+
+    Args:
+        task: The request under way.
+        state: The client.
+        source: Where streamed content comes from.
+
+    Returns:
+        HAS_HEAD, HAS_CONTENT or DONE.
+
+    Raises:
+        ClientError: If the request fails for good.
+    """
     var event = TaskEvent.NONE
     while True:
         var progress = task.advance(state, event)
         if progress != TaskProgress.WAIT:
             # The caller's source and sink may take their time.
             _ = task.flush()
-        if progress == TaskProgress.DONE:
-            return task^.finish(state)
+            if progress != TaskProgress.WANTS_CONTENT:
+                return progress
         try:
             if progress == TaskProgress.WAIT:
                 event = _wait(task)
                 continue
+            _feed(task, source)
+            # A response may be on its way while content still goes out.
             event = TaskEvent.NONE
-            if progress == TaskProgress.WANTS_CONTENT:
-                _feed(task, source)
-            else:
-                _pass_on(task, sink)
+            if task.request.content_use.is_lent():
+                event = TaskEvent.READABLE
         except error:
             raise task.named(state, error^)
 

@@ -115,9 +115,10 @@ def content_use(
         return ContentUse.DISCARD
     if request.will_stop_expecting(builder.response, attempt.content_len):
         return ContentUse.DISCARD
-    if request.wants_stream and status >= 200 and status < 300:
-        return ContentUse.PASS_ON
-    return ContentUse.KEEP
+    var is_success = status >= 200 and status < 300
+    if request.content_use == ContentUse.PASS_ON and not is_success:
+        return ContentUse.KEEP
+    return request.content_use
 
 
 def append_own_content(

@@ -137,7 +137,7 @@ struct Http2Exchange(Movable):
         ref flight = self.flight.held()[]
         flight.has_news = False
         attempt.has_answer = flight.has_answer()
-        if flight.failure:
+        if flight.failure and flight.status == 0:
             raise flight.failure.value().copy()
         if flight.status > 0 and not attempt.has_head:
             attempt.has_head = True
@@ -147,6 +147,9 @@ struct Http2Exchange(Movable):
             return Step.HEAD
         if len(flight.content) > 0:
             return Step.CONTENT
+        # What has come before it is the caller's.
+        if flight.failure:
+            raise flight.failure.value().copy()
         if flight.has_ended:
             return Step.END
         if flight.has_continue and attempt.is_asking():
@@ -217,7 +220,7 @@ struct Http2Exchange(Movable):
             attempt.parser.body.taken_len += self._piece_len
             self._check_len(attempt, builder, attempt.parser.body.taken_len)
             take_piece(builder, _piece(flight, self._piece_len))
-            if builder.use != ContentUse.PASS_ON:
+            if not builder.use.goes_out():
                 self.drop_piece()
             return not builder.is_worth_reading(attempt.parser.body.taken_len)
         else:

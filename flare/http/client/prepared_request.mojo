@@ -27,7 +27,11 @@ from flare.http.client.request import (
     RequestBody,
     request_url,
 )
-from flare.http.client.response import ClientResponse, url_without_credentials
+from flare.http.client.response import (
+    ClientResponse,
+    ContentUse,
+    url_without_credentials,
+)
 from flare.http.client.retry import FailedAttempt, backoff_ms, is_idempotent
 from flare.http.h1.serialiser import (
     RequestFraming,
@@ -104,8 +108,8 @@ struct PreparedRequest(Movable):
     """The Cookie field's value for the next attempt; empty for none."""
     var timeouts: TimeoutPolicy
     """The times that it has."""
-    var wants_stream: Bool
-    """True if the content of a successful response goes to a sink."""
+    var content_use: ContentUse
+    """What becomes of the final response's content."""
     var has_left_origin: Bool
     """True once a redirection has led to another origin."""
     var _max_redirects: Int
@@ -152,7 +156,7 @@ struct PreparedRequest(Movable):
             config.read_timeout_ms, config.write_timeout_ms, total_ms
         )
         self.cookie = String()
-        self.wants_stream = False
+        self.content_use = ContentUse.KEEP
         self.has_left_origin = False
         self._trace = request.trace_span()
         self._max_redirects = request.max_redirects

@@ -46,23 +46,36 @@ struct StatusError(Copyable, Movable, Writable):
         Args:
             response: The response.
         """
-        self.status = response.status
-        self.reason = response.reason
-        self.url = response.url_text()
+        self = Self(
+            response.status, response.reason, response.url, response.headers
+        )
+
+    def __init__(
+        out self, status: Status, reason: String, url: Url, headers: HeaderMap
+    ):
+        """Describes the head of a response.
+
+        Args:
+            status: The status code.
+            reason: The reason phrase.
+            url: The URL that answers.
+            headers: The header fields.
+        """
+        self.status = status
+        self.reason = reason
+        self.url = url_without_credentials(url)
         self.challenges = String()
-        if response.status != 401 and response.status != 407:
+        if status != 401 and status != 407:
             return
         var name = (
-            "www-authenticate" if response.status
-            == 401 else "proxy-authenticate"
+            "www-authenticate" if status == 401 else "proxy-authenticate"
         )
-        var index = response.headers.find(name)
+        var index = headers.find(name)
         while index >= 0:
             if self.challenges.byte_length() > 0:
                 self.challenges.write(", ")
-            var value = response.headers.value(index)
-            self.challenges.write(challenge_schemes(value))
-            index = response.headers.find(name, index + 1)
+            self.challenges.write(challenge_schemes(headers.value(index)))
+            index = headers.find(name, index + 1)
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes URL and status.
@@ -268,6 +281,10 @@ struct ContentUse(Equatable, TrivialRegisterPassable):
     """It is written to the caller's sink."""
     comptime DISCARD = ContentUse(2)
     """Nobody wants it."""
+    comptime LEND = ContentUse(3)
+    """The caller reads it piece by piece, whatever the status."""
+    comptime LEND_RAW = ContentUse(4)
+    """The same, as transferred: it is not decoded."""
 
     def __init__(out self, number: UInt8):
         """Makes a case.
@@ -276,6 +293,22 @@ struct ContentUse(Equatable, TrivialRegisterPassable):
             number: The case.
         """
         self.number = number
+
+    def goes_out(self) -> Bool:
+        """Tells whether somebody takes it piece by piece.
+
+        Returns:
+            False if it is kept or dropped here.
+        """
+        return self != Self.KEEP and self != Self.DISCARD
+
+    def is_lent(self) -> Bool:
+        """Tells whether the caller reads it.
+
+        Returns:
+            True if the caller gets the head, too, before the content.
+        """
+        return self == Self.LEND or self == Self.LEND_RAW
 
 
 struct ResponseBuilder(Movable):
@@ -344,7 +377,13 @@ struct ResponseBuilder(Movable):
         if use == ContentUse.PASS_ON:
             length_max = config.max_download_size
             decoded_max = config.max_download_size
+        elif use.is_lent():
+            # Who reads decides when it is enough; nothing piles up here.
+            length_max = Int.MAX
+            decoded_max = Int.MAX
         if use == ContentUse.DISCARD or not has_content:
+            return length_max
+        if use == ContentUse.LEND_RAW:
             return length_max
         # A part of coded content cannot be decoded.
         if config.decodes_content and self.response.status != 206:
@@ -411,6 +450,14 @@ struct ResponseBuilder(Movable):
             raise decode_error(error)
         self.content.extend(self._decoded.span())
         self._decoded.clear()
+
+    def is_decoding(self) -> Bool:
+        """Tells whether a content coding is undone.
+
+        Returns:
+            False if the content goes out as it comes.
+        """
+        return Bool(self._decoder)
 
     def is_worth_reading(self, taken_len: Int) -> Bool:
         """Tells whether to read on.

@@ -43,6 +43,10 @@ comptime TURN_COUNT_MAX = 16
 """Most steps of one request before others have their turn: a fast server must
 not keep them waiting."""
 
+comptime DRAIN_LEN_MAX = 16_384
+"""Most content that is dropped to keep a connection whose response nobody reads
+to its end, in bytes, and only if it is here already."""
+
 comptime _STARTING = UInt8(0)
 comptime _PAUSING = UInt8(1)
 comptime _CONNECTING = UInt8(2)
@@ -84,6 +88,9 @@ struct TaskProgress(Equatable, TrivialRegisterPassable):
     """Take the `content` that goes to the caller's sink."""
     comptime DONE = TaskProgress(3)
     """Take the response: `finish`."""
+    comptime HAS_HEAD = TaskProgress(4)
+    """Look at the `head` of the final response, once, before its content: of a
+    request whose content is lent (`ContentUse.LEND`)."""
 
     def __init__(out self, number: UInt8):
         """Makes a case."""
@@ -112,6 +119,8 @@ struct RequestTask(Movable):
     var _may_reuse: Bool
     var _was_reused: Bool
     var _may_queue: Bool
+    # True once the caller knows the final response's head.
+    var _has_told: Bool
 
     def __init__(
         out self,
@@ -143,6 +152,7 @@ struct RequestTask(Movable):
         self._gives_way = False
         self._may_reuse = True
         self._was_reused = False
+        self._has_told = False
 
     def advance(
         mut self, mut state: ClientState, event: TaskEvent
@@ -375,6 +385,8 @@ struct RequestTask(Movable):
                 step, attempt, self.request, self._builder, state.config
             ):
                 return TaskProgress.DONE
+            if step == Step.HEAD and self._builder.use.is_lent():
+                return self._tell(state)
             if step == Step.CONTENT and self._passes_on():
                 self._has_piece = exchange.decode_more(self._builder)
                 if self._has_piece:
@@ -408,6 +420,8 @@ struct RequestTask(Movable):
                 step, attempt, self.request, self._builder, state.config
             ):
                 return TaskProgress.DONE
+            elif step == Step.HEAD and self._builder.use.is_lent():
+                return self._tell(state)
             elif step == Step.CONTENT and self._passes_on():
                 self._has_piece = decode_piece(
                     self._builder, attempt.parser.content()
@@ -418,7 +432,44 @@ struct RequestTask(Movable):
         return TaskProgress.WAIT
 
     def _passes_on(self) -> Bool:
-        return self._builder.use == ContentUse.PASS_ON
+        return self._builder.use.goes_out()
+
+    def _tell(mut self, mut state: ClientState) -> TaskProgress:
+        """Lets the caller know the head: from now on it is this response or
+        none."""
+        self._has_told = True
+        state.keep_cookies(self._builder.response)
+        self.request.timeouts.begin_content()
+        return TaskProgress.HAS_HEAD
+
+    def head(ref self) -> ref[self._builder.response] ClientResponse:
+        """Lends what is known of the final response, after HAS_HEAD."""
+        return self._builder.response
+
+    def content_len(self) -> Int:
+        """Tells how much content was announced, as transferred.
+
+        Returns:
+            Bytes; -1 if that is not known.
+        """
+        if self._stream:
+            return self._stream.value()[].flight.value()[].content_length
+        return self._attempt[].parser.content_len()
+
+    def received_len(self) -> Int:
+        """Tells how much content has come, as transferred, in bytes."""
+        return self._attempt[].parser.body.taken_len
+
+    def is_decoding(self) -> Bool:
+        """Tells whether what the caller gets differs from what is
+        transferred."""
+        return self._builder.is_decoding()
+
+    def go_on_reading(mut self):
+        """Notes that the caller wants more: what it did in between is not the
+        server's time."""
+        if self._stream:
+            self._stream.value()[].note_progress()
 
     def feed(mut self, octets: Span[UInt8, _]) raises ClientError:
         """Takes the next piece of content from the caller's source.
@@ -437,21 +488,25 @@ struct RequestTask(Movable):
         """Lends the content for the caller's sink, which empties it."""
         return self._builder.content
 
+    def piece(ref self) -> ref[self._builder.content] List[UInt8]:
+        """Lends the same, to be looked at."""
+        return self._builder.content
+
     def phase(self) -> Phase:
         """Names what is going on, for errors."""
         return self._attempt[].phase()
 
     def _end_exchange(mut self, mut state: ClientState):
+        if not self._has_told:
+            state.keep_cookies(self._builder.response)
         if self._stream:
             ref exchange = self._stream.value()[]
             exchange.end()
             state.end_stream(exchange.link)
-            state.keep_cookies(self._builder.response)
             return
         var connection = self._connection.take()
         var is_reusable = self._attempt[].parser.is_reusable()
         state.end_exchange(connection^, is_reusable, self._builder.response)
-        state.keep_cookies(self._builder.response)
 
     def _goes_on(mut self, mut state: ClientState) raises ClientError -> Bool:
         """Prepares the next attempt behind a response that is not final."""
@@ -479,6 +534,8 @@ struct RequestTask(Movable):
         mut self, mut state: ClientState, error: ClientError
     ) -> Bool:
         """Decides whether the request is sent once more."""
+        if self._has_told:
+            return False
         var failed = self.request.describe_failure(self._attempt[])
         var fate = self._let_go(state)
         if fate == StreamFate.NEEDS_HTTP_1_1 or fate == StreamFate.UNTOUCHED:
@@ -586,6 +643,35 @@ struct RequestTask(Movable):
         if self.is_exchanging():
             return [self.watch()]
         return []
+
+    def abandon(deinit self, mut state: ClientState):
+        """Ends it although there is more: over HTTP/1.1 the connection is kept
+        only if the rest is short and here, over HTTP/2 it stays."""
+        if self.is_exchanging() and self._drain(state):
+            self._end_exchange(state)
+        else:
+            _ = self._let_go(state)
+        self.request.end_trace(self._builder.response.status.code)
+        state.give_attempt(self._attempt^)
+
+    def _drain(mut self, mut state: ClientState) -> Bool:
+        """Drops the rest of the content if it is here; True at its end."""
+        ref connection = self._connection.value()
+        ref attempt = self._attempt[]
+        var limit = attempt.parser.body.taken_len + DRAIN_LEN_MAX
+        try:
+            while not attempt.wants_write() and (
+                attempt.parser.body.taken_len <= limit
+            ):
+                var step = attempt.step(connection, state.config.head_limits)
+                if step == Step.END:
+                    return True
+                if step == Step.WAIT and not attempt.receive(connection):
+                    return False
+        except:
+            # What fails is not kept.
+            pass
+        return False
 
     def finish(deinit self, mut state: ClientState) -> ClientResponse:
         """Gives the response; `advance` must have answered DONE."""

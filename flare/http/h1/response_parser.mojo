@@ -280,6 +280,16 @@ struct ResponseParser(Movable):
             return self.head.framing.content_length > 0
         return self._end == ContentEnd.CHUNKED or self._end == ContentEnd.CLOSE
 
+    def content_len(self) -> Int:
+        """Tells how long the content behind the head that is complete will be.
+
+        Returns:
+            Bytes; -1 if its end shows only when it comes.
+        """
+        if self._end == ContentEnd.SIZED:
+            return self.head.framing.content_length
+        return -1 if self.has_content() else 0
+
     def is_other_protocol(self) -> Bool:
         """Tells whether what follows the head is not HTTP.
 

@@ -66,3 +66,44 @@ def test_errors_say_what_was_slow() raises:
     assert_true("total_timeout_ms" in text, text)
     assert_true("12 bytes of content had come" in text, text)
     assert_false("nothing within" in text, text)
+
+
+def test_times_of_a_response_that_is_read() raises:
+    # A default total ends at the head; silence counts behind it.
+    var policy = TimeoutPolicy(1_000, 1_000, WHILE_PROGRESSING)
+    policy.limit_phases(-2, 700)
+    assert_equal(policy.total.timeout_ms, PROGRESS_TIMEOUT_MS)
+    assert_equal(policy.read_timeout_ms, 1_000)
+    policy.begin_content()
+    assert_equal(policy.total.left_ms(), NO_TIMEOUT_MS)
+    assert_equal(policy.read_timeout_ms, 700)
+    # One that was set goes on.
+    policy = TimeoutPolicy(1_000, 1_000, 60_000)
+    policy.limit_phases(-2, 700)
+    policy.begin_content()
+    assert_equal(policy.total.timeout_ms, 60_000)
+    # The head has a time of its own, within the total.
+    policy = TimeoutPolicy(1_000, 1_000, 60_000)
+    policy.limit_phases(5_000, 700)
+    assert_equal(policy.total.timeout_ms, 5_000)
+    assert_equal(policy.read_timeout_ms, 5_000)
+    assert_false(policy.makes_progress(1 << 30))
+    policy.begin_content()
+    assert_equal(policy.total.timeout_ms, 60_000)
+    policy = TimeoutPolicy(1_000, 1_000, 3_000)
+    policy.limit_phases(5_000, 700)
+    assert_equal(policy.total.timeout_ms, 3_000)
+    # Without end, if that is asked for.
+    policy = TimeoutPolicy(1_000, 1_000, WHILE_PROGRESSING)
+    policy.limit_phases(NO_TIMEOUT_MS, NO_TIMEOUT_MS)
+    assert_equal(policy.total.left_ms(), NO_TIMEOUT_MS)
+    assert_equal(policy.read_timeout_ms, NO_TIMEOUT_MS)
+
+
+def test_a_late_head_names_its_own_setting() raises:
+    var policy = TimeoutPolicy(1_000, 1_000, WHILE_PROGRESSING)
+    policy.limit_phases(0, 700)
+    var attempt = Attempt()
+    var error = policy.overdue_error(attempt)
+    assert_true("within 0 ms; head_timeout_ms allows" in error.reason)
+    assert_true(error.phase == Phase.READ_HEAD and error.kind == Timeout)

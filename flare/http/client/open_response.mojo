@@ -1,0 +1,466 @@
+"""A response that its caller reads while it arrives."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.bytes.scan import find_octet_within
+from flare.http.client.driver import go_on
+from flare.http.client.error import (
+    BadContent,
+    BadRequest,
+    ClientError,
+    Phase,
+    ResponseTooLarge,
+)
+from flare.http.client.prepared_request import PreparedRequest
+from flare.http.client.response import (
+    ClientResponse,
+    StatusError,
+    url_without_credentials,
+)
+from flare.http.client.state import ClientState
+from flare.http.client.task import RequestTask, TaskProgress
+from flare.http.client.upload_source import UploadSource
+from flare.http.message.body import Body
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.request import Version
+from flare.http.message.status import Status
+from flare.io.stream import Readable
+from flare.json.error import JsonError
+from flare.json.struct_reader import read_json
+from flare.json.value import JsonValue, parse
+from flare.url.url import Url
+from std.memory import ArcPointer, OwnedPointer
+
+comptime CONTENT_LEN_MAX = 64 << 20
+"""Most content that `OpenResponse.read_all` keeps unless it is told otherwise,
+in bytes."""
+
+comptime LINE_LEN_MAX = 1 << 20
+"""Longest line that is read unless a call allows more, in bytes."""
+
+comptime _LF = UInt8(10)
+comptime _CR = UInt8(13)
+
+
+struct OpenResponse(Readable):
+    """A response whose content is still on its way (RFC 9110 section 3.4).
+
+        var response = client.open("POST", "/v1/chat", json={"stream": True})
+        response.raise_for_status()
+        while True:
+            var line = response.next_line()
+            if not line:
+                break
+            print(line.value())
+
+    It is there as soon as its head is, behind all redirections; the content
+    comes as it is read, and no faster: what nobody reads waits at the server.
+    Content that the request still sends goes on being sent while this is read.
+
+    It keeps what it needs of its client, which may be closed or gone. To stop
+    early, `close` it or let it go: if the rest is short and here already, the
+    connection is kept, else it is closed; over HTTP/2 only the stream ends.
+    Every wait has a deadline: see `HttpClient.open`.
+    """
+
+    comptime ReadError = ClientError
+    """What a failed read raises."""
+    var status: Status
+    """The status code."""
+    var reason: String
+    """The reason phrase as sent, or the registered one if none was."""
+    var version: Version
+    """The server's protocol version."""
+    var headers: HeaderMap
+    """The header fields. Content-Encoding and Content-Length still tell of
+    the content as transferred."""
+    var trailers: HeaderMap
+    """Fields behind the content; empty until its end was read."""
+    var url: Url
+    """The URL that answered, after redirections."""
+    var redirect_count: Int
+    """How many redirections led to it."""
+    var _state: ArcPointer[ClientState]
+    # The request under way; none once the end was read, or it has failed.
+    var _task: Optional[OwnedPointer[RequestTask]]
+    var _source: UploadSource
+    var _failure: Optional[ClientError]
+    # What the task keeps of the response, once it is complete.
+    var _complete: Optional[ClientResponse]
+    # How much of the task's piece was read, in bytes.
+    var _offset: Int
+    # Content that was looked at and not yet taken: of lines.
+    var _ahead: Buffer
+    var _content_len: Int
+    var _received_len: Int
+
+    def __init__(
+        out self,
+        state: ArcPointer[ClientState],
+        var request: PreparedRequest,
+        var source: UploadSource,
+    ) raises ClientError:
+        """Sends a request, and waits for the head of its final response.
+
+        Args:
+            state: The client.
+            request: The request, whose `content_use` is lent.
+            source: Its streamed content, if it has some.
+
+        Raises:
+            ClientError: If it fails for good.
+        """
+        self._state = state
+        self._source = source^
+        self._failure = None
+        self._complete = None
+        self._offset = 0
+        self._ahead = Buffer(0)
+        self._received_len = 0
+        var task = RequestTask(request^, state[])
+        # The head comes first, whatever follows it.
+        _ = go_on(task, self._state[], self._source)
+        ref head = task.head()
+        self.status = head.status
+        self.reason = head.reason
+        self.version = head.version
+        self.headers = head.headers.copy()
+        self.trailers = HeaderMap()
+        self.url = head.url.copy()
+        self.redirect_count = head.redirect_count
+        self._content_len = task.content_len()
+        self._task = OwnedPointer(task^)
+
+    def __deinit__(deinit self):
+        """Closes it, if it was not read to its end."""
+        if self._task:
+            self._task.take().into_inner().abandon(self._state[])
+
+    def close(mut self):
+        """Gives up what was not read; does nothing behind the end.
+
+        A connection of HTTP/1.1 is kept only if the rest of the content is
+        short and here already: it is not waited for.
+        """
+        if not self._task:
+            return
+        self._note_received()
+        self._task.take().into_inner().abandon(self._state[])
+        self._ahead.clear()
+        var error = ClientError(
+            materialize[Phase.READ_BODY](),
+            materialize[BadRequest](),
+            "the response was closed; read it before, or open another",
+        )
+        error.url = url_without_credentials(self.url)
+        self._failure = error^
+
+    def ok(self) -> Bool:
+        """Tells whether the request succeeded.
+
+        Returns:
+            True for a status below 400.
+        """
+        return self.status < 400
+
+    def raise_for_status(self) raises StatusError:
+        """Does nothing if the request succeeded.
+
+        Raises:
+            StatusError: If the status is 400 or more.
+        """
+        if not self.ok():
+            raise StatusError(self.status, self.reason, self.url, self.headers)
+
+    def content_len(self) -> Int:
+        """Tells how much content was announced.
+
+        Returns:
+            Bytes as transferred, and so those of `received_len`; -1 if the
+            server does not say.
+        """
+        return self._content_len
+
+    def received_len(self) -> Int:
+        """Counts the content that has come.
+
+        Returns:
+            Bytes as transferred, before a content coding is undone.
+        """
+        if self._task:
+            return self._task.value()[].received_len()
+        return self._received_len
+
+    def is_complete(self) -> Bool:
+        """Tells whether the end of the content was read.
+
+        Returns:
+            True if there is nothing more, and `trailers` are there.
+        """
+        return (
+            not self._task and not self._failure and len(self._ahead) == 0
+        )
+
+    def _note_received(mut self):
+        self._received_len = self._task.value()[].received_len()
+
+    def _go_on(mut self) raises ClientError -> Bool:
+        """Waits for the next piece of content, which the task then has; False
+        at the end."""
+        if self._failure:
+            raise self._failure.value().copy()
+        if not self._task:
+            return False
+        ref task = self._task.value()[]
+        try:
+            task.go_on_reading()
+            if go_on(task, self._state[], self._source) == (
+                TaskProgress.HAS_CONTENT
+            ):
+                return True
+        except error:
+            self._note_received()
+            self._task = None
+            self._failure = error.copy()
+            raise error^
+        self._note_received()
+        self._complete = self._task.take().into_inner().finish(self._state[])
+        swap(self.trailers, self._complete.value().trailers)
+        return False
+
+    def _has_piece(self) -> Bool:
+        return Bool(self._task) and (
+            self._offset < len(self._task.value()[].piece())
+        )
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises ClientError -> Int:
+        """Reads what is there, waiting for the first octet.
+
+        Args:
+            room: Where to; not empty.
+
+        Returns:
+            How many octets were read; 0 at the end.
+
+        Raises:
+            ClientError: If the content cannot be had: the connection fails or
+                is silent for too long, the content is cut short or cannot be
+                decoded, or the request's source fails. The same again if it is
+                read once more.
+        """
+        if len(self._ahead) > 0:
+            var count = min(len(room), len(self._ahead))
+            room[0:count].copy_from(self._ahead.span().before(count))
+            self._ahead.consume(count)
+            return count
+        if len(room) == 0:
+            return 0
+        if not self._has_piece() and not self._go_on():
+            return 0
+        ref piece = self._task.value()[].content()
+        var count = min(len(room), len(piece) - self._offset)
+        room[0:count].copy_from(
+            piece[self._offset : self._offset + count]
+        )
+        self._offset += count
+        if self._offset == len(piece):
+            piece.clear()
+            self._offset = 0
+        return count
+
+    def _look_ahead(mut self) raises ClientError -> Bool:
+        """Has more content in `_ahead`; False at the end."""
+        if not self._has_piece() and not self._go_on():
+            return False
+        ref piece = self._task.value()[].content()
+        self._ahead.append(piece[self._offset :])
+        piece.clear()
+        self._offset = 0
+        return True
+
+    def read_all(
+        mut self, limit: Int = CONTENT_LEN_MAX
+    ) raises ClientError -> List[UInt8]:
+        """Reads to the end.
+
+        Args:
+            limit: Most octets.
+
+        Returns:
+            All that was left.
+
+        Raises:
+            ClientError: As `read`, or if there is more than the limit.
+        """
+        var octets = List[UInt8]()
+        octets.extend(self._ahead.span())
+        self._ahead.clear()
+        while True:
+            if len(octets) > limit:
+                raise self._too_long("content", limit)
+            if not self._has_piece() and not self._go_on():
+                return octets^
+            ref piece = self._task.value()[].content()
+            octets.extend(piece[self._offset :])
+            piece.clear()
+            self._offset = 0
+
+    def to_response(
+        var self, limit: Int = CONTENT_LEN_MAX
+    ) raises ClientError -> ClientResponse:
+        """Reads to the end, and gives what `HttpClient.send` would have given.
+
+            var problem = response^.to_response().json()
+
+        Args:
+            limit: Most content in bytes.
+
+        Returns:
+            The response, whose body is what was not read before.
+
+        Raises:
+            ClientError: As `read_all`.
+        """
+        var octets = self.read_all(limit)
+        if self._failure or not self._complete:
+            raise self._failure.value().copy()
+        var response = self._complete.take()
+        swap(response.trailers, self.trailers)
+        response.body = Body(octets^)
+        return response^
+
+    def next_line(
+        mut self, limit: Int = LINE_LEN_MAX
+    ) raises ClientError -> Optional[String]:
+        """Reads a line that ends with LF or CRLF.
+
+        Args:
+            limit: Longest line in bytes, without its end.
+
+        Returns:
+            The line without its end; nothing at the end of the content. A last
+            line without an end is a line.
+
+        Raises:
+            ClientError: As `read`; if the line is longer than the limit
+                (`ResponseTooLarge`, and nothing of it is taken), or no UTF-8
+                (`BadContent`, and the next call goes on behind it).
+        """
+        var looked_at = 0
+        while True:
+            # SAFETY: the search ends within what the buffer holds.
+            var end = find_octet_within(
+                self._ahead.unsafe_base(), looked_at, len(self._ahead), _LF
+            )
+            var is_whole = end < len(self._ahead)
+            if min(end, len(self._ahead)) > limit + Int(is_whole):
+                raise self._too_long("line", limit)
+            if is_whole:
+                return self._take_line(end, end + 1, limit)
+            looked_at = len(self._ahead)
+            if not self._look_ahead():
+                if looked_at == 0:
+                    return None
+                return self._take_line(looked_at, looked_at, limit)
+
+    def _take_line(
+        mut self, length: Int, used: Int, limit: Int
+    ) raises ClientError -> String:
+        """Takes a line; its end is behind `used` octets."""
+        var count = length
+        if used > length and count > 0 and self._ahead.span().at(
+            count - 1
+        ) == _CR:
+            count -= 1
+        if count > limit:
+            raise self._too_long("line", limit)
+        try:
+            var line = String(from_utf8=self._ahead.span().before(count))
+            self._ahead.consume(used)
+            return line^
+        except error:
+            self._ahead.consume(used)
+            raise self._bad_content(String("a line is no UTF-8: ", error))
+
+    def next_json(
+        mut self, limit: Int = LINE_LEN_MAX
+    ) raises ClientError -> Optional[JsonValue]:
+        """Reads a value of JSON lines: each line is one (RFC 8259).
+
+        Args:
+            limit: Longest line in bytes.
+
+        Returns:
+            The value; nothing at the end. Empty lines are passed over.
+
+        Raises:
+            ClientError: As `next_line`; `BadContent` if the line is no JSON,
+                and the next call goes on behind it.
+        """
+        while True:
+            var line = self.next_line(limit)
+            if not line:
+                return None
+            if _is_blank(line.value()):
+                continue
+            try:
+                return parse(line.value().as_bytes())
+            except error:
+                raise self._bad_content(String("a line is no JSON: ", error))
+
+    def next_json[
+        T: Movable & Deinitable
+    ](mut self, limit: Int = LINE_LEN_MAX) raises ClientError -> Optional[T]:
+        """Reads a line of JSON into a plain struct.
+
+            var item = response.next_json[Item]()
+
+        Parameters:
+            T: The struct, as for `read_json`.
+
+        Args:
+            limit: Longest line in bytes.
+
+        Returns:
+            The struct; nothing at the end. Empty lines are passed over.
+
+        Raises:
+            ClientError: As `next_line`; `BadContent` if the line is no such
+                struct, and the next call goes on behind it.
+        """
+        var value = self.next_json(limit)
+        if not value:
+            return None
+        try:
+            return read_json[T](value.value().view())
+        except error:
+            raise self._bad_content(String("a line is no such value: ", error))
+
+    def _too_long(self, what: StaticString, limit: Int) -> ClientError:
+        var error = ClientError(
+            materialize[Phase.READ_BODY](),
+            materialize[ResponseTooLarge](),
+            String(
+                "the ",
+                what,
+                " is longer than ",
+                limit,
+                " bytes; pass a higher limit to read it",
+            ),
+        )
+        error.url = url_without_credentials(self.url)
+        return error^
+
+    def _bad_content(self, var reason: String) -> ClientError:
+        var error = ClientError(
+            materialize[Phase.DECODE](), materialize[BadContent](), reason^
+        )
+        error.url = url_without_credentials(self.url)
+        return error^
+
+
+def _is_blank(line: StringSpan) -> Bool:
+    for octet in line.as_bytes():
+        if octet != 32 and octet != 9 and octet != _CR:
+            return False
+    return True

@@ -1,0 +1,254 @@
+"""A client that reads responses as it is told: a JSON object a line on standard
+input, one a line on standard output. Open responses have numbers."""
+
+from flare.http.client.client import HttpClient
+from flare.http.client.config import ClientConfig
+from flare.http.client.error import ClientError
+from flare.http.client.open_response import OpenResponse
+from flare.http.client.request import CLIENTS_OWN, ClientRequest, RequestBody
+from flare.http.message.header_map import HeaderMap
+from flare.io import Readable
+from flare.json import JsonValue, JsonWriter, parse
+from flare.tls.config import TlsConfig
+from std.time import sleep
+
+
+@fieldwise_init
+struct Point(Copyable, Movable):
+    """A line of JSON."""
+
+    var x: Int
+    var name: String
+
+
+struct CountingSource(Readable):
+    """Gives so many octets in pieces, each after a pause."""
+
+    var left: Int
+    var piece_len: Int
+    var pause_ms: Int
+
+    def __init__(out self, length: Int, piece_len: Int, pause_ms: Int):
+        self.left = length
+        self.piece_len = piece_len
+        self.pause_ms = pause_ms
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
+        if self.pause_ms > 0:
+            sleep(Float64(self.pause_ms) / 1_000)
+        var count = min(min(self.left, len(room)), self.piece_len)
+        for index in range(count):
+            room[index] = 97
+        self.left -= count
+        return count
+
+
+struct Reader(Movable):
+    """A client, and what it has open."""
+
+    var client: HttpClient
+    var responses: List[Optional[OpenResponse]]
+
+    def __init__(out self) raises:
+        self.client = HttpClient()
+        self.responses = []
+
+    def answer(mut self, command: JsonValue, mut out: JsonWriter) raises:
+        """Does what a command says."""
+        var what = _text(command, "do")
+        if what == "client":
+            self.responses.clear()
+            self.client = HttpClient("", config=_config(command))
+        elif what == "send":
+            var response = self.client.send(_request(command))
+            _write(out, "status", response.status.code)
+            _write(out, "body", response.text())
+        elif what == "open":
+            self._open(command, out)
+        elif what == "forget":
+            # Ends the response without a word.
+            self.responses[_number(command, "id", 0)] = None
+        elif what == "forget_client":
+            self.client = HttpClient()
+        else:
+            ref response = self.responses[_number(command, "id", 0)].value()
+            _on(response, what, command, out)
+        _write(out, "idle", self.client.idle_count())
+
+    def _open(mut self, command: JsonValue, mut out: JsonWriter) raises:
+        var head_ms = _number(command, "head_timeout_ms", CLIENTS_OWN)
+        var idle_ms = _number(command, "idle_timeout_ms", CLIENTS_OWN)
+        var raw = _number(command, "raw", 0) != 0
+        if command.contains("length"):
+            var source = CountingSource(
+                command["length"].int_value(),
+                _number(command, "piece_len", 65_536),
+                _number(command, "source_pause_ms", 0),
+            )
+            self.responses.append(
+                self.client.open(
+                    _request(command),
+                    source^,
+                    _number(command, "announced", -1),
+                    raw=raw,
+                    head_timeout_ms=head_ms,
+                    idle_timeout_ms=idle_ms,
+                )
+            )
+        else:
+            self.responses.append(
+                self.client.open(
+                    _request(command),
+                    raw=raw,
+                    head_timeout_ms=head_ms,
+                    idle_timeout_ms=idle_ms,
+                )
+            )
+        ref response = self.responses[len(self.responses) - 1].value()
+        _write(out, "id", len(self.responses) - 1)
+        _write(out, "status", response.status.code)
+        _write(out, "version", String(response.version))
+        _write(out, "url", String(response.url))
+        _write(out, "redirects", response.redirect_count)
+        _write(out, "content_len", response.content_len())
+        _write_headers(out, "headers", response.headers)
+
+
+def _on(
+    mut response: OpenResponse,
+    what: String,
+    command: JsonValue,
+    mut out: JsonWriter,
+) raises:
+    """Reads from an open response."""
+    var limit = _number(command, "limit", 1 << 20)
+    if what == "read":
+        var room = List[UInt8](length=limit, fill=0)
+        var count = response.read(room)
+        _write(out, "count", count)
+        _write(out, "text", String(from_utf8_lossy=room[0:count]))
+    elif what == "count":
+        # Reads so much, a piece at a time, and keeps nothing.
+        var room = List[UInt8](
+            length=_number(command, "piece_len", 65_536), fill=0
+        )
+        var total = 0
+        while total < limit:
+            var count = response.read(room)
+            if count == 0:
+                break
+            total += count
+        _write(out, "count", total)
+    elif what == "all":
+        var octets = response.read_all(limit)
+        _write(out, "count", len(octets))
+        _write(out, "text", String(from_utf8_lossy=octets))
+    elif what == "line":
+        var line = response.next_line(limit)
+        _write(out, "is_end", not line)
+        _write(out, "text", line.or_else(""))
+    elif what == "json":
+        var value = response.next_json(limit)
+        _write(out, "is_end", not value)
+    elif what == "point":
+        var point = response.next_json[Point](limit)
+        _write(out, "is_end", not point)
+        if point:
+            _write(out, "x", point.value().x)
+            _write(out, "name", point.value().name)
+    elif what == "close":
+        response.close()
+    elif what == "raise":
+        response.raise_for_status()
+    _write(out, "received", response.received_len())
+    _write(out, "is_complete", response.is_complete())
+    _write_headers(out, "trailers", response.trailers)
+
+
+def _write[T: AnyType](mut out: JsonWriter, name: StaticString, value: T) raises:
+    out.key(name)
+    comptime if T == Int:
+        out.value(rebind[Int](value))
+    elif T == Bool:
+        out.value(rebind[Bool](value))
+    else:
+        out.value(rebind[String](value))
+
+
+def _write_headers(
+    mut out: JsonWriter, name: StaticString, headers: HeaderMap
+) raises:
+    out.key(name)
+    out.begin_array()
+    for index in range(len(headers)):
+        out.value(String(headers.name(index), ": ", headers.value(index)))
+    out.end_array()
+
+
+def _text(command: JsonValue, name: String) raises -> String:
+    return command[name].string_value() if command.contains(name) else ""
+
+
+def _number(command: JsonValue, name: String, default: Int) raises -> Int:
+    return command[name].int_value() if command.contains(name) else default
+
+
+def _config(command: JsonValue) raises -> ClientConfig:
+    var config = ClientConfig()
+    config.read_timeout_ms = _number(command, "read_timeout_ms", 5_000)
+    config.write_timeout_ms = _number(command, "write_timeout_ms", 5_000)
+    config.total_timeout_ms = _number(
+        command, "total_timeout_ms", config.total_timeout_ms
+    )
+    config.max_retries = _number(command, "max_retries", 0)
+    config.http2_prior_knowledge = _number(command, "h2c", 0) != 0
+    config.pool.idle_timeout_ms = 60_000
+    if command.contains("ca_file"):
+        config.tls = TlsConfig(ca_file=command["ca_file"].string_value())
+    return config^
+
+
+def _request(command: JsonValue) raises -> ClientRequest:
+    var request = ClientRequest(
+        _text(command, "method") if command.contains("method") else "GET",
+        _text(command, "url"),
+    )
+    if command.contains("octets"):
+        var text = command["octets"].string_value()
+        request.body = RequestBody(List[UInt8](text.as_bytes()))
+    if command.contains("timeout_ms"):
+        request.total_timeout_ms = command["timeout_ms"].int_value()
+    request.expects_continue = command.contains("expect")
+    return request^
+
+
+def _answer(mut reader: Reader, line: String) raises -> String:
+    var command = parse(line)
+    var out = JsonWriter()
+    out.begin_object()
+    reader.answer(command, out)
+    out.end_object()
+    return out^.finish()
+
+
+def _failed(reason: String) raises -> String:
+    var out = JsonWriter()
+    out.begin_object()
+    _write(out, "error", reason)
+    out.end_object()
+    return out^.finish()
+
+
+def main() raises:
+    """Answers lines until the input ends."""
+    var reader = Reader()
+    while True:
+        var line: String
+        try:
+            line = input()
+        except:
+            return
+        try:
+            print(_answer(reader, line), flush=True)
+        except error:
+            print(_failed(String(error)), flush=True)
