@@ -2,3 +2,4 @@
 
 from flare.http.sse.event_hub import EventHub
 from flare.http.sse.event_hub import ServerSentEvent
+from flare.http.sse.event_parser import EventParser, EventTooLong

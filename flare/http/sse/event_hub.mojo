@@ -368,6 +368,38 @@ struct ServerSentEvent(Copyable, Movable):
         self.id = id^
         self.retry_ms = retry_ms
 
+    @staticmethod
+    def nothing() -> Self:
+        """Makes an event without any text.
+
+        Returns:
+            The event.
+        """
+        return Self(
+            unchecked_data=String(), name=String(), id=String(), retry_ms=0
+        )
+
+    def __init__(
+        out self,
+        *,
+        var unchecked_data: String,
+        var name: String,
+        var id: String,
+        retry_ms: Int,
+    ):
+        """Makes an event of texts that are good.
+
+        Args:
+            unchecked_data: The text.
+            name: One line.
+            id: One line without NUL.
+            retry_ms: 0 or more.
+        """
+        self.data = unchecked_data^
+        self.name = name^
+        self.id = id^
+        self.retry_ms = retry_ms
+
     def append_to(self, mut out: Buffer):
         """Appends the event as a client reads it.
 
