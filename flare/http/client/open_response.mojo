@@ -197,9 +197,7 @@ struct OpenResponse(Readable):
         Returns:
             True if there is nothing more, and `trailers` are there.
         """
-        return (
-            not self._task and not self._failure and len(self._ahead) == 0
-        )
+        return not self._task and not self._failure and len(self._ahead) == 0
 
     def _note_received(mut self):
         self._received_len = self._task.value()[].received_len()
@@ -259,9 +257,7 @@ struct OpenResponse(Readable):
             return 0
         ref piece = self._task.value()[].content()
         var count = min(len(room), len(piece) - self._offset)
-        room[0:count].copy_from(
-            piece[self._offset : self._offset + count]
-        )
+        room[0:count].copy_from(piece[self._offset : self._offset + count])
         self._offset += count
         if self._offset == len(piece):
             piece.clear()
@@ -368,9 +364,11 @@ struct OpenResponse(Readable):
     ) raises ClientError -> String:
         """Takes a line; its end is behind `used` octets."""
         var count = length
-        if used > length and count > 0 and self._ahead.span().at(
-            count - 1
-        ) == _CR:
+        if (
+            used > length
+            and count > 0
+            and self._ahead.span().at(count - 1) == _CR
+        ):
             count -= 1
         if count > limit:
             raise self._too_long("line", limit)

@@ -67,9 +67,7 @@ struct StatusError(Copyable, Movable, Writable):
         self.challenges = String()
         if status != 401 and status != 407:
             return
-        var name = (
-            "www-authenticate" if status == 401 else "proxy-authenticate"
-        )
+        var name = "www-authenticate" if status == 401 else "proxy-authenticate"
         var index = headers.find(name)
         while index >= 0:
             if self.challenges.byte_length() > 0:

@@ -4,9 +4,7 @@ from flare.http.message.body import Erased, destroy, erase
 from flare.io.stream import Readable
 
 
-comptime _Read = def(
-    Erased, Span[UInt8, MutUntrackedOrigin]
-) raises thin -> Int
+comptime _Read = def(Erased, Span[UInt8, MutUntrackedOrigin]) raises thin -> Int
 
 
 def _read[
@@ -24,6 +22,7 @@ def _read[
 struct UploadSource(Readable):
     """A source whose type its users do not see; it owns the source."""
 
+    # SAFETY: `_source` is owned by this value, which ends it with `_drop`.
     var _source: Erased
     var _read: _Read
     var _drop: def(Erased) thin -> None

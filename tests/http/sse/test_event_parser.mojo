@@ -27,22 +27,38 @@ def _rows() -> List[_Row]:
         _Row("9.2.6 empty value", "data:\n\n", "()=|"),
         _Row("9.2.6 a colon in it", "data: a:b: c\n\n", "()=a:b: c|"),
         _Row("9.2.6 no data, no event", "event: x\n\ndata: a\n\n", "()=a|"),
-        _Row("9.2.6 the type", "event: x\ndata: a\n\ndata: b\n\n", "x()=a|()=b|"),
+        _Row(
+            "9.2.6 the type", "event: x\ndata: a\n\ndata: b\n\n", "x()=a|()=b|"
+        ),
         _Row("9.2.6 the last type", "event: x\nevent: y\ndata\n\n", "y()=|"),
-        _Row("9.2.6 the id stays", "id: 1\ndata: a\n\ndata: b\n\n", "(1)=a|(1)=b|"),
+        _Row(
+            "9.2.6 the id stays",
+            "id: 1\ndata: a\n\ndata: b\n\n",
+            "(1)=a|(1)=b|",
+        ),
         _Row("9.2.6 an id alone", "id: 1\n\ndata: b\n\n", "(1)=b|"),
         _Row("9.2.6 an empty id", "id: 1\ndata\n\nid\ndata\n\n", "(1)=|()=|"),
         _Row("9.2.6 an id with NUL", "id: 1\0\ndata: a\n\n", "()=a|"),
-        _Row("9.2.6 other fields", "x: y\nData: b\n data: c\ndata: a\n\n", "()=a|"),
+        _Row(
+            "9.2.6 other fields",
+            "x: y\nData: b\n data: c\ndata: a\n\n",
+            "()=a|",
+        ),
         _Row("9.2.6 comments", ": hello\n:\ndata: a\n:x\n\n", "()=a|"),
         _Row("9.2.6 an end cuts off", "data: a\n\ndata: b\n", "()=a|"),
         _Row("9.2.6 a cut line", "data: a\n\ndata: b", "()=a|"),
         _Row("9.2.5 CR", "data: a\r\rdata: b\r\r", "()=a|()=b|"),
         _Row("9.2.5 CRLF", "data: a\r\ndata: b\r\n\r\n", "()=a/b|"),
         _Row("9.2.5 all three", "data: a\rdata: b\ndata: c\r\n\n", "()=a/b/c|"),
-        _Row("9.2.5 CRLF is one end", "data: a\r\n\ndata: b\r\n\r", "()=a|()=b|"),
+        _Row(
+            "9.2.5 CRLF is one end", "data: a\r\n\ndata: b\r\n\r", "()=a|()=b|"
+        ),
         _Row("9.2.5 a mark", "\ufeffdata: a\n\n", "()=a|"),
-        _Row("9.2.5 one mark alone", "\ufeff\ufeffdata: a\n\ndata: b\n\n", "()=b|"),
+        _Row(
+            "9.2.5 one mark alone",
+            "\ufeff\ufeffdata: a\n\ndata: b\n\n",
+            "()=b|",
+        ),
         _Row("9.2.5 a mark within", "data: \ufeff\n\n", "()=\ufeff|"),
         _Row("9.2.5 other letters", "data: né\n\n", "()=né|"),
         _Row("9.2.5 empty lines", "\n\n\r\n\rdata: a\n\n\n", "()=a|"),

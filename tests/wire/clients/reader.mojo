@@ -165,7 +165,9 @@ def _on(
     _write_headers(out, "trailers", response.trailers)
 
 
-def _write[T: AnyType](mut out: JsonWriter, name: StaticString, value: T) raises:
+def _write[
+    T: AnyType
+](mut out: JsonWriter, name: StaticString, value: T) raises:
     out.key(name)
     comptime if T == Int:
         out.value(rebind[Int](value))
