@@ -65,6 +65,8 @@ static size_t answer_requests(struct rest *rest, char *at, char *end, char *to, 
            (stop = memmem(at, (size_t)(end - at), "\r\n\r\n", 4))) {
         if (at[0] == 'P') {
             char *field = memmem(at, (size_t)(stop - at), "Content-Length: ", 16);
+            /* Some gateways write all names in lower case. */
+            if (!field) field = memmem(at, (size_t)(stop - at), "content-length: ", 16);
             size_t wanted = field ? strtoul(field + 16, NULL, 10) : 0;
             size_t here = (size_t)(end - stop - 4);
             at = stop + 4 + (wanted < here ? wanted : here);
@@ -72,7 +74,7 @@ static size_t answer_requests(struct rest *rest, char *at, char *end, char *to, 
             else length += put(to + length, &upload);
             continue;
         }
-        if (stop[-1] == 'e') {          /* the last field says "close" */
+        if (!memcmp(stop - 5, "close", 5)) {    /* of the last field */
             rest->closes = 1;
             return length + put(to + length, &bye);
         }

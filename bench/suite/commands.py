@@ -91,7 +91,8 @@ def sample(server: Server) -> int:
         wrong += reason is not None
         say(f"  {item.name}: {reason or 'as the workload file says'}")
     server.check(own[0], workload.upload_of(everything, server.row))
-    say("  protocol: " + ("kept" if server.row.parses else "not asked for"))
+    asked = server.row.parses and not server.row.gateway
+    say("  protocol: " + ("kept" if asked else "not asked for"))
     for name in server.accepts:
         say(f"  accepts what RFC 9112 refuses: {name}")
     return wrong

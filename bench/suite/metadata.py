@@ -44,7 +44,9 @@ class Row:
     `tls` rows take part in the workloads over TLS, the others in the rest, and
     `http2` rows in those over HTTP/2. `odd_fields` are those that the server
     sends otherwise than the workload file says, and cannot be told not to.
-    `websocket` rows echo messages at /ws.
+    `websocket` rows echo messages at /ws. `gateway` rows pass requests on to the
+    raw C server, which is started for them, and take part in the workloads for
+    gateways alone.
     `headline` rows take part in every workload of a run that names no servers,
     the others in those that are for all.
     """
@@ -60,6 +62,7 @@ class Row:
     odd_fields: list[str] = field(default_factory=list)
     headline: bool = False
     websocket: bool = False
+    gateway: bool = False
 
 
 def read_rows(text: str, key: str, here: Path, root: Path) -> list[Row]:

@@ -44,6 +44,11 @@ class Plan:
         return [one for one in servers if of_row([workload], one.row, self.narrow)]
 
 
+def upstream_s(server: Server) -> float:
+    """Reads the CPU time of what stands behind a gateway, which is of the load."""
+    return usage(server.upstream.pid).cpu_s if server.upstream else 0.0
+
+
 def one_round(server: Server, workload: Workload, load: Load) -> tuple[dict, str]:
     """Measures one round; gives its figures and what the tool printed.
 
@@ -51,6 +56,7 @@ def one_round(server: Server, workload: Workload, load: Load) -> tuple[dict, str
     """
     root, load_before, began = (server.process.pid, os.getloadavg()[0], time.monotonic())
     busy, steal, loading, before = (busy_s(), steal_s(), children_s(), usage(root))
+    behind = upstream_s(server)
     process = start_load(server.place, workload, load)
     pss = rss = 0
     try:
@@ -61,7 +67,7 @@ def one_round(server: Server, workload: Workload, load: Load) -> tuple[dict, str
     finally:
         process.kill()
     used, elapsed = usage(root).since(before), time.monotonic() - began
-    loading = children_s() - loading
+    loading = children_s() - loading + upstream_s(server) - behind
     figures = tool_of(workload, load).parse(output)
     count = max(figures["requests"], 1)
     ticks = used.user_s + used.system_s

@@ -15,9 +15,9 @@ from suite.conformance import leniencies, wrong_protocol
 from suite.console import say
 from suite.gate import Place, fetch
 from suite.http2 import fetch_http2, lenient_http2, wrong_http2, wrong_http2_protocol
-from suite.layout import pinned
+from suite.layout import cpus_here, pinned
 from suite.left_over import forget, remember
-from suite.metadata import Program, Row
+from suite.metadata import Program, Row, read_rows
 from suite.process import children_s
 from suite.programs import BENCH, missing, program_environment
 from suite.response import Answer
@@ -29,6 +29,7 @@ CERTS = ROOT / "build" / "certs"
 LOOPBACK = "127.0.0.1"
 START_S = 10
 STOP_S = 10
+UPSTREAM = "c_epoll"  # the folder of what stands behind gateways
 INTERRUPTED = 130  # the status, as shells have it
 
 
@@ -87,6 +88,30 @@ def free_port(host: str = LOOPBACK) -> int:
         return listener.getsockname()[1]
 
 
+def start_upstream(port: int, cpus: list[int], scratch: Path) -> subprocess.Popen:
+    """Starts the raw C server that gateways pass requests on to. Raises Failed."""
+    folder = BENCH / "peers" / UPSTREAM
+    program = read_rows((folder / "server.toml").read_text(), UPSTREAM, folder, ROOT)[0].program
+    build(program)
+    command = [*pinned(cpus), *filled(program, ["{build}/server", str(port)])]
+    process = subprocess.Popen(
+        command,
+        env={**program_environment(), "BENCH_HOST": LOOPBACK},
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    remember(process.pid, scratch)
+    end = time.monotonic() + START_S
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            socket.create_connection((LOOPBACK, port), 1).close()
+            return process
+        except OSError:
+            time.sleep(0.02)
+    process.kill()
+    raise Failed(f"the upstream of gateways did not start in {START_S} s")
+
+
 @dataclass
 class Server:
     """A row that runs, listening on an address of `host`."""
@@ -97,6 +122,7 @@ class Server:
     port: int = 0
     command: list[str] = field(default_factory=list)
     process: subprocess.Popen | None = None
+    upstream: subprocess.Popen | None = None
     scratch: Path | None = None
     rounds: dict[str, list[dict]] = field(default_factory=dict)
     accepts: list[str] = field(default_factory=list)
@@ -110,7 +136,12 @@ class Server:
         return self.host, self.port
 
     def check(self, plain: Workload, upload: Workload) -> None:
-        """Holds it to the protocol, if it claims to speak it. Raises Failed."""
+        """Holds it to the protocol, if it claims to speak it. Raises Failed.
+
+        Not so gateways: the raw server behind them answers to no rules.
+        """
+        if self.row.gateway:
+            return
         if self.row.http2:
             if wrong := wrong_http2_protocol(self.place, self.row.tls):
                 raise Failed(wrong)
@@ -140,6 +171,13 @@ class Server:
         self.port = free_port(self.host)
         self.scratch = Path(tempfile.mkdtemp(prefix="flare-bench-"))
         given = {"port": self.port, "scratch": self.scratch, "host": self.host}
+        if self.row.gateway:
+            # Where the load is: what the gateway's CPUs do is the gateway's.
+            others = [cpu for cpu in cpus_here() if cpu not in self.cpus]
+            given["upstream"] = free_port()
+            self.upstream = start_upstream(
+                given["upstream"], others if self.cpus else [], self.scratch
+            )
         self.command = [*pinned(self.cpus), *filled(self.row.program, self.row.run, **given)]
         values = filled(self.row.program, list(self.row.env.values()), **given)
         env = {"BENCH_HOST": self.host, **dict(zip(self.row.env, values))}
@@ -183,6 +221,11 @@ class Server:
 
     def kill(self) -> None:
         """Ends what is left of the process's group at once, and of its files."""
+        if self.upstream is not None:
+            self.upstream.kill()
+            self.upstream.wait()
+            forget(self.upstream.pid)
+            self.upstream = None
         if self.process is not None:
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)

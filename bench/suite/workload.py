@@ -16,7 +16,8 @@ class Workload:
     write, `connections` what the workload has instead of the run's number (0
     for that). With `streams` it is over HTTP/2, with so many requests under way
     on a connection, for the rows that are for it. `message_len` makes it a WebSocket message to be echoed, for rows that
-    speak that. `everyone` and `extra` say which rows and which runs take it by
+    speak that. A `gateway` workload is for the rows that are one, with the raw C
+    server behind them. `everyone` and `extra` say which rows and which runs take it by
     default.
     """
 
@@ -33,6 +34,7 @@ class Workload:
     connections: int = 0
     message_len: int = 0
     streams: int = 0
+    gateway: bool = False
     everyone: bool = False
     extra: bool = False
 
@@ -89,6 +91,7 @@ def of_row(workloads: list[Workload], row: Row, narrow: bool = False) -> list[Wo
         for item in workloads
         if item.tls == row.tls
         and (item.streams > 0) == row.http2
+        and item.gateway == row.gateway
         and (row.websocket or not item.message_len)
         and (not narrow or row.headline or item.everyone)
     ]
@@ -98,6 +101,8 @@ def upload_of(workloads: list[Workload], row: Row) -> Workload:
     """Gives the upload as a row's server would be asked for it, over TLS or not."""
     found = next(
         item for item in workloads
-        if item.data is not None and (item.streams > 0) == row.http2
+        if item.data is not None
+        and (item.streams > 0) == row.http2
+        and item.gateway == row.gateway
     )
     return replace(found, tls=row.tls)

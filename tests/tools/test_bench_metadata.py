@@ -84,7 +84,7 @@ def test_every_server_of_the_suite_reads():
         assert wanted in names
     for row in rows:
         for words in (row.run, row.program.build, *row.program.versions.values()):
-            filled(row.program, words, port=1, scratch=HERE, host="h")
+            filled(row.program, words, port=1, upstream=2, scratch=HERE, host="h")
 
 
 def test_a_name_is_used_once(tree):
@@ -166,6 +166,8 @@ def test_workloads_say_what_is_sent_and_answered():
         "WebSocket echo, 64 KiB", "TLS keep-alive", "TLS 64 KiB response", "TLS handshakes",
         "HTTP/2, 64 connections", "HTTP/2, 16 connections of 16 streams",
         "HTTP/2, 64 KiB response", "HTTP/2, 16 KiB upload", "TLS HTTP/2, 64 connections",
+        "gateway, plaintext", "gateway, plaintext, 1024 connections",
+        "gateway, 64 KiB response", "gateway, 16 KiB upload", "TLS gateway, plaintext",
     ]
     assert found["64 KiB response"].body == b"x" * 65536
     for item in found.values():
@@ -182,6 +184,7 @@ def test_workloads_are_picked_by_a_part_of_their_name():
     assert [item.name for item in workload.load(BENCH, ["KiB"])] == [
         "64 KiB response", "16 KiB upload", "WebSocket echo, 1 KiB", "WebSocket echo, 64 KiB",
         "TLS 64 KiB response", "HTTP/2, 64 KiB response", "HTTP/2, 16 KiB upload",
+        "gateway, 64 KiB response", "gateway, 16 KiB upload",
     ]
     assert [item.name for item in workload.load(BENCH, ["plaintext"])] == ["plaintext"]
     with pytest.raises(ValueError, match="no workload has 'zzz'"):
@@ -219,7 +222,9 @@ def test_pinned():
 def test_a_narrow_run_has_headline_rows_in_all_and_others_in_what_is_for_everyone():
     items = workload.load(BENCH, [], with_extra=False)
     rows = {row.name: row for row in metadata.load(BENCH)}
-    plain = [item.name for item in items if not item.tls and not item.streams]
+    plain = [
+        item.name for item in items if not (item.tls or item.streams or item.gateway)
+    ]
     assert [item.name for item in workload.of_row(items, rows["flare"], narrow=True)] == plain
     assert [item.name for item in workload.of_row(items, rows["uvicorn"], narrow=True)] == [
         "plaintext"

@@ -1,6 +1,7 @@
 """How the benchmark takes answers apart, and compares them with the workload file."""
 
 import socket
+from dataclasses import replace
 
 import pytest
 from small_server import GOOD, Peer
@@ -105,3 +106,10 @@ def test_a_port_where_nobody_listens_keeps_a_server_out():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         place = listener.getsockname()
     assert "refused" in wrong_answer(place, PLAIN)
+
+
+def test_gateways_have_rows_of_their_own():
+    through = replace(PLAIN, gateway=True)
+    for gateway, own in [(False, [PLAIN]), (True, [through])]:
+        row = Row(None, "r", 1, [], gateway=gateway)
+        assert of_row([PLAIN, through], row) == own
