@@ -171,7 +171,8 @@ struct SlowHandlers(Movable):
             if self._is_automatic:
                 self._move(route)
         else:
-            self._time(Int.MAX)
+            # What is slow is found again where it is looked for all the time.
+            self._time(_FIRST_COUNT if self._is_automatic else Int.MAX)
 
     def _time(mut self, count: Int):
         self._timed_left = max(self._timed_left, count)

@@ -473,7 +473,10 @@ struct Worker[H: Handler](Movable):
         var done = self._pool.take_done()
         for index in range(len(done)):
             ref job = done.at(index)[]
-            self._state.note_elsewhere(job.params.record.route, job.elapsed_ns)
+            if not job.is_interim():
+                self._state.note_elsewhere(
+                    job.params.record.route, job.elapsed_ns
+                )
             var slot = self._table.find(job.token)
             if slot < 0 or not waits_for(self._table.at(slot), job):
                 continue

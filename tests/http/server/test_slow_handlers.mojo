@@ -168,3 +168,16 @@ def test_short_and_long_times() raises:
     assert_true(timer.elapsed_ns() < HELD_LONG_NS)
     sleep(0.005)
     assert_true(timer.elapsed_ns() >= 5_000_000)
+
+
+def test_where_threads_are_automatic_one_looks_for_a_while() raises:
+    # To time every handler for ever costs each request two clocks.
+    var slow = _watch(100, AUTOMATIC_THREADS)
+    for round in range(2):
+        assert_true(slow.is_timing, String(round))
+        for _ in range(1_000):
+            slow.begin_handler()
+            slow.end_handler(_route("/a"))
+        assert_false(slow.is_timing, String(round))
+        slow.begin_round(coarse_monotonic_ms() - 100, 7)
+        slow.end_late_round(_route("/a"), 9)
