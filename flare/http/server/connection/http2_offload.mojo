@@ -157,6 +157,8 @@ def _answer(
     if job.memo:
         state.give_memo(job.memo.take())
     begin_task_response(connection, link, task[], response^, state)
+    task[].request = job.http2.take()
+    state.streams.give(task^)
 
 
 def settle_jobs(mut connection: Connection, mut pool: HandlerPool):
