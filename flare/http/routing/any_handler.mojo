@@ -16,34 +16,44 @@ from flare.http.routing.operation import Operation
 from flare.json.field_types import type_name
 from std.reflection import reflect
 
-comptime _Serve = def[o: ImmOrigin](Erased, Request[o]) raises thin -> Response
-comptime _Policy = def[o: ImmOrigin](Erased, Request[o]) thin -> RequestPolicy
-comptime _Refuse = def[o: ImmOrigin](
+comptime ServeCall = def[o: ImmOrigin](
+    Erased, Request[o]
+) raises thin -> Response
+"""`Handler.serve` of a handler whose type is forgotten."""
+comptime PolicyCall = def[o: ImmOrigin](
+    Erased, Request[o]
+) thin -> RequestPolicy
+"""`Handler.policy_for`, likewise."""
+comptime RefuseCall = def[o: ImmOrigin](
     Erased, Request[o], var Response
 ) raises thin -> Response
+"""`Handler.refuse`, likewise."""
 comptime _Describe = def(Erased, mut Operation) thin -> None
 comptime _Claims = def(Erased) thin -> UInt8
 comptime _Notice = def(Erased) thin -> None
 
 
-def _serve[
+def call_serve[
     H: Handler, o: ImmOrigin
 ](handler: Erased, req: Request[o]) raises -> Response:
-    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+    """Calls `Handler.serve`; the pointer was made from an H."""
+    # SAFETY: it was, and who keeps it keeps the handler.
     return handler.unsafe_bitcast[H]()[].serve(req)
 
 
-def _refuse[
+def call_refuse[
     H: Handler, o: ImmOrigin
 ](handler: Erased, req: Request[o], var response: Response) raises -> Response:
-    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+    """Calls `Handler.refuse`; the pointer was made from an H."""
+    # SAFETY: as for `call_serve`.
     return handler.unsafe_bitcast[H]()[].refuse(req, response^)
 
 
-def _policy[
+def call_policy_for[
     H: Handler, o: ImmOrigin
 ](handler: Erased, req: Request[o]) -> RequestPolicy:
-    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+    """Calls `Handler.policy_for`; the pointer was made from an H."""
+    # SAFETY: as for `call_serve`.
     return handler.unsafe_bitcast[H]()[].policy_for(req)
 
 
@@ -83,9 +93,9 @@ struct AnyHandler(Handler):
     # SAFETY: `_handler` points to memory that this value owns; the functions
     # beside it were made for the type that it holds.
     var _handler: Erased
-    var _call: _Serve
-    var _deny: _Refuse
-    var _ask: _Policy
+    var _call: ServeCall
+    var _deny: RefuseCall
+    var _ask: PolicyCall
     var _claims: _Claims
     var _finish: _Notice
     var _tell: _Describe
@@ -102,9 +112,9 @@ struct AnyHandler(Handler):
             handler: The handler.
         """
         self._handler = erase(handler^)
-        self._call = _serve[H, ...]
-        self._deny = _refuse[H, ...]
-        self._ask = _policy[H, ...]
+        self._call = call_serve[H, ...]
+        self._deny = call_refuse[H, ...]
+        self._ask = call_policy_for[H, ...]
         self._claims = _claims[H]
         self._finish = _drained[H]
         self._tell = _describe[H]

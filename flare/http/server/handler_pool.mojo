@@ -31,7 +31,7 @@ from flare.http.server.connection.body_pipe import (
     ClientPace,
 )
 from flare.http.routing.failure import refusal
-from flare.http.server.connection.dispatch import call_handler
+from flare.http.server.connection.dispatch import BUSY, call_handler
 from flare.http.server.connection.stream_task import Http2Request
 from flare.http.server.slow_handlers import HandlerTimer
 from flare.net.socket_addr import SocketAddr
@@ -385,7 +385,7 @@ def _move_gone(
         if not job.had_to_wait or not job.cancel[].is_set():
             index += 1
             continue
-        job.response = refusal(503, "the server is busy\n")
+        job.response = refusal(503, String(BUSY, "\n"))
         done.append(waiting.pop(index))
 
 

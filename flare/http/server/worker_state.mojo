@@ -10,6 +10,14 @@ from flare.http.message.body import Erased, StreamWaker, WakeTarget
 from flare.http.message.request import PathParams, Request
 from flare.http.message.response import Response
 from flare.http.middleware.health import ReadySwitch
+from flare.http.routing.any_handler import (
+    PolicyCall,
+    RefuseCall,
+    ServeCall,
+    call_policy_for,
+    call_refuse,
+    call_serve,
+)
 from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.route_tree import RouteMemo
 from flare.http.server.config import (
@@ -105,27 +113,6 @@ struct WakeQueue(Movable):
         return tokens^
 
 
-def _serve[
-    H: Handler, o: ImmOrigin
-](handler: Erased, req: Request[o]) raises -> Response:
-    # SAFETY: `ErasedHandler` made the pointer from an H.
-    return handler.unsafe_bitcast[H]()[].serve(req)
-
-
-def _policy_for[
-    H: Handler, o: ImmOrigin
-](handler: Erased, req: Request[o]) -> RequestPolicy:
-    # SAFETY: as for `_serve`.
-    return handler.unsafe_bitcast[H]()[].policy_for(req)
-
-
-def _call_refuse[
-    H: Handler, o: ImmOrigin
-](handler: Erased, req: Request[o], var response: Response) raises -> Response:
-    # SAFETY: as for `_serve`.
-    return handler.unsafe_bitcast[H]()[].refuse(req, response^)
-
-
 struct ErasedHandler(Handler, ImplicitlyCopyable):
     """A handler whose type is forgotten, so that what is seldom called, and what
     HTTP/2 needs, costs no code for each handler."""
@@ -133,11 +120,9 @@ struct ErasedHandler(Handler, ImplicitlyCopyable):
     # SAFETY: the worker that made this holds the handler for as long as it
     # answers.
     var _handler: Erased
-    var _serve: def[o: ImmOrigin](Erased, Request[o]) raises thin -> Response
-    var _policy_for: def[o: ImmOrigin](Erased, Request[o]) thin -> RequestPolicy
-    var _refuse: def[o: ImmOrigin](
-        Erased, Request[o], var Response
-    ) raises thin -> Response
+    var _serve: ServeCall
+    var _policy_for: PolicyCall
+    var _refuse: RefuseCall
 
     def __init__[H: Handler](out self, handler: ArcPointer[H]):
         """Makes the way to a handler.
@@ -154,9 +139,9 @@ struct ErasedHandler(Handler, ImplicitlyCopyable):
             .unsafe_origin_cast[MutUntrackedOrigin]()
             .unsafe_bitcast[NoneType]()
         )
-        self._serve = _serve[H, ...]
-        self._policy_for = _policy_for[H, ...]
-        self._refuse = _call_refuse[H, ...]
+        self._serve = call_serve[H, ...]
+        self._policy_for = call_policy_for[H, ...]
+        self._refuse = call_refuse[H, ...]
 
     def serve(self, req: Request) raises -> Response:
         """Answers a request.
@@ -336,6 +321,20 @@ struct WorkerState(Movable):
         self._pool = []
         self._memos = []
         self._ready = context.ready
+
+    def body_time_ms(self, received_len: Int) -> Int:
+        """Tells how long a client may take for content.
+
+        Args:
+            received_len: How much of it has come, in bytes.
+
+        Returns:
+            Milliseconds: `body_timeout_ms`, and what `min_body_rate` adds.
+        """
+        var timeout_ms = self.config.body_timeout_ms
+        if self.config.min_body_rate > 0:
+            timeout_ms += received_len * 1_000 // self.config.min_body_rate
+        return timeout_ms
 
     def note_streamed(mut self, has_streamed: Bool):
         """Notes whether handlers read content while it arrives.

@@ -54,6 +54,14 @@ from flare.http.server.worker_state import WorkerState
 from std.sys.intrinsics import likely, unlikely
 
 
+comptime LATE_REQUEST = StaticString("the request did not arrive in time")
+"""Why 408 is answered."""
+comptime LATE_ANSWER = StaticString("the answer could not be made in time")
+"""Why 503 is answered in place of a handler that takes too long."""
+comptime BUSY = StaticString("the server is busy")
+"""Why 503 is answered when there is no room for a request."""
+
+
 @no_inline
 def ask_policy[
     H: Handler
@@ -495,14 +503,13 @@ def answer_timeout(
         state: The worker's state.
         is_head: True if the method of the request is known, and is HEAD.
     """
-    comptime REASON = "the request did not arrive in time"
     if not connection.request.parser:
         var request = _request_of_peer(connection, state)
-        _answer_last(connection, state, request, 408, REASON, is_head)
+        _answer_last(connection, state, request, 408, LATE_REQUEST, is_head)
         return
     var box = connection.request.take_parser()
     var request = _request_so_far(box[], connection, state)
-    _answer_last(connection, state, request, 408, REASON, is_head)
+    _answer_last(connection, state, request, 408, LATE_REQUEST, is_head)
     connection.request.parser = box^
 
 
@@ -598,7 +605,7 @@ def answer_late(mut connection: Connection, mut state: WorkerState):
         state,
         request,
         503,
-        "the answer could not be made in time",
+        LATE_ANSWER,
         connection.request.is_head,
     )
 
@@ -618,7 +625,7 @@ def busy_response(
         A 503 with Retry-After (RFC 9110 section 10.2.3).
     """
     var request = _request_so_far(parser, connection, state)
-    return _refuse_by_handler(state, request, 503, "the server is busy")
+    return _refuse_by_handler(state, request, 503, BUSY)
 
 
 def refusal_of_peer(

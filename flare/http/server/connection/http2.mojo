@@ -23,6 +23,7 @@ from flare.http.server.connection.http2_request import (
     take_back_windows,
 )
 from flare.http.server.connection.http2_response import (
+    earned_end_ms,
     end_late_tasks,
     send_content,
     set_send_deadlines,
@@ -408,14 +409,10 @@ def _prolong_window(
 ) -> Bool:
     """Gives a client that keeps the connection's window shut the time that it
     has earned by what it took; False if there is none."""
-    if state.config.min_send_rate > 0:
-        link.window_end_ms += (
-            link.window_sent_len * 1_000 // state.config.min_send_rate
-        )
-    link.window_sent_len = 0
-    link.window_end_ms = min(
-        link.window_end_ms, state.now_ms + state.config.write_timeout_ms
+    link.window_end_ms = earned_end_ms(
+        link.window_end_ms, link.window_sent_len, state
     )
+    link.window_sent_len = 0
     if link.window_end_ms > state.now_ms:
         return True
     state.log(

@@ -5,6 +5,7 @@ their head alone, or on another thread.
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.text import Text
+from flare.http.h1.error import Rule
 from flare.http.h2.connection_state import Http2Event
 from flare.http.h2.error import ErrorCode
 from flare.http.h2.field_section import WANTS_UPGRADE, Http2FieldSection
@@ -21,6 +22,8 @@ from flare.http.routing.route_tree import erase_memo
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
+    BUSY,
+    LATE_REQUEST,
     call_handler,
     complete_policy,
     refusal_of_peer,
@@ -108,18 +111,19 @@ def _refuse(
 
 
 def _reason_of(status: Int) -> StaticString:
+    """Says why, in the words of HTTP/1.1."""
     if status == 431:
-        return "the header section is larger than is allowed here"
+        return Rule.HEADER_LEN.text()
     if status == 414:
-        return "the request target is longer than is allowed here"
+        return Rule.TARGET_LEN.text()
     if status == 413:
-        return "the content is larger than is allowed here"
+        return Rule.BODY_LEN.text()
     if status == 408:
-        return "the request did not arrive in time"
+        return LATE_REQUEST
     if status == 417:
-        return "the only expectation here is 100-continue"
+        return Rule.EXPECTATION.text()
     if status == 503:
-        return "the server is busy"
+        return BUSY
     return "the method, or the protocol that it asks for, is not known here"
 
 
@@ -184,11 +188,9 @@ def _await_content(mut task: StreamTask, state: WorkerState):
 
 
 def _prolong_content(mut task: StreamTask, state: WorkerState):
-    ref config = state.config
-    var timeout_ms = config.body_timeout_ms
-    if config.min_body_rate > 0:
-        timeout_ms += task.received_len * 1_000 // config.min_body_rate
-    task.deadline_ms = task.phase_start_ms + timeout_ms
+    task.deadline_ms = task.phase_start_ms + state.body_time_ms(
+        task.received_len
+    )
 
 
 def _send_continue(

@@ -22,7 +22,11 @@ from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
 from flare.http.server.connection.connection import Connection
-from flare.http.server.connection.dispatch import refusal_of_peer
+from flare.http.server.connection.dispatch import (
+    LATE_ANSWER,
+    LATE_REQUEST,
+    refusal_of_peer,
+)
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.stream_task import StreamTask
@@ -378,7 +382,7 @@ def end_late_tasks(
             or late[].is_tunnel
             or (late[].pipe.__bool__() and not late[].is_client_turn)
         )
-        late[].cancel(503, "the answer could not be made in time")
+        late[].cancel(503, LATE_ANSWER)
         if late[].has_response:
             _log_shut(connection, late[].id, state)
             link.session.state.reset(state.out, late[].id, ErrorCode.CANCEL)
@@ -387,9 +391,7 @@ def end_late_tasks(
             connection,
             state,
             503 if is_received else 408,
-            "the answer could not be made in time" if is_received else (
-                "the request did not arrive in time"
-            ),
+            LATE_ANSWER if is_received else LATE_REQUEST,
         )
         begin_response(
             connection, link, late[].id, response^, late[].is_head, state
@@ -399,14 +401,27 @@ def end_late_tasks(
 def _prolong_stream(mut task: StreamTask, state: WorkerState) -> Bool:
     """Gives a client that keeps a stream's window shut the time that it has
     earned by what it let through; False if there is none."""
-    ref config = state.config
-    if config.min_send_rate > 0:
-        task.deadline_ms += task.sent_len * 1_000 // config.min_send_rate
+    task.deadline_ms = earned_end_ms(task.deadline_ms, task.sent_len, state)
     task.sent_len = 0
-    task.deadline_ms = min(
-        task.deadline_ms, state.now_ms + config.write_timeout_ms
-    )
     return task.deadline_ms > state.now_ms
+
+
+def earned_end_ms(end_ms: Int, sent_len: Int, state: WorkerState) -> Int:
+    """Puts off until when a client must open a window.
+
+    Args:
+        end_ms: Until when it had to.
+        sent_len: What it has let through since, in bytes.
+        state: The worker's state.
+
+    Returns:
+        The time; no more than `write_timeout_ms` from now.
+    """
+    ref config = state.config
+    var earned_ms = 0
+    if config.min_send_rate > 0:
+        earned_ms = sent_len * 1_000 // config.min_send_rate
+    return min(end_ms + earned_ms, state.now_ms + config.write_timeout_ms)
 
 
 @no_inline

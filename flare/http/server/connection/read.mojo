@@ -385,13 +385,9 @@ def _await_rest(
         connection.begin[Event.BODY_AWAITED](
             state.now_ms, config.body_timeout_ms
         )
-        if config.min_body_rate > 0:
-            var earned_ms = (
-                parser.body_received_len() * 1_000 // config.min_body_rate
-            )
-            connection.deadline_ms = (
-                connection.phase_start_ms + config.body_timeout_ms + earned_ms
-            )
+        connection.deadline_ms = connection.phase_start_ms + state.body_time_ms(
+            parser.body_received_len()
+        )
     elif parser.is_skipping():
         connection.begin[Event.BODY_AWAITED](
             state.now_ms, config.body_timeout_ms

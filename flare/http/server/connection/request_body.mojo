@@ -197,7 +197,6 @@ def _share_time(
     mut connection: Connection, mut content: StreamedContent, state: WorkerState
 ):
     """Sets the deadline of the side that is waited for."""
-    ref config = state.config
     if content.is_paused or content.intake.is_complete():
         if connection.phase == Phase.BODY:
             content.client_ms += state.now_ms - connection.phase_start_ms
@@ -206,11 +205,7 @@ def _share_time(
         )
         return
     connection.begin[Event.BODY_AWAITED](state.now_ms, 0)
-    var timeout_ms = config.body_timeout_ms
-    if config.min_body_rate > 0:
-        timeout_ms += (
-            content.intake.decoder.taken_len * 1_000 // config.min_body_rate
-        )
+    var timeout_ms = state.body_time_ms(content.intake.decoder.taken_len)
     connection.deadline_ms = connection.phase_start_ms + max(
         timeout_ms - content.client_ms, 0
     )
