@@ -86,7 +86,8 @@ struct Job(Movable):
     var is_late: Bool
     """True if its content is still to arrive."""
     var elapsed_ns: Int
-    """How long the handler took, in nanoseconds; see `HandlerTimer`."""
+    """How long the handler took, in nanoseconds; see `HandlerTimer`. -1 if none was
+    called: the job was refused, or is an interim answer."""
     var had_to_wait: Bool
     """True if no thread was free for it."""
     var params: PathParams
@@ -122,7 +123,7 @@ struct Job(Movable):
         self.charge = None
         self.number = 0
         self.is_late = False
-        self.elapsed_ns = 0
+        self.elapsed_ns = -1
         self.had_to_wait = False
         self.params = PathParams()
         self.memo = None

@@ -473,10 +473,7 @@ struct Worker[H: Handler](Movable):
         var done = self._pool.take_done()
         for index in range(len(done)):
             ref job = done.at(index)[]
-            if not job.is_interim():
-                self._state.note_elsewhere(
-                    job.params.record.route, job.elapsed_ns
-                )
+            self._state.note_elsewhere(job.params.record.route, job.elapsed_ns)
             var slot = self._table.find(job.token)
             if slot < 0 or not waits_for(self._table.at(slot), job):
                 continue

@@ -364,9 +364,9 @@ struct WorkerState(Movable):
 
         Args:
             job_route: Its route, as the router lends it.
-            elapsed_ns: How long, in nanoseconds.
+            elapsed_ns: How long, in nanoseconds; negative if none was called.
         """
-        if self.config.handler_threads < 0:
+        if self.config.handler_threads < 0 and elapsed_ns >= 0:
             self.slow.note_elsewhere(job_route, elapsed_ns, self.now_ms)
             self._decide()
 
