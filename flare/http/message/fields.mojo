@@ -1,6 +1,7 @@
 """Header fields as they were received, and the elements of lists in them (RFC 9110 section 5.6.1)."""
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.bytes.buffer import unsafe_lend
 from flare.bytes.checked import *
 from flare.bytes.utf8 import is_valid_utf8
 from flare.bytes.text import Text
@@ -138,6 +139,22 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
         self._octets = octets
         self._lines = lines
         self._is_text = is_text
+
+    def unsafe_outliving[p: ImmOrigin](self) -> Fields[p]:
+        """Lends the same lines for longer; the caller keeps them.
+
+        Parameters:
+            p: What the lines are to live as long as.
+
+        Returns:
+            The lines.
+        """
+        # SAFETY: the caller promises that the octets and lines live so long.
+        return Fields[p](
+            unsafe_lend[p](self._octets.unsafe_ptr(), len(self._octets)),
+            unsafe_lend[p](self._lines.unsafe_ptr(), len(self._lines)),
+            self._is_text,
+        )
 
     @always_inline
     def __len__(self) -> Int:

@@ -54,6 +54,22 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         self._octets = []
         self._lines = []
 
+    def __init__(out self, *, copy_of: Self, spare_octets: Int):
+        """Copies a map, with room for a few more lines.
+
+        Args:
+            copy_of: The map.
+            spare_octets: How much more the lines may take before they move, in
+                bytes.
+        """
+        self._content_type = copy_of._content_type
+        var length = len(copy_of._octets)
+        self._octets = List[UInt8](capacity=length + spare_octets)
+        self._octets.extend(Span(copy_of._octets))
+        var count = len(copy_of._lines)
+        self._lines = List[FieldLine](capacity=count + _FIRST_LINE_COUNT)
+        self._lines.extend(Span(copy_of._lines))
+
     def _has_content_type(self) -> Int:
         return 1 if self._content_type.byte_length() > 0 else 0
 

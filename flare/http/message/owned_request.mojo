@@ -1,5 +1,6 @@
 """A request that owns its octets, for tests and for work that outlives a call."""
 
+from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer, unsafe_lend, unsafe_lend_text
 from flare.bytes.checked import *
 from flare.http.message.fields import FieldLine, Fields
@@ -38,6 +39,52 @@ struct _OwnedFields(Movable):
     def copy_from(mut self, fields: Fields):
         for index in range(len(fields)):
             self.add(fields.name(index).as_bytes(), fields.value_bytes(index))
+
+
+struct ReplacedFields(Movable):
+    """The header fields of a request with some left out and others added, for
+    middleware that asks its inner handler for something else."""
+
+    var _fields: _OwnedFields
+
+    def __init__(out self, fields: Fields, without: Span[StaticString, _]):
+        """Copies fields.
+
+        Args:
+            fields: The request's.
+            without: The names of those that are left out, in lower case.
+        """
+        self._fields = _OwnedFields()
+        for index in range(len(fields)):
+            var name = fields.name(index).as_bytes()
+            var is_left_out = False
+            for other in without:
+                if equals_ignore_case(name, other.as_bytes()):
+                    is_left_out = True
+            if not is_left_out:
+                self._fields.add(name, fields.value_bytes(index))
+
+    def add(mut self, name: StringSpan, value: StringSpan) raises HeaderError:
+        """Adds a field.
+
+        Args:
+            name: A token.
+            value: The value, without control octets but HTAB.
+
+        Raises:
+            HeaderError: If either breaks its rule.
+        """
+        check_field(name, value)
+        self._fields.add(name.as_bytes(), value.as_bytes())
+
+    def lend(ref self) -> Fields[ImmOrigin(origin_of(self))]:
+        """Lends the fields.
+
+        Returns:
+            A view that is good while this value lives and does not change.
+        """
+        # SAFETY: the fields belong to this value, which is the loan's origin.
+        return _unsafe_lend_fields[ImmOrigin(origin_of(self))](self._fields)
 
 
 struct OwnedRequest(Movable):

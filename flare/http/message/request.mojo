@@ -247,6 +247,15 @@ struct Request[o: ImmOrigin](Movable):
         # SAFETY: the flag outlives the request.
         return Bool(self._cancel) and self._cancel.held()[].is_set()
 
+    def may_wait(self) -> Bool:
+        """Tells whether the handler has a thread of its own.
+
+        Returns:
+            True on a thread of `ServerConfig.handler_threads`; False on a
+            worker's own thread, on which all its connections wait.
+        """
+        return Bool(self._cancel)
+
     def is_tls(self) -> Bool:
         """Tells whether the request came over TLS.
 
@@ -477,6 +486,21 @@ struct Request[o: ImmOrigin](Movable):
         Returns:
             A view of the same octets.
         """
+        return self._with(self.headers, peer.without_mapping())
+
+    def unsafe_with_headers(self, headers: Fields) -> Self:
+        """Lends the same request with other header fields, for middleware. The
+        caller keeps the fields for longer than the request that is lent.
+
+        Args:
+            headers: The fields.
+
+        Returns:
+            A view of the same octets but for the fields.
+        """
+        return self._with(headers.unsafe_outliving[Self.o](), self.peer)
+
+    def _with(self, headers: Fields[Self.o], peer: SocketAddr) -> Self:
         var line = RequestLine[Self.o](
             method=self.method,
             method_name=self.method_name,
@@ -488,10 +512,10 @@ struct Request[o: ImmOrigin](Movable):
         )
         return Self(
             line,
-            self.headers,
+            headers,
             self.body,
             self.trailers,
-            peer=peer.without_mapping(),
+            peer=peer,
             params=self._params,
             cancel=self._cancel,
             tls=self._tls,

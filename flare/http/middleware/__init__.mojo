@@ -10,6 +10,7 @@ from flare.http.middleware.authentication import (
     RequireBearerAuth,
     TokenCheck,
 )
+from flare.http.middleware.cache import Cache, CacheMetrics
 from flare.http.middleware.compress import Compress
 from flare.http.middleware.conditional import Conditional, ValidatorHook
 from flare.http.middleware.cors import Cors, CorsPolicy

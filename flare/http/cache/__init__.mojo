@@ -1,0 +1,5 @@
+"""A cache of responses (RFC 9111): where they are kept, and by which rules."""
+
+from flare.http.cache.core.cache_control import CacheControl
+from flare.http.cache.core.policy import CachePolicy
+from flare.http.cache.store import CacheStats, CacheStore

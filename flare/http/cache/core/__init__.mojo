@@ -1,0 +1,1 @@
+"""RFC 9111 as values: no socket, no clock."""

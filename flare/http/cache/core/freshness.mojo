@@ -1,0 +1,158 @@
+"""Age and freshness of responses (RFC 9111 section 4.2)."""
+
+from flare.bytes.ascii import trim_whitespace
+from flare.bytes.checked import *
+from flare.http.cache.core.cache_control import (
+    CacheControl,
+    DELTA_SECONDS_MAX,
+    parse_delta_seconds,
+)
+from flare.http.cache.core.policy import CachePolicy
+from flare.http.cache.core.targeted import is_targeted
+from flare.http.message.date import parse_http_date
+from flare.http.message.fields import ListElements
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.status import Status
+
+
+@fieldwise_init
+struct ExchangeTimes(TrivialRegisterPassable):
+    """When a request was sent and its response came."""
+
+    var request_s: Int
+    """In seconds since 1970-01-01 00:00:00 UTC."""
+    var response_s: Int
+    """In seconds since 1970-01-01 00:00:00 UTC."""
+
+
+def date_of(headers: HeaderMap, times: ExchangeTimes) -> Int:
+    """Reads when a response was made.
+
+    Args:
+        headers: Its fields.
+        times: When it came.
+
+    Returns:
+        Its Date, in seconds; when it came if it has none that can be read
+        (RFC 9110 section 6.6.1).
+    """
+    var date = _date(headers, "date", times.response_s)
+    return date.or_else(times.response_s)
+
+
+def initial_age_s(headers: HeaderMap, times: ExchangeTimes) -> Int:
+    """Computes a response's age when it came (section 4.2.3).
+
+    Args:
+        headers: Its fields.
+        times: When it was asked for, and came.
+
+    Returns:
+        `corrected_initial_age`, in seconds.
+    """
+    var apparent_age = max(0, times.response_s - date_of(headers, times))
+    var response_delay = max(0, times.response_s - times.request_s)
+    var corrected_age = _age(headers) + response_delay
+    return min(max(apparent_age, corrected_age), DELTA_SECONDS_MAX)
+
+
+def _age(headers: HeaderMap) -> Int:
+    """Reads Age (section 5.1): of a list the first member counts, and what is no
+    number is ignored."""
+    var index = headers.find("age")
+    if index < 0:
+        return 0
+    for element in ListElements(headers.value(index).as_bytes()):
+        return parse_delta_seconds(element).or_else(0)
+    return 0
+
+
+@fieldwise_init
+struct Lifetime(TrivialRegisterPassable):
+    """How long a response is fresh."""
+
+    var seconds: Int
+    """From the moment that it was made; 0 if it is stale from the start."""
+    var is_explicit: Bool
+    """Whether the response says it itself."""
+
+
+def freshness_lifetime(
+    status: Status,
+    headers: HeaderMap,
+    control: CacheControl,
+    policy: CachePolicy,
+    times: ExchangeTimes,
+) -> Lifetime:
+    """Computes how long a response is fresh (section 4.2.1).
+
+    Args:
+        status: Its status.
+        headers: Its fields.
+        control: What it says to caches.
+        policy: Whether the cache is shared, and what it may guess.
+        times: When it came.
+
+    Returns:
+        The first of `s-maxage`, `max-age`, Expires and what may be guessed.
+    """
+    if policy.is_shared and control.s_maxage_s:
+        return Lifetime(control.s_maxage_s.held(), True)
+    if control.max_age_s:
+        return Lifetime(control.max_age_s.held(), True)
+    var expires = headers.find("expires")
+    if expires >= 0 and not is_targeted(headers, policy):
+        # Section 5.3: what is no date, such as 0, means already expired.
+        if headers.find("expires", expires + 1) >= 0:
+            return Lifetime(0, True)
+        var at_s = _date(headers, "expires", times.response_s)
+        if not at_s:
+            return Lifetime(0, True)
+        var seconds = at_s.held() - date_of(headers, times)
+        return Lifetime(min(max(0, seconds), DELTA_SECONDS_MAX), True)
+    if not is_heuristic(status) and not control.is_public:
+        return Lifetime(0, False)
+    if policy.default_ttl_s > 0:
+        return Lifetime(policy.default_ttl_s, False)
+    return Lifetime(_heuristic_s(headers, policy, times), False)
+
+
+def _heuristic_s(
+    headers: HeaderMap, policy: CachePolicy, times: ExchangeTimes
+) -> Int:
+    """Section 4.2.2: a fraction of the time since the last change."""
+    if policy.heuristic_percent == 0:
+        return 0
+    var modified_s = _date(headers, "last-modified", times.response_s)
+    if not modified_s:
+        return 0
+    var unchanged_s = max(0, date_of(headers, times) - modified_s.held())
+    return min(
+        unchanged_s * policy.heuristic_percent // 100, policy.heuristic_max_s
+    )
+
+
+def is_heuristic(status: Status) -> Bool:
+    """Tells whether responses of a status may be kept though they say nothing.
+
+    Source: RFC 9110 section 15.1. 206 is left out, since no parts are kept.
+
+    Args:
+        status: The status.
+
+    Returns:
+        True for 200, 203, 204, 300, 301, 308, 404, 405, 410, 414 and 501.
+    """
+    var code = status.code
+    if code == 200 or code == 203 or code == 204 or code == 300:
+        return True
+    if code == 301 or code == 308 or code == 404 or code == 405:
+        return True
+    return code == 410 or code == 414 or code == 501
+
+
+def _date(headers: HeaderMap, name: StaticString, now_s: Int) -> Optional[Int]:
+    var value = headers.get(name)
+    if not value:
+        return None
+    return parse_http_date(value.held().as_bytes(), now_s)

@@ -1,0 +1,152 @@
+"""What responses are kept under: the target URI (RFC 9111 section 2)."""
+
+from flare.bytes.ascii import ascii_lower
+from flare.bytes.checked import *
+
+
+def cache_key(
+    scheme: StringSpan, authority: StringSpan, target: StringSpan
+) -> String:
+    """Writes a target URI in the form in which it is looked up.
+
+    Args:
+        scheme: "http" or "https".
+        authority: Host and optional port; the case of letters and the default
+            port mean nothing (RFC 9110 section 4.2.3).
+        target: Path and query as sent: what an origin makes of percent-encoding
+            is its own affair. An empty path is `/`.
+
+    Returns:
+        The key.
+    """
+    var host = authority.as_bytes()
+    var port = ":443" if scheme == "https" else ":80"
+    if authority.endswith(port):
+        host = host.before(len(host) - port.byte_length())
+    var key = List[UInt8](
+        capacity=scheme.byte_length() + len(host) + target.byte_length() + 4
+    )
+    key.extend(scheme.as_bytes())
+    key.extend("://".as_bytes())
+    for octet in host:
+        key.append(ascii_lower(octet))
+    var path = target.as_bytes()
+    if len(path) == 0 or path.at(0) != 47:
+        key.append(47)
+    key.extend(path)
+    return String(unsafe_from_utf8=key)
+
+
+def key_of_reference(key: String, reference: StringSpan) -> String:
+    """Finds what a Location or Content-Location field names, for invalidation.
+
+    Args:
+        key: The key of the request's target.
+        reference: The field's value.
+
+    Returns:
+        The key, if it is of the same origin (RFC 9111 section 4.4); else an
+        empty text, also for references that are relative to a folder.
+    """
+    var octets = key.as_bytes()
+    var origin_len = _origin_len(octets)
+    var bare = reference.as_bytes()
+    var end = 0
+    while end < len(bare) and bare.at(end) != 35:
+        end += 1
+    bare = bare.before(end)
+    var scheme_len = 5 if key.startswith("https") else 4
+    var named: String
+    if len(bare) > 0 and bare.at(0) == 47:
+        if len(bare) > 1 and bare.at(1) == 47:
+            return String()
+        return String(unsafe_from_utf8=octets.before(origin_len)) + String(
+            unsafe_from_utf8=bare
+        )
+    var scheme = StringSpan(unsafe_from_utf8=octets.before(scheme_len))
+    if len(bare) < scheme_len + 3 or not _begins(bare, scheme):
+        return String()
+    var rest = bare.after(scheme_len + 3)
+    var path = 0
+    while path < len(rest) and rest.at(path) != 47 and rest.at(path) != 63:
+        path += 1
+    named = cache_key(
+        scheme,
+        StringSpan(unsafe_from_utf8=rest.before(path)),
+        StringSpan(unsafe_from_utf8=rest.after(path)),
+    )
+    if _origin_len(named.as_bytes()) != origin_len:
+        return String()
+    if named.as_bytes().before(origin_len) == octets.before(origin_len):
+        return named^
+    return String()
+
+
+def _origin_len(key: Span[UInt8, _]) -> Int:
+    """Counts the octets of a key before its path."""
+    var index = 8 if key.at(4) == 115 else 7
+    while index < len(key) and key.at(index) != 47:
+        index += 1
+    return min(index, len(key))
+
+
+def _begins(reference: Span[UInt8, _], scheme: StringSpan) -> Bool:
+    """Tells whether a reference begins with a scheme, in any case, and `://`."""
+    var wanted = scheme.as_bytes()
+    for index in range(len(wanted)):
+        if ascii_lower(reference.at(index)) != wanted.at(index):
+            return False
+    var behind = reference.between(len(wanted), len(wanted) + 3)
+    return behind == "://".as_bytes()
+
+
+@fieldwise_init
+struct UrlParts[o: ImmOrigin](Copyable, Movable):
+    """Scheme, authority and target of an absolute URL.
+
+    Parameters:
+        o: Where the text lives.
+    """
+
+    var scheme: StringSpan[Self.o]
+    """What stands before `://`; empty without one."""
+    var authority: StringSpan[Self.o]
+    """Host and optional port."""
+    var target: StringSpan[Self.o]
+    """Path and query, without a fragment."""
+
+
+def split_url[o: ImmOrigin](url: StringSpan[o]) -> UrlParts[o]:
+    """Takes a URL apart as far as keys need it.
+
+    Parameters:
+        o: Where the text lives.
+
+    Args:
+        url: An absolute URL.
+
+    Returns:
+        Its parts; a text without `://` is all authority.
+    """
+    var octets = url.as_bytes()
+    var end = 0
+    while end < len(octets) and octets.at(end) != 35:
+        end += 1
+    octets = octets.before(end)
+    var scheme_len = 0
+    while scheme_len < len(octets) and octets.at(scheme_len) != 58:
+        scheme_len += 1
+    var start = scheme_len + 3
+    if start > len(octets):
+        scheme_len = 0
+        start = 0
+    var path = start
+    while (
+        path < len(octets) and octets.at(path) != 47 and octets.at(path) != 63
+    ):
+        path += 1
+    return UrlParts[o](
+        scheme=StringSpan(unsafe_from_utf8=octets.before(scheme_len)),
+        authority=StringSpan(unsafe_from_utf8=octets.between(start, path)),
+        target=StringSpan(unsafe_from_utf8=octets.after(path)),
+    )

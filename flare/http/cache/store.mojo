@@ -1,0 +1,497 @@
+"""Responses in memory, for all workers of a process: found by key and Vary, bounded
+by octets and number, fetched by one request for many.
+"""
+
+from flare.bytes.checked import *
+from flare.http.cache.core.cache_control import CacheControl
+from flare.http.cache.core.key import cache_key, split_url
+from flare.http.cache.core.policy import CachePolicy
+from flare.http.cache.core.stored_response import Reuse, StoredResponse
+from flare.http.cache.shard import (
+    CacheShard,
+    Room,
+    UNCACHEABLE_COUNT_MAX,
+)
+from flare.http.message.fields import Fields
+from flare.sys.clock import Deadline
+from flare.sys.errno import OsError
+from flare.sys.mutex import Condvar, Mutex
+from flare.sys.random import KeyedHasher
+from std.atomic import Atomic
+from std.memory import ArcPointer
+
+comptime _SHARD_BITS = 4
+comptime _SHARD_COUNT = 1 << _SHARD_BITS
+# Locks, of which a worker holds one for a look: more of them than cores.
+comptime _UNCACHEABLE_S = 120
+# How long a key whose response was not to be kept is fetched by each request
+# alone.
+
+
+@fieldwise_init
+struct Figure(TrivialRegisterPassable):
+    """What is counted."""
+
+    var index: Int
+    """Place among the counts of a shard."""
+
+    comptime HIT = Self(0)
+    comptime STALE = Self(1)
+    comptime MISS = Self(2)
+    comptime REVALIDATED = Self(3)
+    comptime COLLAPSED = Self(4)
+    comptime STOOD_IN = Self(5)
+    comptime STORED = Self(6)
+    comptime EVICTED = Self(7)
+    comptime PURGED = Self(8)
+    comptime REFUSED = Self(9)
+
+
+@fieldwise_init
+struct CacheStats(Copyable, Movable):
+    """Figures of a store since it was made, but for the last two."""
+
+    var hit_count: Int
+    """Requests that got a fresh response of the store."""
+    var stale_count: Int
+    """Requests that got a stale one, but for those of `error_count`."""
+    var miss_count: Int
+    """Requests that went to the origin."""
+    var revalidated_count: Int
+    """Of those, how many the origin answered with 304."""
+    var collapsed_count: Int
+    """Requests that waited for the response to another one, and got it."""
+    var error_count: Int
+    """Requests that got a stale response in place of an error."""
+    var stored_count: Int
+    """Responses that were kept."""
+    var refused_count: Int
+    """Responses that were not."""
+    var evicted_count: Int
+    """Responses that went because there was no more room."""
+    var purged_count: Int
+    """Responses that were purged."""
+    var entry_count: Int
+    """Responses that are there now."""
+    var octet_count: Int
+    """What they take, in bytes, about."""
+
+
+@fieldwise_init
+struct Lookup(Copyable, Movable):
+    """What a store has for a request."""
+
+    var response: Optional[ArcPointer[StoredResponse]]
+    """The response that it selects."""
+    var reuse: Reuse
+    """What the request may get of it."""
+    var has_key: Bool
+    """Whether there is anything for the same URI."""
+
+
+struct _Store(Movable):
+    var shards: List[Mutex[CacheShard]]
+    # Rung when a fetch ends, one for each shard.
+    var fetched: List[Condvar]
+    var octet_max: Int
+    var entry_max: Int
+    var octet_count: Atomic[Int64]
+    var entry_count: Atomic[Int64]
+    var turn: Atomic[Int64]
+
+    def __init__(out self, octet_max: Int, entry_max: Int) raises OsError:
+        self.shards = []
+        self.fetched = []
+        for _ in range(_SHARD_COUNT):
+            self.shards.append(Mutex(CacheShard()))
+            self.fetched.append(Condvar())
+        self.octet_max = octet_max
+        self.entry_max = entry_max
+        self.octet_count = Atomic[Int64](0)
+        self.entry_count = Atomic[Int64](0)
+        self.turn = Atomic[Int64](0)
+
+
+def key_hash(key: StringSpan) -> UInt64:
+    """Hashes a key; nobody outside can foretell it.
+
+    Args:
+        key: The key.
+
+    Returns:
+        The hash.
+    """
+    var hasher = KeyedHasher()
+    hasher.update(key.as_bytes())
+    return hasher.finish()
+
+
+def _shard_index(hash: UInt64) -> Int:
+    return Int(hash >> (64 - _SHARD_BITS))
+
+
+struct CacheStore(ImplicitlyCopyable):
+    """Responses in memory; copies are the same store.
+
+    All workers of a process share it, and any number of `Cache`s. Worker
+    processes have one each. What a client can make it hold is bounded by
+    `octet_max` and `entry_max`; what goes first is what was not used since it
+    came, or since the last time that room was needed (SIEVE).
+    """
+
+    var _store: ArcPointer[_Store]
+
+    def __init__(
+        out self,
+        *,
+        octet_max: Int = 64 << 20,
+        entry_max: Int = 65_536,
+    ) raises:
+        """Makes an empty store.
+
+        Args:
+            octet_max: Most memory that responses take, in bytes, at least 4096.
+            entry_max: Most responses, at least 1.
+
+        Raises:
+            Error: If a bound is out of its range, or the system has no more
+                locks.
+        """
+        if octet_max < 4096:
+            raise Error(
+                "CacheStore: octet_max is ",
+                octet_max,
+                "; allowed is 4096 or more",
+            )
+        if entry_max < 1:
+            raise Error(
+                "CacheStore: entry_max is ", entry_max, "; allowed is 1 or more"
+            )
+        self._store = ArcPointer(_Store(octet_max, entry_max))
+
+    def look_up(
+        self,
+        key: StringSpan,
+        fields: Fields,
+        asked: CacheControl,
+        policy: CachePolicy,
+        now_s: Int,
+        *,
+        counts: Bool = True,
+    ) -> Lookup:
+        """Finds what a request may get.
+
+        Args:
+            key: The key of its target.
+            fields: Its fields.
+            asked: What it says to caches.
+            policy: Of the cache.
+            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
+            counts: Whether it is a hit or a miss for the figures.
+
+        Returns:
+            What there is.
+        """
+        var hash = key_hash(key)
+        ref store = self._store[]
+        var shard = store.shards.at(_shard_index(hash)).lock()
+        var found = shard[].select(key, hash, fields)
+        if not found:
+            shard[].counts[Figure.MISS.index] += Int(counts)
+            return Lookup(None, Reuse.VALIDATE, shard[].has_key(key, hash))
+        var reuse = found.held()[].reuse(asked, policy, now_s)
+        var figure = Figure.MISS
+        if reuse == Reuse.FRESH:
+            figure = Figure.HIT
+        elif reuse == Reuse.STALE or reuse == Reuse.STALE_WHILE_REVALIDATE:
+            figure = Figure.STALE
+        shard[].counts[figure.index] += Int(counts)
+        return Lookup(found^, reuse, True)
+
+    def put(self, key: String, var response: StoredResponse) -> Bool:
+        """Keeps a response, and drops others if there is no more room.
+
+        Args:
+            key: The key of its target.
+            response: The response.
+
+        Returns:
+            False if it is too long for this store.
+        """
+        var hash = key_hash(key)
+        ref store = self._store[]
+        var octet_count = response.octet_count() + 2 * key.byte_length()
+        if octet_count > store.octet_max:
+            self.count(key, Figure.REFUSED)
+            return False
+        _ = store.octet_count.fetch_add(Int64(octet_count))
+        _ = store.entry_count.fetch_add(1)
+        # What was there is dropped behind the lock if others still read it.
+        var kept = ArcPointer(response^)
+        var shard = store.shards.at(_shard_index(hash)).lock()
+        var freed = shard[].put(key, hash, kept^, octet_count)
+        shard[].counts[Figure.STORED.index] += 1
+        if hash in shard[].uncacheable:
+            shard[].uncacheable[hash] = 0
+        _ = shard^
+        self._give_back(freed)
+        self._make_room()
+        return True
+
+    def _give_back(self, freed: Room):
+        ref store = self._store[]
+        _ = store.octet_count.fetch_sub(Int64(freed.octets))
+        _ = store.entry_count.fetch_sub(Int64(freed.entries))
+
+    def _is_over(self) -> Bool:
+        ref store = self._store[]
+        return Int(store.octet_count.load()) > store.octet_max or (
+            Int(store.entry_count.load()) > store.entry_max
+        )
+
+    def _make_room(self):
+        """Drops responses of one shard after the other."""
+        ref store = self._store[]
+        var empty_count = 0
+        while self._is_over() and empty_count < _SHARD_COUNT:
+            var turn = Int(store.turn.fetch_add(1)) & (_SHARD_COUNT - 1)
+            var shard = store.shards.at(turn).lock()
+            var freed = shard[].evict()
+            shard[].counts[Figure.EVICTED.index] += freed.entries
+            _ = shard^
+            empty_count = empty_count + 1 if freed.entries == 0 else 0
+            self._give_back(freed)
+
+    def count(self, key: StringSpan, figure: Figure):
+        """Counts something.
+
+        Args:
+            key: The key that it happened with.
+            figure: What.
+        """
+        var shard = self._store[].shards.at(_shard_index(key_hash(key))).lock()
+        shard[].counts[figure.index] += 1
+
+    def purge(self, url: StringSpan) -> Int:
+        """Drops the responses to a URL.
+
+        Args:
+            url: Scheme, host and path, such as `http://example.com/a?b=c`, as
+                the server sees them: behind a proxy that ends TLS the scheme is
+                `http`.
+
+        Returns:
+            How many they were.
+        """
+        var key = _key_of_url(url)
+        var hash = key_hash(key)
+        var shard = self._store[].shards.at(_shard_index(hash)).lock()
+        var freed = shard[].remove(key, hash)
+        shard[].counts[Figure.PURGED.index] += freed.entries
+        _ = shard^
+        self._give_back(freed)
+        return freed.entries
+
+    def purge_prefix(self, url: StringSpan) -> Int:
+        """Drops the responses to all URLs that begin with a text. Each response
+        that is there is looked at.
+
+        Args:
+            url: Such as `http://example.com/images/`; empty for all.
+
+        Returns:
+            How many they were.
+        """
+        var prefix = _key_of_url(url) if url.byte_length() > 0 else String()
+        var total = 0
+        for index in range(_SHARD_COUNT):
+            var shard = self._store[].shards.at(index).lock()
+            var freed = shard[].remove_prefix(prefix)
+            shard[].counts[Figure.PURGED.index] += freed.entries
+            _ = shard^
+            self._give_back(freed)
+            total += freed.entries
+        return total
+
+    def drop(self, key: StringSpan):
+        """Drops what is kept under a key, since it is known to be out of date.
+
+        Args:
+            key: The key.
+        """
+        var hash = key_hash(key)
+        var shard = self._store[].shards.at(_shard_index(hash)).lock()
+        var freed = shard[].remove(key, hash)
+        _ = shard^
+        self._give_back(freed)
+
+    def invalidate(self, url: StringSpan) -> Int:
+        """Has the responses to a URL validated before they are used again: what
+        is still the same costs the origin a 304 alone.
+
+        Args:
+            url: As for `purge`.
+
+        Returns:
+            How many they are.
+        """
+        var key = _key_of_url(url)
+        return self.invalidate_key(key)
+
+    def invalidate_key(self, key: StringSpan) -> Int:
+        """Has the responses to a target validated before they are used again.
+
+        Args:
+            key: The target's key.
+
+        Returns:
+            How many they are.
+        """
+        var hash = key_hash(key)
+        var shard = self._store[].shards.at(_shard_index(hash)).lock()
+        return shard[].invalidate(key, hash)
+
+    def stats(self) -> CacheStats:
+        """Adds up the figures.
+
+        Returns:
+            All of them, as they are now.
+        """
+        var sums = Array[Int, 10](fill=0)
+        for index in range(_SHARD_COUNT):
+            var shard = self._store[].shards.at(index).lock()
+            for figure in range(10):
+                sums[figure] += shard[].counts[figure]
+            _ = shard^
+        return CacheStats(
+            hit_count=sums[Figure.HIT.index],
+            stale_count=sums[Figure.STALE.index],
+            miss_count=sums[Figure.MISS.index],
+            revalidated_count=sums[Figure.REVALIDATED.index],
+            collapsed_count=sums[Figure.COLLAPSED.index],
+            error_count=sums[Figure.STOOD_IN.index],
+            stored_count=sums[Figure.STORED.index],
+            refused_count=sums[Figure.REFUSED.index],
+            evicted_count=sums[Figure.EVICTED.index],
+            purged_count=sums[Figure.PURGED.index],
+            entry_count=Int(self._store[].entry_count.load()),
+            octet_count=Int(self._store[].octet_count.load()),
+        )
+
+    def begin_fetch(self, key: StringSpan) -> Optional[FetchClaim]:
+        """Takes it upon a request to fetch a response for all who want it.
+
+        Args:
+            key: The target's key.
+
+        Returns:
+            The claim, held until it ends; nothing if another request has it.
+        """
+        var hash = key_hash(key)
+        var shard = self._store[].shards.at(_shard_index(hash)).lock()
+        if hash in shard[].fetches:
+            return None
+        shard[].last_fetch += 1
+        var number = shard[].last_fetch
+        shard[].fetches[hash] = number
+        _ = shard^
+        return FetchClaim(self, hash, number)
+
+    def await_fetch(self, key: StringSpan, timeout_ms: Int, now_s: Int) -> Bool:
+        """Waits until the fetch of a response ends. Not for a worker's own
+        thread, which others wait for.
+
+        Args:
+            key: The target's key.
+            timeout_ms: Longest wait.
+            now_s: The time, in seconds.
+
+        Returns:
+            True if it has ended; False at the end of the time, or at once if
+            the key's responses are known not to be kept.
+        """
+        var hash = key_hash(key)
+        var index = _shard_index(hash)
+        var deadline = Deadline(timeout_ms)
+        var shard = self._store[].shards.at(index).lock()
+        if shard[].uncacheable.get(hash).or_else(0) > now_s:
+            return False
+        var number = shard[].fetches.get(hash).or_else(0)
+        shard[].waiter_count += 1
+        var has_ended = True
+        while number != 0 and shard[].fetches.get(hash).or_else(0) == number:
+            var left_ms = deadline.left_ms()
+            if left_ms <= 0:
+                has_ended = False
+                break
+            _ = self._store[].fetched.at(index).wait_for(shard, left_ms)
+        shard[].waiter_count -= 1
+        return has_ended
+
+    def end_fetch(self, hash: UInt64, number: Int):
+        """Ends a fetch, for `FetchClaim`.
+
+        Args:
+            hash: The key's hash.
+            number: The fetch's number.
+        """
+        var index = _shard_index(hash)
+        var shard = self._store[].shards.at(index).lock()
+        if shard[].fetches.get(hash).or_else(0) != number:
+            return
+        try:
+            _ = shard[].fetches.pop(hash)
+        except:
+            debug_assert(False, "a fetch was not there")
+        if shard[].waiter_count > 0:
+            self._store[].fetched.at(index).notify_all()
+
+    def note_refused(self, key: StringSpan, now_s: Int):
+        """Remembers that the response to a request was not to be kept, so that
+        nobody waits for the next one.
+
+        Args:
+            key: The target's key.
+            now_s: The time, in seconds.
+        """
+        var hash = key_hash(key)
+        var shard = self._store[].shards.at(_shard_index(hash)).lock()
+        shard[].counts[Figure.REFUSED.index] += 1
+        if len(shard[].uncacheable) >= UNCACHEABLE_COUNT_MAX:
+            shard[].uncacheable.clear()
+        shard[].uncacheable[hash] = now_s + _UNCACHEABLE_S
+
+
+struct FetchClaim(Movable):
+    """One request fetches, others may wait for it until this goes."""
+
+    var _store: CacheStore
+    var _hash: UInt64
+    var _number: Int
+
+    def __init__(out self, store: CacheStore, hash: UInt64, number: Int):
+        """Holds a claim.
+
+        Args:
+            store: Whose.
+            hash: The key's hash.
+            number: The fetch's number.
+        """
+        self._store = store
+        self._hash = hash
+        self._number = number
+
+    def __deinit__(deinit self):
+        """Lets go who waits."""
+        var store = self._store
+        store.end_fetch(self._hash, self._number)
+
+    def end(deinit self):
+        """Lets go who waits."""
+        var store = self._store
+        store.end_fetch(self._hash, self._number)
+
+
+def _key_of_url(url: StringSpan) -> String:
+    var parts = split_url(url)
+    return cache_key(parts.scheme, parts.authority, parts.target)

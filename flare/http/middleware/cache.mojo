@@ -1,0 +1,669 @@
+"""A shared cache in front of a handler (RFC 9111)."""
+
+from flare.bytes.checked import *
+from flare.http.cache.background import Background, Job, run_to_end
+from flare.http.cache.core.cache_control import CacheControl
+from flare.http.cache.core.cache_status import CacheStatus, Forward
+from flare.http.cache.core.freshness import ExchangeTimes
+from flare.http.cache.core.key import cache_key, key_of_reference
+from flare.http.cache.core.policy import CachePolicy
+from flare.http.cache.core.storage import StoreRefusal, store_refusal
+from flare.http.cache.core.stored_response import Reuse, StoredResponse
+from flare.http.cache.kept_stream import KeptStream
+from flare.http.cache.reply import (
+    conditional_reply,
+    is_conditional,
+    stored_reply,
+)
+from flare.http.cache.store import (
+    CacheStore,
+    FetchClaim,
+    Figure,
+    Lookup,
+)
+from flare.http.message.body import Body, Erased
+from flare.http.message.method import Method
+from flare.http.message.owned_request import OwnedRequest, ReplacedFields
+from flare.http.message.request import Request
+from flare.http.message.response import Response, TEXT_PLAIN
+from flare.http.middleware.metrics import MetricSource
+from flare.http.routing.failure import log_failure
+from flare.http.routing.handler import Handler, RequestPolicy
+from flare.http.routing.stack import Layer
+from flare.sys.clock import Deadline, unix_seconds
+from std.memory import ArcPointer
+
+comptime _DRAIN_MS = 5_000
+# How long a server waits at its end for what is fetched in the background.
+
+comptime _CONDITIONS: Array[StaticString, 2] = [
+    "if-none-match",
+    "if-modified-since",
+]
+
+
+struct _Fetch(Movable):
+    """A request that goes to the inner handler; it holds nothing of the request
+    itself."""
+
+    var key: String
+    var asked: CacheControl
+    # What is kept, though it cannot be used without asking.
+    var found: Lookup
+    var claim: Optional[FetchClaim]
+    var times: ExchangeTimes
+    # Whether a 304 is wanted for what is kept.
+    var validates: Bool
+    # Whether the handler was asked what the client has asked, so that nothing
+    # is left to be compared.
+    var is_plain: Bool
+
+    def __init__(
+        out self, var key: String, var asked: CacheControl, var found: Lookup
+    ):
+        self.key = key^
+        self.asked = asked^
+        self.found = found^
+        self.claim = None
+        self.times = ExchangeTimes(0, 0)
+        self.validates = False
+        self.is_plain = True
+
+    def reason(self) -> Forward:
+        """Tells why it goes to the handler."""
+        if self.found.response:
+            if self.found.reuse == Reuse.REQUESTED:
+                return Forward.REQUEST
+            return Forward.STALE
+        return Forward.VARY_MISS if self.found.has_key else Forward.URI_MISS
+
+    def take_claim(deinit self) -> Optional[FetchClaim]:
+        return self.claim^
+
+
+struct Cache[H: Handler](Layer):
+    """Keeps responses of a handler, and answers with them (RFC 9111).
+
+        var store = CacheStore(octet_max=256 << 20)
+        router.get("/news", Cache(FnHandler(news), store))
+
+    What is kept, and how long, is said by the responses: `Cache-Control`,
+    `Expires`, `CDN-Cache-Control`, `Vary`; a response that says nothing is not
+    kept, unless the policy has a `default_ttl_s`. Hits have `Age`, all have
+    `Cache-Status` (RFC 9211). Put it outside of what makes content (`Compress`,
+    whose `Vary` it obeys), and inside of what is to happen for each request
+    (`AccessLog`, guards).
+
+    The key is scheme, Host and target, so handlers that answer by something
+    else must name it in `Vary` or forbid keeping it.
+
+    Parameters:
+        H: The inner handler's type.
+    """
+
+    comptime Inner = Self.H
+    """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = Cache[I]
+    """The same around a handler of another type, for `stack`.
+
+    Parameters:
+        I: The other handler's type.
+    """
+    var handler: Self.H
+    """What answers when nothing is kept: the origin."""
+    var store: CacheStore
+    """Where responses are kept."""
+    var policy: CachePolicy
+    """What the cache may do beyond what responses say."""
+    var _background: Background
+
+    def __init__(
+        out self,
+        var handler: Self.H,
+        store: CacheStore,
+        var policy: CachePolicy = CachePolicy(),
+    ) raises:
+        """Wraps a handler.
+
+        Args:
+            handler: What answers when nothing is kept.
+            store: Where responses are kept; others may have it, too.
+            policy: What the cache may do beyond what responses say.
+
+        Raises:
+            Error: If a number of the policy is out of its range, or the system
+                has no more locks.
+        """
+        policy.check()
+        self._background = Background()
+        self.handler = handler^
+        self.store = store
+        self.policy = policy^
+
+    def __init__(out self, *, deinit move: Self):
+        """Moves a cache, when nothing is fetched in the background.
+
+        Args:
+            move: The cache.
+        """
+        move._background.quiesce()
+        self.handler = move.handler^
+        self.store = move.store
+        self.policy = move.policy^
+        self._background = move._background^
+
+    def __deinit__(deinit self):
+        """Ends the cache, when nothing is fetched in the background."""
+        self._background.close()
+        var handler = self.handler^
+        _ = handler^
+
+    def serve(self, req: Request) raises -> Response:
+        """Answers with what is kept, or lets the inner handler answer.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the inner handler raises, unless a stale response may
+                stand in for it.
+        """
+        if is_readable(req):
+            return self._read(req)
+        var response = self.handler.serve(req)
+        var is_reading = req.method == Method.GET or req.method == Method.HEAD
+        if not is_reading and _may_change(req.method):
+            self._invalidate(req, response)
+        var forward = Forward.BYPASS if is_reading else Forward.METHOD
+        return self._told(response^, CacheStatus(forward))
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Tells that what is kept takes no time.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            What the inner handler says, on the worker's own thread if a
+            response is kept.
+        """
+        var policy = self.handler.policy_for(req)
+        if not policy.blocks or not is_readable(req):
+            return policy
+        # A second from now, so that it is still so when the handler is called.
+        var found = self.store.look_up(
+            request_key(req),
+            req.headers,
+            self._asked(req),
+            self.policy,
+            unix_seconds() + 1,
+            counts=False,
+        )
+        policy.blocks = not _is_usable(found)
+        return policy
+
+    def drained(self):
+        """Waits a little for what is fetched in the background."""
+        self._background.quiesce(_DRAIN_MS)
+        self.handler.drained()
+
+    def _asked(self, req: Request) -> CacheControl:
+        if self.policy.obeys_clients:
+            return CacheControl.of_request(req.headers)
+        return CacheControl()
+
+    def _told(
+        self, var response: Response, status: CacheStatus
+    ) raises -> Response:
+        """Says what the cache did, but not of what is no final response."""
+        if response.status >= 200:
+            status.add_to(response.headers, self.policy.cache_name)
+        return response^
+
+    def _read(self, req: Request) raises -> Response:
+        var now_s = unix_seconds()
+        var key = request_key(req)
+        var asked = self._asked(req)
+        var found = self.store.look_up(
+            key, req.headers, asked, self.policy, now_s
+        )
+        if _is_usable(found):
+            if found.reuse == Reuse.STALE_WHILE_REVALIDATE:
+                self._refresh_later(req, key)
+            return self._reply(req, found, CacheStatus(Forward.NONE))
+        if asked.only_if_cached:
+            return self._told(
+                Response(
+                    504, "nothing is kept of this\n", content_type=TEXT_PLAIN
+                ),
+                CacheStatus(Forward.BYPASS),
+            )
+        return self._fetch(req, _Fetch(key^, asked^, found^))
+
+    def _reply(
+        self, req: Request, found: Lookup, var status: CacheStatus
+    ) raises -> Response:
+        var now_s = unix_seconds()
+        ref stored = found.response.held()[]
+        status.ttl_s = stored.lifetime_s - stored.age_s(now_s)
+        return stored_reply(req, stored, self.policy, status, now_s)
+
+    def _fetch(self, req: Request, var fetch: _Fetch) raises -> Response:
+        """Asks the inner handler, unless the same is being fetched already and
+        the thread may wait for it."""
+        fetch.claim = self.store.begin_fetch(fetch.key)
+        if fetch.claim or not req.may_wait():
+            return self._forward(req, fetch^)
+        var deadline = Deadline(self.policy.collapse_timeout_ms)
+        while not fetch.claim and deadline.left_ms() > 0:
+            if not self.store.await_fetch(
+                fetch.key, deadline.left_ms(), unix_seconds()
+            ):
+                break
+            fetch.found = self.store.look_up(
+                fetch.key,
+                req.headers,
+                fetch.asked,
+                self.policy,
+                unix_seconds(),
+                counts=False,
+            )
+            if _is_usable(fetch.found):
+                self.store.count(fetch.key, Figure.COLLAPSED)
+                var status = CacheStatus(Forward.NONE, is_collapsed=True)
+                return self._reply(req, fetch.found, status^)
+            fetch.claim = self.store.begin_fetch(fetch.key)
+        return self._forward(req, fetch^)
+
+    def _forward(self, req: Request, var fetch: _Fetch) raises -> Response:
+        """Asks the inner handler: for a 304 if there is something to validate,
+        else for the whole, which the conditions of the client are then held to.
+        """
+        fetch.times.request_s = unix_seconds()
+        fetch.validates = fetch.found.response.__bool__() and (
+            fetch.found.response.held()[].has_validators()
+        )
+        fetch.is_plain = not fetch.validates and (
+            not is_conditional(req.headers) or "range" in req.headers
+        )
+        var response: Response
+        try:
+            if fetch.validates:
+                response = self._validate(req, fetch.found.response.held()[])
+            elif fetch.is_plain:
+                response = self.handler.serve(req)
+            else:
+                response = self._ask_for_all(req)
+        except error:
+            if not self._may_stand_in(fetch):
+                raise error^
+            return self._stand_in(req, fetch, 0)
+        return self._finish(req, fetch^, response^)
+
+    def _finish(
+        self, req: Request, var fetch: _Fetch, var response: Response
+    ) raises -> Response:
+        """Makes the answer of what the inner handler has answered."""
+        fetch.times.response_s = unix_seconds()
+        var code = response.status.code
+        if code < 200 or response.body.listens():
+            return response^
+        if code == 500 or (code >= 502 and code <= 504):
+            if self._may_stand_in(fetch):
+                return self._stand_in(req, fetch, code)
+        if fetch.validates and code == 304:
+            return self._confirmed(req, fetch, response)
+        if req.method == Method.HEAD:
+            self._note_head(req, fetch, response)
+            return self._told(response^, CacheStatus(fetch.reason()))
+        var is_plain = fetch.is_plain
+        response = self._keep(req, fetch^, response^)
+        if is_plain or response.body.is_stream():
+            return response^
+        return conditional_reply(req, response^, unix_seconds())
+
+    def _may_stand_in(self, fetch: _Fetch) -> Bool:
+        return fetch.found.response.__bool__() and (
+            fetch.found.response.held()[].may_stand_in(
+                fetch.asked, self.policy, unix_seconds()
+            )
+        )
+
+    def _stand_in(
+        self, req: Request, fetch: _Fetch, code: Int
+    ) raises -> Response:
+        """Answers with a stale response in place of an error."""
+        self.store.count(fetch.key, Figure.STOOD_IN)
+        var status = CacheStatus(Forward.STALE, forward_status=code)
+        return self._reply(req, fetch.found, status^)
+
+    def _validate(
+        self, req: Request, stored: StoredResponse
+    ) raises -> Response:
+        """Asks whether a stored response is current (section 4.3.1). What the
+        client has is compared with it afterwards."""
+        var fields = ReplacedFields(req.headers, materialize[_CONDITIONS]())
+        var tag = stored.headers.get("etag")
+        if tag:
+            fields.add("If-None-Match", tag.held())
+        var modified = stored.headers.get("last-modified")
+        if modified:
+            fields.add("If-Modified-Since", modified.held())
+        return self._ask(req, fields)
+
+    def _ask_for_all(self, req: Request) raises -> Response:
+        """Asks for the whole, though the client has something."""
+        return self._ask(
+            req, ReplacedFields(req.headers, materialize[_CONDITIONS]())
+        )
+
+    def _ask(self, req: Request, fields: ReplacedFields) raises -> Response:
+        # SAFETY: the caller's fields live until the handler has returned.
+        return self.handler.serve(req.unsafe_with_headers(fields.lend()))
+
+    def _confirmed(
+        self, req: Request, fetch: _Fetch, confirming: Response
+    ) raises -> Response:
+        """Answers with a stored response that the origin says is current, as the
+        304 has updated it."""
+        ref stored = fetch.found.response.held()[]
+        if not stored.is_confirmed_by(confirming.headers):
+            # Of another response, which is not here.
+            self.store.drop(fetch.key)
+            return self._told(
+                self._ask_for_all(req), CacheStatus(Forward.STALE)
+            )
+        self.store.count(fetch.key, Figure.REVALIDATED)
+        var fresh = stored.freshened(
+            confirming.headers,
+            req.headers,
+            policy=self.policy,
+            times=fetch.times,
+        )
+        var is_stored = not fresh.control.no_store
+        var status = CacheStatus(
+            Forward.STALE, forward_status=304, is_stored=is_stored
+        )
+        var newer = Lookup(ArcPointer(fresh.copy()), Reuse.FRESH, True)
+        if is_stored:
+            _ = self.store.put(fetch.key, fresh^)
+        else:
+            self.store.drop(fetch.key)
+        return self._reply(req, newer, status^)
+
+    def _keep(
+        self, req: Request, var fetch: _Fetch, var response: Response
+    ) raises -> Response:
+        """Keeps a response if it may be kept."""
+        var status = CacheStatus(fetch.reason())
+        var refusal = store_refusal(
+            req.headers,
+            response.status,
+            response.headers,
+            self.policy,
+            fetch.times,
+        )
+        if refusal == StoreRefusal.NONE and _is_too_long(response, self.policy):
+            refusal = StoreRefusal.USELESS
+        if refusal == StoreRefusal.NONE:
+            status.is_stored = True
+            self._put(req, fetch^, response)
+        elif refusal != StoreRefusal.STATUS:
+            # What it was to replace is out of date (section 4.3.3).
+            if fetch.validates and response.status < 500:
+                self.store.drop(fetch.key)
+            self.store.note_refused(fetch.key, fetch.times.response_s)
+        return self._told(response^, status)
+
+    def _put(
+        self, req: Request, var fetch: _Fetch, mut response: Response
+    ) raises:
+        """Keeps a response, whose content is shared with the store, or kept when
+        its source has made all of it."""
+        if not response.body.is_stream():
+            response.body = Body(
+                String(unsafe_from_utf8=response.body.as_bytes())
+            )
+        var is_stream = response.body.is_stream()
+        var stored = StoredResponse(
+            response.status,
+            response.headers,
+            Body() if is_stream else response.body.copy(),
+            req.headers,
+            policy=self.policy,
+            times=fetch.times,
+        )
+        if not is_stream:
+            _ = self.store.put(fetch.key, stored^)
+            return
+        var inner = response.body.stream()
+        var length = inner[].length
+        response.body = Body(
+            KeptStream(
+                inner,
+                self.store,
+                fetch.key.copy(),
+                stored^,
+                len_max=self.policy.content_len_max,
+                claim=fetch^.take_claim(),
+            ),
+            length=length,
+        )
+
+    def _note_head(
+        self, req: Request, fetch: _Fetch, response: Response
+    ) raises:
+        """Compares the answer to HEAD with what is kept (section 4.3.5)."""
+        if response.status != 200 or not fetch.found.response:
+            return
+        ref stored = fetch.found.response.held()[]
+        var length = response.headers.get("content-length")
+        var is_same = stored.is_confirmed_by(response.headers)
+        if length and not (length.held() == String(len(stored.body))):
+            is_same = False
+        if not is_same or stored.status != 200:
+            _ = self.store.invalidate_key(fetch.key)
+            return
+        var fresh = stored.freshened(
+            response.headers,
+            req.headers,
+            policy=self.policy,
+            times=fetch.times,
+        )
+        _ = self.store.put(fetch.key, fresh^)
+
+    def _invalidate(self, req: Request, response: Response):
+        """Has what a request may have changed validated (section 4.4)."""
+        if response.status < 200 or response.status >= 400:
+            return
+        var key = request_key(req)
+        _ = self.store.invalidate_key(key)
+        for name in ["location", "content-location"]:
+            var reference = response.headers.get(name)
+            if reference:
+                var other = key_of_reference(key, reference.held())
+                if other.byte_length() > 0:
+                    _ = self.store.invalidate_key(other)
+
+    def _refresh_later(self, req: Request, key: String):
+        """Has a newer response fetched on a thread, unless that is done
+        already."""
+        var claim = self.store.begin_fetch(key)
+        if not claim:
+            return
+        # SAFETY: a cache that moves or ends waits for its threads before.
+        var target = (
+            Pointer(to=self)
+            .unsafe_mut_cast[True]()
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+            .unsafe_bitcast[NoneType]()
+        )
+        var job = Job(
+            OwnedRequest(copy_of=req), claim.take(), target, _refresh[Self.H]
+        )
+        try:
+            _ = self._background.add(job^)
+        except:
+            # Without threads the response grows stale, and is fetched then.
+            pass
+
+    def _refresh(self, req: Request) raises:
+        """Fetches a newer response for nobody; sources are run to their end."""
+        var key = request_key(req)
+        var found = self.store.look_up(
+            key,
+            req.headers,
+            CacheControl(no_cache=True),
+            self.policy,
+            unix_seconds(),
+            counts=False,
+        )
+        var fetch = _Fetch(key^, CacheControl(), found^)
+        run_to_end(self._forward(req, fetch^))
+
+
+def _refresh[H: Handler](target: Erased, var request: OwnedRequest):
+    # SAFETY: `Cache[H]` made the pointer from itself, and waits for this call
+    # before it moves or ends.
+    try:
+        target.unsafe_bitcast[Cache[H]]()[]._refresh(request.view())
+    except error:
+        # Nobody waits for it; the next request fetches it again.
+        log_failure(request.view(), error)
+    _ = request^
+
+
+def is_readable(req: Request) -> Bool:
+    """Tells whether a request may be answered with what is kept.
+
+    Args:
+        req: The request.
+
+    Returns:
+        True for GET and HEAD without content, unless they ask for another
+        protocol or have conditions that are for the origin alone.
+    """
+    if req.method != Method.GET and req.method != Method.HEAD:
+        return False
+    if len(req.body) > 0:
+        return False
+    comptime for index in range(len(_UNREADABLE)):
+        comptime NAME = _UNREADABLE[index]
+        if req.headers.find(NAME) >= 0:
+            return False
+    return True
+
+
+comptime _UNREADABLE: Array[StaticString, 6] = [
+    "content-length",
+    "transfer-encoding",
+    "upgrade",
+    "expect",
+    "if-match",
+    "if-unmodified-since",
+]
+
+
+def request_key(req: Request) -> String:
+    """Writes the key of a request's target.
+
+    Args:
+        req: The request.
+
+    Returns:
+        The key.
+    """
+    var target = req.url
+    if not target.startswith("/"):
+        # The absolute form: its authority is what `host` gives.
+        var path = String(req.path)
+        if req.query.byte_length() > 0:
+            path += "?"
+            path += req.query
+        return cache_key(req.scheme(), req.host(), path)
+    return cache_key(req.scheme(), req.host(), target)
+
+
+def _may_change(method: Method) -> Bool:
+    """Tells whether a method is not known to be safe (RFC 9110 section 9.2.1)."""
+    return (
+        method != Method.OPTIONS
+        and method != Method.TRACE
+        and method != Method.CONNECT
+    )
+
+
+def _is_usable(found: Lookup) -> Bool:
+    if not found.response:
+        return False
+    return found.reuse != Reuse.VALIDATE and found.reuse != Reuse.REQUESTED
+
+
+def _is_too_long(response: Response, policy: CachePolicy) -> Bool:
+    if not response.body.is_stream():
+        return len(response.body) > policy.content_len_max
+    var stream = response.body.stream()
+    if stream[].is_endless():
+        return True
+    return stream[].length.or_else(0) > policy.content_len_max
+
+
+@fieldwise_init
+struct CacheMetrics(MetricSource):
+    """The figures of a store for a `MetricsEndpoint`.
+
+    router.get("/metrics", MetricsEndpoint(CacheMetrics(store)))
+    """
+
+    var store: CacheStore
+    """Whose figures."""
+
+    def write_metrics(self, mut text: String):
+        """Writes all figures in the text format of Prometheus.
+
+        Args:
+            text: Where to.
+        """
+        var stats = self.store.stats()
+        text.write("# HELP http_cache_requests_total Requests by outcome.\n")
+        text.write("# TYPE http_cache_requests_total counter\n")
+        _write_outcome("hit", stats.hit_count, text)
+        _write_outcome("stale", stats.stale_count, text)
+        _write_outcome("miss", stats.miss_count, text)
+        text.write("# HELP http_cache_fetches_total Misses by kind.\n")
+        text.write("# TYPE http_cache_fetches_total counter\n")
+        text.write(
+            'http_cache_fetches_total{kind="revalidated"} ',
+            stats.revalidated_count,
+            '\nhttp_cache_fetches_total{kind="collapsed"} ',
+            stats.collapsed_count,
+            '\nhttp_cache_fetches_total{kind="stale_if_error"} ',
+            stats.error_count,
+            "\n",
+        )
+        text.write("# HELP http_cache_responses_total Responses by fate.\n")
+        text.write("# TYPE http_cache_responses_total counter\n")
+        text.write(
+            'http_cache_responses_total{fate="stored"} ',
+            stats.stored_count,
+            '\nhttp_cache_responses_total{fate="refused"} ',
+            stats.refused_count,
+            '\nhttp_cache_responses_total{fate="evicted"} ',
+            stats.evicted_count,
+            '\nhttp_cache_responses_total{fate="purged"} ',
+            stats.purged_count,
+            "\n",
+        )
+        text.write("# HELP http_cache_entries Responses that are kept.\n")
+        text.write("# TYPE http_cache_entries gauge\n")
+        text.write("http_cache_entries ", stats.entry_count, "\n")
+        text.write("# HELP http_cache_bytes Memory that they take.\n")
+        text.write("# TYPE http_cache_bytes gauge\n")
+        text.write("http_cache_bytes ", stats.octet_count, "\n")
+
+
+def _write_outcome(name: StaticString, count: Int, mut text: String):
+    text.write('http_cache_requests_total{outcome="', name, '"} ', count, "\n")
