@@ -816,6 +816,14 @@ struct StreamWaker(Copyable, Movable):
         """Has the source asked again, soon."""
         self._target[].wake(self._token)
 
+    def token(self) -> UInt64:
+        """Tells what the worker knows the connection by.
+
+        Returns:
+            The token; good for the worker's own thread alone.
+        """
+        return self._token
+
 
 comptime Erased = OpaquePointer[MutUntrackedOrigin]
 """Where a value is whose type only its makers know."""

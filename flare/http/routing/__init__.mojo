@@ -23,6 +23,15 @@ from flare.http.routing.handler import (
     refuses_by_head,
     RequestPolicy,
 )
+from flare.http.routing.later import (
+    Completion,
+    Deferred,
+    DeferredCall,
+    Errand,
+    RequestContent,
+    deferred_call,
+    later,
+)
 from flare.http.routing.operation import Input, InputError, Operation
 from flare.http.routing.router import Router
 from flare.http.routing.stack import Layer, NEXT, stack

@@ -59,13 +59,16 @@ def call_policy_for[
 
 comptime _STREAMS = UInt8(1)
 comptime _UPGRADES = UInt8(2)
+comptime _DEFERS = UInt8(4)
 
 
 def _claims[H: Handler](handler: Erased) -> UInt8:
     # SAFETY: `AnyHandler` made the pointer from an H of its own.
     ref inner = handler.unsafe_bitcast[H]()[]
-    return (_STREAMS if inner.may_stream() else 0) | (
-        _UPGRADES if inner.may_upgrade() else 0
+    return (
+        (_STREAMS if inner.may_stream() else 0)
+        | (_UPGRADES if inner.may_upgrade() else 0)
+        | (_DEFERS if inner.may_defer() else 0)
     )
 
 
@@ -202,6 +205,14 @@ struct AnyHandler(Handler):
             Its answer.
         """
         return self._claims(self._handler) & _STREAMS != 0
+
+    def may_defer(self) -> Bool:
+        """Asks the handler whether it may answer later.
+
+        Returns:
+            Its answer.
+        """
+        return self._claims(self._handler) & _DEFERS != 0
 
     def may_upgrade(self) -> Bool:
         """Asks the handler whether it may answer with a conversation.

@@ -147,6 +147,18 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
                 return True
         return False
 
+    def may_defer(self) -> Bool:
+        """Tells whether a route answers later.
+
+        Returns:
+            True if one may.
+        """
+        comptime for index in range(len(Self.ROUTES)):
+            comptime ASK = Self.ROUTES[index].may_defer
+            if ASK():
+                return True
+        return False
+
     def operations(self) -> List[Operation]:
         """Tells what the routes take, for documents.
 
@@ -294,6 +306,8 @@ struct ComptimeRoute(Copyable, Movable):
     """How the handler wants requests to be treated."""
     var may_stream: ClaimFunction
     """Whether the handler may read content while it arrives."""
+    var may_defer: ClaimFunction
+    """Whether the handler may answer later."""
     var describe: DescribeFunction
     """What the handler says of itself."""
 
@@ -325,6 +339,7 @@ struct ComptimeRoute(Copyable, Movable):
         self.answer = function
         self.policy = _default_policy
         self.may_stream = _never
+        self.may_defer = _never
         self.describe = _as_it_is
 
     @staticmethod
@@ -366,6 +381,7 @@ struct ComptimeRoute(Copyable, Movable):
         )
         route.policy = _policy[H, HANDLER, ...]
         route.may_stream = _may_stream[H, HANDLER]
+        route.may_defer = _may_defer[H, HANDLER]
         route.describe = _describe[H, HANDLER]
         return route^
 
@@ -505,6 +521,10 @@ def _config_problem(config: WsConfig) -> String:
 
 def _may_stream[H: Handler, HANDLER: H]() -> Bool:
     return materialize[HANDLER]().may_stream()
+
+
+def _may_defer[H: Handler, HANDLER: H]() -> Bool:
+    return materialize[HANDLER]().may_defer()
 
 
 def _describe[H: Handler, HANDLER: H](var operation: Operation) -> Operation:

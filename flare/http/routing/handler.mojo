@@ -42,6 +42,10 @@ struct RequestPolicy(TrivialRegisterPassable):
     var blocks: Bool
     """False if the handler never takes long: it is then called on the worker's
     own thread, which costs less and waits for no other handler."""
+    var defers: Bool
+    """Whether the handler is called on the worker's own thread as soon as the
+    head is there, and may answer with `later`. See `Deferred`, and
+    `Handler.may_defer`."""
     var needs_content: Bool
     """False if the answer does not depend on the content, and takes no time:
     there is no such route, or somebody may not enter. A request whose content
@@ -56,6 +60,7 @@ struct RequestPolicy(TrivialRegisterPassable):
         streams: Bool = False,
         blocks: Bool = True,
         needs_content: Bool = True,
+        defers: Bool = False,
     ):
         """Makes a policy; what is not named has its default.
 
@@ -65,12 +70,14 @@ struct RequestPolicy(TrivialRegisterPassable):
             streams: Whether the handler reads content while it arrives.
             blocks: Whether the handler may take long.
             needs_content: Whether the answer depends on the content.
+            defers: Whether the handler may answer with `later`.
         """
         self.max_body_size = max_body_size
         self.timeout_ms = timeout_ms
         self.streams = streams
         self.blocks = blocks
         self.needs_content = needs_content
+        self.defers = defers
 
     @staticmethod
     def by_head() -> Self:
@@ -183,6 +190,20 @@ trait Handler(Deinitable, Movable):
         """
         comptime if conforms_to(Self, HoldsHandler):
             return self.inner().may_stream()
+        else:
+            return False
+
+    def may_defer(self) -> Bool:
+        """Tells whether the handler may answer with `later`.
+
+        Asked once, when a server starts.
+
+        Returns:
+            False, unless the handler knows better. A `Middleware` asks its
+            inner handler.
+        """
+        comptime if conforms_to(Self, HoldsHandler):
+            return self.inner().may_defer()
         else:
             return False
 

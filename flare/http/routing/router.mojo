@@ -467,6 +467,14 @@ struct Router(Handler):
         """
         return self._table[].may_stream()
 
+    def may_defer(self) -> Bool:
+        """Tells whether a route answers later.
+
+        Returns:
+            True if one may, or the fallback.
+        """
+        return self._table[].may_defer()
+
     def may_upgrade(self) -> Bool:
         """Tells whether a route speaks WebSocket.
 
@@ -728,6 +736,17 @@ struct RouteTable(Movable):
             if self.routes.at(index).handler.may_stream():
                 return True
         return self.fallback.__bool__() and self.fallback.held().may_stream()
+
+    def may_defer(self) -> Bool:
+        """Tells whether a route answers later.
+
+        Returns:
+            True if one may, or the fallback.
+        """
+        for index in range(len(self.routes)):
+            if self.routes.at(index).handler.may_defer():
+                return True
+        return self.fallback.__bool__() and self.fallback.held().may_defer()
 
     def may_upgrade(self) -> Bool:
         """Tells whether a route speaks WebSocket.

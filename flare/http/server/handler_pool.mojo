@@ -22,6 +22,7 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import CancelFlag, PathParams, Request, TlsPeer
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
+from flare.http.routing.later import DeferredCall
 from flare.http.routing.route_tree import RouteMemo, erase_memo
 from flare.http.server.config import AUTOMATIC_THREADS, ServerConfig
 from flare.http.server.connection.body_pipe import (
@@ -34,6 +35,7 @@ from flare.http.routing.failure import refusal
 from flare.http.server.connection.dispatch import BUSY, call_handler
 from flare.http.server.connection.stream_task import Http2Request
 from flare.http.server.slow_handlers import HandlerTimer
+from flare.http.server.worker_state import ErasedHandler
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Waker
 from flare.sys.process import restrict_thread, usable_cpus
@@ -85,6 +87,9 @@ struct Job(Movable):
     """Counts the jobs of a pool."""
     var is_late: Bool
     """True if its content is still to arrive."""
+    var defers: Bool
+    """True if its handler runs on the worker's own thread, and may answer
+    later."""
     var elapsed_ns: Int
     """How long the handler took, in nanoseconds; see `HandlerTimer`. -1 if none was
     called: the job was refused, or is an interim answer."""
@@ -123,6 +128,7 @@ struct Job(Movable):
         self.charge = None
         self.number = 0
         self.is_late = False
+        self.defers = False
         self.elapsed_ns = -1
         self.had_to_wait = False
         self.params = PathParams()
@@ -176,6 +182,22 @@ struct Job(Movable):
             self.response = call_handler(handler, request)
         self.elapsed_ns = timer.elapsed_ns()
         set_crash_note(None)
+
+    def run_deferred(mut self, handler: ErasedHandler, mut call: DeferredCall):
+        """Lets a handler answer on the worker's own thread, or say that it will
+        later.
+
+        Args:
+            handler: Answers.
+            call: What it is lent.
+        """
+        if self.memo:
+            self.params.route_memo = erase_memo(self.memo.held()[])
+        # SAFETY: as in `run`.
+        var request = self._request()
+        var scope = ExtensionScope(request.extensions(), call)
+        self.response = call_handler(handler, request)
+        scope^.end()
 
     def _request(mut self) -> Request[ImmUntrackedOrigin]:
         # SAFETY: as in `run`.
@@ -527,6 +549,10 @@ struct HandlerPool(Movable):
     There are none before `grow`.
     """
 
+    var deferred: List[OwnedPointer[Job]]
+    """Requests that no thread is to have: the worker takes them."""
+    var has_gone: Bool
+    """True if clients have gone, perhaps of such requests."""
     var _queue: _Queue
     var _waker: Waker
     # Those of an automatic pool end by themselves, and nobody joins them.
@@ -547,6 +573,8 @@ struct HandlerPool(Movable):
         Raises:
             OsError: If the process has no more descriptors.
         """
+        self.deferred = []
+        self.has_gone = False
         var is_automatic = config.handler_threads == AUTOMATIC_THREADS
         self._thread_max = config.handler_threads
         if is_automatic:
@@ -644,7 +672,9 @@ struct HandlerPool(Movable):
         Args:
             job: The request.
         """
-        if self._queue.put(job^) and self._is_automatic:
+        if job[].defers:
+            self.deferred.append(job^)
+        elif self._queue.put(job^) and self._is_automatic:
             self._missing_count += 1
 
     def note_complete(self, token: UInt64, stream_id: Int = 0):
@@ -656,9 +686,10 @@ struct HandlerPool(Movable):
         """
         self._queue.note_complete(token, stream_id)
 
-    def drop_gone(self):
+    def drop_gone(mut self):
         """Answers requests that wait for a thread, and whose clients have hung
         up, without their handlers."""
+        self.has_gone = True
         if self._queue.drop_gone():
             self._waker.wake()
 

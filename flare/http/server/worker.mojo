@@ -1,15 +1,10 @@
-"""The one loop of a worker, and its connections by token.
-
-Tokens say what an event belongs to. A connection's has its slot in the low
-half, which is never as high as the tokens of what is watched beside them.
-"""
+"""The one loop of a worker."""
 
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.routing.handler import Handler
 from flare.http.server.config import ServerContext
-from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.http2 import on_readable_http2
 from flare.http.server.connection.http2_offload import settle_jobs
 from flare.http.server.connection.lifetime import (
@@ -31,7 +26,19 @@ from flare.http.server.connection.phase import NEVER_MS, NextAction, Phase
 from flare.http.server.connection.read import on_readable, on_writable
 from flare.http.server.connection.upgrade import read_upgraded
 from flare.http.server.connection.write import has_to_write, on_wake
-from flare.http.server.handler_pool import HandlerPool
+from flare.http.server.connection_table import (
+    ConnectionTable,
+    DONE_TOKEN,
+    LIFELINE_TOKEN,
+    LISTENER_TOKEN,
+    ORDER_TOKEN,
+    SIGNAL_TOKEN,
+    STOP_TOKEN,
+    WAKE_TOKEN,
+    SLOT_MASK,
+)
+from flare.http.server.deferred_jobs import DeferredJobs
+from flare.http.server.handler_pool import HandlerPool, Job
 from flare.http.server.listen import Listeners
 from flare.http.server.shutdown import ShutdownSignal
 from flare.http.server.worker_state import (
@@ -40,148 +47,16 @@ from flare.http.server.worker_state import (
     StatsRow,
     WorkerState,
 )
-from flare.net.raw_socket import RawSocket
-from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Event, Interest
 from flare.runtime.prefork.orders import MasterLine, NEWS_LEAVING
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import TimerId, TimerWheel
+from flare.runtime.worker_loop import TASK_TOKEN
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
 from flare.sys.crash import set_crash_note
 from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, OsError, errno_text
-from std.memory import ArcPointer
+from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import likely, unlikely
-
-comptime _SLOT_BITS: UInt64 = 32
-comptime _SLOT_MASK: UInt64 = 0xFFFFFFFF
-
-
-struct ConnectionTable(Movable, Sized):
-    """Slots for connections; a slot is used again, its token never is.
-
-    A token is a slot and the slot's generation. An event or a timer that
-    belongs to a connection which is gone has an old generation, so it cannot
-    reach the next one.
-    """
-
-    var _slots: List[Connection]
-    var _free: List[Int]
-
-    def __init__(out self):
-        """Makes an empty table."""
-        self._slots = []
-        self._free = []
-
-    def __len__(self) -> Int:
-        """Counts the open connections.
-
-        Returns:
-            How many there are.
-        """
-        return len(self._slots) - len(self._free)
-
-    def slot_count(self) -> Int:
-        """Counts the slots, free ones included.
-
-        Returns:
-            One more than the highest slot ever used.
-        """
-        return len(self._slots)
-
-    def open(mut self, var socket: RawSocket, peer: SocketAddr) -> Int:
-        """Starts a connection.
-
-        Args:
-            socket: The socket.
-            peer: The client's address.
-
-        Returns:
-            Its slot.
-        """
-        if len(self._free) == 0:
-            self._free.append(len(self._slots))
-            self._slots.append(Connection())
-        var slot = self._free.pop()
-        self._slots.at(slot).open(socket^, peer)
-        self._slots.at(slot).token = self.token(slot)
-        return slot
-
-    def close(mut self, slot: Int):
-        """Ends a connection: closes its socket and frees its slot.
-
-        Args:
-            slot: The slot of an open connection.
-        """
-        ref connection = self._slots.at(slot)
-        connection.close()
-        connection.generation += 1
-        self._free.append(slot)
-
-    @always_inline
-    def token(self, slot: Int) -> UInt64:
-        """Makes the token of the connection that is in a slot now.
-
-        Args:
-            slot: A slot.
-
-        Returns:
-            The token.
-        """
-        return UInt64(slot) | (
-            UInt64(self._slots.at(slot).generation) << _SLOT_BITS
-        )
-
-    @always_inline
-    def find(self, token: UInt64) -> Int:
-        """Finds the connection that a token belongs to.
-
-        Args:
-            token: What an event or a timer carries.
-
-        Returns:
-            Its slot, or -1 if it is gone.
-        """
-        var slot = Int(token & _SLOT_MASK)
-        if slot >= len(self._slots):
-            return -1
-        ref connection = self._slots.at(slot)
-        if UInt64(connection.generation) != token >> _SLOT_BITS:
-            return -1
-        return slot if connection.socket.is_open() else -1
-
-    @always_inline
-    def at(ref self, slot: Int) -> ref[self._slots[0]] Connection:
-        """Lends a slot.
-
-        Args:
-            slot: A slot.
-
-        Returns:
-            The connection in it.
-        """
-        return self._slots.at(slot)
-
-
-comptime LISTENER_TOKEN: UInt64 = 0xFFFFFFFF
-"""Connections wait; as a timer, accepting is to be tried again."""
-
-comptime STOP_TOKEN: UInt64 = 0xFFFFFFFE
-"""Another thread wants the worker to stop."""
-
-comptime SIGNAL_TOKEN: UInt64 = 0xFFFFFFFD
-"""A signal has come."""
-
-comptime LIFELINE_TOKEN: UInt64 = 0xFFFFFFFC
-"""The master of this process has ended."""
-
-comptime DONE_TOKEN: UInt64 = 0xFFFFFFFB
-"""Handlers on other threads have answered."""
-
-comptime WAKE_TOKEN: UInt64 = 0xFFFFFFFA
-"""Sources of content have something."""
-
-comptime ORDER_TOKEN: UInt64 = 0xFFFFFFF9
-"""The master of this process has orders."""
 
 comptime _EVENT_COUNT_MAX = 512
 comptime _REFUSED_COUNT_MAX = 64
@@ -207,6 +82,7 @@ struct Worker[H: Handler](Movable):
     var _state: WorkerState
     var _stop: ShutdownSignal
     var _pool: HandlerPool
+    var _deferred: DeferredJobs
     var _stats: StatsRow
     var _ready: List[UInt64]
     var _drain_end_ms: Int
@@ -243,6 +119,7 @@ struct Worker[H: Handler](Movable):
         self._state.takes_upgrades = self._handler[].may_upgrade()
         self._stop = stop^
         self._pool = HandlerPool(context.config)
+        self._deferred = DeferredJobs()
         self._stats = stats^
         self._ready = []
         self._drain_end_ms = NEVER_MS
@@ -261,7 +138,9 @@ struct Worker[H: Handler](Movable):
             OsError: If the selector fails, or the system has no more threads.
         """
         self._selector.register(self._pool.fd(), DONE_TOKEN, Interest.READ)
-        self._state.note_streamed(self._handler[].may_stream())
+        self._state.note_streamed(
+            self._handler[].may_stream(), self._handler[].may_defer()
+        )
         self._pool.grow(self._handler)
         self._selector.register(
             self._stop.waker_fd(), STOP_TOKEN, Interest.READ
@@ -302,12 +181,13 @@ struct Worker[H: Handler](Movable):
             OsError: If the selector fails.
         """
         self._state.note_for_crashes()
+        # SAFETY: the worker does not move while it runs.
+        self._deferred.unsafe_begin(self._selector)
         try:
             self._serve()
-        except error:
+        finally:
             set_crash_note(None)
-            raise error^
-        set_crash_note(None)
+            self._deferred.end()
         self._state.tell_lost_lines()
         self._stats.publish(self._state.request_count, 0)
         self._end_pool()
@@ -325,7 +205,7 @@ struct Worker[H: Handler](Movable):
                 var event = self._selector.event(index)
                 var slot = self._table.find(event.token)
                 if unlikely(slot < 0):
-                    self._on_other(event.token)
+                    self._on_other(event)
                     continue
                 if unlikely(event.is_closed):
                     self._table.at(slot).peer_has_ended = True
@@ -361,10 +241,14 @@ struct Worker[H: Handler](Movable):
         return len(self._table) == 0 or self._state.now_ms >= self._drain_end_ms
 
     @no_inline
-    def _on_other(mut self, token: UInt64):
+    def _on_other(mut self, event: Event):
         """Does what an event asks for that is of no connection; it may be of
         one that has gone."""
-        if token == LISTENER_TOKEN:
+        var token = event.token
+        if token & SLOT_MASK == TASK_TOKEN:
+            self._deferred.on_event(event, self._state.now_ms)
+            self._settle()
+        elif token == LISTENER_TOKEN:
             self._accept(self._listeners.batch_len())
         elif token == DONE_TOKEN:
             self._on_done()
@@ -401,6 +285,10 @@ struct Worker[H: Handler](Movable):
                         event.is_closed,
                     )
                     settle_jobs(connection, self._pool)
+                    if unlikely(self._deferred.has_news(self._pool)):
+                        self._carry_out(slot, action)
+                        self._settle()
+                        return
                 elif connection.phase == Phase.LINGER:
                     action = discard_input(connection, self._scratch)
                 else:
@@ -431,21 +319,27 @@ struct Worker[H: Handler](Movable):
         var action = on_event_while_offloaded(connection, self._state)
         note_job(connection, self._pool)
         self._carry_out(slot, action)
+        self._settle()
+
+    @no_inline
+    def _settle(mut self):
+        """Goes on with requests that are answered later: begins them, ends them
+        if their clients have gone, and sends what they are answered with."""
+        if not self._deferred.begin_settling(self._state.now_ms):
+            return
+        while self._deferred.has_news(self._pool):
+            var handler = self._state.handler.held()
+            self._send_done(self._deferred.take_done(self._pool, handler))
+            self._wake(self._deferred.take_woken())
+        self._deferred.end_settling(self._wheel)
 
     @always_inline
     def _carry_out(mut self, slot: Int, action: NextAction):
         """Does what is to happen to a connection, and keeps its timer right."""
+        if unlikely(action == NextAction.OFFLOAD):
+            self._offload(slot)
+            return
         var next = action
-        while unlikely(next == NextAction.OFFLOAD):
-            next = offload(
-                self._table.at(slot),
-                self._table.token(slot),
-                self._pool,
-                self._state,
-                self._handler[],
-            )
-            if self._pool.wants_thread():
-                self._add_threads()
         if unlikely(next == NextAction.SHUTDOWN):
             next = begin_shutdown(self._table.at(slot), self._state)
         if unlikely(next == NextAction.CLOSE):
@@ -459,6 +353,23 @@ struct Worker[H: Handler](Movable):
             self._arm(slot)
 
     @no_inline
+    def _offload(mut self, slot: Int):
+        """Gives requests away that are not answered here and now."""
+        var next = NextAction.OFFLOAD
+        while next == NextAction.OFFLOAD:
+            next = offload(
+                self._table.at(slot),
+                self._table.token(slot),
+                self._pool,
+                self._state,
+                self._handler[],
+            )
+            if self._pool.wants_thread():
+                self._add_threads()
+        self._carry_out(slot, next)
+        self._settle()
+
+    @no_inline
     def _add_threads(mut self):
         """Lets the pool have what its queue needs, as far as the system has it."""
         try:
@@ -470,7 +381,9 @@ struct Worker[H: Handler](Movable):
 
     def _on_done(mut self):
         """Sends what handlers on other threads have answered."""
-        var done = self._pool.take_done()
+        self._send_done(self._pool.take_done())
+
+    def _send_done(mut self, var done: List[OwnedPointer[Job]]):
         for index in range(len(done)):
             ref job = done.at(index)[]
             self._state.note_elsewhere(job.params.record.route, job.elapsed_ns)
@@ -484,7 +397,10 @@ struct Worker[H: Handler](Movable):
 
     def _on_wake(mut self):
         """Asks sources again that say they have something."""
-        for token in self._state.wake_queue.take():
+        self._wake(self._state.wake_queue.take())
+
+    def _wake(mut self, tokens: List[UInt64]):
+        for token in tokens:
             var slot = self._table.find(token)
             if slot >= 0 and on_wake(self._table.at(slot)) == NextAction.CLOSE:
                 self._close(slot)
@@ -496,6 +412,7 @@ struct Worker[H: Handler](Movable):
         self._carry_out(
             slot, on_writable(connection, self._state, self._handler[])
         )
+        self._settle()
 
     def _arm(mut self, slot: Int):
         var token = self._table.token(slot)
@@ -513,6 +430,7 @@ struct Worker[H: Handler](Movable):
         self._table.close(slot)
         if unlikely(had_job):
             self._pool.drop_gone()
+            self._settle()
 
     def _on_ready_list(mut self):
         """Drives those that gave way, each once."""
@@ -531,12 +449,14 @@ struct Worker[H: Handler](Movable):
             var token = self._wheel.next_expired(self._state.now_ms)
             if not token:
                 return
-            if token.held() == LISTENER_TOKEN:
-                self._resume_accepting()
-                continue
             var slot = self._table.find(token.held())
             if slot >= 0:
                 self._on_timer(slot)
+            elif token.held() == LISTENER_TOKEN:
+                self._resume_accepting()
+            elif token.held() == TASK_TOKEN:
+                self._deferred.on_timer(self._state.now_ms)
+                self._settle()
 
     def _on_timer(mut self, slot: Int):
         """Ends a connection whose time is over, or looks again later."""
@@ -550,6 +470,7 @@ struct Worker[H: Handler](Movable):
         self._carry_out(slot, on_timeout(connection, self._state))
         if had_job:
             self._pool.drop_gone()
+            self._settle()
 
     def _accept(mut self, count_max: Int):
         for _ in range(count_max):

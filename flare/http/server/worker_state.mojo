@@ -336,13 +336,17 @@ struct WorkerState(Movable):
             timeout_ms += received_len * 1_000 // self.config.min_body_rate
         return timeout_ms
 
-    def note_streamed(mut self, has_streamed: Bool):
-        """Notes whether handlers read content while it arrives.
+    def note_streamed(mut self, has_streamed: Bool, has_deferred: Bool):
+        """Notes whether handlers read content while it arrives, or answer
+        later.
 
         Args:
-            has_streamed: True if some may.
+            has_streamed: True if some may read so.
+            has_deferred: True if some may answer later.
         """
-        self.has_streamed = has_streamed and self.config.handler_threads != 0
+        self.has_streamed = has_deferred or (
+            has_streamed and self.config.handler_threads != 0
+        )
         self._decide()
 
     @no_inline

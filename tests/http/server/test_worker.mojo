@@ -1,6 +1,6 @@
 """Slots, tokens and generations."""
 
-from flare.http.server.worker import ConnectionTable
+from flare.http.server.connection_table import ConnectionTable
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from std.testing import assert_equal, assert_true

@@ -10,6 +10,7 @@ from flare.bytes.checked import *
 from flare.http.message.body_reader import BodyError, BodyFeed
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.body import StreamWaker
+from flare.http.routing.later import ArrivingContent, LaterBell
 from flare.sys.clock import monotonic_ns
 from flare.sys.errno import OsError
 from flare.sys.mutex import Condvar, Mutex
@@ -118,6 +119,8 @@ struct _Window(Movable):
     var is_paused: Bool
     # The memory of what the reader has taken.
     var taken_len: Int
+    # Tells an errand on the worker's own thread of what has come.
+    var bell: Optional[LaterBell]
 
     def __init__(out self, is_paused: Bool):
         self.waiting = Buffer(0)
@@ -126,6 +129,7 @@ struct _Window(Movable):
         self.is_complete = False
         self.is_paused = is_paused
         self.taken_len = 0
+        self.bell = None
 
     def held_len(self) -> Int:
         return self.waiting.capacity() + self.taken_len
@@ -143,6 +147,8 @@ struct _Shared(Copyable):
         window[].waiting.append(octets)
         var is_full = len(window[].waiting) >= WINDOW_LEN
         window[].is_paused = is_full or rings
+        if window[].bell:
+            window[].bell.held().ring()
         self.changed.notify_one()
         return not is_full
 
@@ -154,6 +160,8 @@ struct _Shared(Copyable):
             window[].failure = failure^
             if window[].failure:
                 window[].waiting = Buffer(0)
+        if window[].bell:
+            window[].bell.held().ring()
         self.changed.notify_one()
         deinit(window^)
 
@@ -164,6 +172,25 @@ struct _Shared(Copyable):
         taken.clear()
         while not self._try_take(taken, waker, pace):
             self._wait(pace)
+
+    def take_now(
+        self,
+        mut out: Buffer,
+        mut failure: Optional[BodyError],
+        waker: StreamWaker,
+    ) -> Bool:
+        """Takes what is there without a wait; True at the end."""
+        var window = self.window.lock()
+        failure = window[].failure.copy()
+        out.append(window[].waiting.span())
+        window[].waiting.clear()
+        var rings = window[].is_paused
+        window[].is_paused = False
+        var is_complete = window[].is_complete
+        deinit(window^)
+        if rings:
+            waker.wake()
+        return is_complete
 
     def _try_take(
         self, mut taken: Buffer, waker: StreamWaker, mut pace: ClientPace
@@ -286,7 +313,7 @@ struct BodyPipe(Copyable, Movable):
         return BodyOutlet(self._shared.copy(), waker, pace^)
 
 
-struct BodyOutlet(BodyFeed):
+struct BodyOutlet(ArrivingContent, BodyFeed):
     """The handler's side of a window."""
 
     var _shared: _Shared
@@ -330,6 +357,28 @@ struct BodyOutlet(BodyFeed):
         room.before(count).copy_from(self._taken.span().before(count))
         self._taken.consume(count)
         return count
+
+    def take(
+        mut self, mut out: Buffer, mut failure: Optional[BodyError]
+    ) -> Bool:
+        """Takes what has arrived, without a wait; more is received then.
+
+        Args:
+            out: Where to append it.
+            failure: Set if no more will come.
+
+        Returns:
+            True if that was all.
+        """
+        return self._shared.take_now(out, failure, self._waker)
+
+    def set_bell(mut self, var bell: LaterBell):
+        """Names who is told of what comes, on the worker's own thread.
+
+        Args:
+            bell: Rung whenever there is something new.
+        """
+        self._shared.window.lock()[].bell = bell^
 
     def failure(self) -> Optional[BodyError]:
         """Tells how the content has failed.

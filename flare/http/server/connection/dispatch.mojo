@@ -41,6 +41,7 @@ from flare.http.routing.handler import (
     HeadOnly,
     RequestPolicy,
 )
+from flare.http.routing.later import DeferredCall, LATER
 from flare.http.routing.route_tree import erase_memo
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.http.server.connection.connection import Connection
@@ -110,7 +111,10 @@ def complete_policy(mut policy: RequestPolicy, state: WorkerState):
         policy.timeout_ms = config.handler_timeout_ms
     policy.timeout_ms = max(policy.timeout_ms, 1)
     # Reading waits for the client, which the worker's own thread must not.
-    policy.streams = policy.streams and config.handler_threads != 0
+    # What defers takes content while it arrives, on that very thread.
+    policy.streams = policy.defers or (
+        policy.streams and config.handler_threads != 0
+    )
     if config.handler_threads <= 0:
         policy.blocks = policy.blocks and state.slow.is_moved(
             state.params[].record.route
@@ -419,7 +423,10 @@ def call_handler[
 
 @no_inline
 def _check_upgrade(code: Int, listens: Bool, request: Request) raises:
-    """Lets a conversation with status 101 pass, and nothing else."""
+    """Lets a conversation with status 101 pass, and what stands for a response
+    that is made later, and nothing else."""
+    if code == LATER and not listens and request.extension[DeferredCall]():
+        return
     if listens and code == SWITCHING_PROTOCOLS:
         if request.version.major < 2 or "upgrade" in request.headers:
             return

@@ -63,7 +63,7 @@ def _submit(
     ref task = link.tasks.at(index)[]
     var is_late = not task.has_all and not task.is_tunnel
     try:
-        if pool.is_full(is_late):
+        if not task.policy.defers and pool.is_full(is_late):
             return False
         if is_late:
             task.pipe = BodyPipe(waits_to_be_asked=task.owes_continue)
@@ -98,6 +98,7 @@ def _submit(
         job.is_late = True
     else:
         swap(job.charge, task.charge)
+    job.defers = task.policy.defers
     job.http2 = task.request.take()
     swap(job.memo, task.memo)
     pool.submit(box^)

@@ -77,7 +77,9 @@ def offload[
     try:
         if is_late:
             pipe = BodyPipe(waits_to_be_asked=owes_continue(box[]))
-        is_admitted = not pool.is_full(is_late)
+        is_admitted = connection.request.policy.defers or not pool.is_full(
+            is_late
+        )
     except error:
         state.log(Text().add("handler threads: ").add(error).end())
     if is_admitted:
@@ -135,6 +137,7 @@ def _submit(
         swap(job.charge, connection.request.charge)
     swap(job.memo, connection.request.memo)
     job.is_late = connection.request.content.__bool__()
+    job.defers = connection.request.policy.defers
     pool.submit(OwnedPointer(job^))
     connection.request.job = flag^
     var action = NextAction.WAIT

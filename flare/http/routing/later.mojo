@@ -1,0 +1,470 @@
+"""Responses that are made later, on the worker's own loop and without a thread
+for each.
+
+    serve: later(req, errand) --> begin --> ... --> Completion.finish
+                                    |  \\--> cancel, if the client has gone
+                                    +--> on_content, as content arrives
+
+A handler answers with an `Errand`, which the worker begins behind the handler's
+call. What it waits for are tasks of its `WorkerLoop`.
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.http.message.body import Erased, destroy, erase
+from flare.http.message.body_reader import BodyError
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+from flare.http.routing.handler import Handler, HoldsHandler, RequestPolicy
+from flare.http.routing.any_handler import AnyHandler
+from flare.runtime.worker_loop import WorkerLoop
+from std.memory import ArcPointer
+from std.reflection import reflect
+
+comptime LATER = 102
+"""The status of the response that stands for one which is made later. It is
+never sent."""
+
+
+trait Errand(Deinitable, Movable):
+    """Makes a response on the worker's own loop, while the worker does other
+    things. It must never wait.
+
+    It owns what it needs: the request is gone when it begins. Its methods get
+    the counted pointer, since what they call may reach it by another copy.
+    """
+
+    @staticmethod
+    def begin(errand: ArcPointer[Self], var completion: Completion):
+        """Begins; called once, behind the handler that has made it.
+
+        Args:
+            errand: The errand.
+            completion: Takes the response.
+        """
+        ...
+
+    @staticmethod
+    def on_content(errand: ArcPointer[Self]):
+        """Goes on, since more of the request's content is there, or its end.
+
+        Args:
+            errand: The errand.
+        """
+        ...
+
+    @staticmethod
+    def cancel(errand: ArcPointer[Self]):
+        """Ends, since nobody waits for the response any more.
+
+        Args:
+            errand: The errand.
+        """
+        ...
+
+
+trait ArrivingContent(Deinitable, Movable):
+    """Content of a request that goes on arriving."""
+
+    def take(
+        mut self, mut out: Buffer, mut failure: Optional[BodyError]
+    ) -> Bool:
+        """Takes what has arrived, without a wait; more is received then.
+
+        Args:
+            out: Where to append it.
+            failure: Set if no more will come.
+
+        Returns:
+            True if that was all.
+        """
+        ...
+
+    def trailers(self) -> HeaderMap:
+        """Copies the trailer fields.
+
+        Returns:
+            The fields; none before the end.
+        """
+        ...
+
+
+def _take[
+    C: ArrivingContent
+](content: Erased, mut out: Buffer, mut failure: Optional[BodyError]) -> Bool:
+    # SAFETY: `RequestContent` made the pointer from a C of its own.
+    return content.unsafe_bitcast[C]()[].take(out, failure)
+
+
+def _trailers[C: ArrivingContent](content: Erased) -> HeaderMap:
+    # SAFETY: as for `_take`.
+    return content.unsafe_bitcast[C]()[].trailers()
+
+
+struct RequestContent(Movable):
+    """The content of a request that goes on arriving, whatever brings it."""
+
+    # SAFETY: owned; the functions were made for its type.
+    var _content: Erased
+    var _take: def(Erased, mut Buffer, mut Optional[BodyError]) thin -> Bool
+    var _trailers: def(Erased) thin -> HeaderMap
+    var _drop: def(Erased) thin -> None
+
+    def __init__[C: ArrivingContent](out self, var content: C):
+        """Takes what brings the content.
+
+        Parameters:
+            C: Its type.
+
+        Args:
+            content: Brings the content.
+        """
+        self._content = erase(content^)
+        self._take = _take[C]
+        self._trailers = _trailers[C]
+        self._drop = destroy[C]
+
+    def __deinit__(deinit self):
+        """Ends it: nobody takes any more."""
+        self._drop(self._content)
+
+    def take(mut self, mut out: Buffer) raises BodyError -> Bool:
+        """Takes what has arrived, without a wait; more is received then.
+
+        Args:
+            out: Where to append it.
+
+        Returns:
+            True if that was all; False if more follows: `Errand.on_content`
+            says when.
+
+        Raises:
+            BodyError: If no more will come.
+        """
+        var failure = Optional[BodyError](None)
+        var is_all = self._take(self._content, out, failure)
+        if failure:
+            raise failure.held().copy()
+        return is_all
+
+    def trailers(self) -> HeaderMap:
+        """Copies the trailer fields.
+
+        Returns:
+            The fields; none before the end.
+        """
+        return self._trailers(self._content)
+
+
+struct LaterInbox(Movable):
+    """What errands of one worker have to say; the worker takes it."""
+
+    var finished: List[FinishedErrand]
+    """Those that have a response."""
+    var hints: List[FinishedErrand]
+    """What is to be sent before a response (103)."""
+    var rung: List[UInt64]
+    """Those whose requests have more content, by number."""
+
+    def __init__(out self):
+        """Makes an empty one."""
+        self.finished = []
+        self.hints = []
+        self.rung = []
+
+
+@fieldwise_init
+struct FinishedErrand(Movable):
+    """A response, and whose it is."""
+
+    var number: UInt64
+    """Of the errand."""
+    var response: Response
+    """What it has made."""
+
+    def take(deinit self) -> Response:
+        """Takes the response out.
+
+        Returns:
+            The response.
+        """
+        return self.response^
+
+
+@fieldwise_init
+struct LaterBell(Copyable, Movable):
+    """Tells an errand that more of its request's content is there."""
+
+    var inbox: ArcPointer[LaterInbox]
+    """The worker's."""
+    var number: UInt64
+    """Of the errand."""
+
+    def ring(self):
+        """Tells it, soon; on the worker's own thread alone."""
+        ref rung = self.inbox[].rung
+        if len(rung) == 0 or rung.at(len(rung) - 1) != self.number:
+            rung.append(self.number)
+
+
+@fieldwise_init
+struct Completion(Movable):
+    """Takes the response of one errand.
+
+    It belongs to the worker's own thread, as the errand does.
+    """
+
+    var _inbox: ArcPointer[LaterInbox]
+    var _number: UInt64
+
+    def finish(deinit self, var response: Response):
+        """Hands the response over; it is sent when the errand returns.
+
+        Args:
+            response: The response, as a handler would give it.
+        """
+        self._inbox[].finished.append(FinishedErrand(self._number, response^))
+
+    def send_hints(self, var fields: HeaderMap):
+        """Sends a 103 (Early Hints, RFC 8297) before the response.
+
+        Args:
+            fields: Its fields.
+        """
+        var response = Response(200)
+        response.headers = fields^
+        self._inbox[].hints.append(FinishedErrand(self._number, response^))
+
+
+comptime _Begin = def(Erased, var Completion) thin -> None
+comptime _Notice = def(Erased) thin -> None
+
+
+def _begin[E: Errand](errand: Erased, var completion: Completion):
+    # SAFETY: `AnyErrand` made the pointer from such a counted pointer; the copy
+    # outlives the call, in which the first may go.
+    var held = errand.unsafe_bitcast[ArcPointer[E]]()[].copy()
+    E.begin(held, completion^)
+    _ = held^
+
+
+def _on_content[E: Errand](errand: Erased):
+    # SAFETY: as for `_begin`.
+    var held = errand.unsafe_bitcast[ArcPointer[E]]()[].copy()
+    E.on_content(held)
+    _ = held^
+
+
+def _cancel[E: Errand](errand: Erased):
+    # SAFETY: as for `_begin`.
+    var held = errand.unsafe_bitcast[ArcPointer[E]]()[].copy()
+    E.cancel(held)
+    _ = held^
+
+
+struct AnyErrand(Movable):
+    """An errand of any type."""
+
+    # SAFETY: this owns the counted pointer; the functions were made for it.
+    var _errand: Erased
+    var _begin: _Begin
+    var _on_content: _Notice
+    var _cancel: _Notice
+    var _drop: _Notice
+
+    def __init__[E: Errand](out self, errand: ArcPointer[E]):
+        """Takes an errand.
+
+        Parameters:
+            E: Its type.
+
+        Args:
+            errand: The errand.
+        """
+        self._errand = erase(errand.copy())
+        self._begin = _begin[E]
+        self._on_content = _on_content[E]
+        self._cancel = _cancel[E]
+        self._drop = destroy[ArcPointer[E]]
+
+    def __deinit__(deinit self):
+        """Lets the errand go."""
+        self._drop(self._errand)
+
+    def begin(self, var completion: Completion):
+        """Begins.
+
+        Args:
+            completion: Takes the response.
+        """
+        self._begin(self._errand, completion^)
+
+    def on_content(self):
+        """Tells that there is more content."""
+        self._on_content(self._errand)
+
+    def cancel(self):
+        """Tells that nobody waits."""
+        self._cancel(self._errand)
+
+
+struct DeferredCall(Movable):
+    """What a worker lends to a handler that may answer later; a note of its
+    request."""
+
+    var loop: ArcPointer[WorkerLoop]
+    """The worker's."""
+    var content: Optional[RequestContent]
+    """The content, if it goes on arriving."""
+    var errand: Optional[AnyErrand]
+    """What the handler has answered with."""
+
+    def __init__(
+        out self,
+        loop: ArcPointer[WorkerLoop],
+        var content: Optional[RequestContent],
+    ):
+        """Makes the note of one call.
+
+        Args:
+            loop: The worker's.
+            content: The content, if it goes on arriving.
+        """
+        self.loop = loop.copy()
+        self.content = content^
+        self.errand = None
+
+
+def deferred_call[
+    o: ImmOrigin
+](req: Request[o]) raises -> MutPointer[DeferredCall, MutUntrackedOrigin]:
+    """Finds what the worker lends to a handler that may answer later.
+
+    Parameters:
+        o: Where the request lives.
+
+    Args:
+        req: The request.
+
+    Returns:
+        The note, good until the handler returns.
+
+    Raises:
+        Error: If the handler was not called so.
+    """
+    var found = req.extension[DeferredCall]()
+    if not found:
+        raise Error(
+            "later() answers on the worker's own loop, and this handler was not"
+            " called there: put it into Deferred(...), and serve it with an"
+            " HttpServer"
+        )
+    # SAFETY: the worker's own variable, lent for the length of the handler's
+    # call to be changed here.
+    return (
+        found.held()
+        .unsafe_mut_cast[True]()
+        .unsafe_origin_cast[MutUntrackedOrigin]()
+    )
+
+
+def later[E: Errand](req: Request, errand: ArcPointer[E]) raises -> Response:
+    """Answers with a response that an errand makes.
+
+    Parameters:
+        E: The errand's type. It owns what it holds: one that borrows, from the
+            request or anything else, does not compile.
+
+    Args:
+        req: The request.
+        errand: Begins when the handler has returned this response.
+
+    Returns:
+        What stands for the response meanwhile. Header fields that are set on it
+        are added to the response.
+
+    Raises:
+        Error: If the handler is not `Deferred`, or has answered so already.
+    """
+    comptime assert owns_all[E](), (
+        "an errand outlives the request, so it must own what it holds: copy what"
+        " it needs into fields of its own, in place of a Span, a StringSpan, a"
+        " Request or anything else with an origin"
+    )
+    ref call = deferred_call(req)[]
+    if call.errand:
+        raise Error("later() was called twice for one request")
+    call.errand = AnyErrand(errand)
+    return Response(LATER)
+
+
+def owns_all[T: AnyType]() -> Bool:
+    """Tells whether a type can outlive a request; run by the compiler.
+
+    Parameters:
+        T: The type.
+
+    Returns:
+        False if it has an origin for a parameter, so that it borrows.
+    """
+    comptime NAME = reflect[T].name()
+    # That is how an origin is written there.
+    return not ("{}" in materialize[NAME]())
+
+
+struct Deferred(Handler, HoldsHandler):
+    """Lets a handler answer with `later`.
+
+    It is called on the worker's own thread when a request's head is there, so
+    it must not wait. Content that has not arrived by then is the `content` of
+    its `deferred_call`.
+    """
+
+    comptime Inner = AnyHandler
+    """The inner handler's type."""
+    var handler: AnyHandler
+    """What answers."""
+
+    def __init__(out self, var handler: AnyHandler):
+        """Makes a handler of one that uses `later`.
+
+        Args:
+            handler: A plain function or any `Handler`.
+        """
+        self.handler = handler^
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the handler answer.
+
+        Args:
+            req: The request.
+
+        Returns:
+            Its response.
+
+        Raises:
+            Error: What the handler raises.
+        """
+        return self.handler.serve(req)
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Tells that the answer comes later.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            What the handler says, and that it defers.
+        """
+        var policy = self.handler.policy_for(req)
+        policy.defers = True
+        return policy
+
+    def may_defer(self) -> Bool:
+        """Tells that the answer comes later.
+
+        Returns:
+            True.
+        """
+        return True

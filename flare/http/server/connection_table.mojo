@@ -1,0 +1,143 @@
+"""Connections of a worker by token, and the tokens of what else it watches.
+
+Tokens say what an event belongs to. A connection's has its slot in the low
+half, which is never as high as the tokens of what is watched beside them, nor
+as `TASK_TOKEN` of `WorkerLoop`.
+"""
+
+from flare.bytes.checked import *
+from flare.http.server.connection.connection import Connection
+from flare.net.raw_socket import RawSocket
+from flare.net.socket_addr import SocketAddr
+
+comptime _SLOT_BITS: UInt64 = 32
+comptime SLOT_MASK: UInt64 = 0xFFFFFFFF
+"""The low half of a token."""
+
+
+struct ConnectionTable(Movable, Sized):
+    """Slots for connections; a slot is used again, its token never is.
+
+    A token is a slot and the slot's generation. An event or a timer that
+    belongs to a connection which is gone has an old generation, so it cannot
+    reach the next one.
+    """
+
+    var _slots: List[Connection]
+    var _free: List[Int]
+
+    def __init__(out self):
+        """Makes an empty table."""
+        self._slots = []
+        self._free = []
+
+    def __len__(self) -> Int:
+        """Counts the open connections.
+
+        Returns:
+            How many there are.
+        """
+        return len(self._slots) - len(self._free)
+
+    def slot_count(self) -> Int:
+        """Counts the slots, free ones included.
+
+        Returns:
+            One more than the highest slot ever used.
+        """
+        return len(self._slots)
+
+    def open(mut self, var socket: RawSocket, peer: SocketAddr) -> Int:
+        """Starts a connection.
+
+        Args:
+            socket: The socket.
+            peer: The client's address.
+
+        Returns:
+            Its slot.
+        """
+        if len(self._free) == 0:
+            self._free.append(len(self._slots))
+            self._slots.append(Connection())
+        var slot = self._free.pop()
+        self._slots.at(slot).open(socket^, peer)
+        self._slots.at(slot).token = self.token(slot)
+        return slot
+
+    def close(mut self, slot: Int):
+        """Ends a connection: closes its socket and frees its slot.
+
+        Args:
+            slot: The slot of an open connection.
+        """
+        ref connection = self._slots.at(slot)
+        connection.close()
+        connection.generation += 1
+        self._free.append(slot)
+
+    @always_inline
+    def token(self, slot: Int) -> UInt64:
+        """Makes the token of the connection that is in a slot now.
+
+        Args:
+            slot: A slot.
+
+        Returns:
+            The token.
+        """
+        return UInt64(slot) | (
+            UInt64(self._slots.at(slot).generation) << _SLOT_BITS
+        )
+
+    @always_inline
+    def find(self, token: UInt64) -> Int:
+        """Finds the connection that a token belongs to.
+
+        Args:
+            token: What an event or a timer carries.
+
+        Returns:
+            Its slot, or -1 if it is gone.
+        """
+        var slot = Int(token & SLOT_MASK)
+        if slot >= len(self._slots):
+            return -1
+        ref connection = self._slots.at(slot)
+        if UInt64(connection.generation) != token >> _SLOT_BITS:
+            return -1
+        return slot if connection.socket.is_open() else -1
+
+    @always_inline
+    def at(ref self, slot: Int) -> ref[self._slots[0]] Connection:
+        """Lends a slot.
+
+        Args:
+            slot: A slot.
+
+        Returns:
+            The connection in it.
+        """
+        return self._slots.at(slot)
+
+
+comptime LISTENER_TOKEN: UInt64 = 0xFFFFFFFF
+"""Connections wait; as a timer, accepting is to be tried again."""
+
+comptime STOP_TOKEN: UInt64 = 0xFFFFFFFE
+"""Another thread wants the worker to stop."""
+
+comptime SIGNAL_TOKEN: UInt64 = 0xFFFFFFFD
+"""A signal has come."""
+
+comptime LIFELINE_TOKEN: UInt64 = 0xFFFFFFFC
+"""The master of this process has ended."""
+
+comptime DONE_TOKEN: UInt64 = 0xFFFFFFFB
+"""Handlers on other threads have answered."""
+
+comptime WAKE_TOKEN: UInt64 = 0xFFFFFFFA
+"""Sources of content have something."""
+
+comptime ORDER_TOKEN: UInt64 = 0xFFFFFFF9
+"""The master of this process has orders."""

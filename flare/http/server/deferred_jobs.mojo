@@ -1,0 +1,310 @@
+"""Requests whose handlers answer later, on the worker's own loop.
+
+They come as the jobs of handler threads do, and go back so, but no thread has
+them: a handler is called at once, and what it answers with, an `Errand`, goes
+on when its sockets are ready.
+"""
+
+from flare.bytes.checked import *
+from flare.bytes.padding import Padding
+from flare.http.message.early_hints import EARLY_HINTS
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.response import Response
+from flare.http.routing.failure import refusal
+from flare.http.routing.later import (
+    AnyErrand,
+    Completion,
+    DeferredCall,
+    FinishedErrand,
+    LATER,
+    LaterBell,
+    LaterInbox,
+    RequestContent,
+)
+from flare.http.server.handler_pool import HandlerPool, Job
+from flare.http.server.worker_state import ErasedHandler
+from flare.runtime.event import Event
+from flare.runtime.selector import Selector
+from flare.runtime.timer_wheel import TimerWheel
+from flare.runtime.worker_loop import (
+    NO_DEADLINE_MS,
+    TASK_TOKEN,
+    WorkerLoop,
+    run_event,
+    run_expired,
+)
+from flare.sys.clock import coarse_monotonic_ms
+from std.memory import ArcPointer, OwnedPointer
+
+comptime _INDEX_BITS: UInt64 = 32
+comptime _INDEX_MASK: UInt64 = 0xFFFFFFFF
+
+
+struct _Waiting(Movable):
+    """A request, and the errand that makes its response."""
+
+    var job: Optional[OwnedPointer[Job]]
+    var errand: Optional[AnyErrand]
+    # Fields that middleware has set on what stands for the response.
+    var headers: HeaderMap
+    var generation: UInt64
+
+    def __init__(out self):
+        self.job = None
+        self.errand = None
+        self.headers = HeaderMap()
+        self.generation = 0
+
+
+struct DeferredJobs(Movable):
+    """The requests of one worker that wait for errands."""
+
+    var loop: ArcPointer[WorkerLoop]
+    """What the errands go on with."""
+    var _inbox: ArcPointer[LaterInbox]
+    var _slots: List[_Waiting]
+    var _free: List[Int]
+    var _done: List[OwnedPointer[Job]]
+    var _is_settling: Bool
+    # When the worker's timer for the tasks expires.
+    var _armed_ms: Int
+    var _padding: Padding[200]
+
+    def __init__(out self):
+        """Makes one without requests."""
+        self.loop = ArcPointer(WorkerLoop())
+        self._inbox = ArcPointer(LaterInbox())
+        self._slots = []
+        self._free = []
+        self._done = []
+        self._is_settling = False
+        self._armed_ms = NO_DEADLINE_MS
+        self._padding = {}
+
+    def unsafe_begin(mut self, mut selector: Selector):
+        """Begins to watch sockets of tasks.
+
+        Args:
+            selector: The worker's, which does not move before `end`.
+        """
+        # SAFETY: the caller's promise.
+        self.loop[].unsafe_attach(
+            Pointer(to=selector).unsafe_origin_cast[MutUntrackedOrigin](),
+            coarse_monotonic_ms(),
+        )
+
+    def on_event(self, event: Event, now_ms: Int):
+        """Lets a task go on.
+
+        Args:
+            event: Has the task's token.
+            now_ms: What time it is.
+        """
+        self.loop[].now_ms = now_ms
+        run_event(self.loop, event)
+
+    def on_timer(mut self, now_ms: Int):
+        """Lets the tasks go on whose time is over.
+
+        Args:
+            now_ms: What time it is.
+        """
+        self._armed_ms = NO_DEADLINE_MS
+        self.loop[].now_ms = now_ms
+        run_expired(self.loop)
+
+    def has_news(self, pool: HandlerPool) -> Bool:
+        """Tells whether there is something to settle.
+
+        Args:
+            pool: Has new requests, or not.
+
+        Returns:
+            True if so.
+        """
+        ref inbox = self._inbox[]
+        return (
+            len(pool.deferred) > 0
+            or pool.has_gone
+            or len(self._done) > 0
+            or len(inbox.finished) > 0
+            or len(inbox.rung) > 0
+            or len(inbox.hints) > 0
+            or len(self.loop[].woken) > 0
+        )
+
+    def begin_settling(mut self, now_ms: Int) -> Bool:
+        """Begins to settle what there is.
+
+        Args:
+            now_ms: What time it is.
+
+        Returns:
+            False if it has begun already, further up.
+        """
+        if self._is_settling:
+            return False
+        self._is_settling = True
+        self.loop[].now_ms = now_ms
+        return True
+
+    def end_settling(mut self, mut wheel: TimerWheel):
+        """Ends it, and sets the worker's timer for the tasks.
+
+        Args:
+            wheel: The worker's.
+        """
+        self._is_settling = False
+        var next_ms = self.loop[].next_deadline_ms()
+        if next_ms < self._armed_ms:
+            self._armed_ms = next_ms
+            _ = wheel.insert(next_ms, TASK_TOKEN)
+
+    def take_woken(self) -> List[UInt64]:
+        """Takes the connections whose content has news.
+
+        Returns:
+            Their tokens.
+        """
+        var woken = List[UInt64]()
+        swap(woken, self.loop[].woken)
+        return woken^
+
+    def _start(mut self, var job: OwnedPointer[Job], handler: ErasedHandler):
+        """Calls a handler, and begins its errand."""
+        if len(self._free) == 0:
+            self._free.append(len(self._slots))
+            self._slots.append(_Waiting())
+        var index = self._free.pop()
+        var number = UInt64(index) | (
+            self._slots.at(index).generation << _INDEX_BITS
+        )
+        var content = Optional[RequestContent](None)
+        if job[].outlet:
+            var outlet = job[].outlet.take()
+            outlet.set_bell(LaterBell(self._inbox.copy(), number))
+            content = RequestContent(outlet^)
+        var call = DeferredCall(self.loop, content^)
+        job[].run_deferred(handler, call)
+        if not call.errand or job[].response.status != LATER:
+            self._free.append(index)
+            self._done.append(job^)
+            return
+        ref slot = self._slots.at(index)
+        slot.job = job^
+        swap(slot.headers, slot.job.held()[].response.headers)
+        slot.errand = call.errand.take()
+        slot.errand.held().begin(Completion(self._inbox.copy(), number))
+
+    def _drop_gone(mut self):
+        """Ends errands whose clients have gone."""
+        for index in range(len(self._slots)):
+            if not self._slots.at(index).job:
+                continue
+            if not self._slots.at(index).job.held()[].cancel[].is_set():
+                continue
+            var errand = self._slots.at(index).errand.take()
+            errand.cancel()
+            _ = errand^
+            self._end(index, refusal(503, "nobody waits for the response\n"))
+
+    def _find(self, number: UInt64) -> Int:
+        var index = Int(number & _INDEX_MASK)
+        if index >= len(self._slots):
+            return -1
+        ref slot = self._slots.at(index)
+        if slot.generation != number >> _INDEX_BITS or not slot.job:
+            return -1
+        return index
+
+    def _end(mut self, index: Int, var response: Response):
+        """Gives a request back with its response."""
+        ref slot = self._slots.at(index)
+        var job = slot.job.take()
+        slot.errand = None
+        slot.generation = (slot.generation + 1) & _INDEX_MASK
+        job[].response = response^
+        if len(slot.headers) > 0:
+            _add_fields(job[].response.headers, slot.headers)
+            slot.headers = HeaderMap()
+        self._free.append(index)
+        self._done.append(job^)
+
+    def take_done(
+        mut self, mut pool: HandlerPool, handler: ErasedHandler
+    ) -> List[OwnedPointer[Job]]:
+        """Begins what is new, ends what nobody waits for, and takes the
+        requests that have been answered.
+
+        Args:
+            pool: Has new requests.
+            handler: Answers them.
+
+        Returns:
+            The jobs with their responses, and notes of hints before them.
+        """
+        var fresh = List[OwnedPointer[Job]]()
+        swap(fresh, pool.deferred)
+        while len(fresh) > 0:
+            self._start(fresh.pop(0), handler)
+        if pool.has_gone:
+            pool.has_gone = False
+            self._drop_gone()
+        self._ring()
+        var hints = List[FinishedErrand]()
+        swap(hints, self._inbox[].hints)
+        while len(hints) > 0:
+            self._note_hints(hints.pop(0))
+        var finished = List[FinishedErrand]()
+        swap(finished, self._inbox[].finished)
+        # Their order does not matter: each has a connection of its own.
+        while len(finished) > 0:
+            var last = finished.pop()
+            var index = self._find(last.number)
+            if index >= 0:
+                self._end(index, last^.take())
+        var done = List[OwnedPointer[Job]]()
+        swap(done, self._done)
+        return done^
+
+    def _ring(mut self):
+        """Tells errands of content that has come."""
+        var rung = List[UInt64]()
+        swap(rung, self._inbox[].rung)
+        for number in rung:
+            var index = self._find(number)
+            if index >= 0:
+                self._slots.at(index).errand.held().on_content()
+
+    def _note_hints(mut self, var hints: FinishedErrand):
+        var index = self._find(hints.number)
+        if index < 0:
+            return
+        ref job = self._slots.at(index).job.held()[]
+        var note = OwnedPointer(Job(job.token, job.peer, job.cancel))
+        note[].stream_id = job.stream_id
+        note[].response = hints^.take()
+        note[].response.status = EARLY_HINTS
+        self._done.append(note^)
+
+    def end(mut self):
+        """Ends all errands, since the worker ends."""
+        for index in range(len(self._slots)):
+            if self._slots.at(index).job:
+                self._slots.at(index).errand.held().cancel()
+                self._slots.at(index).errand = None
+        self.loop[].detach()
+
+
+def _add_fields(mut headers: HeaderMap, more: HeaderMap):
+    """Adds fields of the middleware; what the errand has set itself wins, but
+    for those that are lists by their nature."""
+    for index in range(len(more)):
+        var name = more.name(index)
+        if name in headers and not (name == "Vary" or name == "Set-Cookie"):
+            continue
+        try:
+            headers.append(name, more.value(index))
+        except:
+            # It was checked when it was set; a block that is full takes none.
+            return
