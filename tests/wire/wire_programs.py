@@ -16,7 +16,7 @@ TOGETHER = [
      "clients/talker"],
     ["servers/app_server", "servers/file_server", "servers/stream_server",
      "servers/workers_server", "servers/tls_client", "servers/tls_echo",
-     "servers/h2_server"],
+     "servers/h2_server", "servers/proxy_server"],
 ]
 
 # More options of the compiler, for a whole run; see `--asserts`.

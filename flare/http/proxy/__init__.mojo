@@ -1,4 +1,5 @@
-"""Requests sent on to upstreams: which of them, what is passed on of a message, and what is not."""
+"""Requests sent on to upstreams: a handler that does so, which upstream is asked,
+and what is passed on of a message."""
 
 from flare.http.proxy.forwarding import (
     ClientFields,
@@ -7,7 +8,9 @@ from flare.http.proxy.forwarding import (
     ForwardingRules,
     HostRule,
 )
+from flare.http.proxy.proxy_config import ProxyConfig, Upstream
 from flare.http.proxy.response_rewriting import ResponseRewriting, UpstreamNames
+from flare.http.proxy.reverse_proxy import ReverseProxy
 from flare.http.proxy.target_path import PathPrefixes
 from flare.http.proxy.group_config import Balance, GroupConfig
 from flare.http.proxy.member_health import MemberState

@@ -1,0 +1,680 @@
+"""One request on its way through a reverse proxy, from the handler's call to
+the last octet of its response.
+
+    NEW --> CONNECTING --> SENDING --> AWAITING --head--> CONTENT --> OVER
+              |              |  ^                  \\--all is here--> OVER
+              |              v  | 100, or no answer
+              |            ASKING
+              +--> an idle connection goes straight to SENDING
+
+Responses are read while the request is still being sent. What fails before
+anything of a response has come may be sent again on another connection, if it
+is safe. Functions take the counted pointer, since what they call may lead back
+here by another copy.
+"""
+
+from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.bytes.padding import Padding
+from flare.http.client.error import ClientError
+from flare.http.h1.chunked import append_chunk, append_last_chunk
+from flare.http.h1.framing import IS_CHUNKED
+from flare.http.h1.response_parser import ResponseParser, ResponseProgress
+from flare.http.message.body import Body, StreamWaker
+from flare.http.message.body_reader import owned_fields
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.method import Method
+from flare.http.message.response import Response
+from flare.http.message.trailers import Trailers
+from flare.http.proxy.proxy_worker import ProxyWorker
+from flare.http.proxy.response_rewriting import UpstreamNames
+from flare.http.proxy.upstream_content import NoContent, UpstreamContent
+from flare.http.proxy.upstream_link import (
+    LinkUser,
+    UpstreamLink,
+    open_link,
+    start_link,
+)
+from flare.http.routing.failure import refusal
+from flare.http.routing.later import Completion, Errand, RequestContent
+from flare.net.error import ConnectionTimeout, Timeout
+from flare.runtime.event import Event
+from flare.runtime.worker_loop import WorkerLoop
+from flare.sys.errno import EAGAIN, errno_text
+from flare.sys.log import log_line
+from std.memory import ArcPointer, OwnedPointer
+
+comptime READ_LEN = 65_536
+"""Room for octets of a response that comes fast, in bytes."""
+
+comptime _STATUS_MAX = 599
+comptime _EVENTS = StaticString("text/event-stream")
+comptime _ROOM_LEN_MIN = 4_096
+comptime _CONTINUE_TIMEOUT_MS = 1_000
+comptime _ATTEMPT_COUNT_MAX = 3
+comptime _OUTPUT_LEN_MAX = 65_536
+
+comptime BAD_GATEWAY = 502
+"""The upstream cannot be reached, or answers what is no response."""
+
+comptime GATEWAY_TIMEOUT = 504
+"""The upstream does not answer in time."""
+
+
+struct ExchangePhase(Equatable, TrivialRegisterPassable):
+    """What an exchange waits for."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime NEW = ExchangePhase(0)
+    """For its beginning."""
+    comptime CONNECTING = ExchangePhase(1)
+    """For a connection."""
+    comptime SENDING = ExchangePhase(2)
+    """For the upstream to take the request, or the client to send it."""
+    comptime ASKING = ExchangePhase(3)
+    """For 100 (Continue)."""
+    comptime AWAITING = ExchangePhase(4)
+    """For the response."""
+    comptime CONTENT = ExchangePhase(5)
+    """For the rest of its content, or the client to take it."""
+    comptime OVER = ExchangePhase(6)
+    """For nothing."""
+
+    def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: The case.
+        """
+        self.number = number
+
+
+struct Exchange(Errand, LinkUser):
+    """A request under way to an upstream."""
+
+    var _padding: Padding[128]
+    var worker: ArcPointer[ProxyWorker]
+    """What its worker keeps."""
+    var loop: ArcPointer[WorkerLoop]
+    """The worker's."""
+    var phase: ExchangePhase
+    """What it waits for."""
+    var method: Method
+    """The request's method."""
+    var is_idempotent: Bool
+    """True if the request may be sent twice."""
+    var logs_errors: Bool
+    """True to log what fails."""
+    var host: String
+    """The Host that the upstream is asked for."""
+    var output: Buffer
+    """What is sent: the head, and content."""
+    var content: Optional[RequestContent]
+    """Content that goes on arriving."""
+    var is_chunked: Bool
+    """True if that is framed by chunks."""
+    var asks: Bool
+    """True to wait for 100 before that is sent."""
+    var has_all: Bool
+    """True once all of the request is in the output."""
+    var waker: Optional[StreamWaker]
+    """Rings for the client's connection, while content goes to it."""
+    var parser: Optional[OwnedPointer[ResponseParser]]
+    """The response, once something of it has come."""
+    var trailers: Trailers
+    """What followed its content."""
+    var link: Optional[ArcPointer[UpstreamLink]]
+    """The connection to the upstream."""
+    var _completion: Optional[Completion]
+    var _sent_len: Int
+    # True while the output has the request from its start.
+    var _is_kept: Bool
+    var _was_sent: Bool
+    var _was_reused: Bool
+    var _attempt_count: Int
+
+    def __init__(
+        out self,
+        worker: ArcPointer[ProxyWorker],
+        loop: ArcPointer[WorkerLoop],
+        method: Method,
+    ):
+        """Makes an exchange without a request.
+
+        Args:
+            worker: What its worker keeps.
+            loop: The worker's.
+            method: The request's method.
+        """
+        self._padding = {}
+        self.worker = worker.copy()
+        self.loop = loop.copy()
+        self.phase = ExchangePhase.NEW
+        self.method = method
+        self.is_idempotent = False
+        self.logs_errors = True
+        self.host = String()
+        self.output = worker[].take_output()
+        self.content = None
+        self.is_chunked = False
+        self.asks = False
+        self.has_all = True
+        self.waker = None
+        self.parser = None
+        self.trailers = Trailers()
+        self.link = None
+        self._completion = None
+        self._sent_len = 0
+        self._is_kept = True
+        self._was_sent = False
+        self._was_reused = False
+        self._attempt_count = 0
+
+    @staticmethod
+    def begin(errand: ArcPointer[Self], var completion: Completion):
+        """Sends the request.
+
+        Args:
+            errand: The exchange.
+            completion: Takes the response.
+        """
+        errand[]._completion = completion^
+        _start(errand)
+
+    @staticmethod
+    def on_content(errand: ArcPointer[Self]):
+        """Sends what has come of the request's content.
+
+        Args:
+            errand: The exchange.
+        """
+        if errand[].phase == ExchangePhase.SENDING:
+            _send(errand)
+
+    @staticmethod
+    def cancel(errand: ArcPointer[Self]):
+        """Gives the upstream up, since the client has gone.
+
+        Args:
+            errand: The exchange.
+        """
+        errand[]._completion = None
+        drop_link(errand)
+
+    @staticmethod
+    def on_open(user: ArcPointer[Self]):
+        """Sends the request on the new connection.
+
+        Args:
+            user: The exchange.
+        """
+        user[].phase = ExchangePhase.SENDING
+        _send(user)
+
+    @staticmethod
+    def on_refused(user: ArcPointer[Self], error: ClientError):
+        """Answers in place of an upstream that cannot be reached.
+
+        Args:
+            user: The exchange.
+            error: Why.
+        """
+        var is_late = error.kind == Timeout or error.kind == ConnectionTimeout
+        _fail(
+            user,
+            GATEWAY_TIMEOUT if is_late else BAD_GATEWAY,
+            String("cannot connect: ", error.reason),
+        )
+
+    @staticmethod
+    def on_ready(user: ArcPointer[Self], event: Event):
+        """Goes on with a connection that is ready.
+
+        Args:
+            user: The exchange.
+            event: For what.
+        """
+        if user[].phase == ExchangePhase.CONTENT:
+            if user[].waker and event.is_readable:
+                user[].loop[].woken.append(user[].waker.held().token())
+            return
+        if event.is_readable:
+            _receive(user)
+        if event.is_writable and user[].phase == ExchangePhase.SENDING:
+            _send(user)
+
+    @staticmethod
+    def on_late(user: ArcPointer[Self]):
+        """Ends what has waited too long.
+
+        Args:
+            user: The exchange.
+        """
+        ref config = user[].worker[].shared[].config
+        if user[].phase == ExchangePhase.ASKING:
+            user[].phase = ExchangePhase.SENDING
+            _send(user)
+        elif user[].phase == ExchangePhase.SENDING:
+            _fail(
+                user,
+                GATEWAY_TIMEOUT,
+                String(
+                    "it took nothing for ", config.write_timeout_ms, " ms"
+                ),
+            )
+        elif user[].phase == ExchangePhase.AWAITING:
+            _fail(
+                user,
+                GATEWAY_TIMEOUT,
+                String("no answer within ", config.head_timeout_ms, " ms"),
+            )
+
+
+def _start(e: ArcPointer[Exchange]):
+    """Begins an attempt, on an idle connection if there is one."""
+    ref x = e[]
+    x._attempt_count += 1
+    x._sent_len = 0
+    x._was_sent = False
+    var idle = x.worker[].take_idle()
+    x._was_reused = idle.__bool__()
+    if idle:
+        idle.held()[].lend(e)
+        x.link = idle.take()
+        x.phase = ExchangePhase.SENDING
+        _send(e)
+        return
+    x.phase = ExchangePhase.CONNECTING
+    var link = open_link(
+        x.loop, x.worker[].context, x.worker[].connector(), e
+    )
+    x.link = link.copy()
+    start_link(link)
+
+
+def _send(e: ArcPointer[Exchange]):
+    """Sends what is there of the request, and takes more of its content."""
+    ref x = e[]
+    var link = x.link.held().copy()
+    ref config = x.worker[].shared[].config
+    while True:
+        while x._sent_len < len(x.output):
+            var count = link[].send(x.output.span().after(x._sent_len))
+            if count == -EAGAIN:
+                link[].set_deadline(config.write_timeout_ms)
+                return
+            if count < 0:
+                return _on_write_failed(e, count)
+            x._was_sent = True
+            x._sent_len += count
+        var flushed = link[].flush()
+        if flushed == -EAGAIN:
+            link[].set_deadline(config.write_timeout_ms)
+            return
+        if flushed < 0:
+            return _on_write_failed(e, flushed)
+        if x.has_all:
+            x.phase = ExchangePhase.AWAITING
+            link[].set_deadline(config.head_timeout_ms)
+            return
+        if x.asks:
+            x.asks = False
+            x.phase = ExchangePhase.ASKING
+            link[].set_deadline(
+                min(_CONTINUE_TIMEOUT_MS, config.head_timeout_ms)
+            )
+            return
+        if not _take_content(e):
+            return
+
+
+def _take_content(e: ArcPointer[Exchange]) -> Bool:
+    """Takes content of the request into the output; False if there is none
+    now, or the request is over."""
+    ref x = e[]
+    ref scratch = x.worker[].scratch
+    var is_all = False
+    try:
+        is_all = x.content.held().take(scratch)
+    except error:
+        scratch.clear()
+        # The client has broken a rule or gone, and was told so.
+        _finish(e, refusal(error.status, String(error.reason)))
+        return False
+    if len(scratch) == 0 and not is_all:
+        # It is the client's turn, who has a time of his own.
+        x.link.held()[].set_deadline(-1)
+        return False
+    x._is_kept = False
+    x.output.clear()
+    x._sent_len = 0
+    if x.is_chunked:
+        append_chunk(x.output, scratch.span())
+    else:
+        x.output.append(scratch.span())
+    scratch.clear()
+    if scratch.capacity() > 4 * READ_LEN:
+        scratch = Buffer(0)
+    if is_all:
+        x.has_all = True
+        if x.is_chunked:
+            append_last_chunk(
+                x.output, trailers_of(x.content.held().trailers())
+            )
+    return True
+
+
+def trailers_of(fields: HeaderMap) -> Trailers:
+    """Takes what may be sent on of a trailer section (RFC 9110 section 6.5.1).
+
+    Args:
+        fields: The fields that were received.
+
+    Returns:
+        Those that may be trailers.
+    """
+    var trailers = Trailers()
+    for index in range(len(fields)):
+        try:
+            trailers.append(fields.name(index), fields.value(index))
+        except:
+            # Framing, routing and the like mean nothing there.
+            continue
+    return trailers^
+
+
+def _on_write_failed(e: ArcPointer[Exchange], number: Int):
+    """Looks for a response before giving up (RFC 9112 section 9.5)."""
+    ref x = e[]
+    x.phase = ExchangePhase.AWAITING
+    x.link.held()[].is_readable = True
+    x.link.held()[].may_have_more = True
+    _receive(e)
+    if x.phase == ExchangePhase.AWAITING:
+        _fail(e, BAD_GATEWAY, String("cannot send: ", _reason(number)))
+
+
+def _reason(number: Int) -> String:
+    # What is no errno is TLS's own.
+    if number < -4_096:
+        return String("TLS has failed")
+    return String(errno_text(-number))
+
+
+def read_some(e: ArcPointer[Exchange]) -> Int:
+    """Receives once.
+
+    Args:
+        e: The exchange; it has a parser and a connection.
+
+    Returns:
+        1 if there is news, 0 if nothing is there now, or a negative number.
+    """
+    ref parser = e[].parser.held()[]
+    if len(parser.input.spare()) < _ROOM_LEN_MIN:
+        # It has filled what it had, so it comes fast.
+        parser.input.reserve(READ_LEN)
+    var count = e[].link.held()[].receive(parser.input.spare())
+    if count > 0:
+        parser.input.commit(count)
+        return 1
+    if count == 0:
+        parser.close_input()
+        return 1
+    return 0 if count == -EAGAIN else count
+
+
+def advance(e: ArcPointer[Exchange]) raises -> ResponseProgress:
+    """Goes on with the response, receiving what is there.
+
+    Args:
+        e: The exchange; it has a parser and a connection.
+
+    Returns:
+        What was found; `NEEDS_OCTETS` to wait.
+
+    Raises:
+        Error: If the connection or the response fails.
+    """
+    ref parser = e[].parser.held()[]
+    ref limits = e[].worker[].shared[].config.head_limits
+    while True:
+        var progress = parser.advance(limits)
+        if progress != ResponseProgress.NEEDS_OCTETS:
+            return progress
+        var count = read_some(e)
+        if count == 0:
+            return progress
+        if count < 0:
+            raise Error(_reason(count))
+
+
+def _receive(e: ArcPointer[Exchange]):
+    """Receives up to the end of the response's head."""
+    ref x = e[]
+    if (
+        x.phase == ExchangePhase.CONNECTING
+        or x.phase == ExchangePhase.CONTENT
+        or x.phase == ExchangePhase.OVER
+    ):
+        return
+    var was_asking = x.phase == ExchangePhase.ASKING
+    try:
+        _receive_head(e)
+    except error:
+        _fail(e, BAD_GATEWAY, String(error))
+        return
+    if was_asking and x.phase == ExchangePhase.SENDING:
+        # 100 has come.
+        _send(e)
+
+
+def _receive_head(e: ArcPointer[Exchange]) raises:
+    ref x = e[]
+    if not x.parser:
+        x.parser = x.worker[].take_parser()
+        x.parser.held()[].begin(x.method)
+    while True:
+        var progress = advance(e)
+        if progress == ResponseProgress.INTERIM:
+            _on_interim(e)
+        elif progress == ResponseProgress.HEAD_READY:
+            return _respond(e)
+        else:
+            return
+
+
+def _on_interim(e: ArcPointer[Exchange]) raises:
+    """Takes 100 (Continue), and passes 103 (Early Hints) on."""
+    ref x = e[]
+    var status = x.parser.held()[].head.status
+    if status == 100 and x.phase == ExchangePhase.ASKING:
+        x.phase = ExchangePhase.SENDING
+    elif status == 103 and x._completion:
+        var fields = HeaderMap()
+        _forward_fields(e, fields)
+        x._completion.held().send_hints(fields^)
+
+
+def _forward_fields(e: ArcPointer[Exchange], mut out: HeaderMap) raises:
+    ref shared = e[].worker[].shared[]
+    shared.config.rules.forward_response(
+        e[].parser.held()[].fields(),
+        UpstreamNames(
+            StringSpan(shared.upstream.authority), StringSpan(e[].host)
+        ),
+        out,
+    )
+
+
+def _respond(e: ArcPointer[Exchange]) raises:
+    """Makes the response of a head that is complete, with its content if that
+    is here, too."""
+    ref x = e[]
+    ref parser = x.parser.held()[]
+    parser.body.max_body_size = Int.MAX
+    if parser.head.status > _STATUS_MAX:
+        # RFC 9110 section 15: there is no such class.
+        raise Error("it answers with status ", parser.head.status)
+    var response = Response(parser.head.status)
+    _forward_fields(e, response.headers)
+    var length = Optional[Int](None)
+    var announced = parser.fields().get("content-length")
+    if announced:
+        length = parser.head.framing.content_length
+    if not parser.has_content():
+        if x.method == Method.HEAD:
+            _announce(response, length)
+        if advance(e) != ResponseProgress.END:
+            raise Error("content where there is none")
+        end_exchange(e)
+        return _finish(e, response^)
+    if parser.head.framing.has(IS_CHUNKED):
+        length = None
+    var content = List[UInt8]()
+    while True:
+        var progress = parser.advance(x.worker[].shared[].config.head_limits)
+        if progress == ResponseProgress.CONTENT:
+            content.extend(parser.content())
+            continue
+        if progress == ResponseProgress.NEEDS_OCTETS:
+            break
+        end_exchange(e)
+        if not x.trailers:
+            response.body = Body(content^)
+            return _finish(e, response^)
+        break
+    var content_type = response.headers.content_type().as_bytes()
+    var is_endless = len(content_type) >= _EVENTS.byte_length() and (
+        equals_ignore_case(
+            content_type.before(_EVENTS.byte_length()), _EVENTS.as_bytes()
+        )
+    )
+    response.body = Body(
+        UpstreamContent(e, content^, is_endless), length=length
+    )
+    if x.phase != ExchangePhase.OVER:
+        x.phase = ExchangePhase.CONTENT
+        x.link.held()[].set_deadline(-1)
+        x.content = None
+    var completion = x._completion.take()
+    completion^.finish(response^)
+
+
+def _announce(mut response: Response, length: Optional[Int]) raises:
+    """Says how long the content would be that HEAD has not asked for."""
+    if length:
+        response.headers.set("Content-Length", String(length.held()))
+    else:
+        response.body = Body(NoContent())
+
+
+def _keep_trailers(e: ArcPointer[Exchange]):
+    """Keeps the fields behind content that has ended."""
+    e[].trailers = trailers_of(owned_fields(e[].parser.held()[].trailers()))
+
+
+def end_exchange(e: ArcPointer[Exchange]):
+    """Gives the connection back, since the response is complete.
+
+    Args:
+        e: The exchange.
+    """
+    ref x = e[]
+    if len(x.parser.held()[].trailers()) > 0:
+        _keep_trailers(e)
+    if x.has_all and x._sent_len == len(x.output):
+        x.parser.held()[].end_request()
+    var is_reusable = x.parser.held()[].is_reusable()
+    x.phase = ExchangePhase.OVER
+    x.worker[].give_parser(x.parser.take())
+    var link = x.link.take()
+    # The upstream may have closed behind the response, which no other event
+    # will say.
+    if is_reusable and link[].is_open() and not link[].may_have_more:
+        link[].release()
+        x.worker[].put_idle(link)
+    else:
+        link[].close()
+    _let_go(e)
+
+
+def drop_link(e: ArcPointer[Exchange]):
+    """Closes the connection, whatever the exchange waits for.
+
+    Args:
+        e: The exchange.
+    """
+    ref x = e[]
+    x.phase = ExchangePhase.OVER
+    if x.parser:
+        x.worker[].give_parser(x.parser.take())
+    if x.link:
+        var link = x.link.take()
+        link[].close()
+    _let_go(e)
+
+
+def _let_go(e: ArcPointer[Exchange]):
+    """Gives back what only the request has needed."""
+    ref x = e[]
+    x.content = None
+    var output = Buffer(0)
+    swap(output, x.output)
+    x.worker[].give_output(output^)
+
+
+def _finish(e: ArcPointer[Exchange], var response: Response):
+    """Answers, and ends what is left."""
+    ref x = e[]
+    if x.phase != ExchangePhase.OVER:
+        drop_link(e)
+    if x._completion:
+        var completion = x._completion.take()
+        completion^.finish(response^)
+
+
+def _fail(e: ArcPointer[Exchange], status: Int, reason: String):
+    """Sends the request again if that is safe, or answers in place of the
+    upstream."""
+    ref x = e[]
+    if x.phase == ExchangePhase.OVER:
+        return
+    var has_response = x.parser.__bool__() and x.parser.held()[].has_begun()
+    var is_safe = x._is_kept and (x.is_idempotent or not x._was_sent)
+    if x.parser:
+        x.worker[].give_parser(x.parser.take())
+    if x.link:
+        var link = x.link.take()
+        link[].close()
+    if (
+        is_safe
+        and x._was_reused
+        and not has_response
+        and status != GATEWAY_TIMEOUT
+        and x._attempt_count < _ATTEMPT_COUNT_MAX
+    ):
+        _start(e)
+        return
+    if x.logs_errors:
+        log_line(
+            String(
+                "proxy: ",
+                x.worker[].shared[].upstream.authority,
+                ": ",
+                reason,
+                "; answered with ",
+                status,
+            )
+        )
+    _finish(e, refusal(status, _told(status)))
+
+
+def _told(status: Int) -> String:
+    """What strangers are told."""
+    if status == GATEWAY_TIMEOUT:
+        return String("the upstream does not answer in time\n")
+    return String("the upstream cannot be reached\n")

@@ -1,0 +1,173 @@
+"""What one worker keeps for a reverse proxy: connections that wait, buffers,
+and what TLS needs."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.bytes.padding import Padding
+from flare.http.client.connector import ConnectContext, Connector
+from flare.http.h1.response_parser import ResponseParser
+from flare.http.proxy.forwarding import ForwardedRequest
+from flare.http.proxy.proxy_config import ProxyShared
+from flare.http.proxy.upstream_link import UpstreamLink
+from flare.runtime.worker_loop import WorkerLoop
+from std.memory import ArcPointer, OwnedPointer
+
+comptime PARSER_LEN = 16_384
+"""First room for a response, in bytes; it grows for one that comes fast."""
+
+comptime _PARSER_KEEP_LEN_MAX = 131_072
+comptime _OUTPUT_LEN = 2_048
+comptime _OUTPUT_KEEP_LEN_MAX = 65_536
+comptime _KEPT_COUNT_MAX = 64
+
+
+struct ProxyWorker(Movable):
+    """A worker's own side of a reverse proxy."""
+
+    var _padding: Padding[200]
+    var shared: ArcPointer[ProxyShared]
+    """What all workers know."""
+    var context: ArcPointer[ConnectContext]
+    """What the connections share."""
+    var forwarded: ForwardedRequest
+    """The request at hand."""
+    var scratch: Buffer
+    """Content on its way from one buffer to another; empty between calls."""
+    # The one that waited least stands last.
+    var _idle: List[ArcPointer[UpstreamLink]]
+    var _parsers: List[OwnedPointer[ResponseParser]]
+    var _outputs: List[Buffer]
+
+    def __init__(out self, shared: ArcPointer[ProxyShared]):
+        """Makes one without connections.
+
+        Args:
+            shared: What all workers know.
+        """
+        self._padding = {}
+        self.shared = shared.copy()
+        self.context = ArcPointer(
+            ConnectContext(
+                shared[].config.tls.copy(), shared[].config.head_limits
+            )
+        )
+        self.forwarded = ForwardedRequest()
+        self.scratch = Buffer(0)
+        self._idle = []
+        self._parsers = []
+        self._outputs = []
+
+    def take_idle(mut self) -> Optional[ArcPointer[UpstreamLink]]:
+        """Takes out the connection that waited least.
+
+        Returns:
+            The connection, open a moment ago; nothing if there is none.
+        """
+        while len(self._idle) > 0:
+            var link = self._idle.pop()
+            if link[].is_open():
+                return link^
+        return None
+
+    def put_idle(mut self, link: ArcPointer[UpstreamLink]):
+        """Keeps a connection for the next request.
+
+        Args:
+            link: The connection, which nobody has.
+        """
+        ref config = self.shared[].config
+        if len(self._idle) >= config.max_idle_connections:
+            self._drop_closed()
+        if len(self._idle) >= config.max_idle_connections:
+            link[].close()
+            return
+        link[].set_deadline(config.keep_idle_ms)
+        self._idle.append(link.copy())
+
+    def _drop_closed(mut self):
+        var kept = List[ArcPointer[UpstreamLink]]()
+        for link in self._idle:
+            if link[].is_open():
+                kept.append(link)
+        self._idle = kept^
+
+    def connector(self) -> Connector:
+        """Makes what opens a connection.
+
+        Returns:
+            The connector; its time has begun.
+        """
+        ref shared = self.shared[]
+        return Connector(
+            shared.upstream.endpoint, None, shared.config.connect_timeout_ms
+        )
+
+    def take_parser(mut self) -> OwnedPointer[ResponseParser]:
+        """Takes a parser without octets.
+
+        Returns:
+            Its box.
+        """
+        if len(self._parsers) > 0:
+            return self._parsers.pop()
+        return OwnedPointer(ResponseParser(PARSER_LEN))
+
+    def give_parser(mut self, var parser: OwnedPointer[ResponseParser]):
+        """Takes a parser back.
+
+        Args:
+            parser: Its box.
+        """
+        if (
+            len(self._parsers) < _KEPT_COUNT_MAX
+            and parser[].input.capacity() <= _PARSER_KEEP_LEN_MAX
+        ):
+            parser[].reset()
+            self._parsers.append(parser^)
+
+    def take_output(mut self) -> Buffer:
+        """Takes an empty buffer for a request.
+
+        Returns:
+            The buffer.
+        """
+        if len(self._outputs) > 0:
+            return self._outputs.pop()
+        return Buffer(_OUTPUT_LEN)
+
+    def give_output(mut self, var output: Buffer):
+        """Takes such a buffer back.
+
+        Args:
+            output: The buffer.
+        """
+        if (
+            len(self._outputs) < _KEPT_COUNT_MAX
+            and output.capacity() > 0
+            and output.capacity() <= _OUTPUT_KEEP_LEN_MAX
+        ):
+            output.clear()
+            self._outputs.append(output^)
+
+
+def worker_of(
+    loop: ArcPointer[WorkerLoop], shared: ArcPointer[ProxyShared]
+) -> ArcPointer[ProxyWorker]:
+    """Finds what a worker keeps for a proxy, or makes it.
+
+    Args:
+        loop: The worker's.
+        shared: What all workers know of the proxy.
+
+    Returns:
+        What the worker keeps.
+    """
+    # Nobody else has that address while the proxy lives.
+    var key = Int(Pointer(to=shared[]))
+    # SAFETY: kept below, under the same key, with the same type.
+    var kept = loop[].unsafe_local[ProxyWorker](key)
+    if kept:
+        return kept.held().copy()
+    var made = ArcPointer(ProxyWorker(shared))
+    loop[].keep_local(key, made)
+    return made^

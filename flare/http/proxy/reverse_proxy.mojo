@@ -1,0 +1,202 @@
+"""A handler that lets an upstream answer, on the worker's own loop.
+
+What goes to the upstream is written anew from the request that the server has
+parsed, and so is what goes back: a request that reaches the upstream has the
+framing that was judged here.
+"""
+
+from flare.bytes.checked import *
+from flare.http.client.retry import is_idempotent
+from flare.http.h1.chunked import append_chunk, append_last_chunk
+from flare.http.h1.serialiser import (
+    RequestFraming,
+    RequestStart,
+    write_request_head,
+)
+from flare.http.message.body_reader import owned_fields
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+from flare.http.proxy.exchange import Exchange, trailers_of
+from flare.http.proxy.forwarding import (
+    FINAL_RECIPIENT,
+    ForwardedRequest,
+    ForwardingError,
+)
+from flare.http.proxy.proxy_config import ProxyConfig, ProxyShared, Upstream
+from flare.http.proxy.proxy_worker import ProxyWorker, worker_of
+from flare.http.routing.failure import refusal
+from flare.http.routing.handler import Handler, RequestPolicy
+from flare.http.routing.later import deferred_call, later
+from std.memory import ArcPointer
+
+comptime _GRACE_MS = 5_000
+comptime _LENGTH_DIGITS_MAX = 18
+
+
+struct ReverseProxy(Copyable, Handler):
+    """Passes requests on to an upstream, and its responses back, without a
+    thread for each.
+
+        HttpServer.bind("127.0.0.1:8080").serve(
+            ReverseProxy("http://127.0.0.1:9000")
+        )
+
+    Content streams both ways as it comes: a side that does not take any keeps
+    the other from sending. Each worker has connections of its own to the
+    upstream, which go from one request to the next.
+    """
+
+    var _shared: ArcPointer[ProxyShared]
+
+    def __init__(
+        out self, upstream: StringSpan, var config: ProxyConfig = ProxyConfig()
+    ) raises:
+        """Makes a proxy.
+
+        Args:
+            upstream: Where requests go: `http://host:port`, `https://host` or
+                `http+unix://%2Frun%2Fapp.sock`.
+            config: Times, limits and rules.
+
+        Raises:
+            Error: If the upstream is no such URL.
+        """
+        self._shared = ArcPointer(ProxyShared(config^, Upstream(upstream)))
+
+    def serve(self, req: Request) raises -> Response:
+        """Sends a request on.
+
+        Args:
+            req: The request.
+
+        Returns:
+            What stands for the upstream's response, or a refusal.
+
+        Raises:
+            Error: If it is not served by an `HttpServer`.
+        """
+        ref call = deferred_call(req)[]
+        var worker = worker_of(call.loop, self._shared)
+        ref forwarded = worker[].forwarded
+        ref shared = self._shared[]
+        try:
+            shared.config.rules.forward_request(
+                req, StringSpan(shared.upstream.authority), forwarded
+            )
+        except error:
+            return _refuse(error)
+        var exchange = Exchange(worker, call.loop, req.method)
+        exchange.is_idempotent = is_idempotent(req.method_name)
+        exchange.logs_errors = req.route_params()[].record.logs_errors
+        exchange.host = String(forwarded.host())
+        swap(exchange.content, call.content)
+        exchange.has_all = not exchange.content.__bool__()
+        var framing = _framing(req, exchange, forwarded)
+        _add_connection_fields(forwarded)
+        try:
+            write_request_head(
+                exchange.output,
+                RequestStart(
+                    req.method_name,
+                    forwarded.target(),
+                    StringSpan(exchange.host),
+                    1,
+                ),
+                forwarded.headers,
+                HeaderMap(),
+                framing,
+            )
+        except error:
+            return refusal(400, String("the request cannot be sent on\n"))
+        if exchange.has_all:
+            _append_content(req, exchange)
+        return later(req, ArcPointer(exchange^))
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Asks for the request as soon as its head is there.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            That the answer comes later, and how long it may take.
+        """
+        ref config = self._shared[].config
+        return RequestPolicy(
+            max_body_size=config.max_body_size,
+            # The proxy's own times are over before.
+            timeout_ms=config.connect_timeout_ms
+            + config.write_timeout_ms
+            + config.head_timeout_ms
+            + _GRACE_MS,
+            defers=True,
+        )
+
+    def may_defer(self) -> Bool:
+        """Tells that answers come later.
+
+        Returns:
+            True.
+        """
+        return True
+
+
+def _refuse(error: ForwardingError) -> Response:
+    if error.status == FINAL_RECIPIENT:
+        return Response(200)
+    return refusal(error.status, String(error.reason, "\n"))
+
+
+def _framing(
+    req: Request, mut exchange: Exchange, forwarded: ForwardedRequest
+) -> RequestFraming:
+    """Decides how the content is framed on its way to the upstream."""
+    if exchange.has_all:
+        exchange.is_chunked = len(req.trailers) > 0
+        if exchange.is_chunked:
+            return RequestFraming.chunked()
+        if len(req.body) > 0 or "content-length" in req.headers:
+            return RequestFraming(len(req.body))
+        return RequestFraming.none()
+    exchange.asks = forwarded.expects_continue
+    var length = -1
+    if not ("transfer-encoding" in req.headers):
+        length = _announced_len(req)
+    exchange.is_chunked = length < 0
+    if exchange.is_chunked:
+        return RequestFraming.chunked(exchange.asks)
+    return RequestFraming(length, exchange.asks)
+
+
+def _announced_len(req: Request) -> Int:
+    """Reads Content-Length, which the parser has checked; -1 without one."""
+    var index = req.headers.find("content-length")
+    if index < 0:
+        return -1
+    var length = 0
+    var digits = req.headers.value_bytes(index)
+    if len(digits) > _LENGTH_DIGITS_MAX:
+        return -1
+    for digit in digits:
+        if digit < 48 or digit > 57:
+            return -1
+        length = length * 10 + Int(digit) - 48
+    return length
+
+
+def _add_connection_fields(mut forwarded: ForwardedRequest) raises:
+    """Adds what is for the connection to the upstream alone (RFC 9110 section
+    7.6.1)."""
+    if forwarded.accepts_trailers:
+        forwarded.headers.append("Connection", "TE")
+        forwarded.headers.append("TE", "trailers")
+
+
+def _append_content(req: Request, mut exchange: Exchange):
+    """Appends content that has come with the head."""
+    if not exchange.is_chunked:
+        exchange.output.append(req.body)
+        return
+    append_chunk(exchange.output, req.body)
+    append_last_chunk(exchange.output, trailers_of(owned_fields(req.trailers)))

@@ -1,0 +1,411 @@
+"""One connection of a worker to an upstream: opened, lent to one request after
+the other, and watched by the worker's loop all the time.
+
+    open --> connecting --> lent to a user <--> idle --> closed
+
+Its socket is registered once. What comes while nobody has it (the end of the
+stream, or octets that nobody has asked for) closes it, so that a connection
+which is taken out was open a moment ago.
+"""
+
+from flare.bytes.checked import *
+from flare.bytes.padding import Padding
+from flare.http.client.connector import ConnectContext, Connector
+from flare.http.client.error import ClientError, Phase
+from flare.http.client.pool import ClientConnection, Endpoint
+from flare.http.message.body import Erased, destroy, erase
+from flare.net.error import NetworkError
+from flare.runtime.event import Event, Interest
+from flare.runtime.worker_loop import (
+    LoopTask,
+    NO_DEADLINE_MS,
+    WorkerLoop,
+)
+from flare.sys.clock import coarse_monotonic_ms
+from flare.sys.errno import EAGAIN, EINTR
+from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
+from std.memory import ArcPointer, OwnedPointer
+
+
+trait LinkUser(Deinitable, Movable):
+    """Who has a connection for a while."""
+
+    @staticmethod
+    def on_open(user: ArcPointer[Self]):
+        """Goes on, since the connection is open now.
+
+        Args:
+            user: The user.
+        """
+        ...
+
+    @staticmethod
+    def on_refused(user: ArcPointer[Self], error: ClientError):
+        """Goes on without the connection, which could not be opened.
+
+        Args:
+            user: The user.
+            error: Why.
+        """
+        ...
+
+    @staticmethod
+    def on_ready(user: ArcPointer[Self], event: Event):
+        """Goes on, since the connection is ready.
+
+        Args:
+            user: The user.
+            event: For what.
+        """
+        ...
+
+    @staticmethod
+    def on_late(user: ArcPointer[Self]):
+        """Goes on, since the time is over that it has set.
+
+        Args:
+            user: The user.
+        """
+        ...
+
+
+def _on_open[U: LinkUser](user: Erased):
+    # SAFETY: `_AnyUser` made the pointer from such a counted pointer; the copy
+    # outlives the call, in which the first may go.
+    var held = user.unsafe_bitcast[ArcPointer[U]]()[].copy()
+    U.on_open(held)
+    _ = held^
+
+
+def _on_refused[U: LinkUser](user: Erased, error: ClientError):
+    # SAFETY: as for `_on_open`.
+    var held = user.unsafe_bitcast[ArcPointer[U]]()[].copy()
+    U.on_refused(held, error)
+    _ = held^
+
+
+def _on_ready[U: LinkUser](user: Erased, event: Event):
+    # SAFETY: as for `_on_open`.
+    var held = user.unsafe_bitcast[ArcPointer[U]]()[].copy()
+    U.on_ready(held, event)
+    _ = held^
+
+
+def _on_late[U: LinkUser](user: Erased):
+    # SAFETY: as for `_on_open`.
+    var held = user.unsafe_bitcast[ArcPointer[U]]()[].copy()
+    U.on_late(held)
+    _ = held^
+
+
+@fieldwise_init
+struct _AnyUser(TrivialRegisterPassable):
+    """A user of any type."""
+
+    # SAFETY: the link owns the counted pointer that this leads to, and drops it
+    # by `drop`; the functions were made for its type.
+    var user: Erased
+    var on_open: def(Erased) thin -> None
+    var on_refused: def(Erased, ClientError) thin -> None
+    var on_ready: def(Erased, Event) thin -> None
+    var on_late: def(Erased) thin -> None
+    var drop: def(Erased) thin -> None
+
+
+struct UpstreamLink(LoopTask):
+    """A connection to an upstream."""
+
+    var _padding: Padding[200]
+    var connection: Optional[OwnedPointer[ClientConnection]]
+    """The connection; nothing before it is open and after it is closed."""
+    var is_readable: Bool
+    """True if octets may be there."""
+    var may_have_more: Bool
+    """True if the end of the stream may stand behind the octets, so that a
+    short read does not mean that all was read."""
+    var request_count: Int
+    """How many requests it has carried, the present one included."""
+    var _loop: ArcPointer[WorkerLoop]
+    var _context: ArcPointer[ConnectContext]
+    var _token: UInt64
+    var _connector: Optional[OwnedPointer[Connector]]
+    var _watched: List[Int32]
+    var _user: Optional[_AnyUser]
+
+    def __init__(
+        out self,
+        loop: ArcPointer[WorkerLoop],
+        context: ArcPointer[ConnectContext],
+        var connector: Connector,
+    ):
+        """Takes what opens the connection; see `open_link`."""
+        self._padding = {}
+        self.connection = None
+        self.is_readable = False
+        self.may_have_more = False
+        self.request_count = 0
+        self._loop = loop.copy()
+        self._context = context.copy()
+        self._token = 0
+        self._connector = OwnedPointer(connector^)
+        self._watched = []
+        self._user = None
+
+    def __deinit__(deinit self):
+        """Closes the connection."""
+        if self._user:
+            self._user.held().drop(self._user.held().user)
+
+    def is_open(self) -> Bool:
+        """Tells whether the connection can be used.
+
+        Returns:
+            False before it is open and after it is closed.
+        """
+        return self.connection.__bool__()
+
+    def lend[U: LinkUser](mut self, user: ArcPointer[U]):
+        """Gives the connection to a user, who gives it back with `release`.
+
+        Parameters:
+            U: The user's type.
+
+        Args:
+            user: The user.
+        """
+        self.release()
+        self.request_count += 1
+        self._user = _AnyUser(
+            erase(user.copy()),
+            _on_open[U],
+            _on_refused[U],
+            _on_ready[U],
+            _on_late[U],
+            destroy[ArcPointer[U]],
+        )
+
+    def release(mut self):
+        """Takes the connection from its user."""
+        if self._user:
+            var user = self._user.held()
+            self._user = None
+            user.drop(user.user)
+
+    def set_deadline(self, wait_ms: Int):
+        """Sets the time that its user has, or the idle connection.
+
+        Args:
+            wait_ms: Milliseconds from now; negative for ever.
+        """
+        var deadline_ms = NO_DEADLINE_MS
+        if wait_ms >= 0:
+            deadline_ms = coarse_monotonic_ms() + wait_ms
+        self._loop[].set_deadline(self._token, deadline_ms)
+
+    def close(mut self):
+        """Closes the connection, and lets its user go."""
+        for number in self._watched:
+            self._loop[].unwatch(number)
+        self._watched = []
+        self._connector = None
+        self.connection = None
+        self.release()
+        self._loop[].remove(self._token)
+
+    @no_inline
+    def send(mut self, octets: Span[UInt8, _]) -> Int:
+        """Writes octets.
+
+        Args:
+            octets: What to send.
+
+        Returns:
+            How many were taken, or a negative number as `Transport` gives it.
+        """
+        ref transport = self.connection.held()[].transport
+        while True:
+            var count = transport.send(octets)
+            if count != -EINTR:
+                return count
+
+    def flush(mut self) -> Int:
+        """Sends what was taken and has not left yet.
+
+        Returns:
+            0 if all has left, or a negative number.
+        """
+        return self.connection.held()[].transport.flush()
+
+    @no_inline
+    def receive(mut self, room: MutSpan[UInt8, _]) -> Int:
+        """Reads octets, if there may be some.
+
+        Args:
+            room: Where to.
+
+        Returns:
+            How many, 0 at the end of the stream, or a negative number as
+            `Transport` gives it; -EAGAIN if nothing is there.
+        """
+        ref transport = self.connection.held()[].transport
+        if not self.is_readable and not transport.has_buffered():
+            return -EAGAIN
+        while True:
+            var count = transport.receive(room)
+            if count == -EINTR:
+                continue
+            if count == -EAGAIN:
+                self.is_readable = False
+            elif count > 0 and count < len(room):
+                var is_tls = self.connection.held()[].endpoint.is_tls
+                self.is_readable = self.may_have_more or is_tls
+            return count
+
+    def wants_write(self) -> Bool:
+        """Tells whether octets of TLS wait to leave.
+
+        Returns:
+            True if so.
+        """
+        return self.connection.held()[].transport.wants_write()
+
+    @staticmethod
+    def on_event(task: ArcPointer[Self], event: Event):
+        """Lets the user go on, or closes an idle connection.
+
+        Args:
+            task: The connection.
+            event: What is ready.
+        """
+        if task[]._connector:
+            _connect(task)
+            return
+        task[].is_readable = task[].is_readable or event.is_readable
+        task[].may_have_more = task[].may_have_more or event.is_closed
+        var user = task[]._user
+        if user:
+            user.held().on_ready(user.held().user, event)
+        elif event.is_readable or event.is_closed:
+            task[].close()
+
+    @staticmethod
+    def on_deadline(task: ArcPointer[Self]):
+        """Lets the user go on, or closes an idle connection.
+
+        Args:
+            task: The connection.
+        """
+        if task[]._connector:
+            _connect(task)
+            return
+        var user = task[]._user
+        if user:
+            user.held().on_late(user.held().user)
+        else:
+            task[].close()
+
+
+def open_link[
+    U: LinkUser
+](
+    loop: ArcPointer[WorkerLoop],
+    context: ArcPointer[ConnectContext],
+    var connector: Connector,
+    user: ArcPointer[U],
+) -> ArcPointer[UpstreamLink]:
+    """Makes a connection that `start_link` will open, and lends it.
+
+    Parameters:
+        U: The user's type.
+
+    Args:
+        loop: The worker's.
+        context: What connections of the worker share.
+        connector: Opens it.
+        user: Whom it is lent to.
+
+    Returns:
+        The connection.
+    """
+    var link = ArcPointer(UpstreamLink(loop, context, connector^))
+    link[]._token = loop[].add(link)
+    link[].lend(user)
+    return link^
+
+
+def start_link(link: ArcPointer[UpstreamLink]):
+    """Begins to open a connection; its user may hear of the end at once.
+
+    Args:
+        link: What `open_link` has made.
+    """
+    _connect(link)
+
+
+def _connect(link: ArcPointer[UpstreamLink]):
+    """Goes on with opening a connection, and tells its user of the end."""
+    var user = link[]._user
+    try:
+        if not link[]._connector.held()[].advance(link[]._context[]):
+            _watch_connector(link)
+            return
+        var connection = link[]._connector.held()[].take()
+        _unwatch(link)
+        link[]._connector = None
+        _watch_stream(link, connection[].transport.fd())
+        link[].connection = connection^
+        link[].is_readable = True
+    except error:
+        _refuse(link, user, error)
+        return
+    if user:
+        user.held().on_open(user.held().user)
+
+
+def _watch_stream(link: ArcPointer[UpstreamLink], number: Int32) raises ClientError:
+    """Watches a connection from now on for all that happens."""
+    try:
+        link[]._loop[].watch(number, link[]._token, Interest.STREAM)
+    except error:
+        raise ClientError(
+            materialize[Phase.CONNECT](), NetworkError(error, "the upstream")
+        )
+
+
+def _refuse(
+    link: ArcPointer[UpstreamLink], user: Optional[_AnyUser], error: ClientError
+):
+    if user:
+        user.held().on_refused(user.held().user, error)
+    link[].close()
+
+
+def _unwatch(link: ArcPointer[UpstreamLink]):
+    for number in link[]._watched:
+        link[]._loop[].unwatch(number)
+    link[]._watched = []
+
+
+def _watch_connector(link: ArcPointer[UpstreamLink]):
+    """Watches what the connector waits for; descriptors that it has closed are
+    watched no more."""
+    _unwatch(link)
+    ref connector = link[]._connector.held()[]
+    for entry in connector.watches():
+        if entry.number < 0:
+            continue
+        try:
+            link[]._loop[].watch(entry.number, link[]._token, _interest(entry))
+            link[]._watched.append(entry.number)
+        except:
+            # Its time will say so.
+            pass
+    link[].set_deadline(connector.wait_ms())
+
+
+def _interest(entry: PollEntry) -> Interest:
+    if entry.wanted == POLL_WRITE:
+        return Interest.WRITE
+    if (entry.wanted & POLL_WRITE) != 0:
+        return Interest.READ | Interest.WRITE
+    return Interest.READ

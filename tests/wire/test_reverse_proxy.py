@@ -1,0 +1,552 @@
+"""ReverseProxy over HTTP/1.1: what reaches the upstream, what comes back, and
+when; RFC 9110 sections 7.6, 8.6, 10.1.1 and 15.2, RFC 9112 section 6."""
+
+import socket
+import threading
+import time
+
+import pytest
+from conftest import Client, is_refused, read_all, read_to, wait_until
+from processes import memory_len
+from raw_server import Connection, RawServer, answering
+
+GET = b"GET /items?page=1 HTTP/1.1\r\nHost: shop.example\r\n\r\n"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+UNFINISHED = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"
+WAIT_S = 5
+
+
+@pytest.fixture
+def proxied(start):
+    """Starts an upstream and a proxy to it; gives both."""
+    upstreams = []
+
+    def launch(handle, **config):
+        upstream = RawServer(handle)
+        upstreams.append(upstream)
+        return upstream, start("proxy_server", upstream=upstream.url, **config)
+
+    yield launch
+    for upstream in upstreams:
+        upstream.close()
+
+
+def ask(server, request: bytes = GET, is_head: bool = False):
+    with Client(server) as client:
+        client.send(request)
+        return client.response(is_head)
+
+
+def test_request_and_response_are_written_anew(proxied):
+    seen = []
+
+    def handle(connection: Connection) -> None:
+        seen.append(connection.head())
+        connection.send(
+            b"HTTP/1.1 201 Made\r\nX-One:   1  \r\nConnection: X-Two\r\n"
+            b"X-Two: 2\r\nContent-Length: 3\r\nContent-Type: text/plain\r\n"
+            b"Keep-Alive: timeout=5\r\n\r\nyes"
+        )
+        connection.head()
+
+    _, server = proxied(handle)
+    response = ask(
+        server,
+        b"GET /items?page=1 HTTP/1.1\r\nhost:shop.example\r\nConnection: X-Own\r\n"
+        b"X-Own: 1\r\nX-Kept:  a b \r\n\r\n",
+    )
+    head = seen[0]
+    assert head.startswith("GET /items?page=1 HTTP/1.1\r\nHost: shop.example\r\n")
+    assert "\r\nX-Kept: a b\r\n" in head and "X-Own" not in head
+    assert "\r\nX-Forwarded-For: 127.0.0.1\r\n" in head
+    assert response.status == 201 and response.body == b"yes"
+    assert response.head.startswith(b"HTTP/1.1 201 Created\r\n")
+    assert response.fields["x-one"] == "1"
+    assert response.fields["content-type"] == "text/plain"
+    assert "x-two" not in response.fields and "keep-alive" not in response.fields
+
+
+def test_connections_to_the_upstream_are_used_again(proxied):
+    upstream, server = proxied(answering(OK))
+    with Client(server) as client:
+        for _ in range(10):
+            client.send(GET)
+            assert client.response().body == b"ok"
+    for _ in range(10):
+        assert ask(server).body == b"ok"
+    assert upstream.connection_count == 1
+
+
+def test_pipelined_requests_are_answered_in_order(proxied):
+    def answer(head: str, _: bytes) -> bytes:
+        path = head.split(" ")[1].encode()
+        return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (
+            len(path), path
+        )
+
+    _, server = proxied(answering(answer))
+    with Client(server) as client:
+        paths = [b"/a", b"/own", b"/b", b"/c"]
+        client.send(
+            b"".join(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % p for p in paths)
+        )
+        bodies = [client.response().body for _ in paths]
+    assert bodies == [b"/a", b"answered here", b"/b", b"/c"]
+
+
+def test_drips_arrive_as_they_drip(proxied):
+    """Each piece has gone through before the upstream sends the next."""
+    sent: list[float] = []
+    go_on = threading.Semaphore(1)
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        for _ in range(20):
+            assert go_on.acquire(timeout=WAIT_S)
+            sent.append(time.monotonic())
+            connection.send(b"5\r\ntick\n\r\n")
+        assert go_on.acquire(timeout=WAIT_S)
+        connection.send(b"0\r\n\r\n")
+        connection.head()
+
+    _, server = proxied(handle)
+    delays = []
+    with Client(server) as client:
+        client.send(GET)
+        read_to(client.sock, b"5\r\ntick\n\r\n")
+        delays.append(time.monotonic() - sent[-1])
+        for _ in range(19):
+            go_on.release()
+            assert read_to(client.sock, b"tick\n\r\n") == b"5\r\ntick\n\r\n"
+            delays.append(time.monotonic() - sent[-1])
+        go_on.release()
+        assert read_to(client.sock, b"0\r\n\r\n") == b"0\r\n\r\n"
+    delays.sort()
+    print(f"median {delays[10] * 1e3:.2f} ms, worst {delays[-1] * 1e3:.2f} ms")
+    assert delays[10] < 0.005
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "status", "length", "coding"),
+    [
+        # RFC 9110 section 9.3.2: HEAD has the fields of GET.
+        (b"HEAD", b"200 OK\r\nContent-Length: 50", 200, "50", None),
+        (b"HEAD", b"200 OK\r\nTransfer-Encoding: chunked", 200, None, "chunked"),
+        (b"HEAD", b"200 OK", 200, None, "chunked"),
+        # RFC 9110 sections 15.3.5 and 15.4.5.
+        (b"GET", b"204 No Content", 204, None, None),
+        (b"GET", b"304 Not Modified\r\nContent-Length: 50", 304, None, None),
+        (b"GET", b"200 OK\r\nContent-Length: 0", 200, "0", None),
+    ],
+)
+def test_responses_without_content(
+    proxied, method, answer, status, length, coding
+):
+    upstream, server = proxied(answering(b"HTTP/1.1 %s\r\n\r\n" % answer))
+    with Client(server) as client:
+        for _ in range(2):
+            client.send(method + b" / HTTP/1.1\r\nHost: x\r\n\r\n")
+            response = client.response(is_head=True)
+            assert response.status == status
+            assert response.fields.get("content-length") == length
+            assert response.fields.get("transfer-encoding") == coding
+    assert upstream.connection_count == 1
+
+
+def test_hints_and_trailers_are_passed_on(proxied):
+    answer = (
+        b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+        b"Trailer: X-Sum\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 17\r\n\r\n"
+    )
+    _, server = proxied(answering(answer))
+    with Client(server) as client:
+        client.send(GET)
+        data = read_to(client.sock, b"X-Sum: 17\r\n\r\n")
+    hints, head, body = data.split(b"\r\n\r\n", 2)
+    assert hints.startswith(b"HTTP/1.1 103 ")
+    assert b"Link: </a.css>; rel=preload" in hints
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n") and b"Trailer: X-Sum" in head
+    assert body == b"3\r\nabc\r\n0\r\nX-Sum: 17\r\n\r\n"
+
+
+def test_content_that_ends_with_the_connection(proxied):
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(b"HTTP/1.1 200 OK\r\n\r\nall of it")
+
+    _, server = proxied(handle)
+    with Client(server) as client:
+        client.send(GET)
+        data = read_to(client.sock, b"0\r\n\r\n")
+    assert b"Transfer-Encoding: chunked" in data and b"all of it" in data
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_uploads_stream(proxied, is_chunked):
+    """The upstream gets what the client has sent, before it sends more."""
+    got = threading.Semaphore(0)
+    heads = []
+
+    def handle(connection: Connection) -> None:
+        heads.append(connection.head())
+        if is_chunked:
+            for _ in range(3):
+                assert connection.take(int(connection._line(), 16)) == b"piece"
+                assert connection.take(2) == b"\r\n"
+                got.release()
+            assert connection._line() == b"0" and connection._line() == b""
+        else:
+            for _ in range(3):
+                assert connection.take(5) == b"piece"
+                got.release()
+        connection.send(OK)
+        connection.head()
+
+    _, server = proxied(handle)
+    framing = b"Transfer-Encoding: chunked" if is_chunked else b"Content-Length: 15"
+    piece = b"5\r\npiece\r\n" if is_chunked else b"piece"
+    with Client(server) as client:
+        client.send(b"POST / HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n" % framing)
+        for _ in range(3):
+            client.send(piece)
+            assert got.acquire(timeout=WAIT_S)
+        if is_chunked:
+            client.send(b"0\r\n\r\n")
+        assert client.response().body == b"ok"
+        client.send(GET.replace(b"/items?page=1", b"/own"))
+        assert client.response().body == b"answered here"
+    assert framing.decode() in heads[0]
+
+
+def test_asking_before_content_is_passed_on(proxied):
+    """RFC 9110 section 10.1.1: the upstream decides."""
+
+    def handle(connection: Connection) -> None:
+        head = connection.head()
+        assert "Expect: 100-continue" in head
+        if "/no" in head:
+            connection.send(
+                b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno"
+            )
+            return
+        connection.sock.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            connection.take(1)
+        connection.sock.settimeout(WAIT_S)
+        connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        assert connection.take(5) == b"hello"
+        connection.send(OK)
+
+    _, server = proxied(handle)
+    ask_first = (
+        b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+        b"Expect: 100-continue\r\n\r\n"
+    )
+    with Client(server) as client:
+        client.send(ask_first % b"/yes")
+        assert client.response().status == 100
+        client.send(b"hello")
+        assert client.response().body == b"ok"
+    with Client(server) as client:
+        client.send(ask_first % b"/no")
+        assert client.response().status == 403
+        assert client.is_closed()
+
+
+def test_nobody_listens(start):
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    server = start("proxy_server", upstream=f"http://127.0.0.1:{port}")
+    assert ask(server).status == 502
+    assert f"proxy: 127.0.0.1:{port}: cannot connect" in server.stderr()
+    assert ask(server, GET.replace(b"/items?page=1", b"/own")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"", "without a response"),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", ""),
+        (b"nonsense\r\n\r\n", ""),
+        # RFC 9110 section 15: no such class.
+        (b"HTTP/1.1 900 Odd\r\nContent-Length: 0\r\n\r\n", "status 900"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", ""),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", ""),
+        (b"HTTP/1.1 200 OK\r\nX: a\x00b\r\n\r\n", ""),
+    ],
+)
+def test_bad_upstreams_are_a_502(proxied, answer, reason):
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(answer)
+
+    _, server = proxied(handle)
+    response = ask(server)
+    assert response.status == 502
+    assert response.body == b"the upstream cannot be reached\n"
+    line = server.stderr()
+    assert reason in line and "answered with 502" in line
+
+
+def test_times_of_each_phase(proxied):
+    ended = threading.Event()
+
+    def silent(connection: Connection) -> None:
+        connection.head()
+        ended.wait(WAIT_S)
+
+    _, server = proxied(silent, head_timeout_ms=200)
+    began = time.monotonic()
+    response = ask(server)
+    took = time.monotonic() - began
+    assert response.status == 504 and 0.15 < took < 2
+    assert "no answer within 200 ms" in server.stderr()
+
+    def stuck(connection: Connection) -> None:
+        connection.head()
+        connection.send(UNFINISHED)
+        ended.wait(WAIT_S)
+
+    _, server = proxied(stuck, idle_timeout_ms=200)
+    with Client(server) as client:
+        client.send(GET)
+        assert read_all(client.sock).endswith(b"\r\n\r\nok")
+    assert wait_until(lambda: "sent nothing for 200 ms" in server.stderr())
+
+    def deaf(connection: Connection) -> None:
+        ended.wait(WAIT_S)
+
+    _, server = proxied(deaf, write_timeout_ms=300, max_body_size=1 << 30)
+    with Client(server, 10) as client:
+        client.send(
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 90000000\r\n\r\n"
+        )
+        client.sock.setblocking(False)
+        sent = 0
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            try:
+                sent += client.sock.send(bytes(65536))
+            except BlockingIOError:
+                time.sleep(0.01)
+                if "took nothing for 300 ms" in server.stderr():
+                    break
+            except (ConnectionResetError, BrokenPipeError):
+                break
+    assert wait_until(lambda: "took nothing for 300 ms" in server.stderr())
+    assert sent < 30_000_000
+    ended.set()
+
+
+def test_idle_connections_are_closed_in_time(proxied):
+    closed = threading.Event()
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(OK)
+        assert connection.head() == ""
+        closed.set()
+
+    _, server = proxied(handle, keep_idle_ms=100)
+    assert ask(server).body == b"ok"
+    assert closed.wait(WAIT_S)
+
+
+def test_a_connection_that_went_stale_is_replaced(proxied):
+    """What the upstream closes at the moment of the next request is sent again
+    if that is safe (RFC 9110 section 9.2.2)."""
+
+    def handle(connection: Connection) -> None:
+        head = connection.head()
+        connection.body(head)
+        connection.send(OK)
+        # It takes the next one, and closes without an answer.
+        connection.head()
+
+    upstream, server = proxied(handle)
+    assert ask(server).body == b"ok"
+    assert ask(server).body == b"ok"
+    assert upstream.connection_count == 2
+    post = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx"
+    assert ask(server, post).status == 502
+    assert ask(server, post).body == b"ok"
+
+
+@pytest.mark.parametrize("phase", ["head", "content", "upload"])
+def test_clients_that_go_away(proxied, phase):
+    """The upstream is left at once, in each phase."""
+    reached, closed = threading.Event(), threading.Event()
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        if phase == "content":
+            connection.send(UNFINISHED)
+        reached.set()
+        assert connection.sock.recv(100) == b""
+        closed.set()
+
+    _, server = proxied(handle)
+    with Client(server) as client:
+        if phase == "upload":
+            client.send(
+                b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"
+            )
+        else:
+            client.send(GET)
+        assert reached.wait(WAIT_S)
+        if phase == "content":
+            read_to(client.sock, b"ok")
+    assert closed.wait(WAIT_S)
+
+
+def test_an_upstream_that_dies_within_content(proxied):
+    """The client sees that it is not complete."""
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(UNFINISHED)
+
+    _, server = proxied(handle)
+    with Client(server) as client:
+        client.send(GET)
+        data = read_all(client.sock)
+    assert b"Content-Length: 9" in data and data.endswith(b"\r\n\r\nok")
+    assert wait_until(lambda: "a stream failed" in server.stderr())
+
+
+def test_slow_clients_hold_the_upstream_back(proxied):
+    """Backpressure: what the client does not take is not received."""
+    sent = 0
+
+    def handle(connection: Connection) -> None:
+        nonlocal sent
+        connection.head()
+        length = 1 << 30
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length)
+        piece = bytes(1 << 16)
+        while sent < length:
+            connection.send(piece)
+            sent += len(piece)
+
+    _, server = proxied(handle)
+    with Client(server) as client:
+        client.send(GET)
+        client.sock.recv(10)
+        last = -1
+        end = time.monotonic() + WAIT_S
+        while sent != last and time.monotonic() < end:
+            last = sent
+            time.sleep(0.3)
+        assert sent < 32 << 20
+        assert server.is_alive()
+
+
+def test_large_bodies_take_little_memory(proxied):
+    """256 MiB each way in less than 16 MB."""
+    length = 256 << 20
+
+    def handle(connection: Connection) -> None:
+        head = connection.head()
+        piece = memoryview(bytearray(1 << 20))
+        if head.startswith("POST"):
+            left = length - len(connection.buffer)
+            while left > 0:
+                left -= connection.sock.recv_into(piece)
+            connection.send(OK)
+            return
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length)
+        for _ in range(length >> 20):
+            connection.send(piece)
+
+    _, server = proxied(handle, max_body_size=1 << 30)
+    room = memoryview(bytearray(1 << 20))
+    with Client(server, 20) as client:
+        client.send(GET)
+        total = 0
+        while total < length:
+            total += client.sock.recv_into(room)
+    with Client(server, 20) as client:
+        client.send(
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length
+        )
+        for _ in range(length >> 20):
+            client.send(room)
+        assert client.response().body == b"ok"
+    peak = memory_len(server.process.pid, "VmHWM")
+    print(f"peak {peak / 1e6:.1f} MB")
+    assert peak < 16_000_000
+
+
+def test_a_thousand_that_wait_hold_no_thread(proxied):
+    count = 1000
+    waiting = threading.Semaphore(0)
+    go_on = threading.Event()
+    upstreams = []
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        waiting.release()
+        upstreams.append(connection)
+        go_on.wait(20)
+        connection.send(OK)
+
+    _, server = proxied(handle)
+    assert ask(server, GET.replace(b"/items?page=1", b"/own")).status == 200
+    status = f"/proc/{server.process.pid}/status"
+
+    def threads() -> int:
+        with open(status) as lines:
+            return next(int(l.split()[1]) for l in lines if "Threads" in l)
+
+    before, memory = threads(), memory_len(server.process.pid, "VmRSS")
+    clients = [Client(server, 20) for _ in range(count)]
+    for client in clients:
+        client.send(GET)
+    for _ in range(count):
+        assert waiting.acquire(timeout=20)
+    assert threads() == before
+    each = (memory_len(server.process.pid, "VmRSS") - memory) / count
+    print(f"{each:.0f} octets for each that waits")
+    assert each < 20_000
+    assert ask(server, GET.replace(b"/items?page=1", b"/own")).status == 200
+    go_on.set()
+    for client in clients:
+        assert client.response().body == b"ok"
+        client.sock.close()
+
+
+def test_drain_waits_for_upstreams(proxied):
+    asked, go_on = threading.Event(), threading.Event()
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        asked.set()
+        go_on.wait(WAIT_S)
+        connection.send(OK)
+
+    _, server = proxied(handle)
+    with Client(server) as client:
+        client.send(GET)
+        assert asked.wait(WAIT_S)
+        server.process.terminate()
+        assert wait_until(lambda: is_refused(server))
+        go_on.set()
+        response = client.response()
+        assert response.body == b"ok"
+        assert response.fields["connection"] == "close"
+    assert server.process.wait(WAIT_S) == 0
+
+
+def test_by_unix_socket(start, tmp_path):
+    path = tmp_path / "up.sock"
+    upstream = RawServer(answering(OK), path)
+    encoded = str(path).replace("/", "%2F")
+    server = start("proxy_server", upstream=f"http+unix://{encoded}")
+    for _ in range(3):
+        assert ask(server).body == b"ok"
+    assert upstream.connection_count == 1
+    upstream.close()
