@@ -21,7 +21,7 @@ from flare.http.client.error import ClientError
 from flare.http.h1.chunked import append_chunk, append_last_chunk
 from flare.http.h1.framing import IS_CHUNKED
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress
-from flare.http.message.body import Body, StreamWaker
+from flare.http.message.body import Body, Poll, StreamWaker
 from flare.http.message.body_reader import owned_fields
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
@@ -29,7 +29,11 @@ from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
 from flare.http.proxy.proxy_worker import ProxyWorker
 from flare.http.proxy.response_rewriting import UpstreamNames
-from flare.http.proxy.upstream_content import NoContent, UpstreamContent
+from flare.http.proxy.upstream_content import (
+    ContentSide,
+    NoContent,
+    UpstreamContent,
+)
 from flare.http.proxy.upstream_link import (
     LinkUser,
     UpstreamLink,
@@ -92,7 +96,7 @@ struct ExchangePhase(Equatable, TrivialRegisterPassable):
         self.number = number
 
 
-struct Exchange(Errand, LinkUser):
+struct Exchange(ContentSide, Errand, LinkUser):
     """A request under way to an upstream."""
 
     var _padding: Padding[128]
@@ -202,7 +206,7 @@ struct Exchange(Errand, LinkUser):
             errand: The exchange.
         """
         errand[]._completion = None
-        drop_link(errand)
+        _drop_link(errand)
 
     @staticmethod
     def on_open(user: ArcPointer[Self]):
@@ -261,9 +265,7 @@ struct Exchange(Errand, LinkUser):
             _fail(
                 user,
                 GATEWAY_TIMEOUT,
-                String(
-                    "it took nothing for ", config.write_timeout_ms, " ms"
-                ),
+                String("it took nothing for ", config.write_timeout_ms, " ms"),
             )
         elif user[].phase == ExchangePhase.AWAITING:
             _fail(
@@ -271,6 +273,90 @@ struct Exchange(Errand, LinkUser):
                 GATEWAY_TIMEOUT,
                 String("no answer within ", config.head_timeout_ms, " ms"),
             )
+
+
+    @staticmethod
+    def set_waker(side: ArcPointer[Self], var waker: StreamWaker):
+        """Hears how to say that there is more content.
+
+        Args:
+            side: The exchange.
+            waker: The connection's.
+        """
+        side[].waker = waker^
+
+    @staticmethod
+    def is_over(side: ArcPointer[Self]) -> Bool:
+        """Tells whether no more content will come.
+
+        Args:
+            side: The exchange.
+
+        Returns:
+            True behind the end, or a failure.
+        """
+        return side[].phase == ExchangePhase.OVER
+
+    @staticmethod
+    def pull(
+        side: ArcPointer[Self], mut out: Buffer, length_max: Int
+    ) raises -> Poll:
+        """Takes what has come of the content.
+
+        Args:
+            side: The exchange.
+            out: Where to append it.
+            length_max: How long that may become, about, in bytes.
+
+        Returns:
+            What follows.
+
+        Raises:
+            Error: If the upstream fails.
+        """
+        while len(out) < length_max:
+            var progress = _advance(side)
+            if progress == ResponseProgress.CONTENT:
+                out.append(side[].parser.held()[].content())
+            elif progress == ResponseProgress.END:
+                _end_exchange(side)
+                return Poll.DONE
+            else:
+                return Poll.PENDING
+        return Poll.READY
+
+    @staticmethod
+    def give_up(side: ArcPointer[Self]):
+        """Closes the connection, since nobody wants the rest.
+
+        Args:
+            side: The exchange.
+        """
+        _drop_link(side)
+
+    @staticmethod
+    def trailers_behind(side: ArcPointer[Self]) -> Trailers:
+        """Gives what has followed the content.
+
+        Args:
+            side: The exchange.
+
+        Returns:
+            The fields.
+        """
+        return side[].trailers.copy()
+
+    @staticmethod
+    def silence_ms(side: ArcPointer[Self]) -> Int:
+        """Tells how long the upstream may be silent.
+
+        Args:
+            side: The exchange.
+
+        Returns:
+            Milliseconds.
+        """
+        return side[].worker[].shared[].config.idle_timeout_ms
 
 
 def _start(e: ArcPointer[Exchange]):
@@ -288,9 +374,7 @@ def _start(e: ArcPointer[Exchange]):
         _send(e)
         return
     x.phase = ExchangePhase.CONNECTING
-    var link = open_link(
-        x.loop, x.worker[].context, x.worker[].connector(), e
-    )
+    var link = open_link(x.loop, x.worker[].context, x.worker[].connector(), e)
     x.link = link.copy()
     start_link(link)
 
@@ -404,15 +488,9 @@ def _reason(number: Int) -> String:
     return String(errno_text(-number))
 
 
-def read_some(e: ArcPointer[Exchange]) -> Int:
-    """Receives once.
-
-    Args:
-        e: The exchange; it has a parser and a connection.
-
-    Returns:
-        1 if there is news, 0 if nothing is there now, or a negative number.
-    """
+def _read_some(e: ArcPointer[Exchange]) -> Int:
+    """Receives once: 1 if there is news, 0 if nothing is there now, or a
+    negative number."""
     ref parser = e[].parser.held()[]
     if len(parser.input.spare()) < _ROOM_LEN_MIN:
         # It has filled what it had, so it comes fast.
@@ -427,25 +505,15 @@ def read_some(e: ArcPointer[Exchange]) -> Int:
     return 0 if count == -EAGAIN else count
 
 
-def advance(e: ArcPointer[Exchange]) raises -> ResponseProgress:
-    """Goes on with the response, receiving what is there.
-
-    Args:
-        e: The exchange; it has a parser and a connection.
-
-    Returns:
-        What was found; `NEEDS_OCTETS` to wait.
-
-    Raises:
-        Error: If the connection or the response fails.
-    """
+def _advance(e: ArcPointer[Exchange]) raises -> ResponseProgress:
+    """Goes on with the response, receiving what is there."""
     ref parser = e[].parser.held()[]
     ref limits = e[].worker[].shared[].config.head_limits
     while True:
         var progress = parser.advance(limits)
         if progress != ResponseProgress.NEEDS_OCTETS:
             return progress
-        var count = read_some(e)
+        var count = _read_some(e)
         if count == 0:
             return progress
         if count < 0:
@@ -478,7 +546,7 @@ def _receive_head(e: ArcPointer[Exchange]) raises:
         x.parser = x.worker[].take_parser()
         x.parser.held()[].begin(x.method)
     while True:
-        var progress = advance(e)
+        var progress = _advance(e)
         if progress == ResponseProgress.INTERIM:
             _on_interim(e)
         elif progress == ResponseProgress.HEAD_READY:
@@ -528,9 +596,9 @@ def _respond(e: ArcPointer[Exchange]) raises:
     if not parser.has_content():
         if x.method == Method.HEAD:
             _announce(response, length)
-        if advance(e) != ResponseProgress.END:
+        if _advance(e) != ResponseProgress.END:
             raise Error("content where there is none")
-        end_exchange(e)
+        _end_exchange(e)
         return _finish(e, response^)
     if parser.head.framing.has(IS_CHUNKED):
         length = None
@@ -542,7 +610,7 @@ def _respond(e: ArcPointer[Exchange]) raises:
             continue
         if progress == ResponseProgress.NEEDS_OCTETS:
             break
-        end_exchange(e)
+        _end_exchange(e)
         if not x.trailers:
             response.body = Body(content^)
             return _finish(e, response^)
@@ -577,12 +645,8 @@ def _keep_trailers(e: ArcPointer[Exchange]):
     e[].trailers = trailers_of(owned_fields(e[].parser.held()[].trailers()))
 
 
-def end_exchange(e: ArcPointer[Exchange]):
-    """Gives the connection back, since the response is complete.
-
-    Args:
-        e: The exchange.
-    """
+def _end_exchange(e: ArcPointer[Exchange]):
+    """Gives the connection back, since the response is complete."""
     ref x = e[]
     if len(x.parser.held()[].trailers()) > 0:
         _keep_trailers(e)
@@ -602,12 +666,8 @@ def end_exchange(e: ArcPointer[Exchange]):
     _let_go(e)
 
 
-def drop_link(e: ArcPointer[Exchange]):
-    """Closes the connection, whatever the exchange waits for.
-
-    Args:
-        e: The exchange.
-    """
+def _drop_link(e: ArcPointer[Exchange]):
+    """Closes the connection, whatever the exchange waits for."""
     ref x = e[]
     x.phase = ExchangePhase.OVER
     if x.parser:
@@ -631,7 +691,7 @@ def _finish(e: ArcPointer[Exchange], var response: Response):
     """Answers, and ends what is left."""
     ref x = e[]
     if x.phase != ExchangePhase.OVER:
-        drop_link(e)
+        _drop_link(e)
     if x._completion:
         var completion = x._completion.take()
         completion^.finish(response^)

@@ -2,16 +2,8 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.h1.response_parser import ResponseProgress
 from flare.http.message.body import BodySource, Poll, StreamWaker
 from flare.http.message.trailers import Trailers
-from flare.http.proxy.exchange import (
-    Exchange,
-    ExchangePhase,
-    advance,
-    drop_link,
-    end_exchange,
-)
 from flare.sys.clock import coarse_monotonic_ms
 from std.memory import ArcPointer
 
@@ -19,10 +11,92 @@ comptime PIECE_LEN = 65_536
 """Most content that goes to the client at once, in bytes; about that much."""
 
 
-struct UpstreamContent(BodySource):
-    """The content of a response, as the upstream sends it."""
+trait ContentSide(Deinitable, Movable):
+    """Where the content of a response comes from."""
 
-    var _exchange: ArcPointer[Exchange]
+    @staticmethod
+    def set_waker(side: ArcPointer[Self], var waker: StreamWaker):
+        """Hears how to say that there is more.
+
+        Args:
+            side: This.
+            waker: The connection's.
+        """
+        ...
+
+    @staticmethod
+    def is_over(side: ArcPointer[Self]) -> Bool:
+        """Tells whether no more will come.
+
+        Args:
+            side: This.
+
+        Returns:
+            True behind the end, or a failure.
+        """
+        ...
+
+    @staticmethod
+    def pull(
+        side: ArcPointer[Self], mut out: Buffer, length_max: Int
+    ) raises -> Poll:
+        """Takes what has come.
+
+        Args:
+            side: This.
+            out: Where to append it.
+            length_max: How long that may become, about, in bytes.
+
+        Returns:
+            What follows.
+
+        Raises:
+            Error: If the upstream fails.
+        """
+        ...
+
+    @staticmethod
+    def give_up(side: ArcPointer[Self]):
+        """Wants no more.
+
+        Args:
+            side: This.
+        """
+        ...
+
+    @staticmethod
+    def trailers_behind(side: ArcPointer[Self]) -> Trailers:
+        """Gives what has followed the content.
+
+        Args:
+            side: This.
+
+        Returns:
+            The fields.
+        """
+        ...
+
+    @staticmethod
+    def silence_ms(side: ArcPointer[Self]) -> Int:
+        """Tells how long the upstream may be silent.
+
+        Args:
+            side: This.
+
+        Returns:
+            Milliseconds.
+        """
+        ...
+
+
+struct UpstreamContent[S: ContentSide](BodySource):
+    """The content of a response, as the upstream sends it.
+
+    Parameters:
+        S: Where it comes from.
+    """
+
+    var _side: ArcPointer[Self.S]
     # What came with the head.
     var _first: List[UInt8]
     var _is_endless: Bool
@@ -31,18 +105,18 @@ struct UpstreamContent(BodySource):
 
     def __init__(
         out self,
-        exchange: ArcPointer[Exchange],
+        side: ArcPointer[Self.S],
         var first: List[UInt8],
         is_endless: Bool,
     ):
-        """Makes the content of an exchange.
+        """Makes the content of a response.
 
         Args:
-            exchange: Has the response's head, and perhaps all of it.
+            side: Has the response's head, and perhaps all of it.
             first: What came with the head.
             is_endless: True for events, which go on until somebody leaves.
         """
-        self._exchange = exchange.copy()
+        self._side = side.copy()
         self._first = first^
         self._is_endless = is_endless
         self._last_ms = coarse_monotonic_ms()
@@ -50,8 +124,8 @@ struct UpstreamContent(BodySource):
 
     def __deinit__(deinit self):
         """Gives the upstream up, unless the response is complete."""
-        if self._exchange[].phase != ExchangePhase.OVER:
-            drop_link(self._exchange)
+        if not Self.S.is_over(self._side):
+            Self.S.give_up(self._side)
 
     def begin(mut self, var waker: StreamWaker):
         """Hears how to say that there is more.
@@ -59,7 +133,7 @@ struct UpstreamContent(BodySource):
         Args:
             waker: The connection's.
         """
-        self._exchange[].waker = waker^
+        Self.S.set_waker(self._side, waker^)
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         """Takes what has come.
@@ -78,10 +152,10 @@ struct UpstreamContent(BodySource):
             self._first = []
         if self._failure.byte_length() > 0:
             raise Error(self._failure)
-        if self._exchange[].phase == ExchangePhase.OVER:
+        if Self.S.is_over(self._side):
             return Poll.DONE
         try:
-            var poll = _fill(self._exchange, out)
+            var poll = Self.S.pull(self._side, out, PIECE_LEN)
             if poll != Poll.PENDING or len(out) > 0:
                 self._last_ms = coarse_monotonic_ms()
             elif coarse_monotonic_ms() - self._last_ms >= self._silence_ms():
@@ -92,7 +166,7 @@ struct UpstreamContent(BodySource):
                 )
             return poll
         except error:
-            drop_link(self._exchange)
+            Self.S.give_up(self._side)
             if len(out) == 0:
                 raise error^
             # What has come goes to the client before it ends.
@@ -100,7 +174,7 @@ struct UpstreamContent(BodySource):
             return Poll.READY
 
     def _silence_ms(self) -> Int:
-        return self._exchange[].worker[].shared[].config.idle_timeout_ms
+        return Self.S.silence_ms(self._side)
 
     def trailers(mut self) raises -> Trailers:
         """Passes the upstream's trailer fields on.
@@ -111,7 +185,7 @@ struct UpstreamContent(BodySource):
         Raises:
             Error: Never.
         """
-        return self._exchange[].trailers.copy()
+        return Self.S.trailers_behind(self._side)
 
     def is_endless(self) -> Bool:
         """Tells whether these are events.
@@ -128,19 +202,6 @@ struct UpstreamContent(BodySource):
             Milliseconds.
         """
         return self._silence_ms() + 1
-
-
-def _fill(e: ArcPointer[Exchange], mut out: Buffer) raises -> Poll:
-    while len(out) < PIECE_LEN:
-        var progress = advance(e)
-        if progress == ResponseProgress.CONTENT:
-            out.append(e[].parser.held()[].content())
-        elif progress == ResponseProgress.END:
-            end_exchange(e)
-            return Poll.DONE
-        else:
-            return Poll.PENDING
-    return Poll.READY
 
 
 struct NoContent(BodySource):

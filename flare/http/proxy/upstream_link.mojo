@@ -362,7 +362,9 @@ def _connect(link: ArcPointer[UpstreamLink]):
         user.held().on_open(user.held().user)
 
 
-def _watch_stream(link: ArcPointer[UpstreamLink], number: Int32) raises ClientError:
+def _watch_stream(
+    link: ArcPointer[UpstreamLink], number: Int32
+) raises ClientError:
     """Watches a connection from now on for all that happens."""
     try:
         link[]._loop[].watch(number, link[]._token, Interest.STREAM)
