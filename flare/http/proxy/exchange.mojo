@@ -274,7 +274,6 @@ struct Exchange(ContentSide, Errand, LinkUser):
                 String("no answer within ", config.head_timeout_ms, " ms"),
             )
 
-
     @staticmethod
     def set_waker(side: ArcPointer[Self], var waker: StreamWaker):
         """Hears how to say that there is more content.
