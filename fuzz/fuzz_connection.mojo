@@ -1,16 +1,16 @@
 """Fuzzes a server's connection, plain and over TLS: whatever the client sends
 and reads in whatever portions, each request is answered, whole and in order."""
 
-from flare.bytes.buffer import Buffer
+from flare.http.routing.handler import FnHandler
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.sys.poll import POLL_READ, PollEntry, poll_descriptors
 from flare.tls.config import TlsConfig, TlsServerConfig
 from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.session import TlsSession
 from fuzz.engine import Target, fuzz_main, octets_from_hex
 from tests.support.certificates import certificate
-from tests.support.served_connection import ServedConnection
+from tests.support.client_wire import ClientWire
+from tests.support.served_connection import ServedConnection, answer
 
 comptime _OPERATION_COUNT_MAX = 60
 comptime _WAIT_MS = 2_000
@@ -19,125 +19,58 @@ comptime _WAIT_MS = 2_000
 struct _Client(Movable):
     """Sends requests as it is told, and keeps what comes."""
 
-    var served: ServedConnection
-    var session: Optional[TlsSession]
-    # Octets of requests, before and behind TLS, and of responses likewise.
-    var requests: Buffer
-    var outgoing: Buffer
-    var incoming: Buffer
-    var responses: Buffer
+    var wire: ClientWire[FnHandler]
     # The content that the responses must have.
     var expected: List[String]
-    var received_len: Int
 
-    def __init__(
-        out self,
-        var served: ServedConnection,
-        var session: Optional[TlsSession],
-    ):
-        self.served = served^
-        self.session = session^
-        self.requests = Buffer()
-        self.outgoing = Buffer()
-        self.incoming = Buffer()
-        self.responses = Buffer()
+    def __init__(out self, var wire: ClientWire[FnHandler]):
+        self.wire = wire^
         self.expected = []
-        self.received_len = 0
 
     def ask(mut self, kind: Int, size: Int):
         """Writes a request: GET, POST, or POST in chunks."""
         if kind == 0:
-            self.requests.write("GET /", size, " HTTP/1.1\r\nHost: h\r\n\r\n")
+            self.wire.out.write("GET /", size, " HTTP/1.1\r\nHost: h\r\n\r\n")
             self.expected.append(String("x") * size)
             return
         var body = String()
         while body.byte_length() < size:
             body.write(len(self.expected), ".", body.byte_length(), ";")
-        self.requests.write("POST / HTTP/1.1\r\nHost: h\r\n")
+        self.wire.out.write("POST / HTTP/1.1\r\nHost: h\r\n")
         if kind == 1:
-            self.requests.write("Content-Length: ", body.byte_length())
-            self.requests.write("\r\n\r\n", body)
+            self.wire.out.write("Content-Length: ", body.byte_length())
+            self.wire.out.write("\r\n\r\n", body)
         else:
-            self.requests.write("Transfer-Encoding: chunked\r\n\r\n")
+            self.wire.out.write("Transfer-Encoding: chunked\r\n\r\n")
             if size > 0:
                 var digits = hex(body.byte_length(), prefix="")
-                self.requests.write(digits, "\r\n", body, "\r\n")
-            self.requests.write("0\r\n\r\n")
+                self.wire.out.write(digits, "\r\n", body, "\r\n")
+            self.wire.out.write("0\r\n\r\n")
         self.expected.append(body^)
-
-    def seal(mut self, count: Int) raises:
-        """Moves octets of requests to what is to be sent, as one write."""
-        var length = min(count, len(self.requests))
-        if not self.session:
-            self.outgoing.append(self.requests.span()[:length])
-        elif not self.session.value().is_established():
-            return
-        elif length > 0:
-            self.session.value().write(
-                self.requests.span()[:length], self.outgoing
-            )
-        self.requests.consume(length)
-
-    def send(mut self, count: Int) raises:
-        """Sends octets, of which the server then hears."""
-        var length = min(count, len(self.outgoing))
-        var taken = self.served.client.send(self.outgoing.span()[:length])
-        self.outgoing.consume(max(taken, 0))
-        self.served.step()
-
-    def read(mut self, count: Int) raises -> Bool:
-        """Reads octets, so that the server may send more; False at the end."""
-        self.incoming.reserve(count)
-        var got = self.served.client.receive(self.incoming.spare()[:count])
-        if got == 0:
-            return False
-        self.incoming.commit(max(got, 0))
-        self.received_len += max(got, 0)
-        self._open()
-        if got > 0:
-            self.served.step()
-        return True
-
-    def _open(mut self) raises:
-        if not self.session:
-            self.responses.append(self.incoming.span())
-            self.incoming.clear()
-            return
-        while True:
-            self.responses.reserve(20_000)
-            var got = self.session.value().read(
-                self.incoming, self.outgoing, self.responses.spare()
-            )
-            self.responses.commit(got)
-            if got == 0:
-                return
 
     def finish(mut self) raises:
         """Sends all that is left, reads all that comes, and compares."""
         var quiet_count = 0
         while quiet_count < 3:
-            var before = (len(self.requests), len(self.outgoing))
-            self.seal(1 << 30)
-            self.send(1 << 30)
-            var had = self.received_len
-            if not self.read(1 << 20):
+            var before = (len(self.wire.out), len(self.wire.sealed))
+            self.wire.seal(1 << 30)
+            self.wire.send(1 << 30)
+            var had = self.wire.received_len
+            if not self.wire.read(1 << 20):
                 raise Error("the server closed the connection")
-            var has_moved = self.received_len != had
-            if has_moved or before != (len(self.requests), len(self.outgoing)):
+            var has_moved = self.wire.received_len != had
+            if has_moved or before != (len(self.wire.out), len(self.wire.sealed)):
                 quiet_count = 0
                 continue
             if self._is_complete():
                 return
             # The kernel may be late; the server is asked no more than by an
             # event.
-            var entries = Array[PollEntry, 1](
-                fill=PollEntry(self.served.client.fd(), POLL_READ, 0)
-            )
-            _ = poll_descriptors(Span(entries), _WAIT_MS // 3)
+            self.wire.wait(_WAIT_MS // 3)
             quiet_count += 1
         raise Error(
             "the server is silent with ",
-            len(self.responses),
+            len(self.wire.input),
             " octets of responses to ",
             len(self.expected),
             " requests",
@@ -145,7 +78,7 @@ struct _Client(Movable):
 
     def _is_complete(self) raises -> Bool:
         """Compares the responses; False if more must come."""
-        var octets = self.responses.span()
+        var octets = self.wire.input.span()
         var at = 0
         for body in self.expected:
             var end = _end_of_head(octets, at)
@@ -211,10 +144,13 @@ struct ConnectionTarget(Target):
             session = self.trust.session("localhost")
         var buffer_len = 4_096 if input[0] & 2 == 2 else 0
         var client = _Client(
-            ServedConnection(self.listener, tls, buffer_len), session^
+            ClientWire(
+                ServedConnection(
+                    self.listener, FnHandler(answer), tls, buffer_len
+                ),
+                session^,
+            )
         )
-        # A client of TLS speaks first.
-        client._open()
         var last = min(len(input), 2 * _OPERATION_COUNT_MAX)
         for index in range(1, last - 1, 2):
             var size = Int(input[index + 1])
@@ -223,11 +159,11 @@ struct ConnectionTarget(Target):
             if operation == 0:
                 client.ask(Int(input[index]) % 3, size)
             elif operation == 1:
-                client.seal(size)
+                client.wire.seal(size)
             elif operation == 2:
-                client.send(size)
+                client.wire.send(size)
             else:
-                _ = client.read(size + 1)
+                _ = client.wire.read(size + 1)
         client.finish()
 
 

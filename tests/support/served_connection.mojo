@@ -3,10 +3,21 @@
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.routing.handler import FnHandler
+from flare.http.routing.handler import Handler
 from flare.http.server.config import ServerConfig, ServerContext
 from flare.http.server.connection.connection import Connection
-from flare.http.server.connection.lifetime import begin_shutdown, discard_input
+from flare.http.server.connection.http2 import on_readable_http2
+from flare.http.server.connection.http2_offload import settle_jobs
+from flare.http.server.connection.lifetime import (
+    begin_shutdown,
+    discard_input,
+    on_timeout,
+)
+from flare.http.server.connection.offload import (
+    offload,
+    on_job_done,
+    waits_for,
+)
 from flare.http.server.connection.phase import (
     Event,
     NextAction,
@@ -15,15 +26,24 @@ from flare.http.server.connection.phase import (
 from flare.http.server.connection.read import on_readable, on_writable
 from flare.http.server.connection.tls import ServerTls, TlsLink
 from flare.http.server.connection.upgrade import read_upgraded
-from flare.http.server.worker_state import READ_BUFFER_LEN, WorkerState
+from flare.http.server.connection.write import has_to_write, on_wake
+from flare.http.server.handler_pool import HandlerPool, _Lane
+from flare.http.server.worker_state import (
+    READ_BUFFER_LEN,
+    ErasedHandler,
+    WorkerState,
+)
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
+from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.socket_option import SocketOption
 from flare.tls.context import TlsServerContext
-from std.memory import OwnedPointer
+from std.memory import ArcPointer, OwnedPointer
 
 comptime _TURN_COUNT_MAX = 10_000
 # No connection gives way so often without somebody who sends or reads.
+
+comptime _TOKEN = UInt64(7)
 
 
 def answer(req: Request) raises -> Response:
@@ -35,30 +55,43 @@ def answer(req: Request) raises -> Response:
     return ok(String("x") * Int(req.path.removeprefix("/")))
 
 
-struct ServedConnection(Movable):
-    """What a worker does with one connection, without the worker."""
+struct ServedConnection[H: Handler](Movable):
+    """What a worker does with one connection, without the worker.
+
+    Handlers that may block run where `run_job` is called: so a test says when a
+    request is answered.
+
+    Parameters:
+        H: The handler's type.
+    """
 
     var client: RawSocket
     """The other end."""
     var is_open: Bool
     """False once the server has closed."""
+    var _handler: ArcPointer[Self.H]
     var _connection: Connection
     var _scratch: RequestParser
     var _state: WorkerState
+    var _pool: HandlerPool
 
     def __init__(
         out self,
         mut listener: RawSocket,
+        var handler: Self.H,
         tls: Optional[TlsServerContext],
         buffer_len: Int,
+        var config: ServerConfig = ServerConfig(),
     ) raises:
         """Connects.
 
         Args:
             listener: Where.
+            handler: Answers.
             tls: What TLS is spoken with.
             buffer_len: About how much the kernel keeps of what is sent; 0 for
                 its own choice.
+            config: The server's.
         """
         var address = listener.local_addr()
         self.client = RawSocket.tcp()
@@ -77,53 +110,153 @@ struct ServedConnection(Movable):
             socket.set_option(SocketOption.SEND_BUFFER, buffer_len)
         var connection = Connection()
         connection.open(socket^, address)
+        connection.token = _TOKEN
         if tls:
             connection.tls = OwnedPointer(TlsLink(tls.value().session()))
             connection.enter[Event.TLS_BEGUN]()
         self._connection = connection^
         self._scratch = RequestParser(READ_BUFFER_LEN)
-        var context = ServerContext(ServerConfig())
+        self._handler = ArcPointer(handler^)
+        self._pool = HandlerPool(config)
+        var context = ServerContext(config^)
         if tls:
             context.tls = ServerTls(tls.value().copy())
         self._state = WorkerState(context)
+        self._state.handler = ErasedHandler(self._handler)
+        self._state.takes_upgrades = self._handler[].may_upgrade()
+        self._state.now_ms = coarse_monotonic_ms()
         self.is_open = True
 
     def step(mut self) raises:
         """Does what one event of the selector leads to."""
-        var handler = FnHandler(answer)
         for _ in range(_TURN_COUNT_MAX):
             if not self.is_open:
                 return
-            var action = NextAction.WAIT
-            if self._connection.request.pending:
-                action = on_writable(self._connection, self._state, handler)
-            if action == NextAction.WAIT:
-                if self._connection.phase == Phase.LINGER:
-                    action = discard_input(self._connection, self._scratch)
-                elif self._connection.request.pending:
-                    action = read_upgraded(
-                        Pointer(to=self._connection),
-                        Pointer(to=self._scratch),
-                        Pointer(to=self._state),
-                        False,
-                    )
-                else:
-                    action = on_readable(
-                        self._connection,
-                        self._scratch,
-                        self._state,
-                        handler,
-                        False,
-                    )
-            if action == NextAction.SHUTDOWN:
-                action = begin_shutdown(self._connection, self._state)
-            if action == NextAction.CLOSE:
-                self._connection.close()
-                self.is_open = False
+            var action = self._carry_out(self._drive())
             self._check()
-            if action != NextAction.YIELD:
+            if action != NextAction.YIELD and not self._ask_sources():
                 return
         raise Error("the connection gives way for ever")
+
+    def _drive(mut self) -> NextAction:
+        """Does what `Worker._on_connection` does."""
+        var action = NextAction.WAIT
+        if has_to_write(self._connection):
+            action = on_writable(
+                self._connection, self._state, self._handler[]
+            )
+        if action != NextAction.WAIT and action != NextAction.YIELD:
+            return action
+        if self._connection.phase == Phase.STREAMS:
+            action = on_readable_http2(
+                self._connection, self._scratch, self._state, False
+            )
+            settle_jobs(self._connection, self._pool)
+            return action
+        if self._connection.phase == Phase.LINGER:
+            return discard_input(self._connection, self._scratch)
+        if self._connection.request.pending:
+            return read_upgraded(
+                Pointer(to=self._connection),
+                Pointer(to=self._scratch),
+                Pointer(to=self._state),
+                False,
+            )
+        return on_readable(
+            self._connection,
+            self._scratch,
+            self._state,
+            self._handler[],
+            False,
+        )
+
+    def _carry_out(mut self, action: NextAction) raises -> NextAction:
+        """Does what `Worker._carry_out` does."""
+        var next = action
+        while next == NextAction.OFFLOAD:
+            next = offload(
+                self._connection,
+                _TOKEN,
+                self._pool,
+                self._state,
+                self._handler[],
+            )
+        if next == NextAction.SHUTDOWN:
+            next = begin_shutdown(self._connection, self._state)
+        if next == NextAction.CLOSE:
+            self._connection.close()
+            self.is_open = False
+            self._pool.drop_gone()
+        return next
+
+    def _ask_sources(mut self) raises -> Bool:
+        """Lets sources be asked that have rung; False if there are none."""
+        if len(self._state.wake_queue.take()) == 0 or not self.is_open:
+            return False
+        var action = on_wake(self._connection)
+        if action != NextAction.CLOSE:
+            action = on_writable(
+                self._connection, self._state, self._handler[]
+            )
+        _ = self._carry_out(action)
+        self._check()
+        return True
+
+    def run_job(mut self) raises -> Bool:
+        """Lets a handler answer that may block; False if none has a request."""
+        var job = self._pool._queue.jobs.lock()[].pick()
+        if job:
+            self._pool._queue.jobs.lock()[].begin_job()
+            var owned = job.take()
+            var lane = _Lane(
+                self._pool._queue.copy(), self._pool._waker.copy()
+            )
+            owned[].run(self._handler[], lane)
+            _ = self._pool._queue.jobs.lock()[].put_done(owned^)
+        var done = self._pool.take_done()
+        for index in range(len(done)):
+            ref answered = done[index][]
+            if self.is_open and waits_for(self._connection, answered):
+                _ = self._carry_out(
+                    on_job_done(
+                        self._connection,
+                        answered,
+                        self._state,
+                        self._handler[],
+                    )
+                )
+                self._check()
+        return len(done) > 0
+
+    def pass_time(mut self, elapsed_ms: Int) raises:
+        """Does what follows when time has passed."""
+        self._state.now_ms += elapsed_ms
+        if self.is_open and self._state.now_ms >= self._connection.deadline_ms:
+            _ = self._carry_out(on_timeout(self._connection, self._state))
+            self._check()
+        self.step()
+
+    def check_rooms(self) raises:
+        """Holds the connection to what it has given back once all is answered:
+        streams, windows, memory."""
+        if self._state._body_sum[].load() != 0:
+            raise Error("memory of content is still counted")
+        if not self.is_open or not self._connection.http2:
+            return
+        ref link = self._connection.http2.value()[]
+        ref session = link.session
+        if len(link.tasks) + len(session.state.table.streams) > 0:
+            raise Error(
+                len(link.tasks),
+                " tasks and ",
+                len(session.state.table.streams),
+                " streams are left",
+            )
+        if session.foreign_count != 0:
+            raise Error("requests are still counted: ", session.foreign_count)
+        var room = session.state.receive_window + session.state.owed_len
+        if room != session.state.limits.connection_window:
+            raise Error("of the connection's window is left ", room)
 
     def _check(self) raises:
         """Holds the worker's buffers to what they promise."""

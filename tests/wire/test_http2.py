@@ -10,7 +10,7 @@ import pytest
 CURL = ["curl", "-s", "--max-time", "10"]
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 EMPTY_SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
-GOAWAY = 7
+SETTINGS, GOAWAY = 4, 7
 
 
 def curl(*arguments: str, stdin: bytes = b"") -> bytes:
@@ -86,6 +86,19 @@ def test_head_has_the_length_and_no_content(probe):
     got = curl("--http2-prior-knowledge", "-I", f"{probe.url}/size/1000")
     assert b"content-length: 1000\r\n" in got.lower()
     assert got.startswith(b"HTTP/2 200")
+
+
+def test_the_preface_may_come_in_pieces(probe):
+    """RFC 9113 section 3.4: wherever TCP cuts it."""
+    for cut in range(1, len(PREFACE)):
+        with probe.connect() as sock:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.sendall(PREFACE[:cut])
+            # What one worker answers here, it has read there.
+            assert curl(probe.url + "/")
+            sock.sendall(PREFACE[cut:] + EMPTY_SETTINGS)
+            head = sock.recv(9)
+            assert head[3:] == bytes([SETTINGS, 0, 0, 0, 0, 0]), (cut, head)
 
 
 def test_switched_off_it_is_not_spoken(start, start_tls):

@@ -71,14 +71,17 @@ def begins_http2(
     Returns:
         False if the refusal holds.
     """
+    # Up to the version, which is what is refused; the end of the line may come
+    # later.
+    comptime VERSION_END = 14
     comptime FIRST_LINE_LEN = 16
     var octets = parser.input.span()
-    var wanted = CLIENT_PREFACE.as_bytes().before(FIRST_LINE_LEN)
+    var count = min(len(octets), FIRST_LINE_LEN)
     if (
         connection.request_count > 0
         or not state.config.http2
-        or len(octets) < FIRST_LINE_LEN
-        or octets.before(FIRST_LINE_LEN) != wanted
+        or count < VERSION_END
+        or octets.before(count) != CLIENT_PREFACE.as_bytes().before(count)
         or connection.tls
     ):
         return False
