@@ -59,7 +59,10 @@ struct _Client(Movable):
             if not self.wire.read(1 << 20):
                 raise Error("the server closed the connection")
             var has_moved = self.wire.received_len != had
-            if has_moved or before != (len(self.wire.out), len(self.wire.sealed)):
+            if has_moved or before != (
+                len(self.wire.out),
+                len(self.wire.sealed),
+            ):
                 quiet_count = 0
                 continue
             if self._is_complete():

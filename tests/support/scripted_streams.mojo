@@ -257,9 +257,7 @@ struct ScriptedStreams[H: Handler](Movable):
         if index >= len(self.streams):
             return
         ref stream = self.streams[index]
-        self.session.state.consume(
-            self.wire.out, stream.id, stream.held_len
-        )
+        self.session.state.consume(self.wire.out, stream.id, stream.held_len)
         stream.held_len = 0
 
     def set_window(mut self, window: Int):

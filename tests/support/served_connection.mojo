@@ -142,9 +142,7 @@ struct ServedConnection[H: Handler](Movable):
         """Does what `Worker._on_connection` does."""
         var action = NextAction.WAIT
         if has_to_write(self._connection):
-            action = on_writable(
-                self._connection, self._state, self._handler[]
-            )
+            action = on_writable(self._connection, self._state, self._handler[])
         if action != NextAction.WAIT and action != NextAction.YIELD:
             return action
         if self._connection.phase == Phase.STREAMS:
@@ -195,9 +193,7 @@ struct ServedConnection[H: Handler](Movable):
             return False
         var action = on_wake(self._connection)
         if action != NextAction.CLOSE:
-            action = on_writable(
-                self._connection, self._state, self._handler[]
-            )
+            action = on_writable(self._connection, self._state, self._handler[])
         _ = self._carry_out(action)
         self._check()
         return True
@@ -208,9 +204,7 @@ struct ServedConnection[H: Handler](Movable):
         if job:
             self._pool._queue.jobs.lock()[].begin_job()
             var owned = job.take()
-            var lane = _Lane(
-                self._pool._queue.copy(), self._pool._waker.copy()
-            )
+            var lane = _Lane(self._pool._queue.copy(), self._pool._waker.copy())
             owned[].run(self._handler[], lane)
             _ = self._pool._queue.jobs.lock()[].put_done(owned^)
         var done = self._pool.take_done()
