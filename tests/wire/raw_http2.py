@@ -3,29 +3,9 @@ frames, and field blocks without compression."""
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from h2_frames import *
 from raw_server import Connection
-
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS = 0, 1, 2, 3, 4
-PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 5, 6, 7, 8, 9
-END_STREAM = ACK = 1
-END_HEADERS = 4
-TABLE_SIZE, ENABLE_PUSH, MAX_STREAMS, INITIAL_WINDOW = 1, 2, 3, 4
-MAX_FRAME, MAX_LIST = 5, 6
-PROTOCOL_ERROR, INTERNAL_ERROR, REFUSED, CANCEL = 1, 2, 7, 8
-NO_ERROR, CALM, HTTP_1_1_REQUIRED = 0, 11, 13
-FIRST_WINDOW = 65_535
-
-
-def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    return (
-        struct.pack(">I", len(payload))[1:]
-        + bytes([kind, flags])
-        + struct.pack(">I", stream)
-        + payload
-    )
 
 
 def text(octets: bytes) -> bytes:
@@ -52,26 +32,13 @@ def settings(*pairs: tuple[int, int], flags: int = 0) -> bytes:
     return frame(SETTINGS, flags, 0, payload)
 
 
-@dataclass
-class Frame:
-    kind: int
-    flags: int
-    stream: int
-    payload: bytes
-
-    @property
-    def number(self) -> int:
-        """The error code or the increment that the payload ends with."""
-        return struct.unpack(">I", self.payload[-4:])[0]
-
-
 class Http2Peer:
     """The server's side of a connection, which keeps to the client's windows."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self.window = FIRST_WINDOW
-        self.stream_window = FIRST_WINDOW
+        self.window = DEFAULT_WINDOW
+        self.stream_window = DEFAULT_WINDOW
         self.windows: dict[int, int] = {}
         self.seen: list[Frame] = []
 

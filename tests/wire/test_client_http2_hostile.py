@@ -9,7 +9,7 @@ import time
 
 import pytest
 from raw_http2 import (
-    CALM,
+    ENHANCE_YOUR_CALM,
     CANCEL,
     CONTINUATION,
     DATA,
@@ -21,15 +21,15 @@ from raw_http2 import (
     HTTP_1_1_REQUIRED,
     INITIAL_WINDOW,
     INTERNAL_ERROR,
-    MAX_LIST,
+    MAX_HEADER_LIST_SIZE,
     MAX_STREAMS,
     NO_ERROR,
     PING,
     PUSH_PROMISE,
-    REFUSED,
+    REFUSED_STREAM,
     RST_STREAM,
     SETTINGS,
-    TABLE_SIZE,
+    HEADER_TABLE_SIZE,
     WINDOW_UPDATE,
     Http2Peer,
     answering_all,
@@ -110,7 +110,7 @@ def test_a_server_that_always_says_goaway(fetcher):
 
     def handle(peer: Http2Peer) -> None:
         peer.request()
-        peer.goaway(0, CALM)
+        peer.goaway(0, ENHANCE_YOUR_CALM)
         peer.drain()
 
     server = meet(fetcher, handle)
@@ -127,7 +127,7 @@ def test_a_refused_stream_is_sent_again(fetcher, way):
 
     def handle(peer: Http2Peer) -> None:
         refused = peer.request()
-        peer.reset(refused, REFUSED)
+        peer.reset(refused, REFUSED_STREAM)
         answering_all(peer)
 
     server = meet(fetcher, handle)
@@ -145,7 +145,7 @@ def test_a_server_that_refuses_for_ever(fetcher):
     def handle(peer: Http2Peer) -> None:
         while True:
             streams.append(peer.request())
-            peer.reset(streams[-1], REFUSED)
+            peer.reset(streams[-1], REFUSED_STREAM)
 
     server = meet(fetcher, handle)
     answer = fetcher.get("/", **POST)
@@ -158,7 +158,7 @@ def test_an_upload_that_was_read_is_not_sent_again(fetcher):
     def handle(peer: Http2Peer) -> None:
         stream = peer.request()
         peer.until(DATA)
-        peer.reset(stream, REFUSED)
+        peer.reset(stream, REFUSED_STREAM)
         peer.drain()
 
     server = meet(fetcher, handle)
@@ -176,7 +176,7 @@ STREAM_ROWS = [
      "INTERNAL_ERROR"),
     (lambda p, s: (p.head(s), p.reset(s, CANCEL)), "read body", "StreamReset",
      "CANCEL"),
-    (lambda p, s: (p.head(s), p.reset(s, REFUSED)), "read body", "StreamReset",
+    (lambda p, s: (p.head(s), p.reset(s, REFUSED_STREAM)), "read body", "StreamReset",
      "REFUSED_STREAM"),
     (lambda p, s: p.answer(s, b"abc", ("content-length", "2")), "read body",
      "MalformedResponse", "content-length"),
@@ -321,7 +321,7 @@ def test_no_streams_at_all(fetcher):
     """The first request is on its way before the server can say so."""
 
     def handle(peer: Http2Peer) -> None:
-        peer.reset(peer.request(), REFUSED)
+        peer.reset(peer.request(), REFUSED_STREAM)
         peer.drain()
 
     server = meet(fetcher, handle, (MAX_STREAMS, 0), write_timeout_ms=300)
@@ -333,7 +333,7 @@ def test_no_streams_at_all(fetcher):
 
 def test_streams_that_are_allowed_later(fetcher):
     def handle(peer: Http2Peer) -> None:
-        peer.reset(peer.request(), REFUSED)
+        peer.reset(peer.request(), REFUSED_STREAM)
         # The acknowledgement of what forbids them.
         peer.until(SETTINGS)
         peer.send(settings((MAX_STREAMS, 5)))
@@ -602,7 +602,7 @@ def test_a_large_request_is_not_sent(fetcher):
             requests.append(peer.request())
             peer.answer(requests[-1])
 
-    server = meet(fetcher, handle, (MAX_LIST, 1_000))
+    server = meet(fetcher, handle, (MAX_HEADER_LIST_SIZE, 1_000))
     for length in [9_000, 1_000]:
         answer = fetcher.get("/", headers={"A": "x" * length})
         assert failure(answer) == ("request", "BadRequest"), answer
@@ -620,7 +620,7 @@ def test_a_table_that_shrinks(fetcher):
         for size in [0, 4_096]:
             stream = peer.request()
             blocks.append(peer.seen[-1].payload)
-            peer.send(settings((TABLE_SIZE, size)))
+            peer.send(settings((HEADER_TABLE_SIZE, size)))
             while not peer.until(SETTINGS).flags & ACK:
                 pass
             peer.answer(stream)

@@ -23,7 +23,7 @@ from raw_http2 import (
     NO_ERROR,
     PREFACE,
     PROTOCOL_ERROR,
-    REFUSED,
+    REFUSED_STREAM,
     RST_STREAM,
     WINDOW_UPDATE,
     Http2Peer,
@@ -314,7 +314,7 @@ REFUSALS = [
     ("8441-3 no setting", Http2Peer.drain, [], "WsRefused", 0, "http2_prior_knowledge"),
     ("8441-3 setting of 2", Http2Peer.drain, [(ENABLE_CONNECT, 2)], "MalformedResponse", 0, "must be 0 or 1"),
     ("9113-7 HTTP_1_1_REQUIRED", resetting(HTTP_1_1_REQUIRED), [OFFERED], "WsRefused", 0, "http2_prior_knowledge"),
-    ("9113-8.7 REFUSED_STREAM", resetting(REFUSED), [OFFERED], "StreamReset", 0, "REFUSED_STREAM"),
+    ("9113-8.7 REFUSED_STREAM", resetting(REFUSED_STREAM), [OFFERED], "StreamReset", 0, "REFUSED_STREAM"),
     ("9113-6.8 GOAWAY", leaving, [OFFERED], "StreamReset", 0, "NO_ERROR"),
     ("8441-5 403", answering(status=403, ends=True), [OFFERED], "WsRefused", 403, "2xx"),
     ("8441-5 302", answering(status=302), [OFFERED], "WsRefused", 302, "2xx"),
@@ -458,7 +458,7 @@ def test_orderly_close_ends_both_directions(talker):
     server.close()
 
 
-@pytest.mark.parametrize("code", [CANCEL, NO_ERROR, REFUSED])
+@pytest.mark.parametrize("code", [CANCEL, NO_ERROR, REFUSED_STREAM])
 def test_rst_stream_in_the_middle(talker, code):
     def handle(tunnel: Tunnel) -> None:
         tunnel.send(b"\x81\x02hi\x81\x05hal")
