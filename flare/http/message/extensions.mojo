@@ -11,14 +11,18 @@ struct _Extension(TrivialRegisterPassable):
     var type_name: StaticString
     # SAFETY: who pushed it keeps the value alive until it is dropped.
     var value: OpaquePointer[MutUntrackedOrigin]
+    # Whether the value outlives all requests.
+    var lasts: Bool
 
     def __init__(
         out self,
         type_name: StaticString,
         value: OpaquePointer[MutUntrackedOrigin],
+        lasts: Bool,
     ):
         self.type_name = type_name
         self.value = value
+        self.lasts = lasts
 
 
 struct Extensions(Movable):
@@ -62,7 +66,7 @@ struct Extensions(Movable):
         return None
 
     @always_inline
-    def _push[T: AnyType](mut self, value: Pointer[T, _]) -> Int:
+    def _push[T: AnyType](mut self, value: Pointer[T, _], lasts: Bool) -> Int:
         comptime NAME = reflect[T].name()
         # SAFETY: the scope keeps the value alive; `find` gives it back as what
         # it is, for the name of a type has its package and parameters in it.
@@ -72,9 +76,22 @@ struct Extensions(Movable):
                 value.unsafe_mut_cast[True]()
                 .unsafe_origin_cast[MutUntrackedOrigin]()
                 .unsafe_bitcast[NoneType](),
+                lasts,
             )
         )
         return len(self._values) - 1
+
+    def unsafe_take_lasting(mut self, other: Self):
+        """Takes over what outlives all requests, such as the state of an `App`.
+
+        Args:
+            other: The extensions of a request. The caller sees to it that this
+                value ends before the handlers that have lent them do.
+        """
+        # SAFETY: as the caller promises.
+        for extension in other._values:
+            if extension.lasts:
+                self._values.append(extension)
 
     @always_inline
     def _truncate(mut self, count: Int):
@@ -108,7 +125,13 @@ struct ExtensionScope[r: ImmOrigin, o: ImmOrigin](Movable):
     @always_inline
     def __init__[
         T: AnyType
-    ](out self, extensions: Pointer[Extensions, Self.r], ref[Self.o] value: T):
+    ](
+        out self,
+        extensions: Pointer[Extensions, Self.r],
+        ref[Self.o] value: T,
+        *,
+        lasts: Bool = False,
+    ):
         """Lends a value.
 
         Parameters:
@@ -117,11 +140,13 @@ struct ExtensionScope[r: ImmOrigin, o: ImmOrigin](Movable):
         Args:
             extensions: The request's.
             value: The value.
+            lasts: Whether it lives as long as the handler that lends it, so
+                that what is done for a request later may use it, too.
         """
         self._extensions = extensions.unsafe_mut_cast[
             True
         ]().unsafe_origin_cast[MutUntrackedOrigin]()
-        self._count = self._extensions[]._push(Pointer(to=value))
+        self._count = self._extensions[]._push(Pointer(to=value), lasts)
 
     @always_inline
     def __deinit__(deinit self):

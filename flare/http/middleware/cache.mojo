@@ -501,9 +501,11 @@ struct Cache[H: Handler](Layer):
             .unsafe_origin_cast[MutUntrackedOrigin]()
             .unsafe_bitcast[NoneType]()
         )
-        var job = Job(
-            OwnedRequest(copy_of=req), claim.take(), target, _refresh[Self.H]
+        var owned = OwnedRequest(copy_of=req)
+        owned.view().route_params()[].extensions.unsafe_take_lasting(
+            req.extensions()[]
         )
+        var job = Job(owned^, claim.take(), target, _refresh[Self.H])
         try:
             _ = self._background.add(job^)
         except:

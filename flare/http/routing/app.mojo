@@ -66,6 +66,11 @@ struct App[T: Movable & Deinitable, H: Handler](Layer):
         self.state = shared
         self.handler = handler^
 
+    def __deinit__(deinit self):
+        """Ends the handlers, and then what they share."""
+        var handler = self.handler^
+        _ = handler^
+
     @always_inline
     def serve(self, req: Request) raises -> Response:
         """Lends the state to the handler, and calls it.
@@ -79,7 +84,7 @@ struct App[T: Movable & Deinitable, H: Handler](Layer):
         Raises:
             Error: What the handler raises.
         """
-        var scope = ExtensionScope(req.extensions(), self.state)
+        var scope = ExtensionScope(req.extensions(), self.state, lasts=True)
         var response = self.handler.serve(req)
         scope^.end()
         return response^
@@ -98,7 +103,7 @@ struct App[T: Movable & Deinitable, H: Handler](Layer):
         Raises:
             Error: What the handler raises.
         """
-        var scope = ExtensionScope(req.extensions(), self.state)
+        var scope = ExtensionScope(req.extensions(), self.state, lasts=True)
         response = self.handler.refuse(req, response^)
         scope^.end()
         return response^

@@ -1,6 +1,6 @@
 """A cache in front of handlers, or of a server, for the wire tests.
 
-    cache_server PORT threads=N workers=N [origin=PORT]
+    cache_server PORT threads=N workers=N wait_ms=N [origin=PORT]
 
 With `origin` all else than the routes below goes to that port of this host.
 """
@@ -149,6 +149,7 @@ def main() raises:
     var config = ServerConfig()
     var workers = 1
     var origin = 0
+    var policy = CachePolicy()
     for index in range(2, len(argv())):
         var parts = argv()[index].split("=")
         var number = Int(parts[1])
@@ -156,19 +157,21 @@ def main() raises:
             config.handler_threads = number
         elif parts[0] == "workers":
             workers = number
+        elif parts[0] == "wait_ms":
+            policy.collapse_timeout_ms = number
         else:
             origin = number
     var store = CacheStore(octet_max=16 << 20)
     var router = Router()
     router.get("/plain", plain)
     router.get("/hit", Cache(FnHandler(kept), store))
-    router.get("/slow", Cache(FnHandler(slow), store))
+    router.get("/slow", Cache(FnHandler(slow), store, policy^))
     router.get("/stream", Cache(FnHandler(stream), store))
     router.get("/asked", asked)
     router.get("/metrics", MetricsEndpoint(CacheMetrics(store)))
     if origin > 0:
-        var policy = CachePolicy(heuristic_percent=10)
-        router.fallback(Cache(Forward(origin), store, policy^))
+        var lenient = CachePolicy(heuristic_percent=10, keeps_cookies=True)
+        router.fallback(Cache(Forward(origin), store, lenient^))
     var server = HttpServer.bind(
         SocketAddr.localhost(UInt16(Int(argv()[1]))), config^
     )

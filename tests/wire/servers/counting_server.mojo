@@ -6,6 +6,8 @@ allocation of it comes by here: each puts one octet into a pipe, which
 """
 
 from flare.http import FnHandler, HttpServer, Request, Response, Router, ok
+from flare.http.cache import CacheStore
+from flare.http.middleware import Cache
 from flare.net import SocketAddr
 from flare.sys.descriptor import Pipe
 from flare.trace import Sampler, SpanCollector, Tracer, Tracing
@@ -43,6 +45,10 @@ def upload(req: Request) raises -> Response:
     return ok(String(len(req.body)))
 
 
+def kept(req: Request) raises -> Response:
+    return ok("Hello, World!").with_header("Cache-Control", "max-age=3600")
+
+
 def allocations(req: Request) raises -> Response:
     var room = Array[UInt8, 64](fill=0)
     var count = 0
@@ -69,6 +75,7 @@ def main() raises:
         SpanCollector(), sampler=Sampler.parent_based(Sampler.never())
     )
     router.get("/traced", Tracing(FnHandler(root), unsampled))
+    router.get("/cached", Cache(FnHandler(kept), CacheStore()))
     var server = HttpServer.bind(SocketAddr.localhost(0))
     print("listening on", server.local_addr(), flush=True)
     server.serve(router^)

@@ -1,0 +1,210 @@
+"""A cache in front of handlers, over real sockets (RFC 9111)."""
+
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from email.utils import parsedate_to_datetime
+
+import httpx
+import pytest
+from conftest import Client, Response, Server, wait_until
+from wire_programs import built
+
+GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
+CROWD = 24
+HIT_ALLOCATION_MAX = 8
+
+
+@pytest.fixture(scope="module")
+def cache():
+    server = Server(built("cache_server"), ["threads=32", "workers=2"])
+    yield server
+    assert server.is_alive(), "the server died during the tests"
+    assert server.stop() == 0
+
+
+def asked(server) -> int:
+    """How often a handler behind the cache was called."""
+    return int(httpx.get(f"{server.url}/asked").text)
+
+
+def figure(server, name: str) -> int:
+    text = httpx.get(f"{server.url}/metrics").text
+    return int(re.search(rf"^{re.escape(name)} (\d+)$", text, re.M).group(1))
+
+
+def test_a_hit_on_the_wire(cache):
+    with Client(cache) as client:
+        client.send(GET % b"/hit?a")
+        first = client.response()
+        client.send(GET % b"/hit?a")
+        second = client.response()
+    assert first.body == second.body
+    assert "age" not in first.fields
+    assert second.fields["age"] == "0"
+    assert second.fields["cache-status"] == "flare; hit; ttl=60"
+    assert abs(int(time.time()) - http_seconds(second.fields["date"])) <= 2
+
+
+def http_seconds(date: str) -> int:
+    return int(parsedate_to_datetime(date).timestamp())
+
+
+def test_head_range_and_conditions(cache):
+    url = f"{cache.url}/hit?tag=x"
+    whole = httpx.get(url)
+    count = asked(cache)
+    head = httpx.head(url)
+    assert head.content == b""
+    assert head.headers["content-length"] == str(len(whole.content))
+    part = httpx.get(url, headers={"Range": "bytes=0-3"})
+    assert (part.status_code, part.content) == (206, whole.content[:4])
+    same = httpx.get(url, headers={"If-None-Match": '"x"'})
+    assert (same.status_code, same.content) == (304, b"")
+    assert same.headers["etag"] == '"x"'
+    assert asked(cache) == count
+
+
+def test_pipelined_hits(cache):
+    with Client(cache) as client:
+        client.send(GET % b"/hit?p")
+        body = client.response().body
+        client.send(GET % b"/hit?p" * 50)
+        assert all(client.response().body == body for _ in range(50))
+
+
+def many(server, path: bytes, count: int = CROWD) -> list[Response]:
+    """Asks the same on many connections at once."""
+    clients = [Client(server, timeout=20) for _ in range(count)]
+    for client in clients:
+        client.send(GET % path)
+    answers = [client.response() for client in clients]
+    for client in clients:
+        client.sock.close()
+    return answers
+
+
+def test_one_fetch_for_many(cache):
+    before = asked(cache)
+    answers = many(cache, b"/slow?ms=300")
+    assert asked(cache) - before == 1
+    assert len({answer.body for answer in answers}) == 1
+    states = [answer.fields["cache-status"] for answer in answers]
+    assert sum("fwd=uri-miss" in state for state in states) == 1
+    # Those that came when it was over have a plain hit.
+    assert sum("collapsed" in state for state in states) >= CROWD // 2
+
+
+def test_what_is_not_kept_is_not_waited_for(cache):
+    path = b"/slow?ms=200&control=no-store"
+    httpx.get(cache.url + path.decode())
+    start = time.monotonic()
+    answers = many(cache, path, 12)
+    elapsed = time.monotonic() - start
+    assert len({answer.body for answer in answers}) == 12
+    assert elapsed < 1.5, "one after the other takes 2.4 s"
+
+
+def test_a_wait_has_an_end():
+    """A fetch that takes longer than others wait is not waited for."""
+    server = Server(built("cache_server"), ["threads=8", "wait_ms=200"])
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            url = f"{server.url}/slow?ms=1000"
+            first = pool.submit(httpx.get, url)
+            assert wait_until(lambda: asked(server) == 1)
+            second = pool.submit(httpx.get, url)
+            assert wait_until(lambda: asked(server) == 2)
+            assert not first.done(), "the second has waited for all of it"
+            assert first.result().text == "call 1"
+            assert second.result().text == "call 2"
+    finally:
+        assert server.stop() == 0
+
+
+def test_streams(cache):
+    count = asked(cache)
+    first = httpx.get(f"{cache.url}/stream?len=100000")
+    second = httpx.get(f"{cache.url}/stream?len=100000")
+    assert first.content == second.content == b"s" * 100_000
+    assert second.headers["content-length"] == "100000"
+    assert asked(cache) == count + 1
+
+
+def test_broken_streams_leave_nothing(cache):
+    count = asked(cache)
+    for _ in range(2):
+        with pytest.raises(httpx.RemoteProtocolError):
+            httpx.get(f"{cache.url}/stream?len=100000&breaks_at=50000")
+    assert asked(cache) == count + 2
+
+
+def test_a_client_that_leaves(cache):
+    """What was not complete is not kept, and those behind do not wait for it."""
+    stored = figure(cache, 'http_cache_responses_total{fate="stored"}')
+    path = b"/stream?len=1000000&left"
+    client = Client(cache)
+    client.send(GET % path)
+    client.sock.recv(1000)
+    client.sock.close()
+    start = time.monotonic()
+    whole = httpx.get(cache.url + path.decode(), timeout=20)
+    assert whole.content == b"s" * 1_000_000
+    assert time.monotonic() - start < 4
+    now = figure(cache, 'http_cache_responses_total{fate="stored"}')
+    assert now - stored <= 2
+
+
+def test_stale_while_revalidate(cache):
+    url = f"{cache.url}/hit?control=max-age%3D0,stale-while-revalidate%3D60"
+    first = httpx.get(url).text
+    stale = httpx.get(url)
+    assert stale.text == first
+    assert wait_until(lambda: httpx.get(url).text != first)
+
+
+def test_hits_of_a_slow_route_are_quick():
+    """Threads are automatic; a hit never waits for one."""
+    server = Server(built("cache_server"), ["workers=1"])
+    try:
+        for number in range(4):
+            httpx.get(f"{server.url}/slow?ms=20&{number}")
+        with ThreadPoolExecutor(4) as pool:
+            slow = [
+                pool.submit(httpx.get, f"{server.url}/slow?ms=1000&b{number}")
+                for number in range(3)
+            ]
+            with httpx.Client() as client:
+                client.get(f"{server.url}/slow?ms=20&0")
+                start = time.monotonic()
+                for _ in range(50):
+                    answer = client.get(f"{server.url}/slow?ms=20&0")
+                    assert "hit" in answer.headers["cache-status"]
+                elapsed = time.monotonic() - start
+            assert all(future.result().status_code == 200 for future in slow)
+        assert elapsed < 0.9, "as long as a slow fetch"
+    finally:
+        assert server.stop() == 0
+
+
+def test_a_hit_allocates_little(start):
+    """Two lists of fields, the key, and the text of Cache-Status."""
+    server = start("counting_server")
+    request = b"GET /cached HTTP/1.1\r\nHost: a\r\n\r\n"
+    with Client(server) as client:
+        for _ in range(20):
+            client.send(request)
+            client.response()
+        counted(client)
+        own = counted(client)
+        for _ in range(200):
+            client.send(request)
+            assert client.response().fields["age"]
+        count = (counted(client) - own) / 200
+    print(f"\n{count} allocations for a hit")
+    assert count <= HIT_ALLOCATION_MAX
+
+
+def counted(client: Client) -> int:
+    client.send(b"GET /allocations HTTP/1.1\r\nHost: a\r\n\r\n")
+    return int(client.response().body)
