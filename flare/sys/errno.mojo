@@ -26,6 +26,8 @@ comptime EBUSY = 16
 """In use."""
 comptime EEXIST = 17
 """There already."""
+comptime ENOSPC = 28
+"""There is no room left on the device."""
 comptime ENODEV = 19
 """No such network interface."""
 comptime ENOTDIR = 20
@@ -159,6 +161,8 @@ def _phrase(number: Int) -> StaticString:
         return "no such file"
     if number == EEXIST:
         return "there is such a file already"
+    if number == ENOSPC:
+        return "no space left on the device"
     if number == ENOTDIR:
         return "a part of the path is no folder"
     if number == ENODEV:

@@ -24,6 +24,7 @@ comptime _AT_FDCWD = by_platform(-100, -2)
 comptime _O_RDONLY = 0
 comptime _O_RDWR = 2
 comptime _O_CREAT = by_platform(0o100, 0x200)
+comptime _O_APPEND = by_platform(0o2000, 0x8)
 comptime _O_EXCL = by_platform(0o200, 0x800)
 comptime _O_NONBLOCK = by_platform(0o4000, 0x4)
 comptime _O_CLOEXEC = by_platform(0o2000000, 0x100_0000)
@@ -33,6 +34,9 @@ comptime _O_NOFOLLOW = by_platform(0o400000 if _IS_X86 else 0o100000, 0x100)
 comptime _O_TMPFILE = 0o20000000 | _O_DIRECTORY
 
 # struct stat in words of 8 octets; it is no longer than this anywhere.
+comptime _LOCK_ALONE = 2 | 4
+# LOCK_EX, and LOCK_NB: it is not waited for.
+
 comptime _STAT_WORD_COUNT = 18
 comptime _MODE_OFFSET = by_platform(24 if _IS_X86 else 16, 4)
 comptime _LINKS_OFFSET = by_platform(16 if _IS_X86 else 20, 6)
@@ -258,6 +262,56 @@ struct File(Movable):
             elif count != -EINTR:
                 raise OsError("write", -count)
 
+    @staticmethod
+    def appending(path: StringSpan) raises OsError -> Self:
+        """Opens a file to go on with it, or makes it; a symbolic link is
+        refused.
+
+        Args:
+            path: Its path.
+
+        Returns:
+            The file; `append` writes at its end.
+
+        Raises:
+            OsError: If it cannot be opened.
+        """
+        var flags = _O_RDWR | _O_CREAT | _O_APPEND | _O_NOFOLLOW
+        return Self(_open_at(_AT_FDCWD, path, flags, 0o666))
+
+    def lock(self) raises OsError:
+        """Takes the file for this process, until it is closed.
+
+        Raises:
+            OsError: If another one has it (EAGAIN).
+        """
+        if external_call["flock", Int32](
+            self._descriptor.fd(), Int32(_LOCK_ALONE)
+        ):
+            raise OsError("flock", last_errno())
+
+    def truncate(self, length: Int) raises OsError:
+        """Cuts the file.
+
+        Args:
+            length: How many octets stay.
+
+        Raises:
+            OsError: If it cannot be cut.
+        """
+        if external_call["ftruncate", Int32](self._descriptor.fd(), length):
+            raise OsError("ftruncate", last_errno())
+
+    def sync(self) raises OsError:
+        """Waits until all that was written, or the names of a folder, survive
+        a loss of power.
+
+        Raises:
+            OsError: If that cannot be said.
+        """
+        if external_call["fsync", Int32](self._descriptor.fd()):
+            raise OsError("fsync", last_errno())
+
     def names(deinit self) raises OsError -> List[String]:
         """Lists this folder, and closes it.
 
@@ -300,11 +354,7 @@ struct NewFile(Movable):
         Raises:
             OsError: If none can be made in that folder.
         """
-        var end = path.rfind("/")
-        var folder = String(path[byte=:end]) if end > 0 else (
-            String("/" if end == 0 else ".")
-        )
-        self._unfinished = _unguessed_name(folder)
+        self._unfinished = _unguessed_name(folder_of(path))
         self._path = String(path)
         var flags = _O_RDWR | _O_CREAT | _O_EXCL | _O_NOFOLLOW
         self._file = File(_open_at(_AT_FDCWD, self._unfinished, flags, 0o666))
@@ -330,21 +380,9 @@ struct NewFile(Movable):
             OsError: If another file has the name and is not to give way
                 (EEXIST), or the name cannot be given.
         """
-        var from_path = _with_nul(self._unfinished)
-        var to_path = _with_nul(self._path)
-        # SAFETY: both end with NUL and outlive the calls.
+        give_name(self._unfinished, self._path, replaces=replaces)
         if replaces:
-            if external_call["rename", Int32](
-                from_path.unsafe_ptr(), to_path.unsafe_ptr()
-            ):
-                raise OsError("rename", last_errno())
             self._unfinished = String()
-        else:
-            # Unlike `rename`, this gives no name that is taken.
-            if external_call["link", Int32](
-                from_path.unsafe_ptr(), to_path.unsafe_ptr()
-            ):
-                raise OsError("link", last_errno())
 
     def __deinit__(deinit self):
         """Removes the name that nobody guesses, if it is still there."""
@@ -354,6 +392,51 @@ struct NewFile(Movable):
             except:
                 # Somebody else has removed it.
                 pass
+
+
+def give_name(
+    from_name: StringSpan, to_name: StringSpan, *, replaces: Bool
+) raises OsError:
+    """Gives a file another name, at once and as a whole.
+
+    Args:
+        from_name: Its path.
+        to_name: What it is to be called, on the same file system.
+        replaces: Whether another file of that name gives way, and the old name
+            goes; else both names are there.
+
+    Raises:
+        OsError: If another file has the name and is not to give way (EEXIST),
+            or the name cannot be given.
+    """
+    var from_path = _with_nul(from_name)
+    var to_path = _with_nul(to_name)
+    # SAFETY: both end with NUL and outlive the calls.
+    if replaces:
+        if external_call["rename", Int32](
+            from_path.unsafe_ptr(), to_path.unsafe_ptr()
+        ):
+            raise OsError("rename", last_errno())
+    # Unlike `rename`, this gives no name that is taken.
+    elif external_call["link", Int32](
+        from_path.unsafe_ptr(), to_path.unsafe_ptr()
+    ):
+        raise OsError("link", last_errno())
+
+
+def folder_of(path: StringSpan) -> String:
+    """Finds the folder that a path leads into.
+
+    Args:
+        path: The path of a file.
+
+    Returns:
+        The path of its folder; `.` if it names none.
+    """
+    var end = path.rfind("/")
+    if end > 0:
+        return String(path[byte=:end])
+    return String("/" if end == 0 else ".")
 
 
 def _open_unlinked(folder: StringSpan) raises OsError -> Descriptor:

@@ -10,6 +10,7 @@ from flare.http.conditional.conditional import (
 from flare.http.conditional.range import (
     ByteRange,
     ByterangesLayout,
+    ContentRange,
     RangeSet,
     RangeVerdict,
 )

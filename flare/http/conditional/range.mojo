@@ -210,6 +210,65 @@ def unsatisfied_range(size: Int) -> String:
     return String("bytes */", size)
 
 
+@fieldwise_init
+struct ContentRange(TrivialRegisterPassable):
+    """What a Content-Range field says (RFC 9110 section 14.4)."""
+
+    var start: Int
+    """Offset of the first octet; -1 where there is no range (416)."""
+    var length: Int
+    """How many octets there are."""
+    var size: Int
+    """Length of the whole representation; -1 if that is not said."""
+
+    @staticmethod
+    def parse(value: Span[UInt8, _]) -> Optional[Self]:
+        """Reads the field.
+
+        Args:
+            value: Its value.
+
+        Returns:
+            What it says; nothing if it is malformed, or not of octets.
+        """
+        var octets = trim_whitespace(value.as_imm())
+        var unit = "bytes ".as_bytes()
+        if len(octets) <= len(unit) or not equals_ignore_case(
+            octets[: len(unit)], unit
+        ):
+            return None
+        octets = octets[len(unit) :]
+        var slash = _find(octets, 47)
+        if slash == len(octets):
+            return None
+        var size = -1
+        if not _is_star(octets[slash + 1 :]):
+            size = _parse_position(octets[slash + 1 :])
+            if size < 0:
+                return None
+        if _is_star(octets[:slash]):
+            return None if size < 0 else Optional(Self(-1, 0, size))
+        var dash = _find(octets[:slash], 45)
+        if dash == slash:
+            return None
+        var first = _parse_position(octets[:dash])
+        var last = _parse_position(octets[dash + 1 : slash])
+        if first < 0 or last < first or (size >= 0 and last >= size):
+            return None
+        return Self(first, last - first + 1, size)
+
+
+def _is_star(octets: Span[UInt8, _]) -> Bool:
+    return len(octets) == 1 and octets[0] == 42
+
+
+def _find(octets: Span[UInt8, _], wanted: UInt8) -> Int:
+    var index = 0
+    while index < len(octets) and octets[index] != wanted:
+        index += 1
+    return index
+
+
 def _is_close(left: ByteRange, right: ByteRange) -> Bool:
     return (
         left.start <= right.end() + RANGE_GAP_MAX

@@ -3,6 +3,7 @@
 from flare.http.conditional.range import (
     ByteRange,
     ByterangesLayout,
+    ContentRange,
     RANGE_COUNT_MAX,
     RangeSet,
     RangeVerdict,
@@ -131,6 +132,39 @@ def test_content_range() raises:
     # The examples of RFC 9110 section 14.4.
     assert_equal(content_range(ByteRange(42, 1192), 1234), "bytes 42-1233/1234")
     assert_equal(unsatisfied_range(1234), "bytes */1234")
+
+
+def _said(value: StringSpan) -> String:
+    var found = ContentRange.parse(value.as_bytes())
+    if not found:
+        return "-"
+    ref range = found.value()
+    return String(range.start, "+", range.length, "/", range.size)
+
+
+def test_content_range_is_read() raises:
+    for value, said in [
+        # RFC 9110 section 14.4.
+        ("bytes 42-1233/1234", "42+1192/1234"),
+        ("bytes 42-1233/*", "42+1192/-1"),
+        ("bytes */1234", "-1+0/1234"),
+        ("Bytes 0-0/1", "0+1/1"),
+        # "Invalid if its last position is less than the first, or its length
+        # is not more than the last": it is not put together with anything.
+        ("bytes 5-4/10", "-"),
+        ("bytes 0-10/10", "-"),
+        ("bytes */*", "-"),
+        ("bytes 0-1", "-"),
+        ("bytes 01/3", "-"),
+        ("bytes -1/3", "-"),
+        ("bytes 1-/3", "-"),
+        ("bytes x-2/3", "-"),
+        ("bytes 0-1/x", "-"),
+        ("lines 0-1/3", "-"),
+        ("bytes", "-"),
+        ("", "-"),
+    ]:
+        assert_equal(_said(value), said, value)
 
 
 def test_layout() raises:
