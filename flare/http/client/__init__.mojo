@@ -40,7 +40,11 @@ from flare.http.client.error import (
     TlsFailed,
     TooManyRedirects,
     TruncatedResponse,
+    UnexpectedResponse,
 )
+from flare.http.client.event_source import EventSource
+from flare.http.client.file_download import DownloadedFile
+from flare.http.client.progress import Transfer, TransferProgress
 from flare.http.client.multipart import MultipartForm
 from flare.http.client.open_response import OpenResponse
 from flare.http.client.pool import PoolLimits

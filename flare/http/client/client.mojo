@@ -11,12 +11,28 @@ from flare.http.client.auth import Credentials
 from flare.http.client.config import ClientConfig
 from flare.http.client.driver import NoStream, run_task, run_tasks
 from flare.http.client.error import BadRequest, ClientError, Phase
-from flare.http.client.open_response import OpenResponse
+from flare.http.client.event_source import (
+    EVENT_ATTEMPT_COUNT,
+    EVENT_IDLE_MS,
+    EventSource,
+)
+from flare.http.client.file_download import (
+    DOWNLOAD_ATTEMPT_COUNT,
+    DownloadOptions,
+    DownloadedFile,
+    FileDownload,
+)
+from flare.http.client.open_response import (
+    OpenResponse,
+    OpenTimes,
+    ResponseOpener,
+)
 from flare.http.client.prepared_request import (
     UNKNOWN_LEN,
     Upload,
     prepare_request,
 )
+from flare.http.client.progress import NoProgress, TransferProgress
 from flare.http.client.proxy import credentials_of
 from flare.http.client.request import (
     CLIENTS_OWN,
@@ -180,7 +196,8 @@ struct HttpClient(RequestMethods):
         """
         var source = NoStream()
         var sink = NoStream()
-        return self._run(request^, Upload(), False, source, sink)
+        var nobody = NoProgress()
+        return self._run(request^, Upload(), source, sink, nobody)
 
     def send_all(
         mut self, requests: List[ClientRequest], max_parallel: Int = 10
@@ -242,7 +259,10 @@ struct HttpClient(RequestMethods):
                 the sink may have got a part of the content.
         """
         var source = NoStream()
-        return self._run(request^, Upload(), True, source, sink)
+        var nobody = NoProgress()
+        return self._run(
+            request^, Upload(), source, sink, nobody, ContentUse.PASS_ON
+        )
 
     def upload[
         R: Readable
@@ -274,7 +294,97 @@ struct HttpClient(RequestMethods):
                 long as said (`SourceFailed`).
         """
         var sink = NoStream()
-        return self._run(request^, Upload(content_len), False, source, sink)
+        var nobody = NoProgress()
+        return self._run(request^, Upload(content_len), source, sink, nobody)
+
+    def send[
+        P: TransferProgress
+    ](
+        mut self, var request: ClientRequest, mut progress: P
+    ) raises ClientError -> ClientResponse:
+        """Sends a request, and tells how far content is, both ways.
+
+            var bar = Bar()
+            var response = client.send(request^, bar)
+
+        Parameters:
+            P: The type of who is told.
+
+        Args:
+            request: The request.
+            progress: Is told.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none, or `progress` raises.
+        """
+        var source = NoStream()
+        var sink = NoStream()
+        return self._run(request^, Upload(), source, sink, progress)
+
+    def download[
+        W: Writable, P: TransferProgress
+    ](
+        mut self, var request: ClientRequest, mut sink: W, mut progress: P
+    ) raises ClientError -> ClientResponse:
+        """Writes the response's content to a sink, and tells how far it is.
+
+        Parameters:
+            W: The sink's type.
+            P: The type of who is told.
+
+        Args:
+            request: The request.
+            sink: Gets the decoded content of a 2xx response.
+            progress: Is told; it counts octets as transferred.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none, or the sink fails, or `progress`
+                raises (`SinkFailed`).
+        """
+        var source = NoStream()
+        return self._run(
+            request^, Upload(), source, sink, progress, ContentUse.PASS_ON
+        )
+
+    def upload[
+        R: Readable, P: TransferProgress
+    ](
+        mut self,
+        var request: ClientRequest,
+        mut source: R,
+        mut progress: P,
+        content_len: Int = UNKNOWN_LEN,
+    ) raises ClientError -> ClientResponse:
+        """Sends content from a source, and tells how far it is.
+
+        Parameters:
+            R: The source's type.
+            P: The type of who is told.
+
+        Args:
+            request: The request; its own content is not sent.
+            source: The content.
+            progress: Is told what the connection has taken.
+            content_len: Its length in bytes; if it is not known, the content
+                is sent in chunks.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none, or the source fails, or `progress`
+                raises (`SourceFailed`).
+        """
+        var sink = NoStream()
+        return self._run(
+            request^, Upload(content_len), source, sink, progress
+        )
 
     def open(
         mut self,
@@ -308,10 +418,8 @@ struct HttpClient(RequestMethods):
         Raises:
             ClientError: If there is none.
         """
-        return self._open(
+        return self._opener().open(
             request^,
-            Upload(),
-            UploadSource(NoStream()),
             ContentUse.LEND_RAW if raw else ContentUse.LEND,
             OpenTimes(head_timeout_ms, idle_timeout_ms),
         )
@@ -352,12 +460,12 @@ struct HttpClient(RequestMethods):
         Raises:
             ClientError: If there is none.
         """
-        return self._open(
+        return self._opener().open(
             request^,
-            Upload(content_len),
-            UploadSource(source^),
             ContentUse.LEND_RAW if raw else ContentUse.LEND,
             OpenTimes(head_timeout_ms, idle_timeout_ms),
+            Upload(content_len),
+            UploadSource(source^),
         )
 
     def open(
@@ -429,37 +537,148 @@ struct HttpClient(RequestMethods):
             idle_timeout_ms=idle_timeout_ms,
         )
 
-    def _open(
-        mut self,
+    def events(
+        self,
         var request: ClientRequest,
-        upload: Upload,
-        var source: UploadSource,
-        use: ContentUse,
-        times: OpenTimes,
-    ) raises ClientError -> OpenResponse:
-        var idle_ms = times.idle_ms
-        if idle_ms == CLIENTS_OWN:
-            idle_ms = self._state[].config.read_timeout_ms
-        var prepared = prepare_request(
+        *,
+        var last_id: String = String(),
+        idle_timeout_ms: Int = EVENT_IDLE_MS,
+        max_attempts: Int = EVENT_ATTEMPT_COUNT,
+    ) -> EventSource:
+        """Listens to server-sent events, and comes back when the connection
+        breaks.
+
+            var events = client.events(ClientRequest("GET", "/events"))
+
+        Args:
+            request: What asks for the events; nothing is sent before the first
+                `next`.
+            last_id: The id of the last event that is known, if any is.
+            idle_timeout_ms: Longest silence of a connection, heartbeats being
+                none; behind it another one is tried.
+            max_attempts: How often in turn it may go wrong, without an event
+                in between, before `next` fails; 1 for never again.
+
+        Returns:
+            The events.
+        """
+        var events = EventSource(self._opener(), request^, last_id^)
+        events.idle_timeout_ms = idle_timeout_ms
+        events.max_attempts = max_attempts
+        return events^
+
+    def download_file(
+        self,
+        var request: ClientRequest,
+        path: StringSpan,
+        *,
+        resumes: Bool = True,
+        replaces: Bool = True,
+        syncs: Bool = False,
+        max_attempts: Int = DOWNLOAD_ATTEMPT_COUNT,
+    ) raises ClientError -> DownloadedFile:
+        """Brings content into a file, and goes on where an earlier call has
+        stopped.
+
+            _ = client.download_file(ClientRequest("GET", "/disk.img"), "disk.img")
+
+        What comes is written to `path` with `.part` behind it, and takes the
+        file's name when it is complete. If the connection breaks, the rest is
+        asked for by Range, on the condition that the content is still the same
+        (If-Range); so it is in the next call if this one fails.
+
+        Args:
+            request: The request: GET, without Range.
+            path: The file; its folder is there.
+            resumes: False to begin from the start, and to keep nothing if it
+                fails.
+            replaces: False to fail if the file is there already.
+            syncs: True to have the file survive a loss of power.
+            max_attempts: How many requests in turn may bring less than 64 KiB;
+                1 to send one.
+
+        Returns:
+            What was brought.
+
+        Raises:
+            ClientError: If it cannot be had, or the file not be written
+                (`SinkFailed`, such as for a full disk).
+        """
+        var progress = NoProgress()
+        return self.download_file(
             request^,
-            upload,
-            self._base,
-            self._auth,
-            Pointer(to=self._state[].config),
+            path,
+            progress,
+            resumes=resumes,
+            replaces=replaces,
+            syncs=syncs,
+            max_attempts=max_attempts,
         )
-        prepared.content_use = use
-        prepared.timeouts.limit_phases(times.head_ms, idle_ms)
-        return OpenResponse(self._state, prepared^, source^)
+
+    def download_file[
+        P: TransferProgress
+    ](
+        self,
+        var request: ClientRequest,
+        path: StringSpan,
+        mut progress: P,
+        *,
+        resumes: Bool = True,
+        replaces: Bool = True,
+        syncs: Bool = False,
+        max_attempts: Int = DOWNLOAD_ATTEMPT_COUNT,
+    ) raises ClientError -> DownloadedFile:
+        """Brings content into a file, and tells how far it is.
+
+        Parameters:
+            P: The type of who is told.
+
+        What comes is written to `path` with `.part` behind it, and takes the
+        file's name when it is complete. If the connection breaks, the rest is
+        asked for by Range, on the condition that the content is still the same
+        (If-Range); so it is in the next call if this one fails.
+
+        Args:
+            request: The request: GET, without Range.
+            path: The file; its folder is there.
+            progress: Is told how far it is, what was there before included.
+            resumes: False to begin from the start, and to keep nothing if it
+                fails.
+            replaces: False to fail if the file is there already.
+            syncs: True to have the file survive a loss of power.
+            max_attempts: How many requests in turn may bring less than 64 KiB;
+                1 to send one.
+
+        Returns:
+            What was brought.
+
+        Raises:
+            ClientError: If it cannot be had, or the file not be written
+                (`SinkFailed`, such as for a full disk).
+        """
+        var download = FileDownload(
+            self._opener(),
+            request^,
+            path,
+            DownloadOptions(resumes, replaces, syncs, max_attempts),
+        )
+        return download.run(progress)
+
+    def _opener(self) -> ResponseOpener:
+        return ResponseOpener(
+            self._state, self._base.copy(), self._auth.copy()
+        )
 
     def _run[
-        R: Readable, W: Writable
+        R: Readable, W: Writable, P: TransferProgress
     ](
         mut self,
         var request: ClientRequest,
         upload: Upload,
-        wants_stream: Bool,
         mut source: R,
         mut sink: W,
+        mut progress: P,
+        use: ContentUse = ContentUse.KEEP,
     ) raises ClientError -> ClientResponse:
         var prepared = prepare_request(
             request^,
@@ -468,20 +687,8 @@ struct HttpClient(RequestMethods):
             self._auth,
             Pointer(to=self._state[].config),
         )
-        if wants_stream:
-            prepared.content_use = ContentUse.PASS_ON
-        return run_task(self._state[], prepared^, source, sink)
-
-
-@fieldwise_init
-struct OpenTimes(TrivialRegisterPassable):
-    """The times of an open response, in milliseconds; `CLIENTS_OWN` for those
-    of the client."""
-
-    var head_ms: Int
-    """Until the head is there."""
-    var idle_ms: Int
-    """Longest silence behind it."""
+        prepared.content_use = use
+        return run_task(self._state[], prepared^, source, sink, progress)
 
 
 def _single[

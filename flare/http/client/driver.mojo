@@ -15,6 +15,11 @@ from flare.http.client.prepared_request import (
     Upload,
     prepare_request,
 )
+from flare.http.client.progress import (
+    NoProgress,
+    Transfer,
+    TransferProgress,
+)
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import ClientResponse, SendResult
 from flare.http.client.state import ClientState
@@ -32,24 +37,27 @@ from std.memory import ArcPointer
 
 
 def run_task[
-    R: Readable, W: Writable
+    R: Readable, W: Writable, P: TransferProgress
 ](
     mut state: ClientState,
     var request: PreparedRequest,
     mut source: R,
     mut sink: W,
+    mut progress: P,
 ) raises ClientError -> ClientResponse:
     """Sends one request, and waits until its final response is there.
 
     Parameters:
         R: The source's type.
         W: The sink's type.
+        P: The type of who is told how far it is.
 
     Args:
         state: The client.
         request: The request.
         source: Where streamed content comes from.
         sink: Where streamed content of the response goes.
+        progress: Is told how far it is.
 
     Returns:
         The response behind all redirections.
@@ -58,8 +66,10 @@ def run_task[
         ClientError: If it fails for good.
     """
     var task = RequestTask(request^, state)
+    var meter = TransferMeter()
     while True:
-        if go_on(task, state, source) == TaskProgress.DONE:
+        var found = go_on(task, state, source, progress, meter)
+        if found == TaskProgress.DONE:
             return task^.finish(state)
         try:
             _pass_on(task, sink)
@@ -67,20 +77,69 @@ def run_task[
             raise task.named(state, error^)
 
 
-def go_on[
-    R: Readable
+struct TransferMeter(TrivialRegisterPassable):
+    """What was told of a transfer."""
+
+    var sent_len: Int
+    """How much of the request's content has gone, in bytes."""
+    var received_len: Int
+    """How much of the response's content has come, in bytes."""
+
+    def __init__(out self):
+        """Begins with nothing."""
+        self.sent_len = 0
+        self.received_len = 0
+
+
+def _tell[
+    P: TransferProgress
 ](
-    mut task: RequestTask, mut state: ClientState, mut source: R
+    task: RequestTask, mut progress: P, mut meter: TransferMeter
+) raises ClientError:
+    """Says how far it is, if that has changed."""
+    var sent_len = task.sent_len()
+    var received_len = task.received_len()
+    try:
+        if sent_len != meter.sent_len:
+            meter.sent_len = sent_len
+            progress.on_progress(Transfer(True, sent_len, task.upload_len()))
+    except error:
+        raise ClientError(
+            task.phase(), materialize[SourceFailed](), String(error)
+        )
+    try:
+        if received_len != meter.received_len:
+            meter.received_len = received_len
+            progress.on_progress(
+                Transfer(False, received_len, task.content_len())
+            )
+    except error:
+        raise ClientError(
+            task.phase(), materialize[SinkFailed](), String(error)
+        )
+
+
+def go_on[
+    R: Readable, P: TransferProgress
+](
+    mut task: RequestTask,
+    mut state: ClientState,
+    mut source: R,
+    mut progress: P,
+    mut meter: TransferMeter,
 ) raises ClientError -> TaskProgress:
     """Goes on with a task, and waits, until there is something for the caller.
 
     Parameters:
         R: The source's type.
+        P: The type of who is told how far it is.
 
     Args:
         task: The request under way.
         state: The client.
         source: Where streamed content comes from.
+        progress: Is told how far it is.
+        meter: What it was told.
 
     Returns:
         HAS_HEAD, HAS_CONTENT or DONE.
@@ -90,14 +149,19 @@ def go_on[
     """
     var event = TaskEvent.NONE
     while True:
-        var progress = task.advance(state, event)
-        if progress != TaskProgress.WAIT:
+        var found = task.advance(state, event)
+        comptime if not P == NoProgress:
+            try:
+                _tell(task, progress, meter)
+            except error:
+                raise task.named(state, error^)
+        if found != TaskProgress.WAIT:
             # The caller's source and sink may take their time.
             _ = task.flush()
-            if progress != TaskProgress.WANTS_CONTENT:
-                return progress
+            if found != TaskProgress.WANTS_CONTENT:
+                return found
         try:
-            if progress == TaskProgress.WAIT:
+            if found == TaskProgress.WAIT:
                 event = _wait(task)
                 continue
             _feed(task, source)

@@ -29,6 +29,8 @@ comptime BadContent = NetworkErrorKind("BadContent")
 """Content that is not what its Content-Encoding says."""
 comptime TlsFailed = NetworkErrorKind("TlsFailed")
 """TLS has failed; `ClientError.tls_kind` says how."""
+comptime UnexpectedResponse = NetworkErrorKind("UnexpectedResponse")
+"""A response is none that the call can go on with: its status, type or range."""
 comptime SinkFailed = NetworkErrorKind("SinkFailed")
 """What the content was to be written to has failed."""
 comptime SourceFailed = NetworkErrorKind("SourceFailed")

@@ -3,7 +3,9 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.scan import find_octet_within
-from flare.http.client.driver import go_on
+from flare.http.client.auth import Credentials
+from flare.http.client.config import ClientConfig
+from flare.http.client.driver import NoStream, TransferMeter, go_on
 from flare.http.client.error import (
     BadContent,
     BadRequest,
@@ -11,9 +13,20 @@ from flare.http.client.error import (
     Phase,
     ResponseTooLarge,
 )
-from flare.http.client.prepared_request import PreparedRequest
+from flare.http.client.prepared_request import (
+    PreparedRequest,
+    Upload,
+    prepare_request,
+)
+from flare.http.client.progress import NoProgress
+from flare.http.client.request import (
+    CLIENTS_OWN,
+    ClientRequest,
+    request_url,
+)
 from flare.http.client.response import (
     ClientResponse,
+    ContentUse,
     StatusError,
     url_without_credentials,
 )
@@ -24,6 +37,8 @@ from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Version
 from flare.http.message.status import Status
+from flare.http.sse.event_hub import ServerSentEvent
+from flare.http.sse.event_parser import EVENT_LEN_MAX, EventParser
 from flare.io.stream import Readable
 from flare.json.error import JsonError
 from flare.json.struct_reader import read_json
@@ -91,6 +106,8 @@ struct OpenResponse(Readable):
     var _offset: Int
     # Content that was looked at and not yet taken: of lines.
     var _ahead: Buffer
+    # Once events are read.
+    var _events: Optional[EventParser]
     var _content_len: Int
     var _received_len: Int
 
@@ -116,10 +133,13 @@ struct OpenResponse(Readable):
         self._complete = None
         self._offset = 0
         self._ahead = Buffer(0)
+        self._events = None
         self._received_len = 0
         var task = RequestTask(request^, state[])
         # The head comes first, whatever follows it.
-        _ = go_on(task, self._state[], self._source)
+        var nobody = NoProgress()
+        var meter = TransferMeter()
+        _ = go_on(task, self._state[], self._source, nobody, meter)
         ref head = task.head()
         self.status = head.status
         self.reason = head.reason
@@ -212,9 +232,12 @@ struct OpenResponse(Readable):
         ref task = self._task.value()[]
         try:
             task.go_on_reading()
-            if go_on(task, self._state[], self._source) == (
-                TaskProgress.HAS_CONTENT
-            ):
+            var nobody = NoProgress()
+            var meter = TransferMeter()
+            var found = go_on(
+                task, self._state[], self._source, nobody, meter
+            )
+            if found == TaskProgress.HAS_CONTENT:
                 return True
         except error:
             self._note_received()
@@ -434,6 +457,62 @@ struct OpenResponse(Readable):
         except error:
             raise self._bad_content(String("a line is no such value: ", error))
 
+    def next_event(
+        mut self, limit: Int = EVENT_LEN_MAX
+    ) raises ClientError -> Optional[ServerSentEvent]:
+        """Reads a server-sent event (WHATWG HTML section 9.2).
+
+        For streams that end, such as the answer of a language model. What is to
+        be had again when the connection breaks is an `EventSource`'s.
+
+        Args:
+            limit: Longest event in bytes; that of the first call counts.
+
+        Returns:
+            The event; nothing at the end of the content. An event that the end
+            cuts off is none.
+
+        Raises:
+            ClientError: As `read`, or if the event is longer than the limit
+                (`ResponseTooLarge`); events cannot be read any further then.
+        """
+        if not self._events:
+            self._events = EventParser(limit)
+        while True:
+            try:
+                if self._events.held().advance(self._ahead):
+                    return self._events.held().take_event()
+            except error:
+                raise self._too_long("event", error.limit)
+            if not self._look_ahead():
+                self._ahead.clear()
+                return None
+
+    def resume_events(mut self, var last_id: String, limit: Int):
+        """Makes the events go on behind those of another response.
+
+        Args:
+            last_id: The last id of that one.
+            limit: Longest event in bytes.
+        """
+        self._events = EventParser(limit, last_id^)
+
+    def last_event_id(self) -> String:
+        """Tells what a request that goes on names as `Last-Event-ID`.
+
+        Returns:
+            The id of the last event, or of one before; empty if none had one.
+        """
+        return self._events.value().last_id if self._events else String()
+
+    def retry_ms(self) -> Int:
+        """Tells how long the server wants clients to wait before they return.
+
+        Returns:
+            Milliseconds; -1 if it has not said.
+        """
+        return self._events.value().retry_ms if self._events else -1
+
     def _too_long(self, what: StaticString, limit: Int) -> ClientError:
         var error = ClientError(
             materialize[Phase.READ_BODY](),
@@ -455,6 +534,97 @@ struct OpenResponse(Readable):
         )
         error.url = url_without_credentials(self.url)
         return error^
+
+
+@fieldwise_init
+struct OpenTimes(TrivialRegisterPassable):
+    """The times of an open response, in milliseconds; `CLIENTS_OWN` for those
+    of the client."""
+
+    var head_ms: Int
+    """Until the head is there."""
+    var idle_ms: Int
+    """Longest silence behind it."""
+
+
+struct ResponseOpener(Movable):
+    """What it takes to open responses, whatever becomes of the client."""
+
+    var _state: ArcPointer[ClientState]
+    var _base: Optional[Url]
+    var _auth: Credentials
+
+    def __init__(
+        out self,
+        state: ArcPointer[ClientState],
+        var base: Optional[Url],
+        var auth: Credentials,
+    ):
+        """Takes the parts of a client.
+
+        Args:
+            state: The client's connections and configuration.
+            base: Its base URL.
+            auth: Its credentials.
+        """
+        self._state = state
+        self._base = base^
+        self._auth = auth^
+
+    def url_of(self, request: ClientRequest) raises ClientError -> String:
+        """Writes the URL of a request, without user name and password.
+
+        Args:
+            request: The request.
+
+        Returns:
+            The URL.
+
+        Raises:
+            ClientError: If it is none.
+        """
+        return url_without_credentials(request_url(self._base, request))
+
+    def config(ref self) -> ClientConfig:
+        """Copies the client's configuration."""
+        return self._state[].config.copy()
+
+    def open(
+        self,
+        var request: ClientRequest,
+        use: ContentUse,
+        times: OpenTimes,
+        upload: Upload = Upload(),
+        var source: UploadSource = UploadSource(NoStream()),
+    ) raises ClientError -> OpenResponse:
+        """Sends a request, and waits for the head of its response.
+
+        Args:
+            request: The request.
+            use: `LEND` or `LEND_RAW`.
+            times: Its times.
+            upload: Where its content comes from.
+            source: The source of streamed content.
+
+        Returns:
+            The response.
+
+        Raises:
+            ClientError: If there is none.
+        """
+        var idle_ms = times.idle_ms
+        if idle_ms == CLIENTS_OWN:
+            idle_ms = self._state[].config.read_timeout_ms
+        var prepared = prepare_request(
+            request^,
+            upload,
+            self._base,
+            self._auth,
+            Pointer(to=self._state[].config),
+        )
+        prepared.content_use = use
+        prepared.timeouts.limit_phases(times.head_ms, idle_ms)
+        return OpenResponse(self._state, prepared^, source^)
 
 
 def _is_blank(line: StringSpan) -> Bool:

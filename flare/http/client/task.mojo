@@ -460,6 +460,22 @@ struct RequestTask(Movable):
         """Tells how much content has come, as transferred, in bytes."""
         return self._attempt[].parser.body.taken_len
 
+    def sent_len(self) -> Int:
+        """Tells how much of the request's content has gone to the connection,
+        in bytes."""
+        ref attempt = self._attempt[]
+        return max(attempt.content_len - len(attempt.output), 0)
+
+    def upload_len(self) -> Int:
+        """Tells how long the request's content is.
+
+        Returns:
+            Bytes; -1 if that is not known.
+        """
+        if self.request.upload.is_streamed:
+            return self.request.upload.content_len
+        return self.request.body.content_len()
+
     def is_decoding(self) -> Bool:
         """Tells whether what the caller gets differs from what is
         transferred."""

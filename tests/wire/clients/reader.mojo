@@ -4,10 +4,13 @@ input, one a line on standard output. Open responses have numbers."""
 from flare.http.client.client import HttpClient
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError
+from flare.http.client.event_source import EventSource
 from flare.http.client.open_response import OpenResponse
+from flare.http.client.progress import Transfer, TransferProgress
 from flare.http.client.request import CLIENTS_OWN, ClientRequest, RequestBody
 from flare.http.message.header_map import HeaderMap
-from flare.io import Readable
+from flare.http.sse.event_hub import ServerSentEvent
+from flare.io import MemoryWriter, Readable
 from flare.json import JsonValue, JsonWriter, parse
 from flare.tls.config import TlsConfig
 from std.time import sleep
@@ -43,15 +46,41 @@ struct CountingSource(Readable):
         return count
 
 
+struct Bar(TransferProgress):
+    """Remembers how far a transfer is, and stops it if it is told to."""
+
+    var last: Transfer
+    var sent: Transfer
+    var count: Int
+    var stop_at: Int
+
+    def __init__(out self, stop_at: Int):
+        self.last = Transfer(False, 0, 0)
+        self.sent = Transfer(True, 0, 0)
+        self.count = 0
+        self.stop_at = stop_at
+
+    def on_progress(mut self, transfer: Transfer) raises:
+        if transfer.is_upload:
+            self.sent = transfer
+        else:
+            self.last = transfer
+        self.count += 1
+        if self.stop_at >= 0 and transfer.done_len >= self.stop_at:
+            raise Error("stopped at ", transfer.done_len)
+
+
 struct Reader(Movable):
     """A client, and what it has open."""
 
     var client: HttpClient
     var responses: List[Optional[OpenResponse]]
+    var sources: List[EventSource]
 
     def __init__(out self) raises:
         self.client = HttpClient()
         self.responses = []
+        self.sources = []
 
     def answer(mut self, command: JsonValue, mut out: JsonWriter) raises:
         """Does what a command says."""
@@ -63,8 +92,30 @@ struct Reader(Movable):
             var response = self.client.send(_request(command))
             _write(out, "status", response.status.code)
             _write(out, "body", response.text())
+        elif what == "transfer":
+            self._transfer(command, out)
         elif what == "open":
             self._open(command, out)
+        elif what == "listen":
+            self.sources.append(
+                self.client.events(
+                    _request(command),
+                    last_id=_text(command, "last_id"),
+                    idle_timeout_ms=_number(command, "idle_timeout_ms", 5_000),
+                    max_attempts=_number(command, "max_attempts", 3),
+                )
+            )
+            _write(out, "id", len(self.sources) - 1)
+        elif what == "next" or what == "stop":
+            ref source = self.sources[_number(command, "id", 0)]
+            if what == "stop":
+                source.stop()
+            var event = source.next()
+            _write_event(out, event)
+            _write(out, "last_id", source.last_id)
+            _write(out, "connects", source.connect_count)
+        elif what == "download":
+            self._download(command, out)
         elif what == "forget":
             # Ends the response without a word.
             self.responses[_number(command, "id", 0)] = None
@@ -74,6 +125,47 @@ struct Reader(Movable):
             ref response = self.responses[_number(command, "id", 0)].value()
             _on(response, what, command, out)
         _write(out, "idle", self.client.idle_count())
+
+    def _transfer(mut self, command: JsonValue, mut out: JsonWriter) raises:
+        """Has a bar told of all that goes and comes."""
+        var bar = Bar(_number(command, "stop_at", -1))
+        var way = _text(command, "way")
+        if way == "upload":
+            var source = CountingSource(
+                command["length"].int_value(), 65_536, 0
+            )
+            _ = self.client.upload(
+                _request(command), source, bar, _number(command, "announced", -1)
+            )
+        elif way == "download":
+            var sink = MemoryWriter()
+            _ = self.client.download(_request(command), sink, bar)
+        else:
+            _ = self.client.send(_request(command), bar)
+        _write(out, "sent", bar.sent.done_len)
+        _write(out, "to_send", bar.sent.total_len)
+        _write(out, "done", bar.last.done_len)
+        _write(out, "total", bar.last.total_len)
+        _write(out, "calls", bar.count)
+
+    def _download(mut self, command: JsonValue, mut out: JsonWriter) raises:
+        var bar = Bar(_number(command, "stop_at", -1))
+        var file = self.client.download_file(
+            _request(command),
+            _text(command, "path"),
+            bar,
+            resumes=_number(command, "resumes", 1) != 0,
+            replaces=_number(command, "replaces", 1) != 0,
+            syncs=_number(command, "syncs", 0) != 0,
+            max_attempts=_number(command, "max_attempts", 5),
+        )
+        _write(out, "path", file.path)
+        _write(out, "size", file.size)
+        _write(out, "resumed_from", file.resumed_from)
+        _write(out, "requests", file.request_count)
+        _write(out, "done", bar.last.done_len)
+        _write(out, "total", bar.last.total_len)
+        _write(out, "calls", bar.count)
 
     def _open(mut self, command: JsonValue, mut out: JsonWriter) raises:
         var head_ms = _number(command, "head_timeout_ms", CLIENTS_OWN)
@@ -156,6 +248,11 @@ def _on(
         if point:
             _write(out, "x", point.value().x)
             _write(out, "name", point.value().name)
+    elif what == "event":
+        var event = response.next_event(limit)
+        _write_event(out, event)
+        _write(out, "last_id", response.last_event_id())
+        _write(out, "retry_ms", response.retry_ms())
     elif what == "close":
         response.close()
     elif what == "raise":
@@ -163,6 +260,14 @@ def _on(
     _write(out, "received", response.received_len())
     _write(out, "is_complete", response.is_complete())
     _write_headers(out, "trailers", response.trailers)
+
+
+def _write_event(mut out: JsonWriter, event: Optional[ServerSentEvent]) raises:
+    _write(out, "is_end", not event)
+    if event:
+        _write(out, "data", event.value().data)
+        _write(out, "name", event.value().name)
+        _write(out, "event_id", event.value().id)
 
 
 def _write[

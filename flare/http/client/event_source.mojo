@@ -1,0 +1,307 @@
+"""Server-sent events that go on when their connection breaks."""
+
+from flare.bytes.ascii import equals_ignore_case
+from flare.http.client.error import (
+    BadContent,
+    BadRequest,
+    BadUrl,
+    ClientError,
+    Phase,
+    RedirectRefused,
+    ResponseTooLarge,
+    TlsFailed,
+    TooManyRedirects,
+    UnexpectedResponse,
+)
+from flare.http.client.open_response import (
+    OpenResponse,
+    OpenTimes,
+    ResponseOpener,
+)
+from flare.http.client.request import CLIENTS_OWN, ClientRequest
+from flare.http.client.response import ContentUse, url_without_credentials
+from flare.http.client.retry import backoff_ms
+from flare.http.message.header_map import HeaderMap
+from flare.http.sse.event_hub import ServerSentEvent
+from flare.http.sse.event_parser import EVENT_LEN_MAX
+from flare.sys.clock import Deadline, monotonic_ns
+from flare.sys.poll import POLL_READ, wait_for
+
+comptime EVENT_IDLE_MS = 60_000
+"""Longest silence of a stream of events unless it is said otherwise, in
+milliseconds: four heartbeats of most servers."""
+
+comptime EVENT_ATTEMPT_COUNT = 10
+"""How often in turn a stream may go wrong unless it is said otherwise: with the
+pauses below, some four minutes."""
+
+comptime EVENT_RETRY_MS = 3_000
+"""How long to wait before coming back unless the server says, in milliseconds
+(WHATWG HTML section 9.2.2: a few seconds)."""
+
+comptime EVENT_RETRY_MAX_MS = 30_000
+"""Longest wait after several failures in turn, in milliseconds, unless the
+server asks for more."""
+
+comptime EVENT_ASKED_MAX_MS = 600_000
+"""Longest wait that a server may ask for, in milliseconds."""
+
+comptime EVENT_STREAM = StaticString("text/event-stream")
+"""Media type of server-sent events."""
+
+
+struct EventSource(Movable):
+    """A stream of server-sent events (WHATWG HTML section 9.2).
+
+        var events = client.events(ClientRequest("GET", "/prices"))
+        while True:
+            var event = events.next()
+            if not event:
+                break
+            print(event.value().name, event.value().data)
+
+    When the connection ends, is silent for too long or cannot be had, it comes
+    back, says which event was the last (`Last-Event-ID`), and goes on behind
+    it. It waits as long as the server has asked for (`retry`), and longer from
+    failure to failure, with a random part. So it does when the server answers
+    429, 500, 502, 503 or 504, which browsers take for the end. 204 ends the
+    stream; any other answer but 200 with `text/event-stream` is an error.
+    """
+
+    var last_id: String
+    """The id of the last event, for a later `client.events(..., last_id)`."""
+    var max_attempts: Int
+    """How often in turn it may go wrong, without an event in between."""
+    var idle_timeout_ms: Int
+    """Longest silence of a connection, in milliseconds."""
+    var event_len_max: Int
+    """Longest event, in bytes; `EVENT_LEN_MAX` by default."""
+    var connect_count: Int
+    """How many requests were sent."""
+    var _opener: ResponseOpener
+    var _request: ClientRequest
+    var _response: Optional[OpenResponse]
+    var _retry_ms: Int
+    # Attempts in turn that have ended without an event.
+    var _failure_count: Int
+    var _last_error: Optional[ClientError]
+    var _is_over: Bool
+    # Where the last response has come from, for errors.
+    var _url: String
+
+    def __init__(
+        out self,
+        var opener: ResponseOpener,
+        var request: ClientRequest,
+        var last_id: String,
+    ):
+        """Gets ready; nothing is sent before the first `next`.
+
+        Args:
+            opener: The client.
+            request: What asks for the events.
+            last_id: The id of the last event that is known, if any is.
+        """
+        self.last_id = last_id^
+        self.max_attempts = EVENT_ATTEMPT_COUNT
+        self.idle_timeout_ms = EVENT_IDLE_MS
+        self.event_len_max = EVENT_LEN_MAX
+        self.connect_count = 0
+        self._opener = opener^
+        self._request = request^
+        self._response = None
+        self._retry_ms = EVENT_RETRY_MS
+        self._failure_count = 0
+        self._last_error = None
+        self._is_over = False
+        self._url = String()
+
+    def next(mut self) raises ClientError -> Optional[ServerSentEvent]:
+        """Waits for the next event, over as many connections as it takes.
+
+        Returns:
+            The event; nothing once the server has ended the stream (204), or
+            behind `stop`.
+
+        Raises:
+            ClientError: If it has gone wrong `max_attempts` times in turn, or
+                in a way that does not pass: no such stream, an event longer
+                than `event_len_max`. The stream is over then.
+        """
+        while not self._is_over:
+            if not self._response:
+                self._pause()
+                self._connect()
+                continue
+            try:
+                var event = self._response.value().next_event(
+                    self.event_len_max
+                )
+                self._note()
+                if event:
+                    self._failure_count = 0
+                    self._last_error = None
+                    return event^
+            except error:
+                self._note()
+                self._fail(error^)
+            self._part()
+        return None
+
+    def stop(mut self):
+        """Ends the stream; `next` gives nothing from now on."""
+        self._is_over = True
+        self._response = None
+
+    def _note(mut self):
+        """Keeps what the stream has said for the time behind it."""
+        ref response = self._response.value()
+        self.last_id = response.last_event_id()
+        if response.retry_ms() >= 0:
+            self._retry_ms = min(response.retry_ms(), EVENT_ASKED_MAX_MS)
+
+    def _part(mut self):
+        """Lets go of a connection that brings no more."""
+        self._response = None
+        self._failure_count += 1
+
+    def _fail(mut self, var error: ClientError) raises ClientError:
+        """Keeps an error for when it has come too often, or gives up."""
+        if not _may_pass(error) or self._failure_count + 1 >= self.max_attempts:
+            self.stop()
+            raise error^
+        self._last_error = error^
+
+    def _pause(mut self) raises ClientError:
+        """Waits before another connection, except the first."""
+        if self._failure_count == 0 and self.connect_count == 0:
+            return
+        if self._failure_count >= self.max_attempts:
+            self.stop()
+            if self._last_error:
+                raise self._last_error.value().copy()
+            raise self._error(
+                String(
+                    "the stream has ended ",
+                    self._failure_count,
+                    " times in turn without an event",
+                )
+            )
+        # No sooner than the server wants, and a random part more.
+        var longest = max(EVENT_RETRY_MAX_MS, self._retry_ms)
+        var base = min(
+            self._retry_ms << min(max(self._failure_count - 1, 0), 8), longest
+        )
+        var random = (UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15) >> 32
+        var more = Int(random % UInt64(base // 2 + 1))
+        # No descriptor, but the time.
+        _ = wait_for(-1, POLL_READ, Deadline(base + more))
+
+    def _connect(mut self) raises ClientError:
+        """Asks for the events, and keeps an answer that has some."""
+        self.connect_count += 1
+        var request = self._request.copy()
+        try:
+            if "accept" not in request.headers:
+                request.headers.set("Accept", EVENT_STREAM)
+            request.headers.set("Cache-Control", "no-store")
+            if self.last_id.byte_length() > 0:
+                request.headers.set("Last-Event-ID", self.last_id)
+        except error:
+            self.stop()
+            raise ClientError(
+                materialize[Phase.REQUEST](),
+                materialize[BadRequest](),
+                String(error),
+            )
+        var response: OpenResponse
+        try:
+            response = self._opener.open(
+                request^,
+                ContentUse.LEND,
+                OpenTimes(CLIENTS_OWN, self.idle_timeout_ms),
+            )
+        except error:
+            self._fail(error^)
+            self._part()
+            return
+        self._url = url_without_credentials(response.url)
+        if response.status == 204:
+            self.stop()
+        elif _is_stream(response):
+            response.resume_events(self.last_id, self.event_len_max)
+            self._response = response^
+        else:
+            self._refuse(response)
+
+    def _refuse(mut self, response: OpenResponse) raises ClientError:
+        """Comes back later if the server is only busy."""
+        var error = self._error(
+            String(
+                "the server answered ",
+                response.status,
+                " ",
+                response.reason,
+                " with the type '",
+                response.headers.content_type(),
+                "'; a stream of events is 200 with ",
+                EVENT_STREAM,
+            )
+        )
+        if not is_busy(response.status.code):
+            self.stop()
+            raise error^
+        self._fail(error^)
+        self._part()
+
+    def _error(self, var reason: String) -> ClientError:
+        var error = ClientError(
+            materialize[Phase.READ_HEAD](),
+            materialize[UnexpectedResponse](),
+            reason^,
+        )
+        error.url = self._url
+        return error^
+
+
+def is_busy(status: Int) -> Bool:
+    """Tells whether a status says that the same request may succeed later.
+
+    Args:
+        status: The status code.
+
+    Returns:
+        True for 429, 500, 502, 503 and 504.
+    """
+    return (
+        status == 429
+        or status == 500
+        or status == 502
+        or status == 503
+        or status == 504
+    )
+
+
+def _may_pass(error: ClientError) -> Bool:
+    return (
+        error.kind != BadUrl
+        and error.kind != BadRequest
+        and error.kind != BadContent
+        and error.kind != ResponseTooLarge
+        and error.kind != TooManyRedirects
+        and error.kind != RedirectRefused
+        and error.kind != TlsFailed
+    )
+
+
+def _is_stream(response: OpenResponse) -> Bool:
+    if response.status != 200:
+        return False
+    var index = response.headers.find("content-type")
+    if index < 0:
+        return False
+    var octets = response.headers.value(index).as_bytes()
+    var end = 0
+    while end < len(octets) and octets[end] != 59 and octets[end] != 32:
+        end += 1
+    return equals_ignore_case(octets[:end], EVENT_STREAM.as_bytes())

@@ -1,0 +1,223 @@
+"""Server-sent events that a client reads: of one response, and of a stream that
+goes on when its connection breaks (WHATWG HTML section 9.2)."""
+
+import json
+import time
+
+import pytest
+from conftest import Server
+from raw_server import Connection, RawServer, answering
+from test_client_open import CHUNKED, MIB, OK, Scripted, chunk, on, opened
+from test_client_open import program, reader, sized
+from wire_programs import built
+
+__all__ = ["program", "reader"]
+STREAM = OK + b"Content-Type: text/event-stream\r\n\r\n"
+
+
+def listening(reader, url: str, **more) -> int:
+    return reader.ask(do="listen", url=url, **more)["id"]
+
+
+def following(reader, number: int, do: str = "next") -> dict:
+    return reader.ask(do=do, id=number)
+
+
+def test_events_of_one_response(reader):
+    """As a language model answers: an event for each token, and the end."""
+    tokens = [
+        b"data: " + json.dumps({"token": word}).encode() + b"\n\n"
+        for word in ("Hel", "lo")
+    ]
+    server = Scripted(CHUNKED + chunk(tokens[0]), chunk(tokens[1]),
+                      chunk(b"event: end\nid: 9\nretry: 5\ndata: [DONE]\n\n"),
+                      chunk(b"data: cut") + b"0\r\n\r\n")
+    server.go()
+    answer = opened(reader, server.url, method="POST", octets="{}")
+    assert on(reader, "event", answer)["data"] == '{"token":"Hel"}'.replace(":", ": ")
+    server.go(2)
+    assert json.loads(on(reader, "event", answer)["data"]) == {"token": "lo"}
+    got = on(reader, "event", answer)
+    assert (got["data"], got["name"], got["event_id"]) == ("[DONE]", "end", "9")
+    assert (got["last_id"], got["retry_ms"]) == ("9", 5)
+    server.go()
+    got = on(reader, "event", answer)
+    assert (got["is_end"], got["is_complete"], got["idle"]) == (True, True, 1)
+    server.close()
+
+
+def test_an_endless_event_stops_at_its_bound(reader):
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(STREAM)
+        while True:
+            connection.send(b"data: xxxxxxxxxx\n" * 4_000)
+
+    server = RawServer(handle)
+    answer = opened(reader, server.url)
+    before = reader.memory_kib()
+    got = on(reader, "event", answer, limit=2 * MIB)
+    assert "the event is longer than 2097152 bytes" in got["error"]
+    assert reader.memory_kib() - before < 8 * 1024
+    server.close()
+
+
+class Stream:
+    """A server of events whose connections end when they have said theirs."""
+
+    def __init__(self, *answers: bytes) -> None:
+        self.answers, self.heads, self.times = list(answers), [], []
+        self.server = RawServer(self.handle)
+        self.url = self.server.url + "/events"
+
+    def handle(self, connection: Connection) -> None:
+        self.heads.append(connection.head())
+        self.times.append(time.monotonic())
+        connection.send(self.answers.pop(0))
+
+    def field(self, index: int, name: str) -> str | None:
+        for line in self.heads[index].split("\r\n"):
+            if line.lower().startswith(name + ":"):
+                return line.split(":", 1)[1].strip()
+        return None
+
+
+def test_a_stream_goes_on_behind_its_last_event(reader):
+    stream = Stream(
+        STREAM + b"retry: 20\nid: 1\ndata: a\n\nid: 2\ndata: lost",
+        STREAM + b"data: b\n\n",
+        STREAM + b"id\ndata: c\n\n",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+    )
+    number = listening(reader, stream.url)
+    got = [following(reader, number) for _ in range(4)]
+    stream.server.close()
+    assert [one.get("data") for one in got] == ["a", "b", "c", None], got
+    assert [one["is_end"] for one in got] == [False, False, False, True]
+    assert [one["event_id"] for one in got[:3]] == ["1", "1", ""]
+    ids = [stream.field(index, "last-event-id") for index in range(4)]
+    # An id that was emptied is not sent.
+    assert ids == [None, "1", "1", None]
+    for index in range(4):
+        assert stream.field(index, "accept") == "text/event-stream"
+        assert stream.field(index, "cache-control") == "no-store"
+    # Nothing more is asked of a stream that is over.
+    assert following(reader, number)["connects"] == 4
+
+
+def test_a_stream_begins_where_the_caller_says(reader):
+    stream = Stream(STREAM + b"data: a\n\n")
+    number = listening(reader, stream.url, last_id="41")
+    got = following(reader, number)
+    assert (got["data"], got["event_id"], got["last_id"]) == ("a", "41", "41")
+    assert stream.field(0, "last-event-id") == "41"
+    following(reader, number, "stop")
+    stream.server.close()
+
+
+def test_a_server_says_how_long_to_wait(reader):
+    stream = Stream(
+        STREAM + b"retry: 300\ndata: a\n\n", STREAM + b"data: b\n\n"
+    )
+    number = listening(reader, stream.url)
+    assert following(reader, number)["data"] == "a"
+    assert following(reader, number)["data"] == "b"
+    following(reader, number, "stop")
+    stream.server.close()
+    # No sooner, and with half as much again at random.
+    assert 0.29 < stream.times[1] - stream.times[0] < 1.5
+
+
+def test_a_busy_server_is_asked_again(reader):
+    busy = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+    stream = Stream(
+        STREAM + b"retry: 10\ndata: a\n\n", busy, busy, STREAM + b"data: b\n\n"
+    )
+    number = listening(reader, stream.url, max_attempts=4)
+    assert following(reader, number)["data"] == "a"
+    got = following(reader, number)
+    assert (got.get("data"), got.get("connects")) == ("b", 4), got
+    following(reader, number, "stop")
+    stream.server.close()
+
+
+def test_attempts_are_bounded(reader):
+    busy = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+    stream = Stream(STREAM + b"retry: 10\ndata: a\n\n", *[busy] * 9)
+    number = listening(reader, stream.url, max_attempts=3)
+    assert following(reader, number)["data"] == "a"
+    assert "503 Busy" in following(reader, number)["error"]
+    assert len(stream.heads) == 3
+    assert following(reader, number)["is_end"]
+    stream.server.close()
+
+
+def test_a_stream_without_an_event_is_a_failure(reader):
+    empty = STREAM + b"retry: 10\n: nothing\n\n"
+    stream = Stream(*[empty] * 9)
+    number = listening(reader, stream.url, max_attempts=3)
+    assert "3 times in turn without an event" in following(reader, number)["error"]
+    assert len(stream.heads) == 3
+    stream.server.close()
+
+
+def test_nobody_is_there(reader):
+    number = listening(reader, "http://127.0.0.1:1/", max_attempts=1)
+    assert "ConnectionRefused" in following(reader, number)["error"]
+    assert following(reader, number)["is_end"]
+
+
+@pytest.mark.parametrize(
+    "answer, said",
+    [
+        (sized(b"<p>", b"Content-Type: text/html\r\n"), "200 OK with the type 'text/html'"),
+        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "404 Not Found"),
+        (OK + b"Content-Type: text/event-streams\r\n\r\n", "text/event-streams"),
+    ],
+)
+def test_what_is_no_stream_of_events(reader, answer, said):
+    stream = Stream(answer, answer)
+    number = listening(reader, stream.url)
+    got = following(reader, number)["error"]
+    assert said in got and "UnexpectedResponse" in got
+    assert len(stream.heads) == 1
+    stream.server.close()
+
+
+def test_a_silent_stream_is_had_anew(reader):
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(STREAM + b"retry: 10\n")
+        if connection.number == 1:
+            connection.sock.recv(1)
+        connection.send(b"data: %d\n\n" % connection.number)
+
+    server = RawServer(handle)
+    number = listening(reader, server.url, idle_timeout_ms=200)
+    assert following(reader, number)["data"] == "2"
+    following(reader, number, "stop")
+    server.close()
+
+
+def test_parameters_of_the_type_do_not_matter(reader):
+    stream = Stream(OK + b"Content-Type: TEXT/Event-Stream;charset=utf-8\r\n\r\n"
+                    b"data: a\n\n")
+    number = listening(reader, stream.url)
+    assert following(reader, number)["data"] == "a"
+    following(reader, number, "stop")
+    stream.server.close()
+
+
+def test_streams_of_our_own_server(reader):
+    """Its hub of events, over HTTP/1.1 and HTTP/2; and a stream that ends."""
+    server = Server(built("stream_server"), [])
+    try:
+        for h2c in (0, 1):
+            reader.client(h2c=h2c)
+            url = f"http://127.0.0.1:{server.port}/events"
+            answer = opened(reader, url)
+            assert answer["status"] == 200, answer
+            on(reader, "close", answer)
+    finally:
+        server.process.kill()
+        server.process.wait(5)
