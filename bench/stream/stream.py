@@ -1,0 +1,96 @@
+"""What it costs a client to read one long response: CPU time and memory.
+
+    .venv/bin/python bench/stream/stream.py [MIB [ROUNDS]]
+
+A raw C server on one CPU sends the content; the clients take turns on the
+other. CPU time is a client's whole life, its start included; so is its memory.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from toolchain import BUILD, MOJO, environment  # noqa: E402
+
+OUT = BUILD / "stream"
+
+
+def build() -> dict[str, list[str]]:
+    """Builds what can be built here; gives how each client is called."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    for name in ("server", "socket"):
+        words = ["cc", "-O2", "-D_GNU_SOURCE", "-o", OUT / name, HERE / f"{name}.c"]
+        subprocess.run(words, check=True)
+    words = [MOJO, "build", "-I", ROOT, HERE / "flare.mojo", "-o", OUT / "flare"]
+    subprocess.run(words, check=True, env=environment())
+    clients = {
+        "raw C socket": [str(OUT / "socket"), "{port}"],
+        "flare, open and read": [str(OUT / "flare"), "{port}"],
+    }
+    clients |= go()
+    curl = ["curl", "-s", "-o", "/dev/null", "-w", "%{{size_download}}"]
+    return clients | {"curl": [*curl, "http://127.0.0.1:{port}/"]}
+
+
+def go() -> dict[str, list[str]]:
+    try:
+        words = ["go", "build", "-o", str(OUT / "go"), str(HERE / "main.go")]
+        subprocess.run(words, check=True, cwd=OUT)
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    return {"Go net/http": [str(OUT / "go"), "{port}"]}
+
+
+def pinned(cpu: int, words: list[str]) -> list[str]:
+    return ["taskset", "-c", str(cpu), *words]
+
+
+def run(words: list[str], length: int) -> tuple[float, float]:
+    """Runs a client once; gives its CPU seconds and its memory in MiB."""
+    env = {**os.environ, "GOMAXPROCS": "1", "no_proxy": "*"}
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, env=env, text=True)
+    said = process.stdout.read().strip()
+    _, status, usage = os.wait4(process.pid, 0)
+    # The raw client counts the head, too.
+    if status or not length <= int(said) <= length + 200:
+        raise SystemExit(f"{words}: {status}, {said} of {length} bytes")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def main() -> None:
+    mib = int(sys.argv[1]) if len(sys.argv) > 1 else 1024
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    length = mib << 20
+    clients = build()
+    server = subprocess.Popen(
+        pinned(0, [str(OUT / "server"), str(length)]),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        port = server.stdout.readline().strip()
+        found: dict[str, list[tuple[float, float]]] = {name: [] for name in clients}
+        for _ in range(rounds):
+            for name, words in clients.items():
+                words = pinned(1, [word.format(port=port) for word in words])
+                found[name].append(run(words, length))
+    finally:
+        server.kill()
+        server.wait()
+    base = statistics.median(cpu for cpu, _ in found["raw C socket"])
+    print(f"| client | CPU s for {mib} MiB | against raw C | memory, MiB |")
+    print("| --- | --- | --- | --- |")
+    for name, figures in found.items():
+        cpu = statistics.median(cpu for cpu, _ in figures)
+        memory = max(memory for _, memory in figures)
+        print(f"| {name} | {cpu:.3f} | {cpu / base:.2f} | {memory:.1f} |")
+
+
+if __name__ == "__main__":
+    main()
