@@ -382,9 +382,7 @@ struct HttpClient(RequestMethods):
                 raises (`SourceFailed`).
         """
         var sink = NoStream()
-        return self._run(
-            request^, Upload(content_len), source, sink, progress
-        )
+        return self._run(request^, Upload(content_len), source, sink, progress)
 
     def open(
         mut self,
@@ -665,9 +663,7 @@ struct HttpClient(RequestMethods):
         return download.run(progress)
 
     def _opener(self) -> ResponseOpener:
-        return ResponseOpener(
-            self._state, self._base.copy(), self._auth.copy()
-        )
+        return ResponseOpener(self._state, self._base.copy(), self._auth.copy())
 
     def _run[
         R: Readable, W: Writable, P: TransferProgress

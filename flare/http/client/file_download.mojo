@@ -162,7 +162,9 @@ struct FileDownload(Movable):
         self._request_count = 0
         if not options.replaces and _exists(path):
             raise _file_error(
-                String(path, " is there already; let it be replaced, or remove it")
+                String(
+                    path, " is there already; let it be replaced, or remove it"
+                )
             )
         try:
             self._file = _part(self._part_path)
@@ -244,9 +246,7 @@ struct FileDownload(Movable):
 
     def _attempt[
         P: TransferProgress
-    ](mut self, mut progress: P) raises ClientError -> Optional[
-        DownloadedFile
-    ]:
+    ](mut self, mut progress: P) raises ClientError -> Optional[DownloadedFile]:
         """Sends a request, and writes what it brings; nothing if another one is
         needed."""
         if self._kept_len > 0 and self._validator.byte_length() == 0:
@@ -299,8 +299,10 @@ struct FileDownload(Movable):
                 self._total_len = found.value().size
             return _READ
         if self._kept_len > 0 and status == 416:
-            if found and found.value().size == self._kept_len and (
-                self._is_same(response.headers)
+            if (
+                found
+                and found.value().size == self._kept_len
+                and (self._is_same(response.headers))
             ):
                 return _IS_WHOLE
             return _ASK_AGAIN
@@ -389,9 +391,7 @@ struct FileDownload(Movable):
 
     def _tell[
         P: TransferProgress
-    ](
-        self, mut progress: P, transfer: Transfer, count: Int
-    ) raises ClientError:
+    ](self, mut progress: P, transfer: Transfer, count: Int) raises ClientError:
         try:
             progress.on_progress(transfer)
         except error:
@@ -467,8 +467,10 @@ struct FileDownload(Movable):
         except:
             return False
         var lines = text.split("\n")
-        if len(lines) < 5 or not (lines[0] == _INFO_HEAD) or not (
-            lines[1] == self._url
+        if (
+            len(lines) < 5
+            or not (lines[0] == _INFO_HEAD)
+            or not (lines[1] == self._url)
         ):
             return False
         self._validator = String(lines[2])
@@ -534,8 +536,10 @@ def validator_of(headers: HeaderMap, now_s: Int) -> String:
     var value = headers.value(modified)
     var modified_s = parse_http_date(value.as_bytes(), now_s)
     var date_s = parse_http_date(headers.value(date).as_bytes(), now_s)
-    if not modified_s or not date_s or (
-        date_s.value() - modified_s.value() < 1
+    if (
+        not modified_s
+        or not date_s
+        or (date_s.value() - modified_s.value() < 1)
     ):
         return String()
     return String(value)

@@ -234,9 +234,7 @@ struct OpenResponse(Readable):
             task.go_on_reading()
             var nobody = NoProgress()
             var meter = TransferMeter()
-            var found = go_on(
-                task, self._state[], self._source, nobody, meter
-            )
+            var found = go_on(task, self._state[], self._source, nobody, meter)
             if found == TaskProgress.HAS_CONTENT:
                 return True
         except error:

@@ -48,4 +48,4 @@ struct NoProgress(TransferProgress):
         Raises:
             Error: Never.
         """
-        pass
+        return

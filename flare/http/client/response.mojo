@@ -449,14 +449,6 @@ struct ResponseBuilder(Movable):
         self.content.extend(self._decoded.span())
         self._decoded.clear()
 
-    def is_decoding(self) -> Bool:
-        """Tells whether a content coding is undone.
-
-        Returns:
-            False if the content goes out as it comes.
-        """
-        return Bool(self._decoder)
-
     def is_worth_reading(self, taken_len: Int) -> Bool:
         """Tells whether to read on.
 

@@ -476,11 +476,6 @@ struct RequestTask(Movable):
             return self.request.upload.content_len
         return self.request.body.content_len()
 
-    def is_decoding(self) -> Bool:
-        """Tells whether what the caller gets differs from what is
-        transferred."""
-        return self._builder.is_decoding()
-
     def go_on_reading(mut self):
         """Notes that the caller wants more: what it did in between is not the
         server's time."""

@@ -135,7 +135,10 @@ struct Reader(Movable):
                 command["length"].int_value(), 65_536, 0
             )
             _ = self.client.upload(
-                _request(command), source, bar, _number(command, "announced", -1)
+                _request(command),
+                source,
+                bar,
+                _number(command, "announced", -1),
             )
         elif way == "download":
             var sink = MemoryWriter()
