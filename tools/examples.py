@@ -4,7 +4,12 @@ Each names it in its header, behind `# Expected output:`; a `*` matches anything
 """
 
 import re
+import shutil
 import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from programs import build_and_run
@@ -12,6 +17,8 @@ from report import Report
 from toolchain import BUILD, ROOT, environment
 
 TIMEOUT_S = 60
+START_TIMEOUT_S = 10
+NEEDS = re.compile(r"^# Needs: (\S+)$", re.MULTILINE)
 FOLDER = BUILD / "examples"
 
 
@@ -39,11 +46,38 @@ def matches(wanted: list[str], got: list[str]) -> bool:
     return all(re.fullmatch(p, line) for p, line in zip(patterns, got))
 
 
-def run_one(binary: Path, wanted: list[str]) -> str:
+@contextmanager
+def redis_server() -> Iterator[list[str]]:
+    """Runs a Redis server of one's own; gives the example's arguments."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "redis.sock"
+        server = subprocess.Popen(
+            [
+                *("redis-server", "--port", "0", "--save", ""),
+                *("--dir", folder, "--unixsocket", str(path)),
+            ],
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            end = time.monotonic() + START_TIMEOUT_S
+            while not path.exists():
+                if server.poll() is not None or time.monotonic() > end:
+                    raise OSError("redis-server does not start")
+                time.sleep(0.01)
+            yield [f"redis+unix://{path}"]
+        finally:
+            server.kill()
+            server.wait()
+
+
+SERVERS = {"redis-server": redis_server}
+
+
+def run_one(binary: Path, wanted: list[str], *arguments: str) -> str:
     """Runs an example; says what is wrong with what it prints, if anything."""
     try:
         outcome = subprocess.run(
-            [str(binary)],
+            [str(binary), *arguments],
             cwd=ROOT,
             env=environment(),
             text=True,
@@ -62,12 +96,19 @@ def run_one(binary: Path, wanted: list[str]) -> str:
 
 def check(source: Path, report: Report) -> None:
     """Runs one that is built."""
+    text = source.read_text()
     try:
-        wanted = expected_output(source.read_text())
+        wanted = expected_output(text)
     except ValueError as error:
         report.fail(source.name, str(error))
         return
-    if trouble := run_one(FOLDER / source.stem, wanted):
+    need = NEEDS.search(text)
+    if need and not shutil.which(need[1]):
+        report.skipped(source.name, f"{need[1]} is not here: apt-get install {need[1]}")
+        return
+    with SERVERS[need[1]]() if need else nullcontext([]) as arguments:
+        trouble = run_one(FOLDER / source.stem, wanted, *arguments)
+    if trouble:
         report.fail(source.name, trouble)
     else:
         report.passed(source.name)

@@ -47,6 +47,7 @@ OPTIONAL_PROGRAMS = {
     "chromium": "chromium",
     "nginx": "nginx-light",
     "haproxy": "haproxy",
+    "redis-server": "redis-server",
     "systemd-analyze": "systemd",
 }
 SEARCH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])

@@ -14,6 +14,8 @@ comptime MSG_MORE = by_platform(0x8000, 0)
 flag."""
 comptime MSG_PEEK: Int32 = 0x2
 """Leave what is read where it is; the same on all platforms."""
+comptime MSG_DONTWAIT = Int32(by_platform(0x40, 0x80))
+"""Does not wait, though the socket is one that waits."""
 comptime MSG_TRUNC = by_platform(0x20, 0x10)
 """The datagram was longer than the room for it."""
 

@@ -9,6 +9,7 @@ from flare.sys.descriptor import (
 )
 from flare.sys.errno import ECONNABORTED, OsError, last_errno
 from flare.sys.message import (
+    MSG_DONTWAIT,
     MSG_MORE,
     MSG_NOSIGNAL,
     MSG_PEEK,
@@ -199,13 +200,14 @@ def _receive(number: Int32, room: MutSpan[UInt8, _], flags: Int32) -> Int:
 
 @always_inline
 def send[
-    more_follows: Bool = False
+    more_follows: Bool = False, never_waits: Bool = False
 ](number: Int32, octets: Span[UInt8, _]) -> Int:
     """Writes octets to a socket; a closed peer never raises SIGPIPE.
 
     Parameters:
         more_follows: True if the next octets follow at once, so that these
             need no packet of their own.
+        never_waits: True not to wait, though the socket is one that waits.
 
     Args:
         number: A connected socket.
@@ -214,7 +216,8 @@ def send[
     Returns:
         How many were taken, or a negative errno.
     """
-    comptime flags = MSG_NOSIGNAL | (MSG_MORE if more_follows else 0)
+    comptime now = Int(MSG_DONTWAIT) if never_waits else 0
+    comptime flags = MSG_NOSIGNAL | (MSG_MORE if more_follows else 0) | now
     var count = external_call["send", Int](
         number, octets.unsafe_ptr(), len(octets), Int32(flags)
     )
@@ -361,15 +364,61 @@ def send_patiently(
 
 
 def _allow_waiting(number: Int32, deadline: Deadline) raises OsError:
+    _set_timeout(number, SocketOption.SEND_TIMEOUT, deadline.left_ms())
+    make_blocking(number)
+
+
+def _set_timeout(
+    number: Int32, option: SocketOption, left_ms: Int
+) raises OsError:
     # struct timeval: seconds and microseconds of 64 bits each. All zero means
     # for ever, so a deadline that is over becomes the shortest wait.
-    var left_ms = deadline.left_ms()
     var seconds = Int32(0)
     var microseconds = Int32(0)
     if left_ms >= 0:
         seconds = Int32(left_ms // 1_000)
         microseconds = Int32(max(left_ms % 1_000 * 1_000, 1))
-    set_option_words(
-        number, SocketOption.SEND_TIMEOUT, [seconds, 0, microseconds, 0]
-    )
+    set_option_words(number, option, [seconds, 0, microseconds, 0])
+
+
+def let_receives_wait(number: Int32, timeout_ms: Int) raises OsError:
+    """Makes reads wait in the kernel: one call where there would be three.
+
+    Afterwards `receive` waits, and `send[never_waits=True]` does not.
+
+    Args:
+        number: A connected socket.
+        timeout_ms: How long one read waits before it answers -EAGAIN; negative
+            for ever.
+
+    Raises:
+        OsError: If the kernel refuses.
+    """
+    _set_timeout(number, SocketOption.RECEIVE_TIMEOUT, timeout_ms)
     make_blocking(number)
+
+
+def receive_now(number: Int32, room: MutSpan[UInt8, _]) -> Int:
+    """Reads octets without waiting, also from a socket that waits.
+
+    Args:
+        number: A connected socket.
+        room: Where to; the owner must outlive the call.
+
+    Returns:
+        As `receive`.
+    """
+    return _receive(number, room, MSG_DONTWAIT)
+
+
+def peek_now(number: Int32, room: MutSpan[UInt8, _]) -> Int:
+    """Reads octets without waiting, and leaves them there.
+
+    Args:
+        number: A connected socket.
+        room: Where to; the owner must outlive the call.
+
+    Returns:
+        As `receive`.
+    """
+    return _receive(number, room, MSG_PEEK | MSG_DONTWAIT)

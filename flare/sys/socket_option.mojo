@@ -100,6 +100,10 @@ struct SocketOption(TrivialRegisterPassable):
         Int32(_SOL_SOCKET), Int32(by_platform(21, 0x1005))
     )
     """How long a blocking write or connect waits; takes a `timeval`."""
+    comptime RECEIVE_TIMEOUT = SocketOption(
+        Int32(_SOL_SOCKET), Int32(by_platform(20, 0x1006))
+    )
+    """How long a blocking read waits; takes a `timeval`."""
     comptime V6_ONLY = SocketOption(
         Int32(_IPPROTO_IPV6), Int32(by_platform(26, 27))
     )

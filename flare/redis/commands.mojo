@@ -1,0 +1,924 @@
+"""Commands with typed answers, for all that speak to one server or a cluster."""
+
+from flare.redis.core.command import Command, RedisArg, key_place
+from flare.redis.core.error import RedisError, RedisErrorKind
+from flare.redis.core.reply import Reply, ReplyKind
+from flare.bytes.utf8 import is_valid_utf8
+
+
+@fieldwise_init
+struct ScoredMember(Copyable, Movable):
+    """A member of a sorted set."""
+
+    var member: String
+    """The member."""
+    var score: Float64
+    """Its score."""
+
+
+@fieldwise_init
+struct PoppedItem(Copyable, Movable):
+    """An element that `blpop` or `brpop` waited for."""
+
+    var key: String
+    """The list that it was in."""
+    var value: String
+    """The element."""
+
+
+struct ScanPage(Copyable, Movable):
+    """A part of the keys of a server."""
+
+    var cursor: Int
+    """Where to go on; 0 when all have been seen."""
+    var keys: List[String]
+    """Some keys; one may be seen twice."""
+
+    def __init__(out self, cursor: Int, var keys: List[String]):
+        """Makes a page.
+
+        Args:
+            cursor: Where to go on.
+            keys: The keys.
+        """
+        self.cursor = cursor
+        self.keys = keys^
+
+
+trait RedisCommands(Deinitable, Movable):
+    """What sends a command and gives its reply."""
+
+    def _commands(ref self) -> ref[self] Command:
+        """Lends the room for commands.
+
+        Returns:
+            The room, which is a field of this.
+        """
+        ...
+
+    def _run(mut self) raises RedisError -> Reply[ImmUntrackedOrigin]:
+        """Sends the command that was written, and repeats what may be.
+
+        Returns:
+            The reply, lent until the next command; no error of the server.
+
+        Raises:
+            RedisError: If it fails, or the server refuses.
+        """
+        ...
+
+    @always_inline
+    def _next[o: MutOrigin](ref[o] self) -> ref[o] Command:
+        """Makes room for the next command.
+
+        Parameters:
+            o: The client's origin.
+
+        Returns:
+            The room, empty.
+        """
+        ref commands = self._commands()
+        commands.clear()
+        return commands
+
+    def command[
+        o: MutOrigin
+    ](
+        ref[o] self, name: StringSpan, *arguments: RedisArg
+    ) raises RedisError -> Reply[ImmOrigin(o)]:
+        """Sends any command.
+
+            var reply = redis.command("GETRANGE", "key", 0, 3)
+            print(reply.text())
+
+        Parameters:
+            o: The client's origin, which keeps it while the reply is lent.
+
+        Args:
+            name: The command, such as GETRANGE.
+            arguments: Its arguments: texts, octets or numbers.
+
+        Returns:
+            The reply, lent until the next command.
+
+        Raises:
+            RedisError: If it fails, or the server refuses.
+        """
+        ref room = self._next()
+        room.begin_any(name.as_bytes(), len(arguments))
+        var place = key_place(name)
+        for index in range(len(arguments)):
+            ref text = arguments[index].text
+            if index == place:
+                room.key(text)
+            else:
+                room.add(text)
+            if place == -2 and (text == "STREAMS" or text == "streams"):
+                place = index + 1
+        return self._run().unsafe_lent_by[ImmOrigin(o)]()
+
+    def ping(mut self) raises RedisError:
+        """Asks the server for a sign of life (PING).
+
+        Raises:
+            RedisError: If none comes.
+        """
+        self._next().begin_read["PING"](0)
+        _ = self._run()
+
+    # Values.
+
+    def get(mut self, key: StringSpan) raises RedisError -> Optional[String]:
+        """Reads a value (GET).
+
+        Args:
+            key: The key.
+
+        Returns:
+            The value; None if there is no such key.
+
+        Raises:
+            RedisError: If it fails, or the value is no UTF-8 (`NOT_TEXT`).
+        """
+        ref room = self._next()
+        room.begin_read["GET"](1)
+        room.key(key)
+        return text_or_none(self._run())
+
+    def get_octets(
+        mut self, key: StringSpan
+    ) raises RedisError -> Optional[List[UInt8]]:
+        """Reads a value of any octets (GET).
+
+        Args:
+            key: The key.
+
+        Returns:
+            The value; None if there is no such key.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["GET"](1)
+        room.key(key)
+        var reply = self._run()
+        if reply.is_null():
+            return None
+        var octets = reply.octets()
+        var copy = List[UInt8](capacity=len(octets))
+        copy.extend(octets)
+        return copy^
+
+    def set(mut self, key: StringSpan, value: StringSpan) raises RedisError:
+        """Writes a value, which does not expire (SET).
+
+        Args:
+            key: The key.
+            value: The value.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        self.set(key, value.as_bytes())
+
+    def set(mut self, key: StringSpan, value: Span[UInt8, _]) raises RedisError:
+        """Writes a value of any octets, which does not expire (SET).
+
+        Args:
+            key: The key.
+            value: The value.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["SET"](2)
+        room.key(key)
+        room.add(value)
+        _ = self._run()
+
+    def set(
+        mut self, key: StringSpan, value: StringSpan, *, expire_ms: Int
+    ) raises RedisError:
+        """Writes a value that expires (SET with PX).
+
+        Args:
+            key: The key.
+            value: The value.
+            expire_ms: After how many milliseconds it is gone; more than 0.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["SET"](4)
+        room.key(key)
+        room.add(value)
+        room.add_literal["PX"]()
+        room.add_number(expire_ms)
+        _ = self._run()
+
+    def set_if_absent(
+        mut self, key: StringSpan, value: StringSpan, *, expire_ms: Int = 0
+    ) raises RedisError -> Bool:
+        """Writes a value if there is none (SET with NX).
+
+        Args:
+            key: The key.
+            value: The value.
+            expire_ms: After how many milliseconds it is gone; 0 for never.
+
+        Returns:
+            False if there is one, which stays.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["SET"](3 if expire_ms == 0 else 5)
+        room.key(key)
+        room.add(value)
+        room.add_literal["NX"]()
+        if expire_ms != 0:
+            room.add_literal["PX"]()
+            room.add_number(expire_ms)
+        return not self._run().is_null()
+
+    def getdel(mut self, key: StringSpan) raises RedisError -> Optional[String]:
+        """Reads a value and removes it (GETDEL).
+
+        Args:
+            key: The key.
+
+        Returns:
+            The value; None if there is no such key.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["GETDEL"](1)
+        room.key(key)
+        return text_or_none(self._run())
+
+    def mget(
+        mut self, keys: List[String]
+    ) raises RedisError -> List[Optional[String]]:
+        """Reads values (MGET).
+
+        Args:
+            keys: The keys, at least one; in a cluster all of one slot.
+
+        Returns:
+            The values, in the order of the keys; None for those that are not
+            there.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["MGET"](len(keys))
+        add_keys(room, keys)
+        var values = List[Optional[String]]()
+        for item in self._run():
+            values.append(text_or_none(item))
+        return values^
+
+    def incr(mut self, key: StringSpan, by: Int = 1) raises RedisError -> Int:
+        """Adds to a number (INCRBY).
+
+        Args:
+            key: The key; a missing one counts as 0.
+            by: How much; may be negative.
+
+        Returns:
+            The number afterwards.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["INCRBY"](2)
+        room.key(key)
+        room.add_number(by)
+        return self._run().integer()
+
+    # Keys.
+
+    def delete(mut self, *keys: String) raises RedisError -> Int:
+        """Removes keys (DEL).
+
+        Args:
+            keys: The keys, at least one; in a cluster all of one slot.
+
+        Returns:
+            How many there were.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["DEL"](len(keys))
+        for index in range(len(keys)):
+            room.key(keys[index])
+        return self._run().integer()
+
+    def exists(mut self, key: StringSpan) raises RedisError -> Bool:
+        """Tells whether a key is there (EXISTS).
+
+        Args:
+            key: The key.
+
+        Returns:
+            True if so.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["EXISTS"](1)
+        room.key(key)
+        return self._run().boolean()
+
+    def expire_ms(
+        mut self, key: StringSpan, time_ms: Int
+    ) raises RedisError -> Bool:
+        """Lets a key expire (PEXPIRE).
+
+        Args:
+            key: The key.
+            time_ms: After how many milliseconds it is gone.
+
+        Returns:
+            False if there is no such key.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["PEXPIRE"](2)
+        room.key(key)
+        room.add_number(time_ms)
+        return self._run().boolean()
+
+    def ttl_ms(mut self, key: StringSpan) raises RedisError -> Optional[Int]:
+        """Tells how long a key is yet there (PTTL).
+
+        Args:
+            key: The key.
+
+        Returns:
+            Milliseconds; None if there is no such key, or it never expires.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["PTTL"](1)
+        room.key(key)
+        var left_ms = self._run().integer()
+        if left_ms < 0:
+            return None
+        return left_ms
+
+    def scan(
+        mut self,
+        cursor: Int = 0,
+        *,
+        pattern: StringSpan = "*",
+        count: Int = 100,
+    ) raises RedisError -> ScanPage:
+        """Reads some of the keys (SCAN), of one node of a cluster.
+
+        Args:
+            cursor: 0 at first, then what the page before says.
+            pattern: A pattern of keys.
+            count: About how many are looked at.
+
+        Returns:
+            Keys, and where to go on.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["SCAN"](5)
+        room.add_number(cursor)
+        room.add_literal["MATCH"]()
+        room.add(pattern)
+        room.add_literal["COUNT"]()
+        room.add_number(count)
+        var reply = self._run()
+        return ScanPage(reply[0].integer(), texts(reply[1]))
+
+    # Hashes.
+
+    def hset(
+        mut self, key: StringSpan, *pairs: RedisArg
+    ) raises RedisError -> Int:
+        """Writes fields of a hash (HSET).
+
+        Args:
+            key: The key.
+            pairs: Field and value in turn.
+
+        Returns:
+            How many of the fields are new.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["HSET"](1 + len(pairs))
+        room.key(key)
+        for index in range(len(pairs)):
+            room.add(pairs[index].text)
+        return self._run().integer()
+
+    def hget(
+        mut self, key: StringSpan, field: StringSpan
+    ) raises RedisError -> Optional[String]:
+        """Reads a field of a hash (HGET).
+
+        Args:
+            key: The key.
+            field: The field.
+
+        Returns:
+            The value; None if there is no such key or field.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["HGET"](2)
+        room.key(key)
+        room.add(field)
+        return text_or_none(self._run())
+
+    def hgetall(
+        mut self, key: StringSpan
+    ) raises RedisError -> Dict[String, String]:
+        """Reads all fields of a hash (HGETALL).
+
+        Args:
+            key: The key.
+
+        Returns:
+            The values by field; empty if there is no such key.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["HGETALL"](1)
+        room.key(key)
+        var fields = Dict[String, String]()
+        var reply = self._run()
+        var items = reply.__iter__()
+        for _ in range(len(reply) // 2):
+            var field = String(items.next().text())
+            fields[field^] = String(items.next().text())
+        return fields^
+
+    def hdel(
+        mut self, key: StringSpan, field: StringSpan
+    ) raises RedisError -> Bool:
+        """Removes a field of a hash (HDEL).
+
+        Args:
+            key: The key.
+            field: The field.
+
+        Returns:
+            False if there was none.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["HDEL"](2)
+        room.key(key)
+        room.add(field)
+        return self._run().boolean()
+
+    # Lists.
+
+    def lpush(
+        mut self, key: StringSpan, *values: RedisArg
+    ) raises RedisError -> Int:
+        """Puts elements in front of a list, one after the other (LPUSH).
+
+        Args:
+            key: The key.
+            values: The elements, at least one.
+
+        Returns:
+            How many are in the list now.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["LPUSH"](1 + len(values))
+        room.key(key)
+        for index in range(len(values)):
+            room.add(values[index].text)
+        return self._run().integer()
+
+    def rpush(
+        mut self, key: StringSpan, *values: RedisArg
+    ) raises RedisError -> Int:
+        """Puts elements at the end of a list (RPUSH).
+
+        Args:
+            key: The key.
+            values: The elements, at least one.
+
+        Returns:
+            How many are in the list now.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["RPUSH"](1 + len(values))
+        room.key(key)
+        for index in range(len(values)):
+            room.add(values[index].text)
+        return self._run().integer()
+
+    def lpop(mut self, key: StringSpan) raises RedisError -> Optional[String]:
+        """Takes the first element of a list (LPOP).
+
+        Args:
+            key: The key.
+
+        Returns:
+            The element; None if there is none.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["LPOP"](1)
+        room.key(key)
+        return text_or_none(self._run())
+
+    def rpop(mut self, key: StringSpan) raises RedisError -> Optional[String]:
+        """Takes the last element of a list (RPOP).
+
+        Args:
+            key: The key.
+
+        Returns:
+            The element; None if there is none.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["RPOP"](1)
+        room.key(key)
+        return text_or_none(self._run())
+
+    def blpop(
+        mut self, keys: List[String], *, wait_ms: Int
+    ) raises RedisError -> Optional[PoppedItem]:
+        """Takes the first element of one of some lists, and waits for it
+        (BLPOP).
+
+        Args:
+            keys: The lists, at least one.
+            wait_ms: How long; more than 0. The time for the command is on top.
+
+        Returns:
+            The element; None if the time is over.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["BLPOP"](1 + len(keys))
+        return self._pop_from(keys, wait_ms)
+
+    def brpop(
+        mut self, keys: List[String], *, wait_ms: Int
+    ) raises RedisError -> Optional[PoppedItem]:
+        """Takes the last element of one of some lists, and waits for it
+        (BRPOP).
+
+        Args:
+            keys: The lists, at least one.
+            wait_ms: How long; more than 0. The time for the command is on top.
+
+        Returns:
+            The element; None if the time is over.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["BRPOP"](1 + len(keys))
+        return self._pop_from(keys, wait_ms)
+
+    def _pop_from(
+        mut self, keys: List[String], wait_ms: Int
+    ) raises RedisError -> Optional[PoppedItem]:
+        ref room = self._commands()
+        add_keys(room, keys)
+        set_wait(room, wait_ms)
+        room.add_fraction(Float64(wait_ms) / 1_000.0)
+        var reply = self._run()
+        if reply.is_null():
+            return None
+        return PoppedItem(String(reply[0].text()), String(reply[1].text()))
+
+    def lrange(
+        mut self, key: StringSpan, start: Int, stop: Int
+    ) raises RedisError -> List[String]:
+        """Reads elements of a list (LRANGE).
+
+        Args:
+            key: The key.
+            start: The first, from 0; negative from the end.
+            stop: The last, itself included.
+
+        Returns:
+            The elements.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["LRANGE"](3)
+        room.key(key)
+        room.add_number(start)
+        room.add_number(stop)
+        return texts(self._run())
+
+    # Sets.
+
+    def sadd(
+        mut self, key: StringSpan, *members: RedisArg
+    ) raises RedisError -> Int:
+        """Puts members into a set (SADD).
+
+        Args:
+            key: The key.
+            members: The members, at least one.
+
+        Returns:
+            How many are new.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["SADD"](1 + len(members))
+        room.key(key)
+        for index in range(len(members)):
+            room.add(members[index].text)
+        return self._run().integer()
+
+    def srem(
+        mut self, key: StringSpan, *members: RedisArg
+    ) raises RedisError -> Int:
+        """Takes members out of a set (SREM).
+
+        Args:
+            key: The key.
+            members: The members, at least one.
+
+        Returns:
+            How many there were.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["SREM"](1 + len(members))
+        room.key(key)
+        for index in range(len(members)):
+            room.add(members[index].text)
+        return self._run().integer()
+
+    def smembers(mut self, key: StringSpan) raises RedisError -> List[String]:
+        """Reads all members of a set (SMEMBERS).
+
+        Args:
+            key: The key.
+
+        Returns:
+            The members, in no order.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["SMEMBERS"](1)
+        room.key(key)
+        return texts(self._run())
+
+    def sismember(
+        mut self, key: StringSpan, member: StringSpan
+    ) raises RedisError -> Bool:
+        """Tells whether a set has a member (SISMEMBER).
+
+        Args:
+            key: The key.
+            member: The member.
+
+        Returns:
+            True if so.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["SISMEMBER"](2)
+        room.key(key)
+        room.add(member)
+        return self._run().boolean()
+
+    # Sorted sets.
+
+    def zadd(
+        mut self, key: StringSpan, score: Float64, member: StringSpan
+    ) raises RedisError -> Bool:
+        """Puts a member into a sorted set, or moves it (ZADD).
+
+        Args:
+            key: The key.
+            score: Its score.
+            member: The member.
+
+        Returns:
+            True if it is new.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["ZADD"](3)
+        room.key(key)
+        room.add_fraction(score)
+        room.add(member)
+        return self._run().boolean()
+
+    def zscore(
+        mut self, key: StringSpan, member: StringSpan
+    ) raises RedisError -> Optional[Float64]:
+        """Reads a score (ZSCORE).
+
+        Args:
+            key: The key.
+            member: The member.
+
+        Returns:
+            Its score; None if it is not there.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["ZSCORE"](2)
+        room.key(key)
+        room.add(member)
+        var reply = self._run()
+        if reply.is_null():
+            return None
+        return reply.number()
+
+    def zrange(
+        mut self, key: StringSpan, start: Int, stop: Int
+    ) raises RedisError -> List[ScoredMember]:
+        """Reads members by their place (ZRANGE with WITHSCORES).
+
+        Args:
+            key: The key.
+            start: The first, from 0; negative from the end.
+            stop: The last, itself included.
+
+        Returns:
+            Members with scores, lowest first.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["ZRANGE"](4)
+        room.key(key)
+        room.add_number(start)
+        room.add_number(stop)
+        room.add_literal["WITHSCORES"]()
+        return _scored(self._run())
+
+    # Messages.
+
+    def publish(
+        mut self, channel: StringSpan, message: StringSpan
+    ) raises RedisError -> Int:
+        """Sends a message to all who have subscribed (PUBLISH).
+
+        Args:
+            channel: The channel.
+            message: The message.
+
+        Returns:
+            How many got it, on the node that was asked.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["PUBLISH"](2)
+        room.add(channel)
+        room.add(message)
+        return self._run().integer()
+
+
+def set_wait(mut command: Command, wait_ms: Int) raises RedisError:
+    """Notes how long the server waits on purpose.
+
+    Args:
+        command: The command.
+        wait_ms: How long.
+
+    Raises:
+        RedisError: If it would wait for ever.
+    """
+    if wait_ms < 1:
+        raise RedisError(
+            RedisErrorKind.BAD_ARGUMENT,
+            String(
+                "wait_ms is ",
+                wait_ms,
+                "; it must be at least 1, or the server waits for ever",
+            ),
+        )
+    command.extra_ms = wait_ms
+
+
+def add_keys(mut command: Command, keys: List[String]):
+    """Appends keys.
+
+    Args:
+        command: Where to.
+        keys: The keys.
+    """
+    for index in range(len(keys)):
+        command.key(keys[index])
+
+
+def text_or_none(reply: Reply[_]) raises RedisError -> Optional[String]:
+    """Copies a text.
+
+    Args:
+        reply: The reply.
+
+    Returns:
+        The text; None for null.
+
+    Raises:
+        RedisError: If it is none.
+    """
+    if reply.is_null():
+        return None
+    return String(reply.text())
+
+
+def texts(reply: Reply[_]) raises RedisError -> List[String]:
+    """Copies texts.
+
+    Args:
+        reply: An array or a set of them.
+
+    Returns:
+        The texts.
+
+    Raises:
+        RedisError: If one is none.
+    """
+    reply.check()
+    var copies = List[String](capacity=len(reply))
+    var items = reply.__iter__()
+    while items.has_next():
+        copies.append(String(items.next().text()))
+    return copies^
+
+
+def _scored(reply: Reply[_]) raises RedisError -> List[ScoredMember]:
+    """Reads members and scores: in pairs (RESP3), or in turn (RESP2)."""
+    var found = List[ScoredMember]()
+    var items = reply.__iter__()
+    while items.has_next():
+        var item = items.next()
+        if item.kind() == ReplyKind.ARRAY:
+            found.append(ScoredMember(String(item[0].text()), item[1].number()))
+        elif items.has_next():
+            found.append(
+                ScoredMember(String(item.text()), items.next().number())
+            )
+    return found^

@@ -1,0 +1,554 @@
+"""One connection to a server: its octets, the login, an exchange at a time."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.net.error import Timeout
+from flare.net.raw_socket import RawSocket
+from flare.redis.config import RedisConfig
+from flare.redis.core.command import Command
+from flare.redis.core.error import RedisError, RedisErrorKind
+from flare.redis.core.parser import ReplyParser
+from flare.redis.core.reply import Reply
+from flare.sys.clock import Deadline, coarse_monotonic_ms
+from flare.sys.errno import EAGAIN, EINTR, OsError
+from flare.sys.poll import POLL_READ, POLL_WRITE, wait_for
+from flare.sys.socket import (
+    let_receives_wait,
+    peek_now,
+    receive,
+    receive_now,
+    send,
+)
+from flare.tcp.stream import TcpStream
+from flare.tls.context import TlsClientContext
+from flare.tls.error import TlsError
+from flare.tls.stream import TlsStream
+from flare.unix.stream import UnixStream
+from flare.unix.unix_addr import UnixAddr
+from std.memory import OwnedPointer
+from std.sys.intrinsics import likely, unlikely
+
+comptime READ_LEN = 16_384
+"""Room for one read, in bytes."""
+comptime _READ_LEN_MAX = 1 << 20
+# However much the server has promised.
+comptime _KEPT_LEN_MAX = 1 << 20
+comptime _NOT_YET = -2
+comptime IDLE_CHECK_MS = 1_000
+"""After how long without use a connection is looked at before it is used.
+
+Servers and middle boxes end connections that are idle. Looking takes a system
+call, so one that was just used is not asked.
+"""
+
+
+struct RedisConnection(Movable):
+    """A connection that is logged in; it is closed when its owner goes."""
+
+    var name: String
+    """Which server, for errors."""
+    var is_resp3: Bool
+    """True if the server speaks RESP3."""
+    var _socket: RawSocket
+    var _tls: Optional[OwnedPointer[TlsStream]]
+    var _input: Buffer
+    var _parser: ReplyParser
+    # Octets of the last replies, which are lent until the next exchange.
+    var _lent_len: Int
+    var _timeout_ms: Int
+    var _used_ms: Int
+
+    def __init__(out self, config: RedisConfig):
+        """Makes one that is closed.
+
+        Args:
+            config: The limits.
+        """
+        self.name = config.server_name()
+        self.is_resp3 = False
+        self._socket = RawSocket(owned=-1)
+        self._tls = None
+        self._input = Buffer(READ_LEN)
+        self._parser = ReplyParser(config.limits())
+        self._lent_len = 0
+        self._timeout_ms = config.timeout_ms
+        self._used_ms = 0
+
+    @always_inline
+    def is_open(self) -> Bool:
+        """Tells whether there is a connection, as far as this side knows.
+
+        Returns:
+            False before `open` and after `close`.
+        """
+        return self._socket.is_open() or Bool(self._tls)
+
+    def close(mut self):
+        """Closes the connection now; a second call does nothing."""
+        if self._tls:
+            self._tls.held()[].close()
+            self._tls = None
+        self._socket.close()
+        self._input.clear()
+        self._lent_len = 0
+        self._used_ms = 0
+
+    def fd(self) -> Int32:
+        """Lends the descriptor, to wait for.
+
+        Returns:
+            The number, good while the connection is open; -1 if closed.
+        """
+        if self._tls:
+            return self._tls.held()[].fd()
+        return self._socket.fd()
+
+    def open(
+        mut self,
+        config: RedisConfig,
+        context: Optional[TlsClientContext],
+        timeout_ms: Int,
+    ) raises RedisError:
+        """Connects and logs in.
+
+        Args:
+            config: Where to, and as whom.
+            context: What to trust, if TLS is spoken.
+            timeout_ms: How long all of it may take.
+
+        Raises:
+            RedisError: If there is no connection (`CONNECT_FAILED`), or the
+                server refuses the login.
+        """
+        self.close()
+        self.name = config.server_name()
+        # Until the socket waits by itself.
+        self._timeout_ms = _NOT_YET
+        var deadline = Deadline(timeout_ms)
+        try:
+            self._connect(config, context, deadline.left_ms())
+            self._log_in(config, deadline)
+            if not self._tls:
+                _let_wait(self._socket, config.timeout_ms)
+        except error:
+            self.close()
+            # Nothing that its caller wants has left.
+            var failure = error.copy()
+            failure.was_sent = False
+            failure.server = self.name
+            if (
+                failure.kind == RedisErrorKind.ANSWER_LOST
+                or failure.kind == RedisErrorKind.TIMEOUT
+            ):
+                failure.kind = RedisErrorKind.CONNECT_FAILED
+            raise failure^
+        self._timeout_ms = config.timeout_ms
+
+    def _connect(
+        mut self,
+        config: RedisConfig,
+        context: Optional[TlsClientContext],
+        timeout_ms: Int,
+    ) raises RedisError:
+        if config.unix_path.byte_length() > 0:
+            self._socket = _connect_unix(config.unix_path, timeout_ms)
+        elif context:
+            self._tls = _connect_tls(config, context.held(), timeout_ms)
+        else:
+            self._socket = _connect_tcp(config, timeout_ms)
+
+    def _log_in(
+        mut self, config: RedisConfig, deadline: Deadline
+    ) raises RedisError:
+        """Says HELLO, or what older servers understand."""
+        self.is_resp3 = config.protocol == 3 and self._say_hello(
+            config, deadline
+        )
+        var command = Command()
+        if not self.is_resp3:
+            if config.password.byte_length() > 0:
+                _write_auth(command, config)
+            if config.client_name.byte_length() > 0:
+                command.begin["CLIENT"](2)
+                command.add("SETNAME")
+                command.add(config.client_name)
+        if config.database > 0:
+            command.begin["SELECT"](1)
+            command.add_number(config.database)
+        if command.count == 0:
+            return
+        self._exchange(command, deadline.left_ms())
+        var replies = self._parser.all(self._input.span()).__iter__()
+        while replies.has_next():
+            replies.next().check()
+
+    def _say_hello(
+        mut self, config: RedisConfig, deadline: Deadline
+    ) raises RedisError -> Bool:
+        """Asks for RESP3; False if the server does not have it."""
+        var command = Command()
+        var has_password = config.password.byte_length() > 0
+        var has_name = config.client_name.byte_length() > 0
+        command.begin["HELLO"](1 + 3 * Int(has_password) + 2 * Int(has_name))
+        command.add("3")
+        if has_password:
+            command.add("AUTH")
+            var is_default = config.username.byte_length() == 0
+            command.add("default" if is_default else config.username)
+            command.add(config.password)
+        if has_name:
+            command.add("SETNAME")
+            command.add(config.client_name)
+        self._exchange(command, deadline.left_ms())
+        var reply = self._parser.first(self._input.span())
+        if not reply.is_error():
+            return True
+        var error = reply.error()
+        # Servers before Redis 6 do not know the command, and a user may be
+        # refused it alone.
+        if (
+            error.kind == RedisErrorKind.NO_PROTOCOL
+            or error.kind == RedisErrorKind.NO_PERMISSION
+            or "unknown command" in error.message
+        ):
+            return False
+        raise error^
+
+    @always_inline
+    def exchange(mut self, command: Command) raises RedisError:
+        """Sends commands and receives their replies, which `first` and `all`
+        lend until the next call.
+
+        Args:
+            command: The commands; at least one.
+
+        Raises:
+            RedisError: If the connection fails or the time is over; it is
+                closed then. What a server refuses is a reply.
+        """
+        self.exchange(command, self._timeout_ms)
+
+    def exchange(mut self, command: Command, timeout_ms: Int) raises RedisError:
+        """Does the same within a time of its own.
+
+        Args:
+            command: The commands; at least one.
+            timeout_ms: How long it may take; the wait that a command asks the
+                server for comes on top.
+
+        Raises:
+            RedisError: As above.
+        """
+        try:
+            self._exchange(command, timeout_ms)
+        except error:
+            self.close()
+            var failure = error.copy()
+            failure.server = self.name
+            raise failure^
+
+    @always_inline
+    def first(self) -> Reply[ImmUntrackedOrigin]:
+        """Lends the first reply.
+
+        Returns:
+            The reply; the caller gives it the origin of the connection.
+        """
+        return self._parser.first(self._input.span())
+
+    @always_inline
+    def all(self) -> Reply[ImmUntrackedOrigin]:
+        """Lends all replies, as the elements of one.
+
+        Returns:
+            The replies; the caller gives them the origin of the connection.
+        """
+        return self._parser.all(self._input.span())
+
+    @always_inline
+    def _exchange(
+        mut self, command: Command, timeout_ms: Int
+    ) raises RedisError:
+        self._drop_lent()
+        var start_ms = coarse_monotonic_ms()
+        if unlikely(start_ms - self._used_ms > IDLE_CHECK_MS):
+            self._check_idle()
+        self._used_ms = start_ms
+        self._parser.begin(command.count)
+        self._send(command.octets.span(), timeout_ms)
+        var time_ms = timeout_ms
+        if command.extra_ms < 0 or timeout_ms < 0:
+            time_ms = -1
+        else:
+            time_ms += command.extra_ms
+        # The socket itself gives up at the usual time.
+        var is_usual = time_ms == self._timeout_ms and not self._tls
+        if likely(is_usual and len(self._input) == 0):
+            self._receive_waiting(start_ms)
+        while not self._parser.advance(self._input.terminate()):
+            self._receive_until(start_ms, time_ms)
+        self._lent_len = self._parser.length()
+
+    def receive_push(mut self, deadline: Deadline) raises RedisError -> Bool:
+        """Receives one message that nobody asked for.
+
+        Args:
+            deadline: When to give up.
+
+        Returns:
+            True if it is here, and lent by `first`; False if the time is over,
+            which leaves the connection as it was.
+
+        Raises:
+            RedisError: If the connection fails; it is closed then.
+        """
+        try:
+            if self._lent_len > 0 or not self._parser.takes_pushes:
+                self._drop_lent()
+                self._parser.takes_pushes = True
+                self._parser.begin(1)
+            while not self._parser.advance(self._input.terminate()):
+                if wait_for(self.fd(), POLL_READ, deadline) == 0:
+                    if not self._has_buffered():
+                        return False
+                _ = self._receive_once(deadline.left_ms())
+            self._lent_len = self._parser.length()
+            return True
+        except error:
+            self.close()
+            var failure = error.copy()
+            failure.server = self.name
+            raise failure^
+
+    def send_only(mut self, octets: Span[UInt8, _]) raises RedisError:
+        """Sends commands whose answers come as pushes.
+
+        Args:
+            octets: The commands.
+
+        Raises:
+            RedisError: If the connection fails; it is closed then.
+        """
+        try:
+            self._send(octets, self._timeout_ms)
+        except error:
+            self.close()
+            raise error.copy()
+
+    def _has_buffered(self) -> Bool:
+        # Over TLS a part of a record may be here that no poll tells of.
+        return Bool(self._tls) and len(self._input) > 0
+
+    @always_inline
+    def _drop_lent(mut self):
+        self._input.consume(self._lent_len)
+        self._lent_len = 0
+        if unlikely(self._input.capacity() > _KEPT_LEN_MAX):
+            if len(self._input) == 0:
+                self._input = Buffer(READ_LEN)
+
+    @no_inline
+    def _check_idle(mut self) raises RedisError:
+        """Notices a connection that the server has ended meanwhile."""
+        if self._used_ms == 0 or self._tls:
+            return
+        var octet = Array[UInt8, 1](fill=0)
+        var count = peek_now(self._socket.fd(), Span(octet))
+        if count == 0 or (count < 0 and count != -EAGAIN and count != -EINTR):
+            raise RedisError(
+                RedisErrorKind.CONNECTION_LOST,
+                String("the server ended a connection that was not used"),
+            )
+
+    @always_inline
+    def _send(
+        mut self, octets: Span[UInt8, _], timeout_ms: Int
+    ) raises RedisError:
+        if likely(not self._tls):
+            var count = send[never_waits=True](self._socket.fd(), octets)
+            if likely(count == len(octets)):
+                return
+            self._send_rest(octets, count, timeout_ms)
+            return
+        self._send_tls(octets, timeout_ms)
+
+    @no_inline
+    def _send_tls(
+        mut self, octets: Span[UInt8, _], timeout_ms: Int
+    ) raises RedisError:
+        ref stream = self._tls.held()[]
+        try:
+            stream.set_write_timeout(timeout_ms)
+            stream.write_all(octets)
+        except error:
+            raise _lost(String(error), was_sent=True)
+
+    @no_inline
+    def _send_rest(
+        mut self, octets: Span[UInt8, _], first_count: Int, timeout_ms: Int
+    ) raises RedisError:
+        """Sends what the socket did not take at once, and reads meanwhile: a
+        server that waits for its replies to be read would read nothing."""
+        var deadline = Deadline(timeout_ms)
+        var sent = max(first_count, 0)
+        var result = first_count
+        while sent < len(octets):
+            if result < 0 and result != -EAGAIN and result != -EINTR:
+                raise _lost(String(OsError("send", -result)), was_sent=sent > 0)
+            var wanted = POLL_READ | POLL_WRITE
+            if len(self._input) > _READ_LEN_MAX:
+                wanted = POLL_WRITE
+            if wait_for(self._socket.fd(), wanted, deadline) == 0:
+                raise _timeout("send", timeout_ms, was_sent=sent > 0)
+            if wanted != POLL_WRITE:
+                self._read_ahead()
+            result = send[never_waits=True](
+                self._socket.fd(), octets.after(sent)
+            )
+            sent += max(result, 0)
+
+    def _read_ahead(mut self):
+        self._input.reserve(READ_LEN)
+        var count = receive_now(self._socket.fd(), self._input.spare())
+        # An end or a failure is met again when replies are read.
+        self._input.commit(max(count, 0))
+
+    @always_inline
+    def _receive_waiting(mut self, start_ms: Int) raises RedisError:
+        """Reads once, and lets the kernel wait."""
+        self._input.reserve(READ_LEN)
+        var count = receive(self._socket.fd(), self._input.spare())
+        if likely(count > 0):
+            self._input.commit(count)
+            return
+        if count == -EAGAIN:
+            raise _timeout("answer", self._timeout_ms, was_sent=True)
+        if count != -EINTR:
+            raise _end_of_stream(count)
+
+    @no_inline
+    def _receive_until(
+        mut self, start_ms: Int, timeout_ms: Int
+    ) raises RedisError:
+        """Reads once, within what is left of the time."""
+        var left_ms = -1
+        if timeout_ms >= 0:
+            left_ms = max(timeout_ms - (coarse_monotonic_ms() - start_ms), 0)
+        if not self._receive_once(left_ms):
+            raise _timeout("answer", timeout_ms, was_sent=True)
+
+    def _receive_once(mut self, left_ms: Int) raises RedisError -> Bool:
+        """Reads once; False if the time is over."""
+        self._input.reserve(
+            max(READ_LEN, min(self._parser.missing(), _READ_LEN_MAX))
+        )
+        if self._tls:
+            return self._receive_tls(left_ms)
+        var deadline = Deadline(left_ms)
+        while True:
+            var count = receive_now(self._socket.fd(), self._input.spare())
+            if count > 0:
+                self._input.commit(count)
+                return True
+            if count != -EAGAIN and count != -EINTR:
+                raise _end_of_stream(count)
+            if wait_for(self._socket.fd(), POLL_READ, deadline) == 0:
+                return False
+
+    def _receive_tls(mut self, left_ms: Int) raises RedisError -> Bool:
+        ref stream = self._tls.held()[]
+        stream.set_read_timeout(left_ms)
+        var count: Int
+        try:
+            count = stream.read(self._input.spare())
+        except error:
+            if left_ms >= 0 and _is_timeout(error):
+                return False
+            raise _lost(String(error), was_sent=True)
+        if count == 0:
+            raise _end_of_stream(0)
+        self._input.commit(count)
+        return True
+
+
+def _is_timeout(error: TlsError) -> Bool:
+    return Bool(error.network) and error.network.held().kind == Timeout
+
+
+def _write_auth(mut command: Command, config: RedisConfig):
+    if config.username.byte_length() > 0:
+        command.begin["AUTH"](2)
+        command.add(config.username)
+    else:
+        command.begin["AUTH"](1)
+    command.add(config.password)
+
+
+def _connect_tcp(
+    config: RedisConfig, timeout_ms: Int
+) raises RedisError -> RawSocket:
+    try:
+        var stream = TcpStream.connect(config.host, config.port, timeout_ms)
+        return stream^.take_socket()
+    except error:
+        raise _no_connection(String(error))
+
+
+def _connect_tls(
+    config: RedisConfig, context: TlsClientContext, timeout_ms: Int
+) raises RedisError -> OwnedPointer[TlsStream]:
+    try:
+        return OwnedPointer(
+            TlsStream.connect(config.host, config.port, context, timeout_ms)
+        )
+    except error:
+        raise _no_connection(String(error))
+
+
+def _connect_unix(path: String, timeout_ms: Int) raises RedisError -> RawSocket:
+    try:
+        var stream = UnixStream.connect(UnixAddr(path), timeout_ms)
+        return stream^.take_socket()
+    except error:
+        raise _no_connection(String(error))
+
+
+def _let_wait(socket: RawSocket, timeout_ms: Int) raises RedisError:
+    try:
+        let_receives_wait(socket.fd(), timeout_ms)
+    except error:
+        raise _no_connection(String(error))
+
+
+@no_inline
+def _no_connection(var cause: String) -> RedisError:
+    return RedisError(RedisErrorKind.CONNECT_FAILED, cause^)
+
+
+@no_inline
+def _lost(var cause: String, *, was_sent: Bool) -> RedisError:
+    var kind = RedisErrorKind.CONNECTION_LOST
+    if was_sent:
+        kind = RedisErrorKind.ANSWER_LOST
+    var error = RedisError(kind, cause^)
+    error.was_sent = was_sent
+    return error^
+
+
+@no_inline
+def _end_of_stream(count: Int) -> RedisError:
+    if count == 0:
+        return _lost(String("the server ended the connection"), was_sent=True)
+    return _lost(String(OsError("receive", -count)), was_sent=True)
+
+
+@no_inline
+def _timeout(
+    what: StaticString, timeout_ms: Int, *, was_sent: Bool
+) -> RedisError:
+    var error = RedisError(
+        RedisErrorKind.TIMEOUT,
+        String("no ", what, " within ", timeout_ms, " ms"),
+    )
+    error.was_sent = was_sent
+    return error^

@@ -1,0 +1,391 @@
+"""Commands as a server reads them: arrays of texts (RESP2 and RESP3)."""
+
+from flare.bytes.buffer import Buffer
+from std.sys.intrinsics import likely
+
+comptime _CRLF = UInt16(0x0A0D)
+comptime KEPT_COMMAND_LEN_MAX = 65_536
+"""Longest command whose memory is kept for the next, in bytes."""
+
+
+struct RedisArg(Copyable, Movable):
+    """An argument of a command: a text, octets or a number."""
+
+    var text: String
+    """The argument; any octets."""
+
+    @implicit
+    def __init__(out self, text: StringLiteral):
+        """Takes a text.
+
+        Args:
+            text: The text.
+        """
+        self.text = String(text)
+
+    @implicit
+    def __init__(out self, text: String):
+        """Takes a text.
+
+        Args:
+            text: The text.
+        """
+        self.text = text
+
+    @implicit
+    def __init__(out self, text: StringSpan):
+        """Copies a text.
+
+        Args:
+            text: The text.
+        """
+        self.text = String(text)
+
+    @implicit
+    def __init__(out self, number: Int):
+        """Takes a whole number.
+
+        Args:
+            number: The number.
+        """
+        self.text = String(number)
+
+    @implicit
+    def __init__(out self, number: Float64):
+        """Takes a number.
+
+        Args:
+            number: The number.
+        """
+        self.text = String(number)
+
+    @implicit
+    def __init__(out self, octets: Span[UInt8, _]):
+        """Copies octets.
+
+        Args:
+            octets: The octets.
+        """
+        # They are only sent, never looked at as text.
+        self.text = String(StringSpan(unsafe_from_utf8=octets))
+
+    @implicit
+    def __init__(out self, octets: List[UInt8]):
+        """Copies octets.
+
+        Args:
+            octets: The octets.
+        """
+        self.text = String(StringSpan(unsafe_from_utf8=Span(octets)))
+
+
+struct Command(Movable):
+    """One command or several, as they are sent.
+
+    `begin` says how many texts follow, and each is appended once. It also keeps
+    what the way to the server has to know: the key, and whether twice is harm.
+    """
+
+    var octets: Buffer
+    """What is sent."""
+    var count: Int
+    """How many commands there are."""
+    var is_repeatable: Bool
+    """True if nothing changes when all of them are carried out twice."""
+    var extra_ms: Int
+    """How long the server may wait on purpose, on top of the timeout."""
+    var _key_start: Int
+    var _key_len: Int
+
+    def __init__(out self):
+        """Makes room for commands."""
+        self.octets = Buffer(256)
+        self.count = 0
+        self.is_repeatable = True
+        self.extra_ms = 0
+        self._key_start = 0
+        self._key_len = -1
+
+    @always_inline
+    def clear(mut self):
+        """Drops all commands."""
+        if self.octets.capacity() > KEPT_COMMAND_LEN_MAX:
+            self.octets = Buffer(256)
+        self.octets.clear()
+        self.count = 0
+        self.is_repeatable = True
+        self.extra_ms = 0
+        self._key_len = -1
+
+    @always_inline
+    def begin[name: StaticString](mut self, argument_count: Int):
+        """Begins a command that changes something.
+
+        Parameters:
+            name: The command, in upper case.
+
+        Args:
+            argument_count: How many texts follow its name.
+        """
+        self.is_repeatable = False
+        self._begin[name](argument_count)
+
+    @always_inline
+    def begin_read[name: StaticString](mut self, argument_count: Int):
+        """Begins a command that changes nothing.
+
+        Parameters:
+            name: The command, in upper case.
+
+        Args:
+            argument_count: How many texts follow its name.
+        """
+        self._begin[name](argument_count)
+
+    @always_inline
+    def _begin[name: StaticString](mut self, argument_count: Int):
+        self.count += 1
+        append_header(self.octets, 0x2A, argument_count + 1)
+        append_header(self.octets, 0x24, name.byte_length())
+        self.octets.append_literal[name]()
+        self.octets.append_literal["\r\n"]()
+
+    def begin_any(mut self, name: Span[UInt8, _], argument_count: Int):
+        """Begins a command whose name is known when it is sent.
+
+        Args:
+            name: The command.
+            argument_count: How many texts follow its name.
+        """
+        if not is_read(name):
+            self.is_repeatable = False
+        self.count += 1
+        append_header(self.octets, 0x2A, argument_count + 1)
+        self.add(name)
+
+    @always_inline
+    def key(mut self, key: StringSpan):
+        """Appends the key that says which node of a cluster is asked.
+
+        Args:
+            key: The key.
+        """
+        self.key(key.as_bytes())
+
+    @always_inline
+    def key(mut self, key: Span[UInt8, _]):
+        """Appends the key that says which node of a cluster is asked.
+
+        Args:
+            key: The key.
+        """
+        self.add(key)
+        if self._key_len < 0:
+            self._key_len = len(key)
+            self._key_start = len(self.octets) - 2 - len(key)
+
+    @always_inline
+    def add(mut self, text: StringSpan):
+        """Appends an argument.
+
+        Args:
+            text: The argument.
+        """
+        self.add(text.as_bytes())
+
+    @always_inline
+    def add(mut self, octets: Span[UInt8, _]):
+        """Appends an argument.
+
+        Args:
+            octets: The argument.
+        """
+        append_bulk(self.octets, octets)
+
+    @always_inline
+    def add_literal[text: StaticString](mut self):
+        """Appends a word of the command.
+
+        Parameters:
+            text: The word.
+        """
+        append_header(self.octets, 0x24, text.byte_length())
+        self.octets.append_literal[text]()
+        self.octets.append_literal["\r\n"]()
+
+    @no_inline
+    def add_number(mut self, number: Int):
+        """Appends a number as an argument.
+
+        Args:
+            number: The number.
+        """
+        append_bulk(self.octets, String(number).as_bytes())
+
+    @no_inline
+    def add_fraction(mut self, number: Float64):
+        """Appends a number as an argument.
+
+        Args:
+            number: The number.
+        """
+        append_bulk(self.octets, String(number).as_bytes())
+
+    def set_key(mut self, start: Int, length: Int):
+        """Says where the first key is, for commands that are not typed.
+
+        Args:
+            start: Where it begins in `octets`.
+            length: Its length in bytes.
+        """
+        if self._key_len < 0:
+            self._key_start = start
+            self._key_len = length
+
+    @always_inline
+    def has_key(self) -> Bool:
+        """Tells whether a command has a key.
+
+        Returns:
+            False if any node of a cluster will do.
+        """
+        return self._key_len >= 0
+
+    def first_key(
+        ref self,
+    ) -> Span[UInt8, ImmOrigin(origin_of(self.octets))]:
+        """Lends the first key.
+
+        Returns:
+            The key; empty if there is none.
+        """
+        return self.octets.span()[
+            self._key_start : self._key_start + max(self._key_len, 0)
+        ]
+
+
+@always_inline
+def append_header(mut out: Buffer, mark: UInt8, count: Int):
+    """Appends the mark of a type and a count, as one line.
+
+    Args:
+        out: Where to.
+        mark: `*` or `$`.
+        count: The count; at least 0.
+    """
+    out.reserve(32)
+    if likely(count < 10):
+        # SAFETY: `reserve` made the room that is written.
+        var at = out.spare().unsafe_ptr()
+        at[unsafe_offset=0] = mark
+        at[unsafe_offset=1] = UInt8(48 + count)
+        at[unsafe_offset=2] = 0x0D
+        at[unsafe_offset=3] = 0x0A
+        out.commit(4)
+        return
+    if count < 100:
+        # SAFETY: as above.
+        var at = out.spare().unsafe_ptr()
+        var tens = (count * 205) >> 11
+        at[unsafe_offset=0] = mark
+        at[unsafe_offset=1] = UInt8(48 + tens)
+        at[unsafe_offset=2] = UInt8(48 + count - tens * 10)
+        at[unsafe_offset=3] = 0x0D
+        at[unsafe_offset=4] = 0x0A
+        out.commit(5)
+        return
+    _append_long_header(out, mark, count)
+
+
+@no_inline
+def _append_long_header(mut out: Buffer, mark: UInt8, count: Int):
+    out.append_octet(mark)
+    out.append_decimal(count)
+    out.append_literal["\r\n"]()
+
+
+@always_inline
+def append_bulk(mut out: Buffer, octets: Span[UInt8, _]):
+    """Appends octets with their length in front.
+
+    Args:
+        out: Where to.
+        octets: The octets.
+    """
+    append_header(out, 0x24, len(octets))
+    out.reserve(len(octets) + 2)
+    out.append(octets)
+    out.append_literal["\r\n"]()
+
+
+comptime _READS = StaticString(
+    " GET MGET STRLEN GETRANGE EXISTS TTL PTTL TYPE KEYS SCAN RANDOMKEY DBSIZE"
+    " HGET HMGET HGETALL HKEYS HVALS HLEN HEXISTS HSTRLEN HSCAN LRANGE LLEN"
+    " LINDEX LPOS SMEMBERS SISMEMBER SMISMEMBER SCARD SRANDMEMBER SSCAN SINTER"
+    " SUNION SDIFF SINTERCARD ZRANGE ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE"
+    " ZRANGEBYLEX ZSCORE ZMSCORE ZCARD ZCOUNT ZRANK ZREVRANK ZSCAN ZLEXCOUNT"
+    " XRANGE XREVRANGE XLEN XREAD XINFO XPENDING GETBIT BITCOUNT BITPOS PFCOUNT"
+    " GEODIST GEOHASH GEOPOS GEOSEARCH PING ECHO TIME INFO ROLE COMMAND OBJECT"
+    " EXPIRETIME PEXPIRETIME TOUCH EVAL_RO EVALSHA_RO "
+)
+# Carried out twice they change nothing.
+
+
+def is_read(name: Span[UInt8, _]) -> Bool:
+    """Tells whether a command changes nothing, however often it is sent.
+
+    Args:
+        name: Its name.
+
+    Returns:
+        True for those that are known.
+    """
+    var word = String(" ")
+    for octet in name:
+        if octet - 97 < 26:
+            word += chr(Int(octet - 32))
+        elif octet > 0x20 and octet < 0x7F:
+            word += chr(Int(octet))
+        else:
+            return False
+    word += " "
+    return word in _READS
+
+
+def key_place(name: StringSpan) -> Int:
+    """Tells which argument of a command is its first key.
+
+    Args:
+        name: The command, in upper case.
+
+    Returns:
+        Its place behind the name, from 0; -1 if there is none, and -2 if the
+        word before the keys is `STREAMS`.
+    """
+    comptime without = StaticString(
+        " PING ECHO TIME INFO ROLE COMMAND DBSIZE FLUSHDB FLUSHALL KEYS SCAN"
+        " RANDOMKEY PUBLISH SCRIPT CLUSTER CONFIG CLIENT ACL HELLO AUTH SELECT"
+        " WAIT MULTI EXEC DISCARD UNWATCH SUBSCRIBE PSUBSCRIBE LATENCY MEMORY"
+        " SAVE BGSAVE LASTSAVE REPLICAOF SHUTDOWN DEBUG FUNCTION MODULE PUBSUB"
+        " QUIT RESET ASKING READONLY READWRITE "
+    )
+    var word = String(" ", name, " ")
+    if word in without:
+        return -1
+    if name == "EVAL" or name == "EVALSHA" or name == "FCALL":
+        return 2
+    if name == "EVAL_RO" or name == "EVALSHA_RO" or name == "FCALL_RO":
+        return 2
+    if name == "XREAD" or name == "XREADGROUP":
+        return -2
+    if name == "OBJECT" or name == "XGROUP" or name == "XINFO":
+        return 1
+    if name == "BITOP":
+        return 1
+    if name == "ZUNION" or name == "ZINTER" or name == "ZDIFF":
+        return 1
+    if name == "LMPOP" or name == "ZMPOP" or name == "SINTERCARD":
+        return 1
+    if name == "BLMPOP" or name == "BZMPOP":
+        return 2
+    return 0

@@ -1,0 +1,362 @@
+"""The way to one server: connecting again, waiting before it, repeating."""
+
+from flare.bytes.checked import *
+from flare.redis.config import RedisConfig, SENTINEL_PORT
+from flare.redis.connection import RedisConnection
+from flare.redis.core.command import Command
+from flare.redis.core.error import RedisError, RedisErrorKind
+from flare.redis.core.reply import Reply
+from flare.redis.core.retry import may_repeat
+from flare.sys.clock import Deadline, coarse_monotonic_ms, monotonic_ns
+from flare.sys.poll import wait_for
+from flare.sys.random import fill_random
+from flare.tls.context import TlsClientContext
+from flare.tls.error import TlsError
+from std.sys.intrinsics import likely, unlikely
+
+
+struct RedisLink(Movable):
+    """A connection that is made when it is needed, and again when it is lost."""
+
+    var config: RedisConfig
+    """Where to, as whom, how long."""
+    var connection: RedisConnection
+    """The connection; closed at first, and after a failure."""
+    var connect_count: Int
+    """How often a connection was made."""
+    var is_pinned: Bool
+    """True while the server remembers something for this connection alone, so
+    that another one does not serve (WATCH)."""
+    var _context: Optional[TlsClientContext]
+    # Failed attempts since the last success, for the wait before the next.
+    var _failures: Int
+
+    def __init__(out self, var config: RedisConfig) raises RedisError:
+        """Takes a configuration; nothing is sent.
+
+        Args:
+            config: The configuration.
+
+        Raises:
+            RedisError: If a value of it cannot work (`BAD_ARGUMENT`).
+        """
+        config.check()
+        self._context = None
+        if config.is_tls:
+            self._context = _make_context(config)
+        self.connection = RedisConnection(config)
+        self.config = config^
+        self.connect_count = 0
+        self.is_pinned = False
+        self._failures = 0
+
+    @always_inline
+    def run(
+        mut self, command: Command
+    ) raises RedisError -> Reply[ImmUntrackedOrigin]:
+        """Sends one command, and repeats it if that is safe.
+
+        Args:
+            command: The command.
+
+        Returns:
+            The reply, lent until the next exchange; no error of the server.
+
+        Raises:
+            RedisError: If it fails, or the server refuses.
+        """
+        if likely(self.connection.is_open()):
+            try:
+                self.connection.exchange(command)
+                var reply = self.connection.first()
+                if likely(not reply.is_error()):
+                    return reply
+                return self._run_patiently(command, self._refusal(reply))
+            except error:
+                return self._run_patiently(command, error.copy())
+        return self._run_patiently(command, None)
+
+    def run_all(mut self, command: Command) raises RedisError:
+        """Sends commands together, and repeats them if that is safe. The
+        connection lends the replies, of which some may be errors.
+
+        Args:
+            command: The commands; at least one.
+
+        Raises:
+            RedisError: If the connection fails.
+        """
+        if likely(self.connection.is_open()):
+            try:
+                self.connection.exchange(command)
+                return
+            except error:
+                self._repeat(command, error.copy(), False)
+                return
+        self._repeat(command, None, False)
+
+    def _run_patiently(
+        mut self, command: Command, failure: Optional[RedisError]
+    ) raises RedisError -> Reply[ImmUntrackedOrigin]:
+        self._repeat(command, failure, True)
+        return self.connection.first()
+
+    def _repeat(
+        mut self,
+        command: Command,
+        failure: Optional[RedisError],
+        is_single: Bool,
+    ) raises RedisError:
+        """Goes on behind an attempt that has failed, or before the first."""
+        var deadline = Deadline(self.config.timeout_ms)
+        var attempt = 0
+        var error = RedisError(RedisErrorKind.CONNECTION_LOST, String())
+        if failure:
+            error = failure.held().copy()
+            attempt = 1
+        while True:
+            if attempt > 0:
+                self._prepare_repetition(command, error, attempt, deadline)
+            attempt += 1
+            try:
+                self._open_if_closed(deadline)
+                self.connection.exchange(command)
+            except another:
+                error = another.copy()
+                continue
+            if not is_single:
+                return
+            var reply = self.connection.first()
+            if not reply.is_error():
+                return
+            error = self._refusal(reply)
+
+    def _prepare_repetition(
+        mut self,
+        command: Command,
+        error: RedisError,
+        attempt: Int,
+        deadline: Deadline,
+    ) raises RedisError:
+        """Waits before the next attempt, or raises if there must be none."""
+        if not self._may_repeat(command, error) or attempt > (
+            self.config.retry_max
+        ):
+            raise error.copy()
+        # A connection that was only idle for too long needs no wait.
+        if error.kind == RedisErrorKind.CONNECTION_LOST and attempt == 1:
+            return
+        var wait_ms = self.config.backoff.wait_ms(attempt, random_word())
+        var left_ms = deadline.left_ms()
+        if left_ms >= 0 and wait_ms >= left_ms:
+            raise error.copy()
+        pause(wait_ms)
+
+    def _may_repeat(mut self, command: Command, error: RedisError) -> Bool:
+        if self.is_pinned and not self.connection.is_open():
+            self.is_pinned = False
+            return False
+        if error.kind == RedisErrorKind.READ_ONLY:
+            # It was a master; the sentinels know the new one.
+            if len(self.config.sentinels) == 0:
+                return False
+            self.connection.close()
+            return True
+        return may_repeat(error, command.is_repeatable)
+
+    def _refusal(self, reply: Reply[_]) -> RedisError:
+        var error = reply.error()
+        error.server = self.connection.name
+        error.was_sent = True
+        return error^
+
+    def open(mut self) raises RedisError:
+        """Connects and logs in now, if that is not done.
+
+        Raises:
+            RedisError: If it fails; there is one attempt.
+        """
+        self._open_if_closed(Deadline(self.config.timeout_ms))
+
+    def _open_if_closed(mut self, deadline: Deadline) raises RedisError:
+        if self.connection.is_open():
+            return
+        if self.is_pinned:
+            self.is_pinned = False
+            raise RedisError(
+                RedisErrorKind.CONNECTION_LOST,
+                String("the connection that watched keys is lost"),
+            )
+        var time_ms = self.config.connect_timeout_ms
+        var left_ms = deadline.left_ms()
+        if left_ms >= 0 and (time_ms < 0 or left_ms < time_ms):
+            time_ms = left_ms
+        if len(self.config.sentinels) > 0:
+            self._open_master(Deadline(time_ms))
+        else:
+            self.connection.open(self.config, self._context, time_ms)
+        self.connect_count += 1
+
+    def _open_master(mut self, deadline: Deadline) raises RedisError:
+        """Connects to the server that the sentinels name, if it is a master."""
+        find_master(self.config, self._context, deadline)
+        self.connection.open(self.config, self._context, deadline.left_ms())
+        var command = Command()
+        command.begin_read["ROLE"](0)
+        self.connection.exchange(command, deadline.left_ms())
+        var role = self.connection.first()
+        if role.is_error() or not (role[0].text() == "master"):
+            self.connection.close()
+            raise RedisError(
+                RedisErrorKind.NO_MASTER,
+                String(
+                    self.connection.name,
+                    " is no master yet, though a sentinel says so",
+                ),
+            )
+
+    def close(mut self):
+        """Closes the connection; a next command makes another."""
+        self.connection.close()
+        self.is_pinned = False
+
+
+def find_master(
+    mut config: RedisConfig,
+    context: Optional[TlsClientContext],
+    deadline: Deadline,
+) raises RedisError:
+    """Asks sentinels where a master is, and notes it in `host` and `port`.
+
+    The sentinel that answers is asked first the next time.
+
+    Args:
+        config: Whom to ask, and for which master.
+        context: What to trust, if TLS is spoken.
+        deadline: When to give up.
+
+    Raises:
+        RedisError: If none knows (`NO_MASTER`); it says what the last said.
+    """
+    var cause = String("no sentinel answers")
+    for index in range(len(config.sentinels)):
+        try:
+            # A sentinel that is silent leaves time for the others.
+            var left_ms = deadline.left_ms()
+            var share_ms = left_ms // (len(config.sentinels) - index)
+            if _ask_sentinel(
+                config, index, context, max(share_ms, left_ms >> 31)
+            ):
+                config.sentinels.swap_elements(0, index)
+                return
+            cause = String(
+                config.sentinels[index], " knows no master ", config.master_name
+            )
+        except error:
+            cause = String(error)
+    raise RedisError(RedisErrorKind.NO_MASTER, cause^)
+
+
+def _ask_sentinel(
+    mut config: RedisConfig,
+    index: Int,
+    context: Optional[TlsClientContext],
+    timeout_ms: Int,
+) raises RedisError -> Bool:
+    var asked = RedisConfig()
+    set_address(asked, config.sentinels[index], SENTINEL_PORT)
+    asked.username = config.sentinel_username
+    asked.password = config.sentinel_password
+    asked.timeout_ms = timeout_ms
+    var deadline = Deadline(timeout_ms)
+    var connection = RedisConnection(asked)
+    connection.open(asked, context, deadline.left_ms())
+    var command = Command()
+    command.begin_read["SENTINEL"](2)
+    command.add("GET-MASTER-ADDR-BY-NAME")
+    command.add(config.master_name)
+    connection.exchange(command, deadline.left_ms())
+    var reply = connection.first()
+    reply.check()
+    if reply.is_null():
+        return False
+    config.host = String(reply[0].text())
+    config.port = UInt16(reply[1].integer())
+    _ = connection^
+    return True
+
+
+def set_address(
+    mut config: RedisConfig, address: StringSpan, default_port: UInt16
+) raises RedisError:
+    """Notes `host:port` in a configuration.
+
+    Args:
+        config: Filled in.
+        address: Host and port; the last colon separates them.
+        default_port: The port if none is given.
+
+    Raises:
+        RedisError: If the port is no number (`BAD_ARGUMENT`).
+    """
+    var octets = address.as_bytes()
+    var colon = len(octets)
+    for index in range(len(octets)):
+        if octets[index] == 0x3A:
+            colon = index
+    config.port = default_port
+    var start = 0
+    var end = colon
+    if end > 1 and octets[0] == 0x5B and octets[end - 1] == 0x5D:
+        start = 1
+        end -= 1
+    config.host = String(StringSpan(unsafe_from_utf8=octets[start:end]))
+    if colon == len(octets):
+        return
+    var port = 0
+    for index in range(colon + 1, len(octets)):
+        if octets[index] - 48 > 9 or port > 6_553:
+            port = 0
+            break
+        port = port * 10 + Int(octets[index] - 48)
+    if port == 0 or port > 65_535:
+        raise RedisError(
+            RedisErrorKind.BAD_ARGUMENT,
+            String(address, " is no host:port with a port from 1 to 65535"),
+        )
+    config.port = UInt16(port)
+
+
+def _make_context(config: RedisConfig) raises RedisError -> TlsClientContext:
+    try:
+        return TlsClientContext(config.tls)
+    except error:
+        raise RedisError(RedisErrorKind.BAD_ARGUMENT, String(error))
+
+
+def random_word() -> UInt64:
+    """Draws random bits, for waits that differ between clients.
+
+    Returns:
+        The bits.
+    """
+    var octets = Array[UInt8, 8](fill=0)
+    try:
+        fill_random(Span(octets))
+    except:
+        # Not secret; two clients only have to differ.
+        return UInt64(monotonic_ns())
+    var word = UInt64(0)
+    for index in range(8):
+        word = (word << 8) | UInt64(octets[index])
+    return word
+
+
+def pause(time_ms: Int):
+    """Waits.
+
+    Args:
+        time_ms: How long.
+    """
+    # A descriptor that is none is passed over, so only the time ends it.
+    _ = wait_for(-1, 0, Deadline(time_ms))

@@ -1,0 +1,401 @@
+"""Streams: entries with fields, read by id or by the members of a group."""
+
+from flare.redis.commands import RedisCommands, set_wait
+from flare.redis.core.command import Command, RedisArg
+from flare.redis.core.error import RedisError, RedisErrorKind
+from flare.redis.core.reply import Reply, ReplyKind
+
+
+@fieldwise_init
+struct StreamField(Copyable, Movable):
+    """A field of an entry."""
+
+    var name: String
+    """Its name."""
+    var value: String
+    """Its value."""
+
+
+struct StreamEntry(Copyable, Movable):
+    """An entry of a stream."""
+
+    var id: String
+    """Its id, such as 1526919030474-55."""
+    var fields: List[StreamField]
+    """Its fields, in order; none if it was deleted meanwhile."""
+
+    def __init__(out self, reply: Reply[_]) raises RedisError:
+        """Copies an entry.
+
+        Args:
+            reply: Id and fields.
+
+        Raises:
+            RedisError: If it is no entry.
+        """
+        self.id = String(reply[0].text())
+        self.fields = []
+        var fields = reply[1]
+        var items = fields.__iter__()
+        for _ in range(len(fields) // 2):
+            var name = String(items.next().text())
+            self.fields.append(StreamField(name^, String(items.next().text())))
+
+    def get(self, name: StringSpan) -> Optional[String]:
+        """Finds a field.
+
+        Args:
+            name: Its name.
+
+        Returns:
+            Its value; None if there is none.
+        """
+        for index in range(len(self.fields)):
+            if self.fields[index].name == name:
+                return self.fields[index].value
+        return None
+
+
+struct StreamBatch(Copyable, Movable):
+    """New entries of one stream."""
+
+    var key: String
+    """The stream."""
+    var entries: List[StreamEntry]
+    """The entries, oldest first."""
+
+    def __init__(out self, key: Reply[_], entries: Reply[_]) raises RedisError:
+        """Copies entries.
+
+        Args:
+            key: The stream.
+            entries: Its entries.
+
+        Raises:
+            RedisError: If they are none.
+        """
+        self.key = String(key.text())
+        self.entries = read_entries(entries)
+
+
+@fieldwise_init
+struct StreamPosition(Copyable, Movable):
+    """Where to read on in a stream."""
+
+    var key: String
+    """The stream."""
+    var id: String
+    """The last entry that was read: `0` for all, `$` for what is new from now
+    on; in a group `>` for what no member has got."""
+
+
+struct ClaimedEntries(Copyable, Movable):
+    """Entries that were taken over from a member that does not answer."""
+
+    var cursor: String
+    """Where to go on; `0-0` when all have been seen."""
+    var entries: List[StreamEntry]
+    """The entries, oldest first."""
+
+    def __init__(out self, reply: Reply[_]) raises RedisError:
+        """Copies the answer to XAUTOCLAIM.
+
+        Args:
+            reply: The answer.
+
+        Raises:
+            RedisError: If it is none.
+        """
+        self.cursor = String(reply[0].text())
+        self.entries = read_entries(reply[1])
+
+
+trait StreamCommands(RedisCommands):
+    """The commands of streams."""
+
+    def xadd(
+        mut self, key: StringSpan, *pairs: RedisArg, max_len: Int = 0
+    ) raises RedisError -> String:
+        """Appends an entry (XADD).
+
+        Args:
+            key: The stream; made if it is not there.
+            pairs: Field and value in turn.
+            max_len: About how many entries stay; 0 for all.
+
+        Returns:
+            The id that the server has made.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["XADD"](2 + len(pairs) + (3 if max_len > 0 else 0))
+        room.key(key)
+        if max_len > 0:
+            room.add_literal["MAXLEN"]()
+            room.add_literal["~"]()
+            room.add_number(max_len)
+        room.add_literal["*"]()
+        for index in range(len(pairs)):
+            room.add(pairs[index].text)
+        return String(self._run().text())
+
+    def xlen(mut self, key: StringSpan) raises RedisError -> Int:
+        """Counts the entries of a stream (XLEN).
+
+        Args:
+            key: The stream.
+
+        Returns:
+            How many there are.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["XLEN"](1)
+        room.key(key)
+        return self._run().integer()
+
+    def xrange(
+        mut self,
+        key: StringSpan,
+        start: StringSpan = "-",
+        end: StringSpan = "+",
+        count: Int = 100,
+    ) raises RedisError -> List[StreamEntry]:
+        """Reads entries by their ids (XRANGE).
+
+        Args:
+            key: The stream.
+            start: The first id; `-` for the oldest, `(id` for those behind it.
+            end: The last id; `+` for the newest.
+            count: Most entries.
+
+        Returns:
+            The entries, oldest first.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["XRANGE"](5)
+        room.key(key)
+        room.add(start)
+        room.add(end)
+        room.add_literal["COUNT"]()
+        room.add_number(count)
+        return read_entries(self._run())
+
+    def xread(
+        mut self,
+        positions: List[StreamPosition],
+        *,
+        count: Int = 100,
+        wait_ms: Int = 0,
+    ) raises RedisError -> List[StreamBatch]:
+        """Reads what is new in some streams (XREAD).
+
+        Args:
+            positions: The streams, and the last entries that were read.
+            count: Most entries of each stream.
+            wait_ms: How long to wait for one; 0 takes what is there.
+
+        Returns:
+            The streams that have something new; none if the time is over.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin_read["XREAD"](
+            3 + 2 * len(positions) + (2 if wait_ms > 0 else 0)
+        )
+        _add_positions(room, positions, count, wait_ms)
+        return _read_batches(self._run())
+
+    def xgroup_create(
+        mut self,
+        key: StringSpan,
+        group: StringSpan,
+        start: StringSpan = "$",
+    ) raises RedisError -> Bool:
+        """Makes a group of readers, and the stream if it is not there (XGROUP
+        CREATE with MKSTREAM).
+
+        Args:
+            key: The stream.
+            group: The group.
+            start: Behind which entry it begins: `$` the newest, `0` none.
+
+        Returns:
+            False if the group is there already.
+
+        Raises:
+            RedisError: If it fails otherwise.
+        """
+        ref room = self._next()
+        room.begin["XGROUP"](5)
+        room.add_literal["CREATE"]()
+        room.key(key)
+        room.add(group)
+        room.add(start)
+        room.add_literal["MKSTREAM"]()
+        try:
+            _ = self._run()
+        except error:
+            if error.kind == RedisErrorKind.BUSY_GROUP:
+                return False
+            raise error.copy()
+        return True
+
+    def xreadgroup(
+        mut self,
+        group: StringSpan,
+        consumer: StringSpan,
+        positions: List[StreamPosition],
+        *,
+        count: Int = 100,
+        wait_ms: Int = 0,
+    ) raises RedisError -> List[StreamBatch]:
+        """Reads entries as a member of a group, each of which goes to one
+        member (XREADGROUP). Confirm each with `xack`.
+
+        Args:
+            group: The group.
+            consumer: The member's name.
+            positions: The streams with `>` for what is new, or `0` for what
+                this member has got and not confirmed.
+            count: Most entries of each stream.
+            wait_ms: How long to wait for one; 0 takes what is there.
+
+        Returns:
+            The streams that have something; none if the time is over.
+
+        Raises:
+            RedisError: If it fails. If the answer is lost, the entries are
+                found again with `0`.
+        """
+        ref room = self._next()
+        room.begin["XREADGROUP"](
+            6 + 2 * len(positions) + (2 if wait_ms > 0 else 0)
+        )
+        room.add_literal["GROUP"]()
+        room.add(group)
+        room.add(consumer)
+        _add_positions(room, positions, count, wait_ms)
+        return _read_batches(self._run())
+
+    def xack(
+        mut self, key: StringSpan, group: StringSpan, *ids: String
+    ) raises RedisError -> Int:
+        """Confirms entries (XACK).
+
+        Args:
+            key: The stream.
+            group: The group.
+            ids: The entries, at least one.
+
+        Returns:
+            How many were waiting for it.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["XACK"](2 + len(ids))
+        room.key(key)
+        room.add(group)
+        for index in range(len(ids)):
+            room.add(ids[index])
+        return self._run().integer()
+
+    def xautoclaim(
+        mut self,
+        key: StringSpan,
+        group: StringSpan,
+        consumer: StringSpan,
+        *,
+        idle_ms: Int,
+        cursor: StringSpan = "0-0",
+    ) raises RedisError -> ClaimedEntries:
+        """Takes over entries that another member got and did not confirm
+        (XAUTOCLAIM).
+
+        Args:
+            key: The stream.
+            group: The group.
+            consumer: Who takes them over.
+            idle_ms: For how long they have been waiting at least.
+            cursor: Where to go on.
+
+        Returns:
+            The entries, which are to be confirmed.
+
+        Raises:
+            RedisError: If it fails.
+        """
+        ref room = self._next()
+        room.begin["XAUTOCLAIM"](5)
+        room.key(key)
+        room.add(group)
+        room.add(consumer)
+        room.add_number(idle_ms)
+        room.add(cursor)
+        return ClaimedEntries(self._run())
+
+
+def _add_positions(
+    mut room: Command,
+    positions: List[StreamPosition],
+    count: Int,
+    wait_ms: Int,
+) raises RedisError:
+    room.add_literal["COUNT"]()
+    room.add_number(count)
+    if wait_ms > 0:
+        room.add_literal["BLOCK"]()
+        room.add_number(wait_ms)
+        set_wait(room, wait_ms)
+    room.add_literal["STREAMS"]()
+    for index in range(len(positions)):
+        room.key(positions[index].key)
+    for index in range(len(positions)):
+        room.add(positions[index].id)
+
+
+def read_entries(reply: Reply[_]) raises RedisError -> List[StreamEntry]:
+    """Copies entries.
+
+    Args:
+        reply: An array of them.
+
+    Returns:
+        The entries; those that were deleted have no fields.
+
+    Raises:
+        RedisError: If they are none.
+    """
+    reply.check()
+    var entries = List[StreamEntry](capacity=len(reply))
+    var items = reply.__iter__()
+    while items.has_next():
+        var item = items.next()
+        # Servers before 7 give null for an entry that was deleted.
+        if not item.is_null():
+            entries.append(StreamEntry(item))
+    return entries^
+
+
+def _read_batches(reply: Reply[_]) raises RedisError -> List[StreamBatch]:
+    """Reads streams: a map (RESP3), or pairs (RESP2)."""
+    var batches = List[StreamBatch]()
+    var items = reply.__iter__()
+    while items.has_next():
+        var item = items.next()
+        if reply.kind() == ReplyKind.MAP:
+            batches.append(StreamBatch(item, items.next()))
+        else:
+            batches.append(StreamBatch(item[0], item[1]))
+    return batches^

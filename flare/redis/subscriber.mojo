@@ -1,0 +1,352 @@
+"""Messages of channels: a connection that listens, and comes back by itself."""
+
+from flare.redis.config import RedisConfig
+from flare.redis.core.command import Command
+from flare.redis.core.error import RedisError, RedisErrorKind
+from flare.redis.core.reply import Reply, ReplyKind
+from flare.redis.link import RedisLink, pause, random_word
+from flare.sys.clock import Deadline, coarse_monotonic_ms
+from std.sys.intrinsics import unlikely
+
+comptime PING_INTERVAL_MS = 15_000
+"""After how long of silence the server is asked for a sign of life.
+
+A server that has lost its power ends no connection, and a subscriber sends
+nothing by itself.
+"""
+
+
+struct RedisMessage[o: ImmOrigin](ImplicitlyCopyable):
+    """A message of a channel, lent until the next call of its subscriber.
+
+    Parameters:
+        o: The subscriber's origin.
+    """
+
+    var _reply: Reply[Self.o]
+    var _first: Int
+
+    def __init__(out self, reply: Reply[Self.o], first: Int):
+        """Takes a push of the server.
+
+        Args:
+            reply: The push.
+            first: Where the channel is within it.
+        """
+        self._reply = reply
+        self._first = first
+
+    def channel(self) raises RedisError -> StringSpan[Self.o]:
+        """Names the channel.
+
+        Returns:
+            The channel.
+
+        Raises:
+            RedisError: If it is no UTF-8.
+        """
+        return self._reply[self._first].text()
+
+    def pattern(self) raises RedisError -> StringSpan[Self.o]:
+        """Names the pattern that was subscribed to.
+
+        Returns:
+            The pattern; the channel if it was subscribed to by its name.
+
+        Raises:
+            RedisError: If it is no UTF-8.
+        """
+        return self._reply[1].text()
+
+    def text(self) raises RedisError -> StringSpan[Self.o]:
+        """Lends the message.
+
+        Returns:
+            The message.
+
+        Raises:
+            RedisError: If it is no UTF-8 (`NOT_TEXT`).
+        """
+        return self._reply[self._first + 1].text()
+
+    def octets(self) raises RedisError -> Span[UInt8, Self.o]:
+        """Lends the message, of any octets.
+
+        Returns:
+            The message.
+
+        Raises:
+            RedisError: If the server sent none.
+        """
+        return self._reply[self._first + 1].octets()
+
+
+struct RedisSubscriber(Movable):
+    """Listens to channels, on a connection of its own.
+
+        var subscriber = RedisSubscriber(RedisConfig.from_url(url))
+        subscriber.subscribe("news")
+        while True:
+            var message = subscriber.receive(timeout_ms=1_000)
+            if message:
+                print(message.value().channel(), message.value().text())
+
+    Redis keeps no messages: what is sent while the connection is lost is gone.
+    The subscriber connects again and says so in `gap_count`. For messages that
+    must not be lost, use a stream.
+    """
+
+    var _link: RedisLink
+    var _channels: List[String]
+    var _patterns: List[String]
+    var _gap_count: Int
+    var _failures: Int
+    # When something was heard last, and whether a sign of life is asked for.
+    var _heard_ms: Int
+    var _is_asked: Bool
+
+    def __init__(out self, var config: RedisConfig) raises RedisError:
+        """Makes a subscriber; the first `receive` or `subscribe` connects.
+
+        Args:
+            config: Where to, as whom, how long.
+
+        Raises:
+            RedisError: If a value of it cannot work (`BAD_ARGUMENT`).
+        """
+        self._link = RedisLink(config^)
+        self._channels = []
+        self._patterns = []
+        self._gap_count = 0
+        self._failures = 0
+        self._heard_ms = 0
+        self._is_asked = False
+
+    def subscribe(mut self, *channels: String) raises RedisError:
+        """Listens to channels.
+
+        Args:
+            channels: The channels, at least one.
+
+        Raises:
+            RedisError: If there is no connection, or it is refused. The
+                channels are listened to once there is one.
+        """
+        for index in range(len(channels)):
+            if channels[index] not in self._channels:
+                self._channels.append(channels[index])
+        var command = Command()
+        command.begin["SUBSCRIBE"](len(channels))
+        for index in range(len(channels)):
+            command.add(channels[index])
+        self._tell(command)
+
+    def psubscribe(mut self, *patterns: String) raises RedisError:
+        """Listens to all channels that match patterns.
+
+        Args:
+            patterns: The patterns, such as `news.*`, at least one.
+
+        Raises:
+            RedisError: As for `subscribe`.
+        """
+        for index in range(len(patterns)):
+            if patterns[index] not in self._patterns:
+                self._patterns.append(patterns[index])
+        var command = Command()
+        command.begin["PSUBSCRIBE"](len(patterns))
+        for index in range(len(patterns)):
+            command.add(patterns[index])
+        self._tell(command)
+
+    def unsubscribe(mut self, channel: String) raises RedisError:
+        """Listens to a channel no longer.
+
+        Args:
+            channel: The channel.
+
+        Raises:
+            RedisError: If the connection fails.
+        """
+        _drop(self._channels, channel)
+        if self._link.connection.is_open():
+            var command = Command()
+            command.begin["UNSUBSCRIBE"](1)
+            command.add(channel)
+            self._link.connection.send_only(command.octets.span())
+
+    def punsubscribe(mut self, pattern: String) raises RedisError:
+        """Listens to a pattern no longer.
+
+        Args:
+            pattern: The pattern.
+
+        Raises:
+            RedisError: If the connection fails.
+        """
+        _drop(self._patterns, pattern)
+        if self._link.connection.is_open():
+            var command = Command()
+            command.begin["PUNSUBSCRIBE"](1)
+            command.add(pattern)
+            self._link.connection.send_only(command.octets.span())
+
+    def receive(
+        mut self, *, timeout_ms: Int
+    ) raises RedisError -> Optional[RedisMessage[ImmOrigin(origin_of(self))]]:
+        """Gives the next message, and waits for it. A connection that is lost
+        meanwhile is made again.
+
+        Args:
+            timeout_ms: How long to wait.
+
+        Returns:
+            The message, lent until the next call; None if the time is over.
+
+        Raises:
+            RedisError: If the server refuses what is subscribed to, or there
+                is no connection when the time is over.
+        """
+        var deadline = Deadline(timeout_ms)
+        while True:
+            try:
+                if not self._receive(deadline):
+                    return None
+            except error:
+                self._recover(error, deadline)
+                continue
+            var reply = self._link.connection.first()
+            reply.check()
+            var first = _place_of_channel(reply)
+            if first > 0:
+                return RedisMessage[ImmOrigin(origin_of(self))](
+                    reply.unsafe_lent_by[ImmOrigin(origin_of(self))](), first
+                )
+
+    def gap_count(self) -> Int:
+        """Counts the times that messages may have been missed.
+
+        Returns:
+            How often the connection was lost and made again.
+        """
+        return self._gap_count
+
+    def is_connected(self) -> Bool:
+        """Tells whether there is a connection, as far as this side knows.
+
+        Returns:
+            True if so.
+        """
+        return self._link.connection.is_open()
+
+    def close(mut self):
+        """Closes the connection; what was subscribed to is kept, and listened
+        to again by the next `receive`."""
+        self._link.close()
+
+    def _tell(mut self, command: Command) raises RedisError:
+        """Sends what changes the subscriptions; a new connection gets all of
+        them."""
+        if not self._link.connection.is_open():
+            self._open()
+            return
+        self._link.connection.send_only(command.octets.span())
+
+    def _open(mut self) raises RedisError:
+        """Connects, and subscribes to all."""
+        self._link.open()
+        if self._link.connect_count > 1:
+            self._gap_count += 1
+        var command = Command()
+        if len(self._channels) > 0:
+            command.begin["SUBSCRIBE"](len(self._channels))
+            for index in range(len(self._channels)):
+                command.add(self._channels[index])
+        if len(self._patterns) > 0:
+            command.begin["PSUBSCRIBE"](len(self._patterns))
+            for index in range(len(self._patterns)):
+                command.add(self._patterns[index])
+        if command.count > 0:
+            self._link.connection.send_only(command.octets.span())
+        self._heard_ms = coarse_monotonic_ms()
+        self._is_asked = False
+
+    def _receive(mut self, deadline: Deadline) raises RedisError -> Bool:
+        """Receives one push; False if the time is over."""
+        if unlikely(not self._link.connection.is_open()):
+            self._open()
+        while True:
+            var quiet_ms = coarse_monotonic_ms() - self._heard_ms
+            var until_ping_ms = max(PING_INTERVAL_MS - quiet_ms, 0)
+            if self._is_asked:
+                until_ping_ms = max(
+                    PING_INTERVAL_MS + self._link.config.timeout_ms - quiet_ms,
+                    0,
+                )
+            var left_ms = deadline.left_ms()
+            var is_last = left_ms >= 0 and left_ms <= until_ping_ms
+            var wait_ms = left_ms if is_last else until_ping_ms
+            if self._link.connection.receive_push(Deadline(wait_ms)):
+                self._heard_ms = coarse_monotonic_ms()
+                self._is_asked = False
+                self._failures = 0
+                return True
+            if is_last:
+                return False
+            if self._is_asked:
+                self._link.connection.close()
+                raise RedisError(
+                    RedisErrorKind.ANSWER_LOST,
+                    String("the server gives no sign of life"),
+                )
+            var ping = Command()
+            ping.begin_read["PING"](0)
+            self._link.connection.send_only(ping.octets.span())
+            self._is_asked = True
+
+    def _recover(
+        mut self, error: RedisError, deadline: Deadline
+    ) raises RedisError:
+        """Waits before the next attempt to connect, or raises."""
+        var kind = error.kind
+        var is_passing = (
+            kind == RedisErrorKind.CONNECT_FAILED
+            or kind == RedisErrorKind.CONNECTION_LOST
+            or kind == RedisErrorKind.ANSWER_LOST
+            or kind == RedisErrorKind.TIMEOUT
+            or kind == RedisErrorKind.NO_MASTER
+            or kind == RedisErrorKind.LOADING
+            or kind == RedisErrorKind.PROTOCOL
+        )
+        if not is_passing:
+            raise error.copy()
+        self._link.connection.close()
+        self._failures += 1
+        var wait_ms = self._link.config.backoff.wait_ms(
+            self._failures, random_word()
+        )
+        var left_ms = deadline.left_ms()
+        if left_ms >= 0 and left_ms <= wait_ms:
+            pause(left_ms)
+            raise error.copy()
+        pause(wait_ms)
+
+
+def _place_of_channel(reply: Reply[_]) raises RedisError -> Int:
+    """Finds the channel in a message; 0 if it is another push, such as that a
+    subscription has begun."""
+    if len(reply) < 3:
+        return 0
+    var octets = reply[0].octets()
+    if len(octets) == 7 and octets[0] == 0x6D:
+        return 1
+    if len(octets) == 8 and octets[1] == 0x6D:
+        return 2
+    return 0
+
+
+def _drop(mut names: List[String], name: String):
+    for index in range(len(names)):
+        if names[index] == name:
+            _ = names.pop(index)
+            return
