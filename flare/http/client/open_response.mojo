@@ -327,7 +327,8 @@ struct OpenResponse(Readable):
     ) raises ClientError -> ClientResponse:
         """Reads to the end, and gives what `HttpClient.send` would have given.
 
-            var problem = response^.to_response().json()
+            var opened = client.open("GET", "/items")
+            var items = opened^.to_response().json()
 
         Args:
             limit: Most content in bytes.
@@ -432,7 +433,8 @@ struct OpenResponse(Readable):
     ](mut self, limit: Int = LINE_LEN_MAX) raises ClientError -> Optional[T]:
         """Reads a line of JSON into a plain struct.
 
-            var item = response.next_json[Item]()
+            var opened = client.open("GET", "/items")
+            var item = opened.next_json[Item]()
 
         Parameters:
             T: The struct, as for `read_json`.
