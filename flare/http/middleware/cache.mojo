@@ -85,7 +85,7 @@ struct Cache[H: Handler](Layer):
     """Keeps responses of a handler, and answers with them (RFC 9111).
 
         var store = CacheStore(octet_max=256 << 20)
-        router.get("/news", Cache(FnHandler(news), store))
+        router.get("/notes", Cache(FnHandler(show), store))
 
     What is kept, and how long, is said by the responses: `Cache-Control`,
     `Expires`, `CDN-Cache-Control`, `Vary`; a response that says nothing is not

@@ -38,9 +38,8 @@ struct ReverseProxy(Copyable, Handler):
     """Passes requests on to an upstream, and its responses back, without a
     thread for each.
 
-        HttpServer.bind("127.0.0.1:8080").serve(
-            ReverseProxy("http://127.0.0.1:9000")
-        )
+        var server = HttpServer.bind(SocketAddr.localhost(8080))
+        server.serve(ReverseProxy("http://127.0.0.1:9000"))
 
     Content streams both ways as it comes: a side that does not take any keeps
     the other from sending. Each worker has connections of its own to the
