@@ -10,6 +10,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -19,6 +20,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 from toolchain import BUILD, MOJO, environment  # noqa: E402
 
 OUT = BUILD / "stream"
+TIMEOUT_S = 600
+POLL_S = 0.01
 
 
 def build() -> dict[str, list[str]]:
@@ -27,11 +30,11 @@ def build() -> dict[str, list[str]]:
     for name in ("server", "socket"):
         words = ["cc", "-O2", "-D_GNU_SOURCE", "-o", OUT / name, HERE / f"{name}.c"]
         subprocess.run(words, check=True)
-    words = [MOJO, "build", "-I", ROOT, HERE / "flare.mojo", "-o", OUT / "flare"]
+    words = [MOJO, "build", "-I", ROOT, HERE / "reader.mojo", "-o", OUT / "reader"]
     subprocess.run(words, check=True, env=environment())
     clients = {
         "raw C socket": [str(OUT / "socket"), "{port}"],
-        "flare, open and read": [str(OUT / "flare"), "{port}"],
+        "flare, open and read": [str(OUT / "reader"), "{port}"],
     }
     clients |= go()
     curl = ["curl", "-s", "-o", "/dev/null", "-w", "%{{size_download}}"]
@@ -51,16 +54,34 @@ def pinned(cpu: int, words: list[str]) -> list[str]:
     return ["taskset", "-c", str(cpu), *words]
 
 
+def peak_mib(pid: int) -> float:
+    """Reads the highest memory of a process so far; 0 if it has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    lines = [line for line in status.splitlines() if line.startswith("VmHWM")]
+    return int(lines[0].split()[1]) / 1024 if lines else 0
+
+
 def run(words: list[str], length: int) -> tuple[float, float]:
     """Runs a client once; gives its CPU seconds and its memory in MiB."""
     env = {**os.environ, "GOMAXPROCS": "1", "no_proxy": "*"}
     process = subprocess.Popen(words, stdout=subprocess.PIPE, env=env, text=True)
+    memory, end = 0.0, time.monotonic() + TIMEOUT_S
+    pid = 0
+    while not pid:
+        # The system's own figure includes what the process was before.
+        memory = peak_mib(process.pid) or memory
+        if time.monotonic() > end:
+            process.kill()
+        time.sleep(POLL_S)
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
     said = process.stdout.read().strip()
-    _, status, usage = os.wait4(process.pid, 0)
     # The raw client counts the head, too.
     if status or not length <= int(said) <= length + 200:
         raise SystemExit(f"{words}: {status}, {said} of {length} bytes")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    return usage.ru_utime + usage.ru_stime, memory
 
 
 def main() -> None:

@@ -156,7 +156,7 @@ def test_a_stream_without_an_event_is_a_failure(reader):
     empty = STREAM + b"retry: 10\n: nothing\n\n"
     stream = Stream(*[empty] * 9)
     number = listening(reader, stream.url, max_attempts=3)
-    assert "3 times in turn without an event" in following(reader, number)["error"]
+    assert "has ended 3 times in turn" in following(reader, number)["error"]
     assert len(stream.heads) == 3
     stream.server.close()
 

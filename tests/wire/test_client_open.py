@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from raw_http2 import CANCEL, Http2Peer, RST_STREAM, speaking
+from raw_http2 import CANCEL, RST_STREAM, WINDOW_UPDATE, Http2Peer, speaking
 from raw_server import Connection, Fetcher, RawServer, answering
 from wire_programs import built
 
@@ -208,6 +208,15 @@ def test_a_line_has_a_bound(reader):
     assert on(reader, "line", answer, limit=7)["text"] == "1234567"
     # What was looked at is still there for another kind of reading.
     assert read(reader, answer) == "x"
+    server.close()
+
+
+def test_a_bound_is_the_same_wherever_a_line_is_cut(reader):
+    server = Scripted(CHUNKED + chunk(b"12345\r"), chunk(b"\n") + b"0\r\n\r\n")
+    server.go()
+    answer = opened(reader, server.url)
+    threading.Timer(0.2, server.go).start()
+    assert on(reader, "line", answer, limit=5)["text"] == "12345"
     server.close()
 
 
@@ -615,4 +624,34 @@ def test_http2_a_stream_that_is_reset(reader):
     assert "StreamReset" in errors[0] and errors[0] == errors[1]
     assert reader.ask(do="send", url=server.url)["body"] == "ok"
     assert server.connection_count == 1
+    server.close()
+
+
+def test_http2_responses_that_nobody_reads_stop_no_other(reader):
+    """Each fills its own window; together they are more than the connection's
+    first one."""
+
+    def handle(peer: Http2Peer) -> None:
+        for _ in range(6):
+            stream = peer.request()
+            peer.head(stream)
+            length = peer.windows[stream]
+            while length:
+                room = min(length, peer.window, 16_384)
+                if room == 0:
+                    peer.until(WINDOW_UPDATE)
+                    continue
+                peer.window -= room
+                length -= room
+                peer.data(stream, b"x" * room, ends=False)
+        peer.answer(peer.request())
+        peer.drain()
+
+    server = meet(reader, handle)
+    answers = [opened(reader, server.url) for _ in range(6)]
+    assert reader.ask(do="send", url=server.url)["body"] == "ok"
+    # And what waits is still there.
+    for answer in answers:
+        assert on(reader, "count", answer, limit=MIB)["count"] == MIB
+        on(reader, "close", answer)
     server.close()

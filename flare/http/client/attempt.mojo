@@ -418,6 +418,7 @@ struct TimeoutPolicy(ImplicitlyCopyable):
     # The times once the head of a response that the caller reads has come.
     var _idle_ms: Int
     var _content_total: Deadline
+    var _keeps_progress: Bool
     var _is_for_head: Bool
     # Content that had gone either way when the total time began.
     var _start_len: Int
@@ -446,6 +447,14 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         if self._is_by_progress:
             self._content_total = Deadline(NO_TIMEOUT_MS)
         self._is_for_head = False
+        self._keeps_progress = False
+
+    def keep_progress(mut self):
+        """Lets a total by progress count behind the head, too: for who reads
+        as fast as it comes."""
+        self._keeps_progress = self._content_total.timeout_ms < 0 and (
+            self.total.timeout_ms == PROGRESS_TIMEOUT_MS
+        )
 
     def limit_phases(mut self, head_ms: Int, idle_ms: Int):
         """Sets the times of a response that the caller reads.
@@ -470,9 +479,11 @@ struct TimeoutPolicy(ImplicitlyCopyable):
     def begin_content(mut self):
         """Notes that the caller reads from now on: a default total counts no
         longer, but silence does."""
-        self._is_by_progress = False
+        self._is_by_progress = self._keeps_progress
         self.read_timeout_ms = self._idle_ms
         self.total = self._content_total
+        if self._keeps_progress:
+            self.total = Deadline(PROGRESS_TIMEOUT_MS)
         self._is_for_head = False
 
     def restart(mut self):

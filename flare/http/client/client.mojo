@@ -419,7 +419,7 @@ struct HttpClient(RequestMethods):
         return self._opener().open(
             request^,
             ContentUse.LEND_RAW if raw else ContentUse.LEND,
-            OpenTimes(head_timeout_ms, idle_timeout_ms),
+            OpenTimes(head_timeout_ms, idle_timeout_ms, False),
         )
 
     def open[
@@ -461,7 +461,7 @@ struct HttpClient(RequestMethods):
         return self._opener().open(
             request^,
             ContentUse.LEND_RAW if raw else ContentUse.LEND,
-            OpenTimes(head_timeout_ms, idle_timeout_ms),
+            OpenTimes(head_timeout_ms, idle_timeout_ms, False),
             Upload(content_len),
             UploadSource(source^),
         )

@@ -184,7 +184,8 @@ struct EventSource(Movable):
                 String(
                     "the stream has ended ",
                     self._failure_count,
-                    " times in turn without an event",
+                    " times in turn, with no event in between; max_attempts",
+                    " allows more",
                 )
             )
         # No sooner than the server wants, and a random part more.
@@ -219,7 +220,7 @@ struct EventSource(Movable):
             response = self._opener.open(
                 request^,
                 ContentUse.LEND,
-                OpenTimes(CLIENTS_OWN, self.idle_timeout_ms),
+                OpenTimes(CLIENTS_OWN, self.idle_timeout_ms, False),
             )
         except error:
             self._fail(error^)

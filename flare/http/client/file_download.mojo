@@ -256,7 +256,7 @@ struct FileDownload(Movable):
         var response = self._opener.open(
             self._next_request(),
             ContentUse.LEND,
-            OpenTimes(CLIENTS_OWN, CLIENTS_OWN),
+            OpenTimes(CLIENTS_OWN, CLIENTS_OWN, True),
         )
         var verdict = self._judge(response)
         if verdict == _ASK_AGAIN:

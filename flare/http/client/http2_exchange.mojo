@@ -102,6 +102,7 @@ struct Http2Exchange(Movable):
         self.flight = link.open(self.owner, request.method == "HEAD", ends)
         if not self.flight:
             raise _closing_error(link)
+        self.flight.held()[].is_lent = request.content_use.is_lent()
         attempt.was_sent = True
         if ends:
             attempt.stop_sending()

@@ -63,6 +63,9 @@ struct Http2Flight(Movable):
     """The fields behind its content."""
     var content: Buffer
     """Content; what stays here keeps the stream's window shut."""
+    var is_lent: Bool
+    """True if the caller reads the content when it likes: it does not hold back
+    the connection's other responses."""
     var content_length: Int
     """How much was announced, in bytes; -1 if that is not known."""
     var interim_count: Int
@@ -96,6 +99,7 @@ struct Http2Flight(Movable):
         self.headers = HeaderMap()
         self.trailers = HeaderMap()
         self.content = Buffer(0)
+        self.is_lent = False
         self.content_length = -1
         self.interim_count = 0
         self.has_continue = False

@@ -316,7 +316,11 @@ struct Http2Link(Movable):
             count: How much, in bytes.
         """
         flight.content.consume(count)
-        self.session.state.consume(self._output, flight.stream_id, count)
+        ref state = self.session.state
+        if flight.is_lent:
+            state.release(self._output, flight.stream_id, count)
+        else:
+            state.consume(self._output, flight.stream_id, count)
 
     def release(mut self, mut flight: Http2Flight):
         """Ends a request, complete or not.
@@ -334,7 +338,7 @@ struct Http2Link(Movable):
                 self._output, flight.stream_id, ErrorCode.CANCEL
             )
             self._ping_if_silent(flight.progress_ms)
-        if len(flight.content) > 0:
+        if len(flight.content) > 0 and not flight.is_lent:
             self.session.state.owe(len(flight.content), self._output)
         self._wake_waiting()
 
@@ -583,7 +587,11 @@ struct Http2Link(Movable):
             self._note_reset(flight, event.code)
             return
         if event.kind == EventKind.DATA:
-            flight.content.append(self.session.data(self._input))
+            var octets = self.session.data(self._input)
+            flight.content.append(octets)
+            if flight.is_lent:
+                # Its own window holds back what nobody reads.
+                self.session.state.owe(len(octets), self._output)
         elif event.kind == EventKind.TRAILERS:
             self._copy_fields(flight.trailers)
         else:

@@ -371,7 +371,8 @@ struct OpenResponse(Readable):
                 self._ahead.unsafe_base(), looked_at, len(self._ahead), _LF
             )
             var is_whole = end < len(self._ahead)
-            if min(end, len(self._ahead)) > limit + Int(is_whole):
+            # Its last octet may be the CR of its end.
+            if end > limit + 1:
                 raise self._too_long("line", limit)
             if is_whole:
                 return self._take_line(end, end + 1, limit)
@@ -545,6 +546,9 @@ struct OpenTimes(TrivialRegisterPassable):
     """Until the head is there."""
     var idle_ms: Int
     """Longest silence behind it."""
+    var needs_progress: Bool
+    """True to end what makes no progress behind the head, too, if that is the
+    total time (`WHILE_PROGRESSING`)."""
 
 
 struct ResponseOpener(Movable):
@@ -624,6 +628,8 @@ struct ResponseOpener(Movable):
         )
         prepared.content_use = use
         prepared.timeouts.limit_phases(times.head_ms, idle_ms)
+        if times.needs_progress:
+            prepared.timeouts.keep_progress()
         return OpenResponse(self._state, prepared^, source^)
 
 

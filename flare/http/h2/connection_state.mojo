@@ -384,6 +384,16 @@ struct ConnectionState(Movable):
             count: Of how many octets.
         """
         self.owe(count, out)
+        self.release(out, stream_id, count)
+
+    def release(mut self, mut out: Buffer, stream_id: Int, count: Int):
+        """Gives the room of content back to its stream alone.
+
+        Args:
+            out: Gets WINDOW_UPDATE when enough has come together.
+            stream_id: The stream; it may be over.
+            count: Of how many octets.
+        """
         var index = self.table.find(stream_id)
         if index < 0:
             return

@@ -107,3 +107,20 @@ def test_a_late_head_names_its_own_setting() raises:
     var error = policy.overdue_error(attempt)
     assert_true("within 0 ms; head_timeout_ms allows" in error.reason)
     assert_true(error.phase == Phase.READ_HEAD and error.kind == Timeout)
+
+
+def test_who_reads_as_it_comes_may_want_progress() raises:
+    var policy = TimeoutPolicy(1_000, 1_000, WHILE_PROGRESSING)
+    policy.limit_phases(-2, 700)
+    policy.keep_progress()
+    policy.begin_content()
+    assert_equal(policy.total.timeout_ms, PROGRESS_TIMEOUT_MS)
+    assert_false(policy.makes_progress(PROGRESS_LEN_MIN - 1))
+    assert_true(policy.makes_progress(PROGRESS_LEN_MIN))
+    # A total that was set is one.
+    policy = TimeoutPolicy(1_000, 1_000, 60_000)
+    policy.limit_phases(-2, 700)
+    policy.keep_progress()
+    policy.begin_content()
+    assert_equal(policy.total.timeout_ms, 60_000)
+    assert_false(policy.makes_progress(1 << 30))
