@@ -125,6 +125,12 @@ def start_node(*arguments: str) -> Peer:
     return _started([node, str(GO_SOURCES / "node_http2.js"), *arguments])
 
 
+def start_node_echo() -> Peer:
+    """Starts Node's HTTP/1.1 server, which says what it was asked."""
+    node = program("node", "nodejs")
+    return _started([node, str(GO_SOURCES / "node_echo.js")])
+
+
 def start_node_websocket(certs: Path) -> Peer:
     """Starts a WebSocket echo over Node's HTTP/2."""
     node = program("node", "nodejs")

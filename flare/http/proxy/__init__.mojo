@@ -8,7 +8,7 @@ from flare.http.proxy.forwarding import (
     ForwardingRules,
     HostRule,
 )
-from flare.http.proxy.proxy_config import ProxyConfig, Upstream
+from flare.http.proxy.proxy_config import ProxyConfig
 from flare.http.proxy.response_rewriting import ResponseRewriting, UpstreamNames
 from flare.http.proxy.reverse_proxy import ReverseProxy
 from flare.http.proxy.target_path import PathPrefixes
@@ -23,3 +23,6 @@ from flare.http.proxy.upstream_group import (
     UpstreamGroup,
     hash_key,
 )
+from flare.http.proxy.request_key import RequestKey
+from flare.http.proxy.upstreams import FailedCount, Upstreams
+from flare.http.proxy.upstream_metrics import UpstreamMetrics

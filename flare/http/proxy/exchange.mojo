@@ -13,7 +13,6 @@ is safe. Functions take the counted pointer, since what they call may lead back
 here by another copy.
 """
 
-from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
@@ -27,12 +26,22 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
+from flare.http.proxy.exchange_phase import ExchangePhase
+from flare.http.proxy.outcome import Outcome
+from flare.http.proxy.placement import (
+    Placement,
+    gateway_failure,
+    log_failure,
+    replace_text,
+)
 from flare.http.proxy.proxy_worker import ProxyWorker
 from flare.http.proxy.response_rewriting import UpstreamNames
 from flare.http.proxy.upstream_content import (
     ContentSide,
-    NoContent,
     UpstreamContent,
+    announce,
+    has_events,
+    trailers_of,
 )
 from flare.http.proxy.upstream_link import (
     LinkUser,
@@ -46,54 +55,15 @@ from flare.net.error import ConnectionTimeout, Timeout
 from flare.runtime.event import Event
 from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.errno import EAGAIN, errno_text
-from flare.sys.log import log_line
 from std.memory import ArcPointer, OwnedPointer
 
 comptime READ_LEN = 65_536
 """Room for octets of a response that comes fast, in bytes."""
 
 comptime _STATUS_MAX = 599
-comptime _EVENTS = StaticString("text/event-stream")
 comptime _ROOM_LEN_MIN = 4_096
 comptime _CONTINUE_TIMEOUT_MS = 1_000
-comptime _ATTEMPT_COUNT_MAX = 3
 comptime _OUTPUT_LEN_MAX = 65_536
-
-comptime BAD_GATEWAY = 502
-"""The upstream cannot be reached, or answers what is no response."""
-
-comptime GATEWAY_TIMEOUT = 504
-"""The upstream does not answer in time."""
-
-
-struct ExchangePhase(Equatable, TrivialRegisterPassable):
-    """What an exchange waits for."""
-
-    var number: UInt8
-    """The case."""
-
-    comptime NEW = ExchangePhase(0)
-    """For its beginning."""
-    comptime CONNECTING = ExchangePhase(1)
-    """For a connection."""
-    comptime SENDING = ExchangePhase(2)
-    """For the upstream to take the request, or the client to send it."""
-    comptime ASKING = ExchangePhase(3)
-    """For 100 (Continue)."""
-    comptime AWAITING = ExchangePhase(4)
-    """For the response."""
-    comptime CONTENT = ExchangePhase(5)
-    """For the rest of its content, or the client to take it."""
-    comptime OVER = ExchangePhase(6)
-    """For nothing."""
-
-    def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
-        self.number = number
 
 
 struct Exchange(ContentSide, Errand, LinkUser):
@@ -108,8 +78,12 @@ struct Exchange(ContentSide, Errand, LinkUser):
     """What it waits for."""
     var method: Method
     """The request's method."""
-    var is_idempotent: Bool
-    """True if the request may be sent twice."""
+    var place: Placement
+    """The upstream that it is at."""
+    var asks_upstreams_host: Bool
+    """True if Host is the upstream's, whichever it is."""
+    var host_offset: Int
+    """Where the value of Host stands in the output."""
     var logs_errors: Bool
     """True to log what fails."""
     var host: String
@@ -138,27 +112,30 @@ struct Exchange(ContentSide, Errand, LinkUser):
     var _is_kept: Bool
     var _was_sent: Bool
     var _was_reused: Bool
-    var _attempt_count: Int
+    # True for an attempt that trusts no connection which was idle.
+    var _wants_new: Bool
 
     def __init__(
         out self,
         worker: ArcPointer[ProxyWorker],
         loop: ArcPointer[WorkerLoop],
-        method: Method,
+        method_name: StringSpan,
     ):
         """Makes an exchange without a request.
 
         Args:
             worker: What its worker keeps.
             loop: The worker's.
-            method: The request's method.
+            method_name: The request's method.
         """
         self._padding = {}
         self.worker = worker.copy()
         self.loop = loop.copy()
         self.phase = ExchangePhase.NEW
-        self.method = method
-        self.is_idempotent = False
+        self.method = Method(method_name)
+        self.place = Placement(worker[].shared[].upstreams, method_name)
+        self.asks_upstreams_host = False
+        self.host_offset = 0
         self.logs_errors = True
         self.host = String()
         self.output = worker[].take_output()
@@ -175,7 +152,7 @@ struct Exchange(ContentSide, Errand, LinkUser):
         self._is_kept = True
         self._was_sent = False
         self._was_reused = False
-        self._attempt_count = 0
+        self._wants_new = False
 
     @staticmethod
     def begin(errand: ArcPointer[Self], var completion: Completion):
@@ -229,7 +206,7 @@ struct Exchange(ContentSide, Errand, LinkUser):
         var is_late = error.kind == Timeout or error.kind == ConnectionTimeout
         _fail(
             user,
-            GATEWAY_TIMEOUT if is_late else BAD_GATEWAY,
+            Outcome.CONNECT_TIMEOUT if is_late else Outcome.CONNECT_FAILED,
             String("cannot connect: ", error.reason),
         )
 
@@ -264,13 +241,13 @@ struct Exchange(ContentSide, Errand, LinkUser):
         elif user[].phase == ExchangePhase.SENDING:
             _fail(
                 user,
-                GATEWAY_TIMEOUT,
+                Outcome.SEND_TIMEOUT,
                 String("it took nothing for ", config.write_timeout_ms, " ms"),
             )
         elif user[].phase == ExchangePhase.AWAITING:
             _fail(
                 user,
-                GATEWAY_TIMEOUT,
+                Outcome.HEAD_TIMEOUT,
                 String("no answer within ", config.head_timeout_ms, " ms"),
             )
 
@@ -325,6 +302,19 @@ struct Exchange(ContentSide, Errand, LinkUser):
         return Poll.READY
 
     @staticmethod
+    def break_off(side: ArcPointer[Self], is_late: Bool):
+        """Takes note of content that has broken off, and closes the connection.
+
+        Args:
+            side: The exchange.
+            is_late: True if the upstream was silent for too long.
+        """
+        side[].place.note_broken(
+            Outcome.CONTENT_TIMEOUT if is_late else Outcome.CONTENT_FAILED
+        )
+        _drop_link(side)
+
+    @staticmethod
     def give_up(side: ArcPointer[Self]):
         """Closes the connection, since nobody wants the rest.
 
@@ -361,10 +351,11 @@ struct Exchange(ContentSide, Errand, LinkUser):
 def _start(e: ArcPointer[Exchange]):
     """Begins an attempt, on an idle connection if there is one."""
     ref x = e[]
-    x._attempt_count += 1
     x._sent_len = 0
     x._was_sent = False
-    var idle = x.worker[].take_idle()
+    var idle = Optional[ArcPointer[UpstreamLink]](None)
+    if not x._wants_new:
+        idle = x.worker[].take_idle(x.place.member)
     x._was_reused = idle.__bool__()
     if idle:
         idle.held()[].lend(e)
@@ -373,7 +364,8 @@ def _start(e: ArcPointer[Exchange]):
         _send(e)
         return
     x.phase = ExchangePhase.CONNECTING
-    var link = open_link(x.loop, x.worker[].context, x.worker[].connector(), e)
+    var connector = x.worker[].connector(x.place.upstream.held()[])
+    var link = open_link(x.loop, x.worker[].context, connector^, e)
     x.link = link.copy()
     start_link(link)
 
@@ -450,25 +442,6 @@ def _take_content(e: ArcPointer[Exchange]) -> Bool:
     return True
 
 
-def trailers_of(fields: HeaderMap) -> Trailers:
-    """Takes what may be sent on of a trailer section (RFC 9110 section 6.5.1).
-
-    Args:
-        fields: The fields that were received.
-
-    Returns:
-        Those that may be trailers.
-    """
-    var trailers = Trailers()
-    for index in range(len(fields)):
-        try:
-            trailers.append(fields.name(index), fields.value(index))
-        except:
-            # Framing, routing and the like mean nothing there.
-            continue
-    return trailers^
-
-
 def _on_write_failed(e: ArcPointer[Exchange], number: Int):
     """Looks for a response before giving up (RFC 9112 section 9.5)."""
     ref x = e[]
@@ -477,7 +450,7 @@ def _on_write_failed(e: ArcPointer[Exchange], number: Int):
     x.link.held()[].may_have_more = True
     _receive(e)
     if x.phase == ExchangePhase.AWAITING:
-        _fail(e, BAD_GATEWAY, String("cannot send: ", _reason(number)))
+        _fail(e, Outcome.RESET, String("cannot send: ", _reason(number)))
 
 
 def _reason(number: Int) -> String:
@@ -532,7 +505,9 @@ def _receive(e: ArcPointer[Exchange]):
     try:
         _receive_head(e)
     except error:
-        _fail(e, BAD_GATEWAY, String(error))
+        var has_begun = x.parser.__bool__() and x.parser.held()[].has_begun()
+        var outcome = Outcome.BAD_RESPONSE if has_begun else Outcome.RESET
+        _fail(e, outcome, String(error))
         return
     if was_asking and x.phase == ExchangePhase.SENDING:
         # 100 has come.
@@ -567,11 +542,12 @@ def _on_interim(e: ArcPointer[Exchange]) raises:
 
 
 def _forward_fields(e: ArcPointer[Exchange], mut out: HeaderMap) raises:
-    ref shared = e[].worker[].shared[]
-    shared.config.rules.forward_response(
-        e[].parser.held()[].fields(),
+    ref x = e[]
+    x.worker[].shared[].config.rules.forward_response(
+        x.parser.held()[].fields(),
         UpstreamNames(
-            StringSpan(shared.upstream.authority), StringSpan(e[].host)
+            StringSpan(x.place.upstream.held()[].authority),
+            StringSpan(x.host),
         ),
         out,
     )
@@ -586,6 +562,8 @@ def _respond(e: ArcPointer[Exchange]) raises:
     if parser.head.status > _STATUS_MAX:
         # RFC 9110 section 15: there is no such class.
         raise Error("it answers with status ", parser.head.status)
+    if _is_retried(e, Int(parser.head.status)):
+        return
     var response = Response(parser.head.status)
     _forward_fields(e, response.headers)
     var length = Optional[Int](None)
@@ -594,7 +572,7 @@ def _respond(e: ArcPointer[Exchange]) raises:
         length = parser.head.framing.content_length
     if not parser.has_content():
         if x.method == Method.HEAD:
-            _announce(response, length)
+            announce(response, length)
         if _advance(e) != ResponseProgress.END:
             raise Error("content where there is none")
         _end_exchange(e)
@@ -614,12 +592,7 @@ def _respond(e: ArcPointer[Exchange]) raises:
             response.body = Body(content^)
             return _finish(e, response^)
         break
-    var content_type = response.headers.content_type().as_bytes()
-    var is_endless = len(content_type) >= _EVENTS.byte_length() and (
-        equals_ignore_case(
-            content_type.before(_EVENTS.byte_length()), _EVENTS.as_bytes()
-        )
-    )
+    var is_endless = has_events(response)
     response.body = Body(
         UpstreamContent(e, content^, is_endless), length=length
     )
@@ -629,14 +602,6 @@ def _respond(e: ArcPointer[Exchange]) raises:
         x.content = None
     var completion = x._completion.take()
     completion^.finish(response^)
-
-
-def _announce(mut response: Response, length: Optional[Int]) raises:
-    """Says how long the content would be that HEAD has not asked for."""
-    if length:
-        response.headers.set("Content-Length", String(length.held()))
-    else:
-        response.body = Body(NoContent())
 
 
 def _keep_trailers(e: ArcPointer[Exchange]):
@@ -652,6 +617,7 @@ def _end_exchange(e: ArcPointer[Exchange]):
     if x.has_all and x._sent_len == len(x.output):
         x.parser.held()[].end_request()
     var is_reusable = x.parser.held()[].is_reusable()
+    _ = x.place.report(Outcome.answered(Int(x.parser.held()[].head.status)))
     x.phase = ExchangePhase.OVER
     x.worker[].give_parser(x.parser.take())
     var link = x.link.take()
@@ -659,7 +625,7 @@ def _end_exchange(e: ArcPointer[Exchange]):
     # will say.
     if is_reusable and link[].is_open() and not link[].may_have_more:
         link[].release()
-        x.worker[].put_idle(link)
+        x.worker[].put_idle(x.place.member, link)
     else:
         link[].close()
     _let_go(e)
@@ -669,12 +635,18 @@ def _drop_link(e: ArcPointer[Exchange]):
     """Closes the connection, whatever the exchange waits for."""
     ref x = e[]
     x.phase = ExchangePhase.OVER
+    _ = x.place.report(Outcome.CANCELLED)
+    _close_link(e)
+    _let_go(e)
+
+
+def _close_link(e: ArcPointer[Exchange]):
+    ref x = e[]
     if x.parser:
         x.worker[].give_parser(x.parser.take())
     if x.link:
         var link = x.link.take()
         link[].close()
-    _let_go(e)
 
 
 def _let_go(e: ArcPointer[Exchange]):
@@ -696,44 +668,60 @@ def _finish(e: ArcPointer[Exchange], var response: Response):
         completion^.finish(response^)
 
 
-def _fail(e: ArcPointer[Exchange], status: Int, reason: String):
+def _is_retried(e: ArcPointer[Exchange], status: Int) -> Bool:
+    """Sends the request again if its status says so, and that is safe."""
+    ref x = e[]
+    if len(x.worker[].shared[].group.retried_statuses) == 0:
+        return False
+    var outcome = Outcome.answered(status)
+    if not x.place.decide(
+        outcome, was_sent=True, content_is_kept=x._is_kept
+    ).is_again():
+        return False
+    _ = x.place.report(outcome)
+    _close_link(e)
+    if not _start_elsewhere(e):
+        _finish(e, x.place.no_upstream(x.worker[].shared[].config.rules.via))
+    return True
+
+
+def _start_elsewhere(e: ArcPointer[Exchange]) -> Bool:
+    """Begins another attempt; False if there is no upstream for it."""
+    ref x = e[]
+    if not x.place.choose():
+        return False
+    x._wants_new = False
+    if x.asks_upstreams_host:
+        var host = x.place.authority()
+        replace_text(x.output, x.host_offset, x.host.byte_length(), host)
+        x.host = host^
+    _start(e)
+    return True
+
+
+def _fail(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
     """Sends the request again if that is safe, or answers in place of the
     upstream."""
     ref x = e[]
     if x.phase == ExchangePhase.OVER:
         return
     var has_response = x.parser.__bool__() and x.parser.held()[].has_begun()
-    var is_safe = x._is_kept and (x.is_idempotent or not x._was_sent)
-    if x.parser:
-        x.worker[].give_parser(x.parser.take())
-    if x.link:
-        var link = x.link.take()
-        link[].close()
-    if (
-        is_safe
-        and x._was_reused
-        and not has_response
-        and status != GATEWAY_TIMEOUT
-        and x._attempt_count < _ATTEMPT_COUNT_MAX
-    ):
-        _start(e)
+    _close_link(e)
+    # That a connection ends which was idle says nothing of the upstream.
+    var was_stale = (
+        x._was_reused and not has_response and outcome == Outcome.RESET
+    )
+    if was_stale and x._is_kept:
+        if x.place.is_idempotent() or not x._was_sent:
+            x._wants_new = True
+            _start(e)
+            return
+    _ = x.place.report(Outcome.CANCELLED if was_stale else outcome)
+    var decision = x.place.decide(
+        outcome, was_sent=x._was_sent, content_is_kept=x._is_kept
+    )
+    if decision.is_again() and _start_elsewhere(e):
         return
     if x.logs_errors:
-        log_line(
-            String(
-                "proxy: ",
-                x.worker[].shared[].upstream.authority,
-                ": ",
-                reason,
-                "; answered with ",
-                status,
-            )
-        )
-    _finish(e, refusal(status, _told(status)))
-
-
-def _told(status: Int) -> String:
-    """What strangers are told."""
-    if status == GATEWAY_TIMEOUT:
-        return String("the upstream does not answer in time\n")
-    return String("the upstream cannot be reached\n")
+        log_failure(x.place.authority(), outcome, decision, reason)
+    _finish(e, gateway_failure(outcome, x.worker[].shared[].config.rules.via))

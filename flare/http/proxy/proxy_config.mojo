@@ -1,12 +1,12 @@
 """The settings of a reverse proxy, and the upstreams that it was given."""
 
-from flare.http.client.error import ClientError
-from flare.http.client.pool import Endpoint
 from flare.http.h1.field_section import HeadLimits
 from flare.http.proxy.forwarding import ForwardingRules
+from flare.http.proxy.group_config import GroupConfig
+from flare.http.proxy.request_key import RequestKey
+from flare.http.proxy.upstreams import Upstreams
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT
 from flare.tls.config import TlsConfig
-from flare.url.url import Url
 
 comptime _HEAD_LEN_MAX = 65_000
 
@@ -16,6 +16,11 @@ struct ProxyConfig(Copyable, Movable):
 
     var rules: ForwardingRules
     """What is passed on, and how it is changed."""
+    var group: GroupConfig
+    """How requests are shared among upstreams, when one is left out, and when a
+    request is sent again."""
+    var key: RequestKey
+    """What `Balance.CONSISTENT_HASH` looks at."""
     var connect_timeout_ms: Int
     """Time to resolve a name, connect and open TLS."""
     var write_timeout_ms: Int
@@ -42,6 +47,8 @@ struct ProxyConfig(Copyable, Movable):
     def __init__(out self):
         """Makes the default settings."""
         self.rules = ForwardingRules()
+        self.group = GroupConfig()
+        self.key = RequestKey.client()
         self.connect_timeout_ms = 5_000
         self.write_timeout_ms = 30_000
         self.head_timeout_ms = 60_000
@@ -53,54 +60,36 @@ struct ProxyConfig(Copyable, Movable):
         self.tls = TlsConfig()
 
 
-struct Upstream(Copyable, Movable):
-    """Where requests are sent."""
-
-    var endpoint: Endpoint
-    """How it is reached."""
-    var authority: String
-    """Host and port, as in Host."""
-
-    def __init__(out self, url: StringSpan) raises:
-        """Reads the address of an upstream.
-
-        Args:
-            url: Such as `http://127.0.0.1:8080`, `https://host` or
-                `http+unix://%2Frun%2Fapp.sock`, without path and query.
-
-        Raises:
-            Error: If it is not of that form.
-        """
-        var parsed = Url.parse(url)
-        if parsed.username().byte_length() > 0 or (
-            parsed.pathname().byte_length() > 1
-            or parsed.search().byte_length() > 0
-        ):
-            raise Error(
-                "the upstream '",
-                url,
-                "' must be scheme, host and port alone; ForwardingRules.paths"
-                " changes what paths begin with",
-            )
-        try:
-            self.endpoint = Endpoint.of(parsed)
-        except error:
-            raise Error("the upstream '", url, "': ", error.reason)
-        self.authority = String(parsed.host())
-        if self.endpoint.is_unix:
-            # RFC 9112 section 3.2: there is always a Host.
-            self.authority = "localhost"
-
-
 struct ProxyShared(Movable):
     """What all workers know of a reverse proxy."""
 
     var config: ProxyConfig
     """Its settings."""
-    var upstream: Upstream
+    var upstreams: Upstreams
     """Where requests are sent."""
+    var group: GroupConfig
+    """The rules by which; a copy that needs no lock."""
 
-    def __init__(out self, var config: ProxyConfig, var upstream: Upstream):
-        """Takes settings and upstream."""
+    def __init__(
+        out self, var config: ProxyConfig, urls: Span[String, _]
+    ) raises:
+        """Takes the settings, and reads where the upstreams are.
+
+        Args:
+            config: The settings.
+            urls: An upstream each.
+
+        Raises:
+            Error: If there is none, one is no such URL, or the settings
+                contradict themselves.
+        """
+        if len(urls) == 0:
+            raise Error(
+                "a ReverseProxy has no upstream; name one, such as"
+                " http://127.0.0.1:8080"
+            )
+        self.group = config.group.copy()
+        self.upstreams = Upstreams(config.group.copy())
+        for index in range(len(urls)):
+            self.upstreams.add(urls[index])
         self.config = config^
-        self.upstream = upstream^

@@ -7,8 +7,11 @@ from flare.bytes.padding import Padding
 from flare.http.client.connector import ConnectContext, Connector
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.proxy.forwarding import ForwardedRequest
+from flare.http.proxy.health_check import start_health_checks
 from flare.http.proxy.proxy_config import ProxyShared
+from flare.http.proxy.upstream_group import MemberId
 from flare.http.proxy.upstream_link import UpstreamLink
+from flare.http.proxy.upstreams import Upstream
 from flare.runtime.worker_loop import WorkerLoop
 from std.memory import ArcPointer, OwnedPointer
 
@@ -19,6 +22,30 @@ comptime _PARSER_KEEP_LEN_MAX = 131_072
 comptime _OUTPUT_LEN = 2_048
 comptime _OUTPUT_KEEP_LEN_MAX = 65_536
 comptime _KEPT_COUNT_MAX = 64
+
+
+struct _IdleLinks(Movable):
+    """Connections to one upstream that wait for a request."""
+
+    var generation: UInt32
+    # The one that waited least stands last.
+    var links: List[ArcPointer[UpstreamLink]]
+
+    def __init__(out self):
+        self.generation = 0
+        self.links = []
+
+    def close_all(mut self):
+        while len(self.links) > 0:
+            var link = self.links.pop()
+            link[].close()
+
+    def drop_closed(mut self):
+        var kept = List[ArcPointer[UpstreamLink]]()
+        for link in self.links:
+            if link[].is_open():
+                kept.append(link)
+        self.links = kept^
 
 
 struct ProxyWorker(Movable):
@@ -33,8 +60,8 @@ struct ProxyWorker(Movable):
     """The request at hand."""
     var scratch: Buffer
     """Content on its way from one buffer to another; empty between calls."""
-    # The one that waited least stands last.
-    var _idle: List[ArcPointer[UpstreamLink]]
+    # By the slots of the upstreams.
+    var _idle: List[_IdleLinks]
     var _parsers: List[OwnedPointer[ResponseParser]]
     var _outputs: List[Buffer]
 
@@ -57,49 +84,66 @@ struct ProxyWorker(Movable):
         self._parsers = []
         self._outputs = []
 
-    def take_idle(mut self) -> Optional[ArcPointer[UpstreamLink]]:
+    def take_idle(
+        mut self, member: MemberId
+    ) -> Optional[ArcPointer[UpstreamLink]]:
         """Takes out the connection that waited least.
+
+        Args:
+            member: To which upstream.
 
         Returns:
             The connection, open a moment ago; nothing if there is none.
         """
-        while len(self._idle) > 0:
-            var link = self._idle.pop()
+        var slot = Int(member.slot)
+        if slot >= len(self._idle):
+            return None
+        ref idle = self._idle.at(slot)
+        if idle.generation != member.generation:
+            return None
+        while len(idle.links) > 0:
+            var link = idle.links.pop()
             if link[].is_open():
                 return link^
         return None
 
-    def put_idle(mut self, link: ArcPointer[UpstreamLink]):
+    def put_idle(mut self, member: MemberId, link: ArcPointer[UpstreamLink]):
         """Keeps a connection for the next request.
 
         Args:
+            member: To which upstream.
             link: The connection, which nobody has.
         """
         ref config = self.shared[].config
-        if len(self._idle) >= config.max_idle_connections:
-            self._drop_closed()
-        if len(self._idle) >= config.max_idle_connections:
+        var slot = Int(member.slot)
+        while len(self._idle) <= slot:
+            self._idle.append(_IdleLinks())
+        ref idle = self._idle.at(slot)
+        if idle.generation != member.generation:
+            # Another upstream was there before.
+            idle.close_all()
+            idle.generation = member.generation
+        if len(idle.links) >= config.max_idle_connections:
+            idle.drop_closed()
+        if len(idle.links) >= config.max_idle_connections:
             link[].close()
             return
         link[].set_deadline(config.keep_idle_ms)
-        self._idle.append(link.copy())
+        idle.links.append(link.copy())
 
-    def _drop_closed(mut self):
-        var kept = List[ArcPointer[UpstreamLink]]()
-        for link in self._idle:
-            if link[].is_open():
-                kept.append(link)
-        self._idle = kept^
-
-    def connector(self) -> Connector:
+    def connector(self, upstream: Upstream) -> Connector:
         """Makes what opens a connection.
+
+        Args:
+            upstream: Where to.
 
         Returns:
             The connector; its time has begun.
         """
-        ref shared = self.shared[]
         return Connector(
-            shared.upstream.endpoint, None, shared.config.connect_timeout_ms
+            upstream.endpoint,
+            None,
+            self.shared[].config.connect_timeout_ms,
         )
 
     def take_parser(mut self) -> OwnedPointer[ResponseParser]:
@@ -170,4 +214,5 @@ def worker_of(
         return kept.held().copy()
     var made = ArcPointer(ProxyWorker(shared))
     loop[].keep_local(key, made)
+    start_health_checks(loop, made[].context, shared)
     return made^

@@ -6,7 +6,6 @@ framing that was judged here.
 """
 
 from flare.bytes.checked import *
-from flare.http.client.retry import is_idempotent
 from flare.http.h1.chunked import append_chunk, append_last_chunk
 from flare.http.h1.serialiser import (
     RequestFraming,
@@ -17,20 +16,25 @@ from flare.http.message.body_reader import owned_fields
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.proxy.exchange import Exchange, trailers_of
+from flare.http.proxy.exchange import Exchange
 from flare.http.proxy.forwarding import (
     FINAL_RECIPIENT,
     ForwardedRequest,
     ForwardingError,
 )
-from flare.http.proxy.proxy_config import ProxyConfig, ProxyShared, Upstream
+from flare.http.proxy.group_config import Balance
+from flare.http.proxy.proxy_config import ProxyConfig, ProxyShared
 from flare.http.proxy.proxy_worker import ProxyWorker, worker_of
+from flare.http.proxy.upstream_content import trailers_of
+from flare.http.proxy.upstreams import Upstreams
 from flare.http.routing.failure import refusal
 from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.later import deferred_call, later
 from std.memory import ArcPointer
 
 comptime _GRACE_MS = 5_000
+# Of a request line and the start of Host, without method and target.
+comptime _BEFORE_HOST = StaticString("  HTTP/1.1\r\nHost: ").byte_length()
 comptime _LENGTH_DIGITS_MAX = 18
 
 
@@ -61,7 +65,32 @@ struct ReverseProxy(Copyable, Handler):
         Raises:
             Error: If the upstream is no such URL.
         """
-        self._shared = ArcPointer(ProxyShared(config^, Upstream(upstream)))
+        self._shared = ArcPointer(ProxyShared(config^, [String(upstream)]))
+
+    def __init__(
+        out self,
+        var upstreams: List[String],
+        var config: ProxyConfig = ProxyConfig(),
+    ) raises:
+        """Makes a proxy that shares requests among upstreams.
+
+        Args:
+            upstreams: Where requests go, as above.
+            config: Times, limits and rules.
+
+        Raises:
+            Error: If there is none, or one is no such URL.
+        """
+        self._shared = ArcPointer(ProxyShared(config^, upstreams))
+
+    def upstreams(self) -> Upstreams:
+        """Gives the upstreams, to add, drain and remove some, and to ask how
+        they are.
+
+        Returns:
+            The very ones, for any thread.
+        """
+        return self._shared[].upstreams
 
     def serve(self, req: Request) raises -> Response:
         """Sends a request on.
@@ -80,15 +109,20 @@ struct ReverseProxy(Copyable, Handler):
         ref forwarded = worker[].forwarded
         ref shared = self._shared[]
         try:
-            shared.config.rules.forward_request(
-                req, StringSpan(shared.upstream.authority), forwarded
-            )
+            # Without an authority of an upstream: it is not chosen yet.
+            shared.config.rules.forward_request(req, "", forwarded)
         except error:
             return _refuse(error)
-        var exchange = Exchange(worker, call.loop, req.method)
-        exchange.is_idempotent = is_idempotent(req.method_name)
+        var exchange = Exchange(worker, call.loop, req.method_name)
+        if shared.group.balance == Balance.CONSISTENT_HASH:
+            exchange.place.key = shared.config.key.of(req)
+        if not exchange.place.choose():
+            return exchange.place.no_upstream(shared.config.rules.via)
         exchange.logs_errors = req.route_params()[].record.logs_errors
         exchange.host = String(forwarded.host())
+        exchange.asks_upstreams_host = exchange.host.byte_length() == 0
+        if exchange.asks_upstreams_host:
+            exchange.host = exchange.place.authority()
         swap(exchange.content, call.content)
         exchange.has_all = not exchange.content.__bool__()
         var framing = _framing(req, exchange, forwarded)
@@ -105,6 +139,11 @@ struct ReverseProxy(Copyable, Handler):
                 forwarded.headers,
                 HeaderMap(),
                 framing,
+            )
+            exchange.host_offset = (
+                req.method_name.byte_length()
+                + forwarded.target().byte_length()
+                + _BEFORE_HOST
             )
         except error:
             return refusal(400, String("the request cannot be sent on\n"))
@@ -125,7 +164,7 @@ struct ReverseProxy(Copyable, Handler):
         return RequestPolicy(
             max_body_size=config.max_body_size,
             # The proxy's own times are over before.
-            timeout_ms=config.connect_timeout_ms
+            timeout_ms=config.connect_timeout_ms * config.group.max_attempts
             + config.write_timeout_ms
             + config.head_timeout_ms
             + _GRACE_MS,

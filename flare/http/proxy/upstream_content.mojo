@@ -1,11 +1,16 @@
 """The content of a response on its way from an upstream to a client."""
 
+from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.message.body import BodySource, Poll, StreamWaker
+from flare.http.message.body import Body, BodySource, Poll, StreamWaker
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
 from flare.sys.clock import coarse_monotonic_ms
 from std.memory import ArcPointer
+
+comptime _EVENTS = StaticString("text/event-stream")
 
 comptime PIECE_LEN = 65_536
 """Most content that goes to the client at once, in bytes; about that much."""
@@ -61,6 +66,16 @@ trait ContentSide(Deinitable, Movable):
 
         Args:
             side: This.
+        """
+        ...
+
+    @staticmethod
+    def break_off(side: ArcPointer[Self], is_late: Bool):
+        """Ends, since the upstream has failed.
+
+        Args:
+            side: This.
+            is_late: True if it was silent for too long.
         """
         ...
 
@@ -159,6 +174,7 @@ struct UpstreamContent[S: ContentSide](BodySource):
             if poll != Poll.PENDING or len(out) > 0:
                 self._last_ms = coarse_monotonic_ms()
             elif coarse_monotonic_ms() - self._last_ms >= self._silence_ms():
+                Self.S.break_off(self._side, True)
                 raise Error(
                     "the upstream has sent nothing for ",
                     self._silence_ms(),
@@ -166,7 +182,7 @@ struct UpstreamContent[S: ContentSide](BodySource):
                 )
             return poll
         except error:
-            Self.S.give_up(self._side)
+            Self.S.break_off(self._side, False)
             if len(out) == 0:
                 raise error^
             # What has come goes to the client before it ends.
@@ -224,3 +240,55 @@ struct NoContent(BodySource):
             Error: Never.
         """
         return Poll.DONE
+
+
+def trailers_of(fields: HeaderMap) -> Trailers:
+    """Takes what may be sent on of a trailer section (RFC 9110 section 6.5.1).
+
+    Args:
+        fields: The fields that were received.
+
+    Returns:
+        Those that may be trailers.
+    """
+    var trailers = Trailers()
+    for index in range(len(fields)):
+        try:
+            trailers.append(fields.name(index), fields.value(index))
+        except:
+            # Framing, routing and the like mean nothing there.
+            continue
+    return trailers^
+
+
+def has_events(response: Response) -> Bool:
+    """Tells whether the content goes on until somebody leaves.
+
+    Args:
+        response: Has its fields.
+
+    Returns:
+        True for server-sent events.
+    """
+    var content_type = response.headers.content_type().as_bytes()
+    return len(content_type) >= _EVENTS.byte_length() and (
+        equals_ignore_case(
+            content_type.before(_EVENTS.byte_length()), _EVENTS.as_bytes()
+        )
+    )
+
+
+def announce(mut response: Response, length: Optional[Int]) raises:
+    """Says how long the content would be that HEAD has not asked for.
+
+    Args:
+        response: The response.
+        length: How long, if the upstream has said so.
+
+    Raises:
+        Error: Never.
+    """
+    if length:
+        response.headers.set("Content-Length", String(length.held()))
+    else:
+        response.body = Body(NoContent())

@@ -210,15 +210,7 @@ struct UpstreamGroup(Movable):
             Error: If there are too many, the weight is none, or the address is
                 there.
         """
-        if weight < 1 or weight > WEIGHT_MAX:
-            raise Error(
-                "upstream ",
-                address,
-                ": the weight is ",
-                weight,
-                "; it may be from 1 to ",
-                WEIGHT_MAX,
-            )
+        _check_weight(address, weight)
         var found = self._find(address)
         if found >= 0:
             ref old = self._members.at(found)
@@ -243,6 +235,22 @@ struct UpstreamGroup(Movable):
         else:
             self._members.at(slot) = member^
         return self._id(slot, False)
+
+    def set_weight(mut self, address: StringSpan, weight: Int) raises:
+        """Changes the share of an upstream.
+
+        Args:
+            address: Where it is.
+            weight: Its share, beside those of others.
+
+        Raises:
+            Error: If there is no such upstream, or the weight is none.
+        """
+        _check_weight(address, weight)
+        var slot = self._find(address)
+        if slot < 0:
+            raise Error("upstream ", address, ": it is not in the group")
+        self._members.at(slot).weight = weight
 
     def drain(mut self, address: StringSpan) -> Bool:
         """Sends an upstream no more requests; those it has go on.
@@ -570,6 +578,18 @@ struct UpstreamGroup(Movable):
             if self._members.at(slot).is_there:
                 found.append(MemberFigures(self._members.at(slot), now_ms))
         return found^
+
+
+def _check_weight(address: StringSpan, weight: Int) raises:
+    if weight < 1 or weight > WEIGHT_MAX:
+        raise Error(
+            "upstream ",
+            address,
+            ": the weight is ",
+            weight,
+            "; it may be from 1 to ",
+            WEIGHT_MAX,
+        )
 
 
 def _nth_bit(bits: UInt64, index: Int) -> Int:

@@ -1,0 +1,234 @@
+"""Health checks: a worker asks an upstream now and then whether it works."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.bytes.padding import Padding
+from flare.http.client.connector import ConnectContext, Connector
+from flare.http.client.error import ClientError
+from flare.http.h1.response_parser import ResponseParser, ResponseProgress
+from flare.http.h1.serialiser import (
+    RequestFraming,
+    RequestStart,
+    write_request_head,
+)
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.method import Method
+from flare.http.proxy.proxy_config import ProxyShared
+from flare.http.proxy.upstream_group import MemberId
+from flare.http.proxy.upstream_link import (
+    LinkUser,
+    UpstreamLink,
+    open_link,
+    start_link,
+)
+from flare.http.proxy.upstreams import Pick
+from flare.runtime.event import Event
+from flare.runtime.worker_loop import LoopTask, WorkerLoop
+from flare.sys.clock import coarse_monotonic_ms
+from flare.sys.errno import EAGAIN
+from std.memory import ArcPointer
+
+comptime _TICKS_PER_INTERVAL = 4
+comptime _TICK_MS_MIN = 10
+comptime _TICK_MS_MAX = 1_000
+comptime _RESPONSE_LEN = 4_096
+
+
+struct HealthChecks(LoopTask):
+    """Begins the checks that are due; each worker has one, and each check is
+    made by one of them."""
+
+    var _loop: ArcPointer[WorkerLoop]
+    var _context: ArcPointer[ConnectContext]
+    var _shared: ArcPointer[ProxyShared]
+    var _token: UInt64
+
+    def __init__(
+        out self,
+        loop: ArcPointer[WorkerLoop],
+        context: ArcPointer[ConnectContext],
+        shared: ArcPointer[ProxyShared],
+    ):
+        """Makes one that has not begun; see `start_health_checks`."""
+        self._loop = loop.copy()
+        self._context = context.copy()
+        self._shared = shared.copy()
+        self._token = 0
+
+    @staticmethod
+    def on_event(task: ArcPointer[Self], event: Event):
+        """Never comes: nothing is watched.
+
+        Args:
+            task: The task.
+            event: What is ready.
+        """
+        return
+
+    @staticmethod
+    def on_deadline(task: ArcPointer[Self]):
+        """Begins what is due.
+
+        Args:
+            task: The task.
+        """
+        ref self = task[]
+        while True:
+            var pick = self._shared[].upstreams.next_check()
+            if not pick:
+                break
+            _check(self._loop, self._context, self._shared, pick.take())
+        var tick_ms = (
+            self._shared[].group.health_interval_ms // _TICKS_PER_INTERVAL
+        )
+        self._loop[].set_deadline(
+            self._token,
+            coarse_monotonic_ms()
+            + min(max(tick_ms, _TICK_MS_MIN), _TICK_MS_MAX),
+        )
+
+
+def start_health_checks(
+    loop: ArcPointer[WorkerLoop],
+    context: ArcPointer[ConnectContext],
+    shared: ArcPointer[ProxyShared],
+):
+    """Begins to ask upstreams how they are, if that is wanted.
+
+    Args:
+        loop: The worker's.
+        context: What its connections share.
+        shared: What all workers know of the proxy.
+    """
+    if shared[].group.health_path.byte_length() == 0:
+        return
+    var checks = ArcPointer(HealthChecks(loop, context, shared))
+    checks[]._token = loop[].add(checks)
+    HealthChecks.on_deadline(checks)
+
+
+struct _Check(LinkUser):
+    """One question to one upstream, on a connection of its own."""
+
+    var _padding: Padding[128]
+    var shared: ArcPointer[ProxyShared]
+    var member: MemberId
+    var output: Buffer
+    var sent_len: Int
+    var parser: ResponseParser
+    var has_begun: Bool
+    var link: Optional[ArcPointer[UpstreamLink]]
+
+    def __init__(out self, shared: ArcPointer[ProxyShared], member: MemberId):
+        self._padding = {}
+        self.shared = shared.copy()
+        self.member = member
+        self.output = Buffer(0)
+        self.sent_len = 0
+        self.parser = ResponseParser(_RESPONSE_LEN)
+        self.has_begun = False
+        self.link = None
+
+    @staticmethod
+    def on_open(user: ArcPointer[Self]):
+        user[].link.held()[].set_deadline(
+            user[].shared[].group.health_timeout_ms
+        )
+        _go_on(user)
+
+    @staticmethod
+    def on_refused(user: ArcPointer[Self], error: ClientError):
+        _end(user, False)
+
+    @staticmethod
+    def on_ready(user: ArcPointer[Self], event: Event):
+        _go_on(user)
+
+    @staticmethod
+    def on_late(user: ArcPointer[Self]):
+        _end(user, False)
+
+
+def _check(
+    loop: ArcPointer[WorkerLoop],
+    context: ArcPointer[ConnectContext],
+    shared: ArcPointer[ProxyShared],
+    pick: Pick,
+):
+    ref upstream = pick.upstream.held()[]
+    ref group = shared[].group
+    var check = ArcPointer(_Check(shared, pick.choice.member))
+    try:
+        write_request_head(
+            check[].output,
+            RequestStart(
+                StaticString("GET"),
+                StringSpan(group.health_path),
+                StringSpan(upstream.authority),
+                1,
+            ),
+            HeaderMap(),
+            HeaderMap(),
+            RequestFraming.none(),
+        )
+    except error:
+        return _end(check, False)
+    var connector = Connector(upstream.endpoint, None, group.health_timeout_ms)
+    var link = open_link(loop, context, connector^, check)
+    check[].link = link.copy()
+    start_link(link)
+
+
+def _go_on(check: ArcPointer[_Check]):
+    """Sends what is left of the question, and reads the head of the answer."""
+    ref self = check[]
+    if not self.link:
+        return
+    var link = self.link.held().copy()
+    while self.sent_len < len(self.output):
+        var count = link[].send(self.output.span().after(self.sent_len))
+        if count == -EAGAIN:
+            return
+        if count < 0:
+            return _end(check, False)
+        self.sent_len += count
+    try:
+        _read_head(check, link)
+    except:
+        _end(check, False)
+
+
+def _read_head(
+    check: ArcPointer[_Check], link: ArcPointer[UpstreamLink]
+) raises:
+    ref self = check[]
+    if not self.has_begun:
+        self.has_begun = True
+        self.parser.begin(Method.GET)
+    while True:
+        var progress = self.parser.advance(self.shared[].config.head_limits)
+        if progress == ResponseProgress.HEAD_READY:
+            var status = Int(self.parser.head.status)
+            return _end(check, status >= 200 and status < 400)
+        if progress != ResponseProgress.NEEDS_OCTETS:
+            continue
+        if len(self.parser.input.spare()) == 0:
+            self.parser.input.reserve(_RESPONSE_LEN)
+        var count = link[].receive(self.parser.input.spare())
+        if count == -EAGAIN:
+            return
+        if count < 0:
+            return _end(check, False)
+        if count == 0:
+            self.parser.close_input()
+        else:
+            self.parser.input.commit(count)
+
+
+def _end(check: ArcPointer[_Check], is_good: Bool):
+    """Tells the upstreams, once, and closes the connection."""
+    ref self = check[]
+    self.shared[].upstreams.end_check(self.member, is_good)
+    if self.link:
+        var link = self.link.take()
+        link[].close()

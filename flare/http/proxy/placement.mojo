@@ -1,0 +1,217 @@
+"""Where one request is, of all upstreams, and where it has been."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.http.client.retry import is_idempotent
+from flare.http.message.response import Response
+from flare.http.proxy.outcome import Outcome
+from flare.http.proxy.retry_rules import Attempt, RetryDecision
+from flare.http.proxy.upstream_group import MemberId
+from flare.http.proxy.upstreams import Upstream, Upstreams
+from flare.http.routing.failure import refusal
+from flare.sys.log import log_line
+from std.memory import ArcPointer
+
+
+struct Placement(Movable):
+    """An upstream that is chosen for a request, and told of how it ends."""
+
+    var method_name: String
+    """The request's method."""
+    var key: UInt64
+    """What the upstream is chosen by, if it is by a key."""
+    var member: MemberId
+    """The upstream."""
+    var upstream: Optional[ArcPointer[Upstream]]
+    """Where it is; nothing before the first choice."""
+    var attempt_count: Int
+    """How often the request was sent, or was to be."""
+    var _upstreams: Upstreams
+    # Those that have failed the request, the present one included.
+    var _tried: UInt64
+    # True as long as the upstream has to be told how the attempt ends.
+    var _is_owed: Bool
+    var _refusal: Outcome
+
+    def __init__(out self, upstreams: Upstreams, method_name: StringSpan):
+        """Makes one without an upstream.
+
+        Args:
+            upstreams: What to choose from.
+            method_name: The request's method.
+        """
+        self.method_name = String(method_name)
+        self.key = 0
+        self.member = MemberId(0, False, 0)
+        self.upstream = None
+        self.attempt_count = 0
+        self._upstreams = upstreams
+        self._tried = 0
+        self._is_owed = False
+        self._refusal = Outcome.ANSWERED
+
+    def __deinit__(deinit self):
+        """Tells the upstream of a request that nobody has waited for."""
+        if self._is_owed:
+            self._upstreams.finish(self.member, Outcome.CANCELLED)
+
+    def choose(mut self) -> Bool:
+        """Chooses an upstream for the next attempt.
+
+        Returns:
+            False if there is none; then `no_upstream` answers.
+        """
+        var pick = self._upstreams.choose(self.key, self._tried)
+        if not pick.choice.is_member():
+            self._refusal = pick.choice.refusal
+            return False
+        self.member = pick.choice.member
+        self.upstream = pick.upstream.copy()
+        self._tried |= self.member.bit()
+        self._is_owed = True
+        self.attempt_count += 1
+        return True
+
+    def authority(self) -> String:
+        """Tells where the upstream is.
+
+        Returns:
+            Host and port; empty before the first choice.
+        """
+        return self.upstream.held()[].authority if self.upstream else String()
+
+    def no_upstream(self, via: StringSpan) -> Response:
+        """Answers in place of upstreams of which none is to be had, and counts
+        the request as failed.
+
+        Args:
+            via: The gateway's name.
+
+        Returns:
+            503.
+        """
+        _ = self._upstreams.may_retry(
+            Attempt(StringSpan(self.method_name), self._refusal, False, True, 1)
+        )
+        return gateway_failure(self._refusal, via)
+
+    def report(mut self, outcome: Outcome) -> Bool:
+        """Tells the upstream how the attempt has ended; only the first time
+        counts.
+
+        Args:
+            outcome: How.
+
+        Returns:
+            False if it knows already.
+        """
+        if not self._is_owed:
+            return False
+        self._is_owed = False
+        self._upstreams.finish(self.member, outcome)
+        return True
+
+    def decide(
+        self, outcome: Outcome, *, was_sent: Bool, content_is_kept: Bool
+    ) -> RetryDecision:
+        """Decides what follows on an attempt without a good end.
+
+        Args:
+            outcome: How it has ended.
+            was_sent: True if any octet may have reached the upstream.
+            content_is_kept: True if the content is there from its start.
+
+        Returns:
+            AGAIN, or why not.
+        """
+        return self._upstreams.may_retry(
+            Attempt(
+                StringSpan(self.method_name),
+                outcome,
+                was_sent,
+                content_is_kept,
+                self.attempt_count,
+            )
+        )
+
+    def note_broken(mut self, outcome: Outcome):
+        """Takes note of content that has broken off, of which the client has a
+        part; only the first time counts.
+
+        Args:
+            outcome: CONTENT_FAILED or CONTENT_TIMEOUT.
+        """
+        if self.report(outcome):
+            _ = self.decide(outcome, was_sent=True, content_is_kept=False)
+
+    def is_idempotent(self) -> Bool:
+        """Tells whether acting on the request twice is the same as once.
+
+        Returns:
+            True for the methods of RFC 9110 section 9.2.2.
+        """
+        return is_idempotent(self.method_name)
+
+
+def gateway_failure(outcome: Outcome, via: StringSpan) -> Response:
+    """Makes what is answered in place of an upstream.
+
+    Args:
+        outcome: How the last attempt has ended.
+        via: The gateway's name, for Proxy-Status (RFC 9209).
+
+    Returns:
+        502, 503 or 504.
+    """
+    var response = refusal(
+        outcome.client_status(), String(outcome.reason(), "\n")
+    )
+    try:
+        response.headers.set(
+            "Proxy-Status", String(via, "; error=", outcome.proxy_error())
+        )
+    except error:
+        # Only for a name of the gateway that is no token.
+        log_line(String(error))
+    return response^
+
+
+def log_failure(
+    authority: String, outcome: Outcome, decision: RetryDecision, reason: String
+):
+    """Logs a request that an upstream has failed.
+
+    Args:
+        authority: Where the upstream is.
+        outcome: How the last attempt has ended.
+        decision: Why there is no other.
+        reason: What has happened in detail.
+    """
+    log_line(
+        String(
+            "proxy: ",
+            authority,
+            ": ",
+            reason,
+            "; not sent again: ",
+            decision.name(),
+            "; answered with ",
+            outcome.client_status(),
+        )
+    )
+
+
+def replace_text(mut buffer: Buffer, start: Int, length: Int, text: StringSpan):
+    """Puts a text into the place of another.
+
+    Args:
+        buffer: What holds it.
+        start: Where the old text begins.
+        length: How long it is, in bytes.
+        text: The new one.
+    """
+    var behind = List[UInt8](capacity=len(buffer))
+    behind.extend(buffer.span().after(start + length))
+    buffer.truncate(start)
+    buffer.append(text.as_bytes())
+    buffer.append(behind)
