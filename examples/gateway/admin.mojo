@@ -102,10 +102,9 @@ struct Change(Handler):
             except error:
                 return bad_request(String(error))
             return ok("added\n")
-        var is_there = (
-            upstreams.drain(url) if self.what == "drain"
-            else upstreams.remove(url)
-        )
+        var is_there = upstreams.drain(
+            url
+        ) if self.what == "drain" else upstreams.remove(url)
         if not is_there:
             return bad_request("there is no such upstream\n")
         return ok("drained\n" if upstreams.is_drained(url) else "draining\n")
