@@ -99,7 +99,7 @@ def _rows() -> List[_Row]:
         ),
         _Row(
             "limit: elements at all depths",
-            "*7\r\n*2\r\n:1\r\n:1\r\n*2\r\n:1\r\n:1\r\n*2\r\n:1\r\n:1\r\n*2\r\n:1\r\n",
+            "*7\r\n*2\r\n:1\r\n:1\r\n*2\r\n:1\r\n:1\r\n*2\r\n:1\r\n:1\r\n*2\r\n:1\r\n:1\r\n",
             "<ReplyTooLarge>",
         ),
     ]
