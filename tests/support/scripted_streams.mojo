@@ -383,13 +383,16 @@ struct ScriptedStreams[H: Handler](Movable):
             if has_moved:
                 quiet_count = 0
                 continue
-            if not self.is_honest or not self.is_patient or self._is_complete():
+            if not self.is_honest or not self.is_patient:
+                break
+            # What was sent to a stream that is over may still be on its way.
+            if self._is_complete() and self.wire.served.kept() == "":
                 break
             self.wire.wait(_WAIT_MS)
             quiet_count += 1
         if self.is_honest and self.is_patient:
             self._compare()
-            self.wire.served.check_rooms()
+            self._check_kept()
 
     def _turn(mut self) raises -> Bool:
         """Does what can be done; False if that was nothing."""
@@ -446,4 +449,9 @@ struct ScriptedStreams[H: Handler](Movable):
             self.wire.served.step()
         if self.wire.served.is_open:
             raise Error("the client has gone, and the connection stays")
-        self.wire.served.check_rooms()
+        self._check_kept()
+
+    def _check_kept(self) raises:
+        var kept = self.wire.served.kept()
+        if kept.byte_length() > 0:
+            raise Error(kept)

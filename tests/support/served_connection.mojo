@@ -230,27 +230,35 @@ struct ServedConnection[H: Handler](Movable):
             self._check()
         self.step()
 
-    def check_rooms(self) raises:
-        """Holds the connection to what it has given back once all is answered:
-        streams, windows, memory."""
+    def kept(self) -> String:
+        """Says what the connection has not given back although all is answered:
+        streams, windows, memory.
+
+        Returns:
+            A sentence; empty if that is nothing.
+        """
         if self._state._body_sum[].load() != 0:
-            raise Error("memory of content is still counted")
+            return "memory of content is still counted"
         if not self.is_open or not self._connection.http2:
-            return
+            return ""
+        if self._connection.closes:
+            # What still comes is dropped as it is.
+            return ""
         ref link = self._connection.http2.value()[]
         ref session = link.session
         if len(link.tasks) + len(session.state.table.streams) > 0:
-            raise Error(
+            return String(
                 len(link.tasks),
                 " tasks and ",
                 len(session.state.table.streams),
                 " streams are left",
             )
         if session.foreign_count != 0:
-            raise Error("requests are still counted: ", session.foreign_count)
+            return String("requests are counted: ", session.foreign_count)
         var room = session.state.receive_window + session.state.owed_len
         if room != session.state.limits.connection_window:
-            raise Error("of the connection's window is left ", room)
+            return String("of the connection's window is left ", room)
+        return ""
 
     def _check(self) raises:
         """Holds the worker's buffers to what they promise."""

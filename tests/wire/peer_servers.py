@@ -189,6 +189,15 @@ def start_h2o(folder: Path, *arguments: str) -> Peer:
     return _on_a_port(command)
 
 
+def start_hyper() -> Peer:
+    """Starts the benchmarks' hello server on hyper, over HTTP/2 without TLS, which
+    they have built; building it takes longer than all tests of it."""
+    binary = BUILD / "bench" / "rust_target" / "release" / "bench_hyper"
+    if not binary.exists():
+        pytest.skip("hyper's server is not built: make bench")
+    return _on_a_port(lambda port: [str(binary), str(port), "1", "h2"])
+
+
 def _on_a_port(command: Callable[[int], list[str]]) -> Peer:
     """Starts a server that opens its port itself, and says nothing when it has:
     another port is tried if that was taken meanwhile."""

@@ -1,5 +1,5 @@
 """The HTTP client over HTTP/2, against servers of others: Go's net/http, Node,
-nginx, nghttpd; with TLS, and without where they speak it so."""
+nginx, nghttpd, h2o, hyper; with TLS, and without where they speak it so."""
 
 import hashlib
 import json
@@ -498,3 +498,37 @@ def test_a_server_that_does_not_choose_it(fetcher, certs):
         assert got == {("HTTP/1.1", "old")}, many
     server.close()
     assert server.connection_count <= 6
+
+
+@pytest.fixture(scope="module")
+def hyper():
+    peer = peer_servers.start_hyper()
+    yield Way(peer, "")
+    peer.stop()
+
+
+class TestHyper:
+    def test_requests(self, fetcher, hyper):
+        hyper.client(fetcher)
+        assert body(fetcher.get("/")) == "Hello, World!"
+        assert fetcher.get("/64k")["body_len"] == 65_536
+        assert body(fetcher.get("/users/42")) == "user 42"
+        assert fetcher.get("/nowhere")["status"] == 404
+        # The server sends content all the same (RFC 9110 section 9.3.2).
+        head = fetcher.get("/64k", method="HEAD")
+        assert head["kind"] == "MalformedResponse", head
+        assert body(fetcher.get("/")) == "Hello, World!"
+
+    def test_an_upload_in_bounded_memory(self, fetcher, hyper):
+        hyper.client(fetcher)
+        before = fetcher.memory_kib()
+        upload = {"do": "upload", "method": "POST", "url": "/upload", "length": LENGTH}
+        assert body(fetcher.ask(**upload, announced=LENGTH)) == "OK"
+        assert fetcher.memory_kib() - before < MEMORY_KIB_MAX
+
+    def test_many_at_once(self, fetcher, hyper):
+        hyper.client(fetcher)
+        many = send_all(fetcher, [{"url": f"/users/{n}"} for n in range(400)], 200)
+        assert [body(answer) for answer in many] == [f"user {n}" for n in range(400)]
+        large = send_all(fetcher, [{"url": "/64k"}] * 100, 100)
+        assert {answer["body_len"] for answer in large} == {65_536}

@@ -1,5 +1,5 @@
-"""HTTP/2 as other people's clients speak it: nghttp, h2load, Node, httpx and
-Chromium; curl is in `test_http2.py`, Go in `test_https_server.py`."""
+"""HTTP/2 as other people's clients speak it: nghttp, h2load, Node, httpx, grpc
+and Chromium; curl is in `test_http2.py`, Go in `test_https_server.py`."""
 
 import re
 import shutil
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from browser import Browser
 from conftest import Server, shown
+from raw_server import RawServer
 from wire_programs import built
 
 CLIENTS = Path(__file__).parent / "clients"
@@ -106,6 +107,78 @@ def test_httpx(sealed, certs):
         pieces = (b"x" * 1_000 for _ in range(300))
         assert client.post("/large", content=pieces).text == "300000"
         assert client.get("/cookie", cookies={"a": "1", "b": "2"}).text == "a=1\nb=2\n"
+
+
+@pytest.fixture
+def channel(plain):
+    grpc = pytest.importorskip("grpc")
+    with grpc.insecure_channel(f"127.0.0.1:{plain.port}") as opened:
+        yield opened
+
+
+def test_grpc_unary(channel):
+    """grpc's own HTTP/2 stack: messages up to 4 MB, the status in trailers."""
+    call = channel.unary_unary("/grpc.Echo/Unary")
+    for size in (0, 1, 10_000, 1_000_000):
+        answer, told = call.with_call(bytes(size), timeout=TIMEOUT_S)
+        assert (len(answer), told.code().name) == (size, "OK")
+    pending = [call.future(str(n).encode(), timeout=TIMEOUT_S) for n in range(100)]
+    assert [int(answer.result()) for answer in pending] == list(range(100))
+
+
+def test_grpc_errors_without_content(channel):
+    import grpc
+
+    with pytest.raises(grpc.RpcError) as raised:
+        channel.unary_unary("/grpc.Echo/Unary")(b"fail", timeout=TIMEOUT_S)
+    failure = raised.value
+    assert (failure.code().name, failure.details()) == ("NOT_FOUND", "not here")
+
+
+def test_grpc_streamed(channel):
+    call = channel.unary_stream("/grpc.Echo/Streamed")
+    answers = call(b"x" * 5_000, timeout=TIMEOUT_S)
+    assert [len(answer) for answer in answers] == [5_000] * 100
+    assert dict(answers.trailing_metadata())["x-messages"] == "100"
+    # Who has enough breaks off; the channel goes on.
+    broken = call(b"y", timeout=TIMEOUT_S)
+    assert next(iter(broken)) == b"y"
+    broken.cancel()
+    assert channel.unary_unary("/grpc.Echo/Unary")(b"on", timeout=TIMEOUT_S) == b"on"
+
+
+SPEAK = """
+(async () => {
+  const ws = new WebSocket(`wss://${location.host}/ws`);
+  const heard = () => new Promise(done => ws.onmessage = event => done(event.data));
+  await new Promise((done, failed) => { ws.onopen = done; ws.onerror = failed; });
+  const found = [];
+  for (const text of ['', 'hello', 'x'.repeat(300000)]) {
+    ws.send(text);
+    found.push(await heard() === text);
+  }
+  const end = new Promise(done => ws.onclose = event => done(event));
+  ws.send('close');
+  const { code, reason, wasClean } = await end;
+  return [...found, code, reason, wasClean];
+})()
+"""
+
+
+def test_a_websocket_of_a_page(certs):
+    """Chromium opens it as a stream of the connection that the page came by."""
+    options = [f"{name}={path}" for name, path in shown(certs).items()]
+    server = Server(built("ws_server"), ["compression=1", *options])
+    relay = RawServer(lambda connection: connection.pass_on(server.port))
+    with Browser("--ignore-certificate-errors") as browser:
+        page = browser.open(f"https://127.0.0.1:{relay.port}/")
+        protocol = "performance.getEntriesByType('navigation')[0].nextHopProtocol"
+        assert page.evaluate(protocol) == "h2"
+        before = relay.connection_count
+        assert page.evaluate(SPEAK) == [True] * 3 + [4001, "as you say", True]
+        assert relay.connection_count == before
+    relay.close()
+    assert server.stop() == 0
 
 
 def test_a_page_with_a_hundred_images(sealed):

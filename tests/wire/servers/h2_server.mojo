@@ -35,6 +35,7 @@ from flare.settings.settings import Given, settings_of
 from std.memory import ArcPointer
 from std.sys import argv
 from std.time import sleep
+from tests.wire.servers.grpc_echo import streamed, unary
 from tests.wire.servers.probe_server import (
     Shared,
     closing,
@@ -92,6 +93,8 @@ def add_plain(mut router: Router) raises:
     router.get("/id", identified)
     router.get("/compressed", Compress(FnHandler(long)))
     router.all("/cors", Cors(FnHandler(root)))
+    router.post("/grpc.Echo/Unary", unary)
+    router.post("/grpc.Echo/Streamed", streamed)
     router.post("/small", echo_body, max_body_size=1_000)
     router.post("/large", length, max_body_size=1 << 30)
     router.post(
