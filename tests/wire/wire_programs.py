@@ -13,7 +13,8 @@ WIRE = ROOT / "tests" / "wire"
 # an allocator of its own.
 TOGETHER = [
     ["servers/probe_server", "servers/ws_server", "clients/fetcher",
-     "clients/talker", "clients/redis_talker", "clients/reader"],
+     "clients/talker", "clients/redis_talker", "clients/reader",
+     "clients/sharer"],
     ["servers/app_server", "servers/file_server", "servers/stream_server",
      "servers/workers_server", "servers/tls_client", "servers/tls_echo",
      "servers/h2_server", "servers/proxy_server"],

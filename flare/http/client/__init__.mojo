@@ -31,6 +31,7 @@ from flare.http.client.error import (
     MalformedResponse,
     NoResponse,
     Phase,
+    PoolExhausted,
     ProxyRefused,
     RedirectRefused,
     ResponseTooLarge,
@@ -56,4 +57,6 @@ from flare.http.client.proxy import (
 )
 from flare.http.client.request import ClientRequest, RequestBody
 from flare.http.client.response import ClientResponse, SendResult, StatusError
+from flare.http.client.shared_client import SharedClient
+from flare.http.client.shared_pool import ConnectionLimits, PoolFigures
 from flare.http.client.verbs import RequestMethods

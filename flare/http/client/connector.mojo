@@ -14,6 +14,7 @@ Who drives it (a blocking call, or a reactor with many) waits for the
 from flare.dns.resolve import Resolving
 from flare.http.client.attempt import Attempt, Step, shorter, total_error
 from flare.http.client.auth import challenge_schemes
+from flare.http.client.common_tls import CommonTls
 from flare.http.client.error import (
     BadRequest,
     ClientError,
@@ -65,6 +66,8 @@ struct ConnectContext(Movable):
     """Whom to trust, and what to show and offer to servers."""
     var head_limits: HeadLimits
     """Bounds of the head with which a proxy answers."""
+    var common: Optional[CommonTls]
+    """Where several clients have their TLS contexts from."""
     # Made for the first connection with TLS; the second one offers HTTP/2.
     var _tls: Optional[TlsClientContext]
     var _tls_http2: Optional[TlsClientContext]
@@ -73,6 +76,7 @@ struct ConnectContext(Movable):
         """Takes the settings; nothing is loaded yet."""
         self.tls_config = tls_config^
         self.head_limits = head_limits
+        self.common = None
         self._tls = None
         self._tls_http2 = None
 
@@ -106,6 +110,8 @@ struct ConnectContext(Movable):
     ) raises TlsError -> TlsClientContext:
         var config = self.tls_config.copy()
         config.alpn = offered_protocols(config.alpn, offers_http2)
+        if self.common:
+            return self.common.value().context(config, offers_http2)
         return TlsClientContext(config)
 
     def keep_ticket(self, connection: ClientConnection):

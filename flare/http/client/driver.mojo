@@ -384,7 +384,7 @@ def _run(
         for index in range(reactor.poll()):
             var token = reactor.event(index).token
             if token >= LINK_TOKEN:
-                shared.pump(Int32(token - LINK_TOKEN))
+                shared.pump(state, Int32(token - LINK_TOKEN))
                 continue
             if not lanes[Int(token)].task:
                 # It had two descriptors ready, and was over with the first.
@@ -433,9 +433,11 @@ struct _SharedLinks(Movable):
     def __init__(out self):
         self._watched = []
 
-    def pump(mut self, number: Int32):
+    def pump(mut self, state: ClientState, number: Int32):
         """Takes what has arrived on a connection."""
         for index in range(len(self._watched)):
+            if state.has_left(self._watched[index].link):
+                continue
             ref link = self._watched[index].link[]
             if link.fd() == number:
                 link.pump()
@@ -453,6 +455,10 @@ struct _SharedLinks(Movable):
             self._begin(state.links[index], reactor)
         for index in range(len(self._watched) - 1, -1, -1):
             ref link = self._watched[index].link[]
+            if state.has_left(self._watched[index].link):
+                reactor.deregister(link.fd())
+                _ = self._watched.pop(index)
+                continue
             if link.wants_write():
                 link.flush()
             state.woken.extend(link.woken.copy())

@@ -23,6 +23,8 @@ comptime TooManyRedirects = NetworkErrorKind("TooManyRedirects")
 """More redirections than `ClientConfig.max_redirects`, or a loop of them."""
 comptime RedirectRefused = NetworkErrorKind("RedirectRefused")
 """A redirection leads where no client should follow."""
+comptime PoolExhausted = NetworkErrorKind("PoolExhausted")
+"""All connections of a shared client are in use, and too many requests wait."""
 comptime ProxyRefused = NetworkErrorKind("ProxyRefused")
 """A proxy did not open a tunnel."""
 comptime BadContent = NetworkErrorKind("BadContent")
@@ -45,6 +47,8 @@ struct Phase(Equatable, ImplicitlyCopyable, Writable):
 
     comptime REQUEST = Phase("request")
     """Making the request; nothing was sent."""
+    comptime QUEUE = Phase("queue")
+    """Waiting for a connection of a shared client."""
     comptime RESOLVE = Phase("resolve")
     """Looking up the host's name."""
     comptime CONNECT = Phase("connect")

@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.http.client.error import BadUrl, ClientError, Phase
+from flare.http.client.slot import ConnectionSlot
 from flare.http.client.transport import Transport
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.fields import ListElements
@@ -221,6 +222,8 @@ struct ClientConnection(Movable):
     """How many requests it has carried."""
     var is_http2: Bool
     """True if HTTP/2 is spoken on it."""
+    var slot: Optional[ConnectionSlot]
+    """Tells a pool that threads share when it is closed."""
 
     def __init__(out self, var transport: Transport, var endpoint: Endpoint):
         """Takes an open connection.
@@ -233,6 +236,7 @@ struct ClientConnection(Movable):
         self.endpoint = endpoint^
         self.request_count = 0
         self.is_http2 = False
+        self.slot = None
 
     def is_quiet(mut self) -> Bool:
         """Tells whether an idle connection is good for a request.

@@ -2,6 +2,7 @@
 cookies, and buffers."""
 
 from flare.http.client.attempt import Attempt
+from flare.http.client.common_tls import CommonTls
 from flare.http.client.config import ClientConfig, accept_codings
 from flare.http.client.connector import ConnectContext
 from flare.http.client.error import ClientError
@@ -10,12 +11,17 @@ from flare.http.client.pool import (
     ClientConnection,
     Endpoint,
     Pool,
+    PoolLimits,
     keep_alive_ms,
 )
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import ClientResponse
+from flare.http.client.shared_connections import SharedConnections
+from flare.http.client.shared_pool import ConnectionLimits
 from flare.http.cookie.jar import CookieJar
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
+from flare.sys.errno import OsError
+from flare.sys.mutex import Mutex
 from std.memory import ArcPointer, OwnedPointer
 
 comptime HTTP1_COUNT_MAX = 64
@@ -41,6 +47,9 @@ struct ClientState(Movable):
     """What connections share."""
     var jar: Optional[CookieJar]
     """Cookies, if they are kept."""
+    var shared: Optional[SharedParts]
+    """What it has in common with the states of other threads, in place of
+    `pool` and `jar`."""
     # Connections that are being opened and may turn out to speak HTTP/2.
     var _dials: List[_Dial]
     # Endpoints that chose HTTP/1.1, so that nobody waits for their answer.
@@ -65,7 +74,17 @@ struct ClientState(Movable):
             self.config.tls.copy(), self.config.head_limits
         )
         self.jar = None
+        self.shared = None
         self._spare = []
+
+    def share(mut self, var parts: SharedParts):
+        """Uses what it has in common with the states of other threads.
+
+        Args:
+            parts: The same for all of them.
+        """
+        self.context.common = parts.contexts
+        self.shared = parts^
 
     def take_attempt(mut self) -> OwnedPointer[Attempt]:
         """Gives the buffers of a request that is over, or new ones."""
@@ -151,11 +170,33 @@ struct ClientState(Movable):
         if link[].is_closing:
             return
         link[].forget_buffers()
-        self.pool.put(
-            link[].connection[].endpoint.copy(),
-            IdleConnection(link),
-            coarse_monotonic_ms(),
+        self._put(
+            link[].connection[].endpoint.copy(), IdleConnection(link), -1
         )
+
+    def _put(
+        mut self, var endpoint: Endpoint, var idle: IdleConnection, server_ms: Int
+    ):
+        if self.shared:
+            self.shared.value().connections.put(idle^, server_ms)
+            return
+        self.pool.put(endpoint^, idle^, coarse_monotonic_ms(), server_ms)
+
+    def has_left(self, link: ArcPointer[Http2Link]) -> Bool:
+        """Tells whether a connection may be another thread's by now.
+
+        Args:
+            link: One that was among the `links`.
+
+        Returns:
+            True if it must not be touched.
+        """
+        if not self.shared:
+            return False
+        for index in range(len(self.links)):
+            if self.links[index] is link:
+                return False
+        return True
 
     def give_up_links(mut self, error: ClientError):
         """Closes the connections that requests share, and forgets who waits.
@@ -249,12 +290,8 @@ struct ClientState(Movable):
             # It is closed at once (RFC 8446 section 6), not when it is wanted.
             return
         var endpoint = connection[].endpoint.copy()
-        self.pool.put(
-            endpoint^,
-            IdleConnection(connection^),
-            coarse_monotonic_ms(),
-            keep_alive_ms(response.headers),
-        )
+        var server_ms = keep_alive_ms(response.headers)
+        self._put(endpoint^, IdleConnection(connection^), server_ms)
 
     def add_cookies(mut self, mut request: PreparedRequest):
         """Gives a request the cookies that go to its URL.
@@ -262,7 +299,10 @@ struct ClientState(Movable):
         Args:
             request: The request.
         """
-        if self.jar:
+        if self.shared and self.shared.value().jar:
+            var guard = self.shared.value().jar.value().lock()
+            request.cookie = guard[].header_for(request.url, unix_seconds())
+        elif self.jar:
             request.cookie = self.jar.value().header_for(
                 request.url, unix_seconds()
             )
@@ -273,14 +313,50 @@ struct ClientState(Movable):
         Args:
             response: The response.
         """
-        if not self.jar:
-            return
-        var index = response.headers.find("set-cookie")
-        while index >= 0:
-            _ = self.jar.value().store(
-                response.url, response.headers.value(index), unix_seconds()
-            )
-            index = response.headers.find("set-cookie", index + 1)
+        if self.shared and self.shared.value().jar:
+            var guard = self.shared.value().jar.value().lock()
+            _keep_cookies(guard[], response)
+        elif self.jar:
+            _keep_cookies(self.jar.value(), response)
+
+
+def _keep_cookies(mut jar: CookieJar, response: ClientResponse):
+    var index = response.headers.find("set-cookie")
+    while index >= 0:
+        _ = jar.store(
+            response.url, response.headers.value(index), unix_seconds()
+        )
+        index = response.headers.find("set-cookie", index + 1)
+
+
+struct SharedParts(Copyable, Movable):
+    """What the states of one client, one for each thread, have in common."""
+
+    var connections: SharedConnections
+    """The connections."""
+    var contexts: CommonTls
+    """The contexts of TLS, with their tickets."""
+    var jar: Optional[Mutex[CookieJar]]
+    """Cookies, if they are kept."""
+    var queue_timeout_ms: Int
+    """Longest wait of a request for a connection; -1 for ever."""
+
+    def __init__(
+        out self, limits: ConnectionLimits, idle_limits: PoolLimits
+    ) raises OsError:
+        """Makes them, without connections and cookies.
+
+        Args:
+            limits: The limits of all connections.
+            idle_limits: The limits of those that are idle.
+
+        Raises:
+            OsError: If the system has no more locks.
+        """
+        self.connections = SharedConnections(limits, idle_limits)
+        self.contexts = CommonTls()
+        self.jar = None
+        self.queue_timeout_ms = limits.queue_timeout_ms
 
 
 struct _Dial(Movable):

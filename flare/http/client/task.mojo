@@ -9,6 +9,8 @@ ever waiting.
        +----------------------------+ a redirection
 
     STARTING --> QUEUED --another has connected--> STARTING
+    STARTING --> AWAITING --a connection that others gave back, or the right to
+    open one--> EXCHANGING or CONNECTING
     STARTING or CONNECTING --HTTP/2--> OPENING --a stream--> STREAMING, which
     goes on as EXCHANGING does
 """
@@ -24,7 +26,7 @@ from flare.http.client.exchange import (
 )
 from flare.http.client.http2_exchange import Http2Exchange
 from flare.http.client.http2_flight import StreamFate
-from flare.http.client.http2_link import Http2Link
+from flare.http.client.http2_link import Http2Link, IdleConnection
 from flare.http.client.pool import ClientConnection
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import (
@@ -34,6 +36,7 @@ from flare.http.client.response import (
     url_without_credentials,
 )
 from flare.http.client.retry import is_stale, may_retry
+from flare.http.client.shared_connections import ConnectionClaim
 from flare.http.client.state import ClientState
 from flare.sys.clock import Deadline
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
@@ -54,6 +57,7 @@ comptime _EXCHANGING = UInt8(3)
 comptime _QUEUED = UInt8(4)
 comptime _OPENING = UInt8(5)
 comptime _STREAMING = UInt8(6)
+comptime _AWAITING = UInt8(7)
 
 
 struct TaskEvent(Equatable, TrivialRegisterPassable):
@@ -110,6 +114,8 @@ struct RequestTask(Movable):
     var _connector: Optional[OwnedPointer[Connector]]
     var _connection: Optional[OwnedPointer[ClientConnection]]
     var _stream: Optional[OwnedPointer[Http2Exchange]]
+    # Before it has a connection of a pool that threads share.
+    var _claim: Optional[OwnedPointer[ConnectionClaim]]
     var _owner: Int
     var _stage: UInt8
     var _pause: Deadline
@@ -144,6 +150,7 @@ struct RequestTask(Movable):
         self._connector = None
         self._connection = None
         self._stream = None
+        self._claim = None
         self._owner = owner
         self._may_queue = owner >= 0
         self._stage = _STARTING
@@ -207,6 +214,10 @@ struct RequestTask(Movable):
                 self._start(state)
             if self._stage == _QUEUED:
                 return TaskProgress.WAIT
+            if self._stage == _AWAITING:
+                may_read = False
+                if not self._end_waiting(state):
+                    return TaskProgress.WAIT
             if self._stage == _CONNECTING:
                 if not self._connector.value()[].advance(state.context):
                     return TaskProgress.WAIT
@@ -245,6 +256,13 @@ struct RequestTask(Movable):
             raise total_error(
                 self.request.timeouts.total, materialize[Phase.CONNECT]()
             )
+        if (
+            self._stage == _AWAITING
+            and self.request.timeouts.total.left_ms() == 0
+        ):
+            raise total_error(
+                self.request.timeouts.total, materialize[Phase.QUEUE]()
+            )
         if self._stage != _EXCHANGING:
             return
         var is_late = event == TaskEvent.TIMEOUT and not self._gives_way
@@ -269,13 +287,22 @@ struct RequestTask(Movable):
                 return
         begin_attempt(self._attempt[], self.request, state.config)
         self._stage = _EXCHANGING
-        if self._may_reuse and not self._connection:
+        if (self._may_reuse or state.shared) and not self._connection:
             self._take_idle(state)
-        if self._connection:
+        if self._connection or self._stream:
             return
         if endpoint.offers_http2 and self._queues(state):
+            self._claim = None
             self._stage = _QUEUED
             return
+        if self._claim and not self._claim.value()[].slot:
+            self._stage = _AWAITING
+            return
+        self._dial(state)
+
+    def _dial(mut self, state: ClientState):
+        """Begins to open a connection."""
+        ref endpoint = self.request.endpoint
         self._connector = OwnedPointer(
             Connector(
                 endpoint,
@@ -288,7 +315,7 @@ struct RequestTask(Movable):
         )
         self._stage = _CONNECTING
 
-    def _find_shared(mut self, mut state: ClientState):
+    def _find_shared(mut self, mut state: ClientState) raises ClientError:
         """Joins a connection that speaks HTTP/2, if there is one."""
         var link = state.find_link(self.request.endpoint)
         if link:
@@ -297,9 +324,13 @@ struct RequestTask(Movable):
         elif self._may_reuse:
             self._take_idle(state)
 
-    def _take_idle(mut self, mut state: ClientState):
+    def _take_idle(mut self, mut state: ClientState) raises ClientError:
         """Takes a connection of the pool, if there is one."""
-        var idle = state.take_idle(self.request.endpoint)
+        var idle: Optional[IdleConnection]
+        if state.shared:
+            idle = self._take_claimed(state)
+        else:
+            idle = state.take_idle(self.request.endpoint)
         if not idle:
             return
         self._was_reused = True
@@ -307,6 +338,40 @@ struct RequestTask(Movable):
             self._join(idle.value().link.value())
         else:
             self._connection = idle.value().connection.take()
+
+    def _take_claimed(
+        mut self, mut state: ClientState
+    ) raises ClientError -> Optional[IdleConnection]:
+        """Takes a connection of the pool that threads share, or goes on with
+        its claim to one."""
+        if not self._claim:
+            self._claim = OwnedPointer(
+                ConnectionClaim(
+                    state.shared.value().connections,
+                    self.request.endpoint,
+                    state.shared.value().queue_timeout_ms,
+                )
+            )
+        var idle = self._claim.value()[].take(self._may_reuse)
+        if idle:
+            self._claim = None
+            if idle.value().link:
+                state.links.append(idle.value().link.value())
+        return idle^
+
+    def _end_waiting(mut self, mut state: ClientState) raises ClientError -> Bool:
+        """Goes on with a connection of others, or opens one; False to wait."""
+        self._take_idle(state)
+        if self._claim:
+            if not self._claim.value()[].slot:
+                return False
+            self._dial(state)
+            return True
+        if self.request.endpoint.offers_http2:
+            state.end_dial(self.request.endpoint, False)
+        if not self._stream:
+            self._stage = _EXCHANGING
+        return True
 
     def _queues(self, mut state: ClientState) -> Bool:
         """Decides between waiting for a connection that another request opens,
@@ -320,6 +385,7 @@ struct RequestTask(Movable):
     def _join(mut self, link: ArcPointer[Http2Link]):
         """Shares a connection that speaks HTTP/2."""
         self._attempt[].forget()
+        self._claim = None
         self._stream = OwnedPointer(Http2Exchange(link, self._owner))
         self._stage = _OPENING
 
@@ -327,6 +393,9 @@ struct RequestTask(Movable):
         """Goes on with the connection that was opened."""
         var connection = self._connector.value()[].take()
         self._connector = None
+        if self._claim:
+            swap(connection[].slot, self._claim.value()[].slot)
+            self._claim = None
         ref endpoint = self.request.endpoint
         if not connection[].is_http2:
             self._connection = connection^
@@ -352,9 +421,11 @@ struct RequestTask(Movable):
 
     def _let_go(mut self, mut state: ClientState) -> StreamFate:
         """Gives back what the attempt has; tells what is known of its stream."""
-        if self._connector and self.request.endpoint.offers_http2:
+        var dials = Bool(self._connector) or self._stage == _AWAITING
+        if dials and self.request.endpoint.offers_http2:
             state.end_dial(self.request.endpoint, False)
         self._connector = None
+        self._claim = None
         self._connection = None
         if not self._stream:
             return StreamFate.OPEN
@@ -513,7 +584,14 @@ struct RequestTask(Movable):
         if self._stream:
             ref exchange = self._stream.value()[]
             exchange.end()
-            state.end_stream(exchange.link)
+            if state.shared:
+                # Other threads may have the connection from then on.
+                exchange.link[].flush()
+                var link = exchange.link
+                self._stream = None
+                state.end_stream(link)
+            else:
+                state.end_stream(exchange.link)
             return
         var connection = self._connection.take()
         var is_reusable = self._attempt[].parser.is_reusable()
@@ -595,6 +673,8 @@ struct RequestTask(Movable):
             return self._connector.value()[].wait_ms()
         if self._stage == _QUEUED:
             return self.request.timeouts.total.left_ms()
+        if self._stage == _AWAITING:
+            return self._claim.value()[].wait_ms(self.request.timeouts.total)
         if self._stream:
             return self._stream.value()[].wait_ms(
                 self._attempt[], self.request.timeouts
@@ -651,6 +731,8 @@ struct RequestTask(Movable):
         """
         if self._stage == _CONNECTING:
             return self._connector.value()[].watches()
+        if self._stage == _AWAITING:
+            return [self._claim.value()[].watch()]
         if self.is_exchanging():
             return [self.watch()]
         return []

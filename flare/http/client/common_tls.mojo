@@ -1,0 +1,59 @@
+"""TLS contexts that several states of one client have in common."""
+
+from flare.sys.errno import OsError
+from flare.sys.mutex import Mutex
+from flare.tls.config import TlsConfig
+from flare.tls.context import TlsClientContext
+from flare.tls.error import TlsError
+
+
+struct CommonTls(ImplicitlyCopyable):
+    """Contexts that are made once, whoever asks first; copies are the same.
+
+    A context reads the files of its configuration, and holds the tickets that
+    sessions go on from.
+    """
+
+    # Without and with HTTP/2.
+    var _made: Mutex[_Contexts]
+
+    def __init__(out self) raises OsError:
+        """Makes none yet.
+
+        Raises:
+            OsError: If the system has no more locks.
+        """
+        self._made = Mutex(_Contexts())
+
+    def context(
+        self, config: TlsConfig, offers_http2: Bool
+    ) raises TlsError -> TlsClientContext:
+        """Lends a context; others wait while the first one is made.
+
+        Args:
+            config: What it is made from, the same for all who ask.
+            offers_http2: Which of the two.
+
+        Returns:
+            The context.
+
+        Raises:
+            TlsError: If it cannot be made.
+        """
+        var guard = self._made.lock()
+        if offers_http2:
+            if not guard[].http2:
+                guard[].http2 = TlsClientContext(config)
+            return guard[].http2.value()
+        if not guard[].http1:
+            guard[].http1 = TlsClientContext(config)
+        return guard[].http1.value()
+
+
+struct _Contexts(Movable):
+    var http1: Optional[TlsClientContext]
+    var http2: Optional[TlsClientContext]
+
+    def __init__(out self):
+        self.http1 = None
+        self.http2 = None

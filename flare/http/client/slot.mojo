@@ -1,0 +1,68 @@
+"""The right to have one more connection open, wherever the connection goes."""
+
+from std.memory import Allocation, Layout, OpaquePointer, alloc, dealloc
+
+# SAFETY: a box that the slot made and alone frees.
+comptime _Keeper = OpaquePointer[MutUntrackedOrigin]
+
+comptime _KEPT = -1
+
+
+trait SlotKeeper(Deinitable, Movable):
+    """What counts connections and is told when one is no more."""
+
+    def release(self, host: Int):
+        """Counts one connection less.
+
+        Args:
+            host: Where it led, by the number that the slot was made with.
+        """
+        ...
+
+
+def _end[K: SlotKeeper](keeper: _Keeper, host: Int):
+    # SAFETY: made by `ConnectionSlot` of this very type, and ended once.
+    var at = keeper.unsafe_bitcast[K]()
+    if host != _KEPT:
+        at[].release(host)
+    at.unsafe_deinit_pointee()
+    dealloc(Allocation(unsafe_owned_ptr=at, layout=Layout[K](count=1)))
+
+
+struct ConnectionSlot(Movable):
+    """One connection that a pool counts as open: it is counted no more when the
+    slot is dropped, with the connection or because none was made.
+
+    The pool's type is erased, since the pool holds connections, and each of
+    them a slot.
+    """
+
+    var host: Int
+    """The pool's number for where the connection leads."""
+    var _keeper: _Keeper
+    var _end: def(_Keeper, Int) thin -> None
+
+    def __init__[K: SlotKeeper](out self, var keeper: K, host: Int):
+        """Takes a connection that the pool has counted.
+
+        Parameters:
+            K: The pool's type.
+
+        Args:
+            keeper: The pool.
+            host: Its number for where the connection leads.
+        """
+        # SAFETY: the box is this slot's own, until one of its two ends.
+        var at = alloc(Layout[K](count=1)).unsafe_leak()
+        at.unsafe_write(keeper^)
+        self.host = host
+        self._keeper = at.unsafe_bitcast[NoneType]()
+        self._end = _end[K]
+
+    def __deinit__(deinit self):
+        """Tells the pool."""
+        self._end(self._keeper, self.host)
+
+    def keep(deinit self):
+        """Ends without telling the pool, which has the connection back."""
+        self._end(self._keeper, _KEPT)

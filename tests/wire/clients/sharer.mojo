@@ -1,0 +1,183 @@
+"""Threads with one client: a JSON object a line on standard input, each answered
+by a line with `ack`; what becomes of each request is a line on standard output
+when it is over."""
+
+from flare.http.client import (
+    ClientConfig,
+    ClientError,
+    ClientRequest,
+    ConnectionLimits,
+    SharedClient,
+)
+from flare.json import JsonValue, JsonWriter, parse
+from flare.sys.mutex import Mutex
+from flare.sys.thread import Task, Thread
+from flare.tls.config import TlsConfig
+
+comptime Output = Mutex[Int]
+"""The lock on standard output, with the number of lines so far."""
+
+
+def _text(command: JsonValue, name: String) raises -> String:
+    if not command.contains(name):
+        return ""
+    return command[name].string_value()
+
+
+def _number(command: JsonValue, name: String, default: Int) raises -> Int:
+    if not command.contains(name):
+        return default
+    return command[name].int_value()
+
+
+def _client(command: JsonValue) raises -> SharedClient:
+    var config = ClientConfig()
+    config.read_timeout_ms = 10_000
+    config.http2_prior_knowledge = command.contains("h2c")
+    config.pool.idle_timeout_ms = _number(command, "idle_timeout_ms", 30_000)
+    if command.contains("total_timeout_ms"):
+        config.total_timeout_ms = command["total_timeout_ms"].int_value()
+    if command.contains("ca_file"):
+        config.tls = TlsConfig(ca_file=command["ca_file"].string_value())
+    var limits = ConnectionLimits()
+    limits.max_connections = _number(command, "most", 256)
+    limits.max_per_host = _number(command, "per_host", 64)
+    limits.queue_timeout_ms = _number(command, "queue_ms", 10_000)
+    limits.max_waiting = _number(command, "max_waiting", 1_024)
+    var client = SharedClient(config=config^, limits=limits)
+    if command.contains("cookies"):
+        client = client^.with_cookies()
+    return client^
+
+
+def _tell(output: Output, text: String):
+    var guard = output.lock()
+    guard[] += 1
+    print(text, flush=True)
+    deinit(guard^)
+
+
+@fieldwise_init
+struct Sender(Task):
+    """Sends requests, and tells of the last one."""
+
+    var client: SharedClient
+    var output: Output
+    var method: String
+    var url: String
+    var id: Int
+    var count: Int
+
+    def run(mut self) raises:
+        var out = JsonWriter()
+        out.begin_object()
+        out.key("id")
+        out.value(self.id)
+        var ok_count = 0
+        var body = String()
+        var failure = Optional[ClientError]()
+        for _ in range(self.count):
+            try:
+                var response = self.client.send(
+                    ClientRequest(self.method, self.url)
+                )
+                ok_count += Int(response.ok())
+                body = String(
+                    from_utf8_lossy=response.body.as_bytes()
+                )
+            except error:
+                failure = error^
+        out.key("ok")
+        out.value(ok_count)
+        out.key("body")
+        out.value(body)
+        if failure:
+            out.key("phase")
+            out.value(failure.value().phase.name)
+            out.key("kind")
+            out.value(failure.value().kind.name)
+            out.key("text")
+            out.value(String(failure.value()))
+        out.end_object()
+        _tell(self.output, out^.finish())
+
+
+def _start(
+    client: SharedClient, output: Output, command: JsonValue
+) raises:
+    var method = _text(command, "method")
+    if method.byte_length() == 0:
+        method = "GET"
+    for number in range(_number(command, "threads", 1)):
+        _ = Thread(
+            Sender(
+                client,
+                output,
+                method,
+                _text(command, "url"),
+                _number(command, "id", 0) + number,
+                _number(command, "count", 1),
+            )
+        )
+
+
+def _send_all(mut client: SharedClient, command: JsonValue) raises -> String:
+    var requests = List[ClientRequest]()
+    for _ in range(_number(command, "count", 1)):
+        requests.append(ClientRequest("GET", _text(command, "url")))
+    var results = client.send_all(
+        requests, max_parallel=_number(command, "parallel", 10)
+    )
+    var ok_count = 0
+    for index in range(len(results)):
+        ok_count += Int(Bool(results[index].response))
+    return String('{"ack": 1, "all": ', ok_count, "}")
+
+
+def _figures(client: SharedClient) -> String:
+    var figures = client.figures()
+    return String(
+        '{"ack": 1, "idle": ',
+        figures.idle,
+        ', "busy": ',
+        figures.busy,
+        ', "waiting": ',
+        figures.waiting,
+        ', "opened": ',
+        figures.opened,
+        ', "reused": ',
+        figures.reused,
+        ', "waited": ',
+        figures.waited,
+        ', "timed_out": ',
+        figures.timed_out,
+        ', "refused": ',
+        figures.refused,
+        "}",
+    )
+
+
+def main() raises:
+    """Follows lines until the input ends."""
+    var client = SharedClient()
+    var output = Output(0)
+    while True:
+        var line: String
+        try:
+            line = input()
+        except:
+            break
+        var command = parse(line)
+        var what = _text(command, "do")
+        var ack = String('{"ack": 1}')
+        if what == "client":
+            client = _client(command)
+        elif what == "start":
+            _start(client, output, command)
+        elif what == "all":
+            ack = _send_all(client, command)
+        elif what == "close":
+            client.close()
+        else:
+            ack = _figures(client)
+        _tell(output, ack)
