@@ -10,10 +10,20 @@ from flare.http.client.prepared_request import (
     prepare_request,
 )
 from flare.http.client.proxy import credentials_of
-from flare.http.client.request import ClientRequest, parse_request_url
-from flare.http.client.response import ClientResponse, SendResult
+from flare.http.client.open_response import OpenResponse
+from flare.http.client.request import (
+    CLIENTS_OWN,
+    ClientRequest,
+    parse_request_url,
+)
+from flare.http.client.response import (
+    ClientResponse,
+    ContentUse,
+    SendResult,
+)
 from flare.http.client.shared_pool import ConnectionLimits, PoolFigures
 from flare.http.client.state import ClientState, SharedParts
+from flare.http.client.upload_source import UploadSource
 from flare.http.client.verbs import RequestMethods
 from flare.http.cookie.jar import CookieJar
 from flare.io.stream import Readable, Writable
@@ -21,7 +31,7 @@ from flare.net.error import NetworkError
 from flare.sys.errno import OsError
 from flare.sys.mutex import Mutex
 from flare.url.url import Url
-from std.memory import ArcPointer, OwnedPointer
+from std.memory import ArcPointer
 
 comptime SPARE_STATE_COUNT_MAX = 64
 """Most states kept for the next requests; each has some 70 KiB of buffers."""
@@ -33,7 +43,7 @@ struct _Shared(Movable):
     var auth: Credentials
     var parts: SharedParts
     # Of requests that are over; each request has one for itself.
-    var spare: Mutex[List[OwnedPointer[ClientState]]]
+    var spare: Mutex[List[ArcPointer[ClientState]]]
 
     def __init__(
         out self,
@@ -43,7 +53,7 @@ struct _Shared(Movable):
         limits: ConnectionLimits,
     ) raises OsError:
         self.parts = SharedParts(limits, config.pool)
-        self.spare = Mutex(List[OwnedPointer[ClientState]]())
+        self.spare = Mutex(List[ArcPointer[ClientState]]())
         self.config = config^
         accept_codings(self.config)
         self.base = base^
@@ -179,6 +189,49 @@ struct SharedClient(ImplicitlyCopyable, RequestMethods):
         var sink = NoStream()
         return self._run(request^, Upload(), False, source, sink)
 
+    def open(
+        mut self,
+        var request: ClientRequest,
+        *,
+        raw: Bool = False,
+        head_timeout_ms: Int = CLIENTS_OWN,
+        idle_timeout_ms: Int = CLIENTS_OWN,
+    ) raises ClientError -> OpenResponse:
+        """Sends a request, and gives its response as soon as the head is there,
+        as `HttpClient.open` does. The response belongs to one thread; its
+        connection is in use until it is read to its end, or closed.
+
+        Args:
+            request: The request.
+            raw: True to read the content as it is transferred, not decoded.
+            head_timeout_ms: Time until the head is there.
+            idle_timeout_ms: Longest silence while the caller reads.
+
+        Returns:
+            The response, to be read.
+
+        Raises:
+            ClientError: If there is none.
+        """
+        ref shared = self._shared[]
+        var idle_ms = idle_timeout_ms
+        if idle_ms == CLIENTS_OWN:
+            idle_ms = shared.config.read_timeout_ms
+        var prepared = prepare_request(
+            request^,
+            Upload(),
+            shared.base,
+            shared.auth,
+            Pointer(to=shared.config),
+        )
+        prepared.content_use = (
+            ContentUse.LEND_RAW if raw else ContentUse.LEND
+        )
+        prepared.timeouts.limit_phases(head_timeout_ms, idle_ms)
+        return OpenResponse(
+            self._take_state(), prepared^, UploadSource(NoStream())
+        )
+
     def send_all(
         mut self, requests: List[ClientRequest], max_parallel: Int = 10
     ) raises ClientError -> List[SendResult]:
@@ -288,7 +341,8 @@ struct SharedClient(ImplicitlyCopyable, RequestMethods):
             shared.auth,
             Pointer(to=shared.config),
         )
-        prepared.wants_stream = wants_stream
+        if wants_stream:
+            prepared.content_use = ContentUse.PASS_ON
         var state = self._take_state()
         var response: ClientResponse
         try:
@@ -299,17 +353,17 @@ struct SharedClient(ImplicitlyCopyable, RequestMethods):
         self._give_state(state^)
         return response^
 
-    def _take_state(self) -> OwnedPointer[ClientState]:
+    def _take_state(self) -> ArcPointer[ClientState]:
         """Gives buffers and the like to a request, for itself alone."""
         var spare = self._shared[].spare.lock()
         if len(spare[]) > 0:
             return spare[].pop()
         deinit(spare^)
-        var state = OwnedPointer(ClientState(self._shared[].config.copy()))
+        var state = ArcPointer(ClientState(self._shared[].config.copy()))
         state[].share(self._shared[].parts.copy())
         return state^
 
-    def _give_state(self, var state: OwnedPointer[ClientState]):
+    def _give_state(self, var state: ArcPointer[ClientState]):
         var spare = self._shared[].spare.lock()
         if len(spare[]) < SPARE_STATE_COUNT_MAX:
             spare[].append(state^)
