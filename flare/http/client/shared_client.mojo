@@ -224,9 +224,7 @@ struct SharedClient(ImplicitlyCopyable, RequestMethods):
             shared.auth,
             Pointer(to=shared.config),
         )
-        prepared.content_use = (
-            ContentUse.LEND_RAW if raw else ContentUse.LEND
-        )
+        prepared.content_use = ContentUse.LEND_RAW if raw else ContentUse.LEND
         prepared.timeouts.limit_phases(head_timeout_ms, idle_ms)
         return OpenResponse(
             self._take_state(), prepared^, UploadSource(NoStream())

@@ -263,9 +263,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         var number = self._number()
         self._figures.waiting += 1
         self._figures.waited += 1
-        self._hosts[index].waiting.append(
-            _Waiting(number, wants_new, waker^)
-        )
+        self._hosts[index].waiting.append(_Waiting(number, wants_new, waker^))
         # Something may have come since `take`.
         self._serve_waiting()
         return number
@@ -413,7 +411,9 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         return -1
 
     def _add(mut self, endpoint: Endpoint) -> Int:
-        self._hosts.append(_Host[Self.C, Self.W](self._number(), endpoint.copy()))
+        self._hosts.append(
+            _Host[Self.C, Self.W](self._number(), endpoint.copy())
+        )
         return len(self._hosts) - 1
 
     def _can_grant(self, index: Int, wants_new: Bool) -> Bool:
@@ -473,8 +473,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         for index in range(len(self._hosts)):
             ref idle = self._hosts[index].idle
             if len(idle) > 0 and (
-                found < 0
-                or idle[0].end_ms < self._hosts[found].idle[0].end_ms
+                found < 0 or idle[0].end_ms < self._hosts[found].idle[0].end_ms
             ):
                 found = index
         return found

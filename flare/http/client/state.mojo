@@ -170,12 +170,13 @@ struct ClientState(Movable):
         if link[].is_closing:
             return
         link[].forget_buffers()
-        self._put(
-            link[].connection[].endpoint.copy(), IdleConnection(link), -1
-        )
+        self._put(link[].connection[].endpoint.copy(), IdleConnection(link), -1)
 
     def _put(
-        mut self, var endpoint: Endpoint, var idle: IdleConnection, server_ms: Int
+        mut self,
+        var endpoint: Endpoint,
+        var idle: IdleConnection,
+        server_ms: Int,
     ):
         if self.shared:
             self.shared.value().connections.put(idle^, server_ms)

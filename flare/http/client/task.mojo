@@ -359,7 +359,9 @@ struct RequestTask(Movable):
                 state.links.append(idle.value().link.value())
         return idle^
 
-    def _end_waiting(mut self, mut state: ClientState) raises ClientError -> Bool:
+    def _end_waiting(
+        mut self, mut state: ClientState
+    ) raises ClientError -> Bool:
         """Goes on with a connection of others, or opens one; False to wait."""
         self._take_idle(state)
         if self._claim:

@@ -82,9 +82,7 @@ struct Sender(Task):
                     ClientRequest(self.method, self.url)
                 )
                 ok_count += Int(response.ok())
-                body = String(
-                    from_utf8_lossy=response.body.as_bytes()
-                )
+                body = String(from_utf8_lossy=response.body.as_bytes())
             except error:
                 failure = error^
         out.key("ok")
@@ -102,9 +100,7 @@ struct Sender(Task):
         _tell(self.output, out^.finish())
 
 
-def _start(
-    client: SharedClient, output: Output, command: JsonValue
-) raises:
+def _start(client: SharedClient, output: Output, command: JsonValue) raises:
     var method = _text(command, "method")
     if method.byte_length() == 0:
         method = "GET"
