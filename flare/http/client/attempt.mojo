@@ -543,6 +543,22 @@ struct TimeoutPolicy(ImplicitlyCopyable):
             return
         raise ClientError.timeout(attempt.phase(), self.phase_ms(attempt))
 
+    def check_queue(self, is_of_pool: Bool) raises ClientError:
+        """Decides whether a request without a connection may still wait.
+
+        Args:
+            is_of_pool: True if it waits for its turn, False if another request
+                opens a connection for it, too.
+
+        Raises:
+            ClientError: If it may wait no longer.
+        """
+        if self.total.left_ms() != 0:
+            return
+        if is_of_pool:
+            raise total_error(self.total, materialize[Phase.QUEUE]())
+        raise total_error(self.total, materialize[Phase.CONNECT]())
+
     def makes_progress(mut self, moved_len: Int) -> Bool:
         """Starts the total time anew if enough content went since its start.
 

@@ -23,7 +23,8 @@ from flare.http.client.progress import (
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import ClientResponse, SendResult
 from flare.http.client.state import ClientState
-from flare.http.client.task import RequestTask, TaskEvent, TaskProgress
+from flare.http.client.task import RequestTask
+from flare.http.client.task_event import TaskEvent, TaskProgress
 from flare.url.url import Url
 from flare.io.stream import Readable, Writable
 from flare.net.error import NetworkError

@@ -4,6 +4,7 @@ response."""
 from flare.http.client.attempt import PIECE_LEN, Attempt, Step
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError, SourceFailed
+from flare.http.client.pool import ClientConnection
 from flare.http.client.prepared_request import PreparedRequest, UNKNOWN_LEN
 from flare.http.client.response import (
     ContentUse,
@@ -11,6 +12,8 @@ from flare.http.client.response import (
     copy_fields,
 )
 from flare.http.h1.chunked import LAST_CHUNK, append_chunk
+from flare.http.h1.field_section import HeadLimits
+from std.memory import OwnedPointer
 
 
 def take_piece(
@@ -104,6 +107,42 @@ def apply_step(
         if len(trailers) > 0:
             copy_fields(trailers, builder.response.trailers)
         return True
+    return False
+
+
+comptime DRAIN_LEN_MAX = 16_384
+"""Most content that is dropped to keep a connection whose response nobody reads
+to its end, in bytes, and only if it is here already."""
+
+
+def drain(
+    mut attempt: Attempt,
+    mut connection: OwnedPointer[ClientConnection],
+    limits: HeadLimits,
+) -> Bool:
+    """Drops the rest of a response's content if it is here.
+
+    Args:
+        attempt: The attempt.
+        connection: Its connection.
+        limits: Bounds of fields behind the content.
+
+    Returns:
+        True at its end.
+    """
+    var limit = attempt.parser.body.taken_len + DRAIN_LEN_MAX
+    try:
+        while not attempt.wants_write() and (
+            attempt.parser.body.taken_len <= limit
+        ):
+            var step = attempt.step(connection, limits)
+            if step == Step.END:
+                return True
+            if step == Step.WAIT and not attempt.receive(connection):
+                return False
+    except:
+        # What fails is not kept.
+        pass
     return False
 
 

@@ -26,6 +26,7 @@ from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.message.request import Version
 from flare.http.message.status import Status
 from flare.sys.clock import coarse_monotonic_ms
+from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
 from std.memory import ArcPointer
 
 
@@ -313,6 +314,32 @@ struct Http2Exchange(Movable):
             self.link[].release(self.flight.held()[])
         else:
             self.link[].leave(self.owner)
+
+    def flush(mut self) -> Bool:
+        """Sends what waits on the connection.
+
+        Returns:
+            True if the request can go on at once.
+        """
+        ref link = self.link[]
+        if not link.wants_write():
+            return False
+        link.flush()
+        if link.is_closing and not self.flight:
+            return True
+        return Bool(self.flight) and self.flight.value()[].has_news
+
+    def watch(self) -> PollEntry:
+        """Tells what to wait for.
+
+        Returns:
+            The descriptor.
+        """
+        ref link = self.link[]
+        var wanted = POLL_READ
+        if link.wants_write():
+            wanted |= POLL_WRITE
+        return PollEntry(link.fd(), wanted, 0)
 
     def wait_ms(self, attempt: Attempt, timeouts: TimeoutPolicy) -> Int:
         """Tells how long it may be left alone.

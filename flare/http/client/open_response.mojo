@@ -31,7 +31,8 @@ from flare.http.client.response import (
     url_without_credentials,
 )
 from flare.http.client.state import ClientState
-from flare.http.client.task import RequestTask, TaskProgress
+from flare.http.client.task import RequestTask
+from flare.http.client.task_event import TaskProgress
 from flare.http.client.upload_source import UploadSource
 from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderMap

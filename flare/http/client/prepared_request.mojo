@@ -471,16 +471,19 @@ struct PreparedRequest(Movable):
             not self.upload.is_streamed or not attempt.was_sent,
         )
 
-    def plan_refused(mut self, config: ClientConfig) -> Int:
+    def plan_refused(mut self, config: ClientConfig, sent_len: Int) -> Int:
         """Decides whether a request with which a server has not begun is sent
         again, and when (RFC 9113 section 8.7).
 
         Args:
             config: The client's configuration.
+            sent_len: How much of the content the attempt has taken, in bytes.
 
         Returns:
             How long to wait before that in milliseconds; -1 if it is not.
         """
+        if self.upload.is_streamed and sent_len > 0:
+            return -1
         if self.refusal_count >= REFUSAL_COUNT_MAX:
             return -1
         self.refusal_count += 1

@@ -9,6 +9,7 @@ from flare.http.client.prepared_request import (
     Upload,
     prepare_request,
 )
+from flare.http.client.progress import NoProgress
 from flare.http.client.proxy import credentials_of
 from flare.http.client.open_response import OpenResponse
 from flare.http.client.request import (
@@ -342,9 +343,10 @@ struct SharedClient(ImplicitlyCopyable, RequestMethods):
         if wants_stream:
             prepared.content_use = ContentUse.PASS_ON
         var state = self._take_state()
+        var progress = NoProgress()
         var response: ClientResponse
         try:
-            response = run_task(state[], prepared^, source, sink)
+            response = run_task(state[], prepared^, source, sink, progress)
         except error:
             self._give_state(state^)
             raise error^

@@ -39,6 +39,7 @@ struct ConnectionSlot(Movable):
 
     var host: Int
     """The pool's number for where the connection leads."""
+    # SAFETY: its own box, until one of its two ends.
     var _keeper: _Keeper
     var _end: def(_Keeper, Int) thin -> None
 

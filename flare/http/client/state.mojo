@@ -16,7 +16,10 @@ from flare.http.client.pool import (
 )
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import ClientResponse
-from flare.http.client.shared_connections import SharedConnections
+from flare.http.client.shared_connections import (
+    ConnectionClaim,
+    SharedConnections,
+)
 from flare.http.client.shared_pool import ConnectionLimits
 from flare.http.cookie.jar import CookieJar
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
@@ -118,6 +121,41 @@ struct ClientState(Movable):
                     return idle^
             elif idle.connection.value()[].is_quiet():
                 return idle^
+
+    def claim(
+        mut self,
+        mut claim: Optional[OwnedPointer[ConnectionClaim]],
+        endpoint: Endpoint,
+        may_reuse: Bool,
+    ) raises ClientError -> Optional[IdleConnection]:
+        """Takes a connection of the pool that threads share.
+
+        Args:
+            claim: The request's; made when there is none, and gone when it has
+                a connection. Without a connection, it may have the slot to
+                open one, or wait.
+            endpoint: Where the connection has to lead.
+            may_reuse: False for one that was not used before.
+
+        Returns:
+            The connection, or nothing.
+
+        Raises:
+            ClientError: If the request has waited too long, or too many wait.
+        """
+        ref shared = self.shared.value()
+        if not claim:
+            claim = OwnedPointer(
+                ConnectionClaim(
+                    shared.connections, endpoint, shared.queue_timeout_ms
+                )
+            )
+        var idle = claim.value()[].take(may_reuse)
+        if idle:
+            claim = None
+            if idle.value().link:
+                self.links.append(idle.value().link.value())
+        return idle^
 
     def find_link(
         mut self, endpoint: Endpoint

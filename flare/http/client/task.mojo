@@ -23,6 +23,7 @@ from flare.http.client.exchange import (
     apply_step,
     begin_attempt,
     decode_piece,
+    drain,
 )
 from flare.http.client.http2_exchange import Http2Exchange
 from flare.http.client.http2_flight import StreamFate
@@ -38,6 +39,7 @@ from flare.http.client.response import (
 from flare.http.client.retry import is_stale, may_retry
 from flare.http.client.shared_connections import ConnectionClaim
 from flare.http.client.state import ClientState
+from flare.http.client.task_event import TaskEvent, TaskProgress
 from flare.sys.clock import Deadline
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
 from std.memory import ArcPointer, OwnedPointer
@@ -45,10 +47,6 @@ from std.memory import ArcPointer, OwnedPointer
 comptime TURN_COUNT_MAX = 16
 """Most steps of one request before others have their turn: a fast server must
 not keep them waiting."""
-
-comptime DRAIN_LEN_MAX = 16_384
-"""Most content that is dropped to keep a connection whose response nobody reads
-to its end, in bytes, and only if it is here already."""
 
 comptime _STARTING = UInt8(0)
 comptime _PAUSING = UInt8(1)
@@ -58,47 +56,6 @@ comptime _QUEUED = UInt8(4)
 comptime _OPENING = UInt8(5)
 comptime _STREAMING = UInt8(6)
 comptime _AWAITING = UInt8(7)
-
-
-struct TaskEvent(Equatable, TrivialRegisterPassable):
-    """Why a driver goes on with a task."""
-
-    var number: UInt8
-    """The case."""
-
-    comptime NONE = TaskEvent(0)
-    """For no reason that is known, or to send what is there."""
-    comptime READABLE = TaskEvent(1)
-    """There may be something to receive."""
-    comptime TIMEOUT = TaskEvent(2)
-    """`wait_ms` are over, and nothing was ready."""
-
-    def __init__(out self, number: UInt8):
-        """Makes a case."""
-        self.number = number
-
-
-struct TaskProgress(Equatable, TrivialRegisterPassable):
-    """What a driver has to do before it goes on with a task."""
-
-    var number: UInt8
-    """The case."""
-
-    comptime WAIT = TaskProgress(0)
-    """Wait for one of the `watches`, no longer than `wait_ms`."""
-    comptime WANTS_CONTENT = TaskProgress(1)
-    """Feed it with the next piece of content from the caller's source."""
-    comptime HAS_CONTENT = TaskProgress(2)
-    """Take the `content` that goes to the caller's sink."""
-    comptime DONE = TaskProgress(3)
-    """Take the response: `finish`."""
-    comptime HAS_HEAD = TaskProgress(4)
-    """Look at the `head` of the final response, once, before its content: of a
-    request whose content is lent (`ContentUse.LEND`)."""
-
-    def __init__(out self, number: UInt8):
-        """Makes a case."""
-        self.number = number
 
 
 struct RequestTask(Movable):
@@ -249,20 +206,8 @@ struct RequestTask(Movable):
                 exchange.link[].pump()
             exchange.check_time(self._attempt[], self.request.timeouts)
             return
-        if (
-            self._stage == _QUEUED
-            and self.request.timeouts.total.left_ms() == 0
-        ):
-            raise total_error(
-                self.request.timeouts.total, materialize[Phase.CONNECT]()
-            )
-        if (
-            self._stage == _AWAITING
-            and self.request.timeouts.total.left_ms() == 0
-        ):
-            raise total_error(
-                self.request.timeouts.total, materialize[Phase.QUEUE]()
-            )
+        if self._stage == _QUEUED or self._stage == _AWAITING:
+            self.request.timeouts.check_queue(Bool(self._claim))
         if self._stage != _EXCHANGING:
             return
         var is_late = event == TaskEvent.TIMEOUT and not self._gives_way
@@ -328,7 +273,9 @@ struct RequestTask(Movable):
         """Takes a connection of the pool, if there is one."""
         var idle: Optional[IdleConnection]
         if state.shared:
-            idle = self._take_claimed(state)
+            idle = state.claim(
+                self._claim, self.request.endpoint, self._may_reuse
+            )
         else:
             idle = state.take_idle(self.request.endpoint)
         if not idle:
@@ -338,26 +285,6 @@ struct RequestTask(Movable):
             self._join(idle.value().link.value())
         else:
             self._connection = idle.value().connection.take()
-
-    def _take_claimed(
-        mut self, mut state: ClientState
-    ) raises ClientError -> Optional[IdleConnection]:
-        """Takes a connection of the pool that threads share, or goes on with
-        its claim to one."""
-        if not self._claim:
-            self._claim = OwnedPointer(
-                ConnectionClaim(
-                    state.shared.value().connections,
-                    self.request.endpoint,
-                    state.shared.value().queue_timeout_ms,
-                )
-            )
-        var idle = self._claim.value()[].take(self._may_reuse)
-        if idle:
-            self._claim = None
-            if idle.value().link:
-                state.links.append(idle.value().link.value())
-        return idle^
 
     def _end_waiting(
         mut self, mut state: ClientState
@@ -369,8 +296,7 @@ struct RequestTask(Movable):
                 return False
             self._dial(state)
             return True
-        if self.request.endpoint.offers_http2:
-            state.end_dial(self.request.endpoint, False)
+        state.end_dial(self.request.endpoint, False)
         if not self._stream:
             self._stage = _EXCHANGING
         return True
@@ -460,7 +386,7 @@ struct RequestTask(Movable):
                 return TaskProgress.DONE
             if step == Step.HEAD and self._builder.use.is_lent():
                 return self._tell(state)
-            if step == Step.CONTENT and self._passes_on():
+            if step == Step.CONTENT and self._builder.use.goes_out():
                 self._has_piece = exchange.decode_more(self._builder)
                 if self._has_piece:
                     return TaskProgress.HAS_CONTENT
@@ -495,7 +421,7 @@ struct RequestTask(Movable):
                 return TaskProgress.DONE
             elif step == Step.HEAD and self._builder.use.is_lent():
                 return self._tell(state)
-            elif step == Step.CONTENT and self._passes_on():
+            elif step == Step.CONTENT and self._builder.use.goes_out():
                 self._has_piece = decode_piece(
                     self._builder, attempt.parser.content()
                 )
@@ -503,9 +429,6 @@ struct RequestTask(Movable):
                     return TaskProgress.HAS_CONTENT
         self._gives_way = True
         return TaskProgress.WAIT
-
-    def _passes_on(self) -> Bool:
-        return self._builder.use.goes_out()
 
     def _tell(mut self, mut state: ClientState) -> TaskProgress:
         """Lets the caller know the head: from now on it is this response or
@@ -584,16 +507,13 @@ struct RequestTask(Movable):
         if not self._has_told:
             state.keep_cookies(self._builder.response)
         if self._stream:
-            ref exchange = self._stream.value()[]
-            exchange.end()
+            var link = self._stream.value()[].link
+            self._stream.value()[].end()
             if state.shared:
                 # Other threads may have the connection from then on.
-                exchange.link[].flush()
-                var link = exchange.link
+                link[].flush()
                 self._stream = None
-                state.end_stream(link)
-            else:
-                state.end_stream(exchange.link)
+            state.end_stream(link)
             return
         var connection = self._connection.take()
         var is_reusable = self._attempt[].parser.is_reusable()
@@ -650,12 +570,11 @@ struct RequestTask(Movable):
         """Decides whether a request that no server has begun with is sent
         again: whatever its method, unless its content was read from a source
         and is not there any more."""
-        var is_gone = self._attempt[].content_len > 0
-        if self.request.upload.is_streamed and is_gone:
-            return False
         if fate == StreamFate.NEEDS_HTTP_1_1:
             self.request.endpoint.offers_http2 = False
-        var pause_ms = self.request.plan_refused(state.config)
+        var pause_ms = self.request.plan_refused(
+            state.config, self._attempt[].content_len
+        )
         self._may_queue = self._owner >= 0
         self._pause = Deadline(max(pause_ms, 0))
         self._stage = _PAUSING
@@ -702,23 +621,12 @@ struct RequestTask(Movable):
         on at once."""
         if not self._stream:
             return False
-        ref exchange = self._stream.value()[]
-        ref link = exchange.link[]
-        if not link.wants_write():
-            return False
-        link.flush()
-        if link.is_closing and not exchange.flight:
-            return True
-        return Bool(exchange.flight) and exchange.flight.value()[].has_news
+        return self._stream.value()[].flush()
 
     def watch(self) -> PollEntry:
         """Tells what to wait for while it `is_exchanging` or `is_streaming`."""
         if self._stream:
-            ref link = self._stream.value()[].link[]
-            var both = POLL_READ
-            if link.wants_write():
-                both |= POLL_WRITE
-            return PollEntry(link.fd(), both, 0)
+            return self._stream.value()[].watch()
         ref transport = self._connection.value()[].transport
         var wanted = POLL_READ
         if self._attempt[].wants_write() or transport.wants_write():
@@ -742,31 +650,16 @@ struct RequestTask(Movable):
     def abandon(deinit self, mut state: ClientState):
         """Ends it although there is more: over HTTP/1.1 the connection is kept
         only if the rest is short and here, over HTTP/2 it stays."""
-        if self.is_exchanging() and self._drain(state):
+        if self.is_exchanging() and drain(
+            self._attempt[],
+            self._connection.value(),
+            state.config.head_limits,
+        ):
             self._end_exchange(state)
         else:
             _ = self._let_go(state)
         self.request.end_trace(self._builder.response.status.code)
         state.give_attempt(self._attempt^)
-
-    def _drain(mut self, mut state: ClientState) -> Bool:
-        """Drops the rest of the content if it is here; True at its end."""
-        ref connection = self._connection.value()
-        ref attempt = self._attempt[]
-        var limit = attempt.parser.body.taken_len + DRAIN_LEN_MAX
-        try:
-            while not attempt.wants_write() and (
-                attempt.parser.body.taken_len <= limit
-            ):
-                var step = attempt.step(connection, state.config.head_limits)
-                if step == Step.END:
-                    return True
-                if step == Step.WAIT and not attempt.receive(connection):
-                    return False
-        except:
-            # What fails is not kept.
-            pass
-        return False
 
     def finish(deinit self, mut state: ClientState) -> ClientResponse:
         """Gives the response; `advance` must have answered DONE."""
