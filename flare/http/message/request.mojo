@@ -247,12 +247,12 @@ struct Request[o: ImmOrigin](Movable):
         # SAFETY: the flag outlives the request.
         return Bool(self._cancel) and self._cancel.held()[].is_set()
 
-    def may_wait(self) -> Bool:
-        """Tells whether the handler has a thread of its own.
+    def is_cancellable(self) -> Bool:
+        """Tells whether `cancelled` can ever be True.
 
         Returns:
-            True on a thread of `ServerConfig.handler_threads`; False on a
-            worker's own thread, on which all its connections wait.
+            True on a thread of `ServerConfig.handler_threads`, and for handlers
+            that answer later.
         """
         return Bool(self._cancel)
 

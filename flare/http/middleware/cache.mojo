@@ -29,6 +29,12 @@ from flare.http.message.response import Response, TEXT_PLAIN
 from flare.http.middleware.metrics import MetricSource
 from flare.http.routing.failure import log_failure
 from flare.http.routing.handler import Handler, RequestPolicy
+from flare.http.routing.later import (
+    DeferredCall,
+    finish_later,
+    is_later,
+    LaterStep,
+)
 from flare.http.routing.stack import Layer
 from flare.sys.clock import Deadline, unix_seconds
 from std.memory import ArcPointer
@@ -57,6 +63,8 @@ struct _Fetch(Movable):
     # Whether the handler was asked what the client has asked, so that nothing
     # is left to be compared.
     var is_plain: Bool
+    # Whether the handler answers later, when the request is gone.
+    var is_later: Bool
 
     def __init__(
         out self, var key: String, var asked: CacheControl, var found: Lookup
@@ -68,6 +76,7 @@ struct _Fetch(Movable):
         self.times = ExchangeTimes(0, 0)
         self.validates = False
         self.is_plain = True
+        self.is_later = False
 
     def reason(self) -> Forward:
         """Tells why it goes to the handler."""
@@ -175,10 +184,17 @@ struct Cache[H: Handler](Layer):
             return self._read(req)
         var response = self.handler.serve(req)
         var is_reading = req.method == Method.GET or req.method == Method.HEAD
-        if not is_reading and _may_change(req.method):
-            self._invalidate(req, response)
         var forward = Forward.BYPASS if is_reading else Forward.METHOD
-        return self._told(response^, CacheStatus(forward))
+        var passed = _Passed(
+            self.store,
+            request_key(req) if _may_change(req.method) else String(),
+            forward,
+            self.policy.cache_name,
+        )
+        if not is_later(req, response):
+            return passed.finish(response^)
+        finish_later(req, passed^)
+        return response^
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Tells that what is kept takes no time.
@@ -232,7 +248,11 @@ struct Cache[H: Handler](Layer):
         )
         if _is_usable(found):
             if found.reuse == Reuse.STALE_WHILE_REVALIDATE:
-                self._refresh_later(req, key)
+                var claim = self._refresh_later(req, key)
+                if claim:
+                    var fetch = _Fetch(key^, asked^, found^)
+                    fetch.claim = claim^
+                    return self._forward(req, fetch^)
             return self._reply(req, found, CacheStatus(Forward.NONE))
         if asked.only_if_cached:
             return self._told(
@@ -255,7 +275,7 @@ struct Cache[H: Handler](Layer):
         """Asks the inner handler, unless the same is being fetched already and
         the thread may wait for it."""
         fetch.claim = self.store.begin_fetch(fetch.key)
-        if fetch.claim or not req.may_wait():
+        if fetch.claim or not _may_wait(req):
             return self._forward(req, fetch^)
         var deadline = Deadline(self.policy.collapse_timeout_ms)
         while not fetch.claim and deadline.left_ms() > 0:
@@ -301,7 +321,14 @@ struct Cache[H: Handler](Layer):
             if not self._may_stand_in(fetch):
                 raise error^
             return self._stand_in(req, fetch, 0)
-        return self._finish(req, fetch^, response^)
+        if not is_later(req, response):
+            return self._finish(req, fetch^, response^)
+        fetch.is_later = True
+        finish_later(
+            req,
+            _Fetched[Self.H](OwnedRequest(copy_of=req), fetch^, self._erased()),
+        )
+        return response^
 
     def _finish(
         self, req: Request, var fetch: _Fetch, var response: Response
@@ -373,9 +400,12 @@ struct Cache[H: Handler](Layer):
         if not stored.is_confirmed_by(confirming.headers):
             # Of another response, which is not here.
             self.store.drop(fetch.key)
-            return self._told(
-                self._ask_for_all(req), CacheStatus(Forward.STALE)
-            )
+            var status = CacheStatus(Forward.STALE)
+            if fetch.is_later:
+                return self._told(
+                    Response(502, "a 304 without cause\n"), status
+                )
+            return self._told(self._ask_for_all(req), status)
         self.store.count(fetch.key, Figure.REVALIDATED)
         var fresh = stored.freshened(
             confirming.headers,
@@ -475,42 +505,34 @@ struct Cache[H: Handler](Layer):
         )
         _ = self.store.put(fetch.key, fresh^)
 
-    def _invalidate(self, req: Request, response: Response):
-        """Has what a request may have changed validated (section 4.4)."""
-        if response.status < 200 or response.status >= 400:
-            return
-        var key = request_key(req)
-        _ = self.store.invalidate_key(key)
-        for name in ["location", "content-location"]:
-            var reference = response.headers.get(name)
-            if reference:
-                var other = key_of_reference(key, reference.held())
-                if other.byte_length() > 0:
-                    _ = self.store.invalidate_key(other)
-
-    def _refresh_later(self, req: Request, key: String):
-        """Has a newer response fetched on a thread, unless that is done
-        already."""
+    def _refresh_later(self, req: Request, key: String) -> Optional[FetchClaim]:
+        """Has a newer response fetched on a thread, unless that is done already.
+        Where the handler answers later, no thread can ask it: one request waits
+        for the newer response then, and gets the claim."""
         var claim = self.store.begin_fetch(key)
-        if not claim:
-            return
-        # SAFETY: a cache that moves or ends waits for its threads before.
-        var target = (
-            Pointer(to=self)
-            .unsafe_mut_cast[True]()
-            .unsafe_origin_cast[MutUntrackedOrigin]()
-            .unsafe_bitcast[NoneType]()
-        )
+        if not claim or req.extension[DeferredCall]():
+            return claim^
         var owned = OwnedRequest(copy_of=req)
         owned.view().route_params()[].extensions.unsafe_take_lasting(
             req.extensions()[]
         )
-        var job = Job(owned^, claim.take(), target, _refresh[Self.H])
+        var job = Job(owned^, claim.take(), self._erased(), _refresh[Self.H])
         try:
             _ = self._background.add(job^)
         except:
             # Without threads the response grows stale, and is fetched then.
             pass
+        return None
+
+    def _erased(self) -> Erased:
+        # SAFETY: a cache that moves or ends waits for its threads before, and
+        # workers end before their handlers do.
+        return (
+            Pointer(to=self)
+            .unsafe_mut_cast[True]()
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+            .unsafe_bitcast[NoneType]()
+        )
 
     def _refresh(self, req: Request) raises:
         """Fetches a newer response for nobody; sources are run to their end."""
@@ -525,6 +547,70 @@ struct Cache[H: Handler](Layer):
         )
         var fetch = _Fetch(key^, CacheControl(), found^)
         run_to_end(self._forward(req, fetch^))
+
+
+struct _Passed(LaterStep):
+    """What is done with a response that the cache has nothing to do with."""
+
+    var store: CacheStore
+    # Of what the request may have changed; empty if it may not.
+    var key: String
+    var forward: Forward
+    var cache_name: String
+
+    def __init__(
+        out self,
+        store: CacheStore,
+        var key: String,
+        forward: Forward,
+        cache_name: String,
+    ):
+        self.store = store
+        self.key = key^
+        self.forward = forward
+        self.cache_name = cache_name
+
+    def finish(mut self, var response: Response) raises -> Response:
+        """Has what was changed validated (section 4.4), and says so."""
+        if response.status < 200:
+            return response^
+        if response.status < 400 and self.key.byte_length() > 0:
+            _ = self.store.invalidate_key(self.key)
+            for name in ["location", "content-location"]:
+                var reference = response.headers.get(name)
+                if reference:
+                    var other = key_of_reference(self.key, reference.held())
+                    if other.byte_length() > 0:
+                        _ = self.store.invalidate_key(other)
+        CacheStatus(self.forward).add_to(response.headers, self.cache_name)
+        return response^
+
+
+struct _Fetched[H: Handler](LaterStep):
+    """What is done with a response that the inner handler has made later."""
+
+    var request: OwnedRequest
+    var fetch: Optional[_Fetch]
+    # SAFETY: see `Cache._erased`.
+    var cache: Erased
+
+    def __init__(
+        out self, var request: OwnedRequest, var fetch: _Fetch, cache: Erased
+    ):
+        self.request = request^
+        self.fetch = fetch^
+        self.cache = cache
+
+    def finish(mut self, var response: Response) raises -> Response:
+        return self.cache.unsafe_bitcast[Cache[Self.H]]()[]._finish(
+            self.request.view(), self.fetch.take(), response^
+        )
+
+
+def _may_wait(req: Request) -> Bool:
+    """Tells whether the handler has a thread of its own. One that answers later
+    has none, though it can be cancelled, too."""
+    return req.is_cancellable() and not req.extension[DeferredCall]()
 
 
 def _refresh[H: Handler](target: Erased, var request: OwnedRequest):

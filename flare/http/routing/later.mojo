@@ -309,6 +309,72 @@ struct AnyErrand(Movable):
         self._cancel(self._errand)
 
 
+trait LaterStep(Deinitable, Movable):
+    """What middleware does with a response that its inner handler makes later."""
+
+    def finish(mut self, var response: Response) raises -> Response:
+        """Makes the response of the middleware; called once, on the worker's own
+        thread, unless nobody waits any more.
+
+        Args:
+            response: What the errand, or a step further in, has made.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: It is answered with 500.
+        """
+        ...
+
+
+def _finish[
+    S: LaterStep
+](step: Erased, var response: Response) raises -> Response:
+    # SAFETY: `AnyStep` made the pointer from an S of its own.
+    return step.unsafe_bitcast[S]()[].finish(response^)
+
+
+struct AnyStep(Movable):
+    """A step of any type."""
+
+    # SAFETY: owned; the functions were made for its type.
+    var _step: Erased
+    var _finish: def(Erased, var Response) raises thin -> Response
+    var _drop: _Notice
+
+    def __init__[S: LaterStep](out self, var step: S):
+        """Takes a step.
+
+        Parameters:
+            S: Its type.
+
+        Args:
+            step: The step.
+        """
+        self._step = erase(step^)
+        self._finish = _finish[S]
+        self._drop = destroy[S]
+
+    def __deinit__(deinit self):
+        """Lets the step go."""
+        self._drop(self._step)
+
+    def finish(self, var response: Response) raises -> Response:
+        """Makes the response of the middleware.
+
+        Args:
+            response: What was made further in.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the step raises.
+        """
+        return self._finish(self._step, response^)
+
+
 struct DeferredCall(Movable):
     """What a worker lends to a handler that may answer later; a note of its
     request."""
@@ -319,6 +385,8 @@ struct DeferredCall(Movable):
     """The content, if it goes on arriving."""
     var errand: Optional[AnyErrand]
     """What the handler has answered with."""
+    var steps: List[AnyStep]
+    """What middleware does with the response, the innermost first."""
 
     def __init__(
         out self,
@@ -334,6 +402,36 @@ struct DeferredCall(Movable):
         self.loop = loop.copy()
         self.content = content^
         self.errand = None
+        self.steps = []
+
+
+def is_later(req: Request, response: Response) -> Bool:
+    """Tells whether a response stands for one that is made later.
+
+    Args:
+        req: The request.
+        response: What the inner handler has answered.
+
+    Returns:
+        True if so; `finish_later` then tells the response.
+    """
+    return response.status == LATER and Bool(req.extension[DeferredCall]())
+
+
+def finish_later[S: LaterStep](req: Request, var step: S) raises:
+    """Has a step done with the response that an inner handler makes later.
+
+    Parameters:
+        S: The step's type.
+
+    Args:
+        req: The request.
+        step: What middleware would do with a response that is there.
+
+    Raises:
+        Error: If the inner handler does not answer later.
+    """
+    deferred_call(req)[].steps.append(AnyStep(step^))
 
 
 def deferred_call[

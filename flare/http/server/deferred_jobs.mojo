@@ -7,12 +7,14 @@ on when its sockets are ready.
 
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
+from flare.bytes.text import Text
 from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
 from flare.http.routing.failure import refusal
 from flare.http.routing.later import (
     AnyErrand,
+    AnyStep,
     Completion,
     DeferredCall,
     FinishedErrand,
@@ -34,6 +36,7 @@ from flare.runtime.worker_loop import (
     run_expired,
 )
 from flare.sys.clock import coarse_monotonic_ms
+from flare.sys.log import log_line
 from std.memory import ArcPointer, OwnedPointer
 
 comptime _INDEX_BITS: UInt64 = 32
@@ -47,11 +50,14 @@ struct _Waiting(Movable):
     var errand: Optional[AnyErrand]
     # Fields that middleware has set on what stands for the response.
     var headers: HeaderMap
+    # What middleware does with the response.
+    var steps: List[AnyStep]
     var generation: UInt64
 
     def __init__(out self):
         self.job = None
         self.errand = None
+        self.steps = []
         self.headers = HeaderMap()
         self.generation = 0
 
@@ -194,6 +200,7 @@ struct DeferredJobs(Movable):
         slot.job = job^
         swap(slot.headers, slot.job.held()[].response.headers)
         slot.errand = call.errand.take()
+        swap(slot.steps, call.steps)
         slot.errand.held().begin(Completion(self._inbox.copy(), number))
 
     def _drop_gone(mut self):
@@ -206,6 +213,7 @@ struct DeferredJobs(Movable):
             var errand = self._slots.at(index).errand.take()
             errand.cancel()
             _ = errand^
+            self._slots.at(index).steps.clear()
             self._end(index, refusal(503, "nobody waits for the response\n"))
 
     def _find(self, number: UInt64) -> Int:
@@ -223,6 +231,10 @@ struct DeferredJobs(Movable):
         var job = slot.job.take()
         slot.errand = None
         slot.generation = (slot.generation + 1) & _INDEX_MASK
+        if len(slot.steps) > 0:
+            var steps = List[AnyStep]()
+            swap(steps, slot.steps)
+            response = _stepped(steps, response^)
         job[].response = response^
         if len(slot.headers) > 0:
             _add_fields(job[].response.headers, slot.headers)
@@ -293,7 +305,24 @@ struct DeferredJobs(Movable):
             if self._slots.at(index).job:
                 self._slots.at(index).errand.held().cancel()
                 self._slots.at(index).errand = None
+                self._slots.at(index).steps.clear()
         self.loop[].detach()
+
+
+def _stepped(steps: List[AnyStep], var response: Response) -> Response:
+    """Lets middleware finish a response."""
+    try:
+        for index in range(len(steps)):
+            response = steps.at(index).finish(response^)
+    except error:
+        log_line(
+            Text()
+            .add("middleware failed on a response made later: ")
+            .add(error)
+            .end()
+        )
+        return refusal(500, "internal server error\n")
+    return response^
 
 
 def _add_fields(mut headers: HeaderMap, more: HeaderMap):
