@@ -41,8 +41,10 @@ def test_a_hit_on_the_wire(cache):
         second = client.response()
     assert first.body == second.body
     assert "age" not in first.fields
-    assert second.fields["age"] == "0"
-    assert second.fields["cache-status"] == "flare; hit; ttl=60"
+    assert int(second.fields["age"]) <= 2
+    assert re.fullmatch(
+        r"flare; hit; ttl=(60|5\d)", second.fields["cache-status"]
+    )
     assert abs(int(time.time()) - http_seconds(second.fields["date"])) <= 2
 
 

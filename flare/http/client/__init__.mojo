@@ -12,6 +12,7 @@ from flare.http.client.arguments import (
     RequestHeaders,
 )
 from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
+from flare.http.client.cached_client import CachedClient
 from flare.http.client.client import (
     delete,
     get,

@@ -4,7 +4,7 @@ from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer, unsafe_lend, unsafe_lend_text
 from flare.bytes.checked import *
 from flare.http.message.fields import FieldLine, Fields
-from flare.http.message.header_map import HeaderError, check_field
+from flare.http.message.header_map import HeaderError, HeaderMap, check_field
 from flare.http.message.method import Method
 from flare.http.message.request import (
     PathParams,
@@ -63,6 +63,18 @@ struct ReplacedFields(Movable):
                     is_left_out = True
             if not is_left_out:
                 self._fields.add(name, fields.value_bytes(index))
+
+    def __init__(out self, headers: HeaderMap):
+        """Copies fields that a program has set.
+
+        Args:
+            headers: The fields.
+        """
+        self._fields = _OwnedFields()
+        for index in range(len(headers)):
+            self._fields.add(
+                headers.name(index).as_bytes(), headers.value(index).as_bytes()
+            )
 
     def add(mut self, name: StringSpan, value: StringSpan) raises HeaderError:
         """Adds a field.

@@ -28,8 +28,10 @@ from flare.http.routing.later import (
     Deferred,
     DeferredCall,
     Errand,
+    LaterStep,
     RequestContent,
     deferred_call,
+    finish_later,
     later,
 )
 from flare.http.routing.operation import Input, InputError, Operation

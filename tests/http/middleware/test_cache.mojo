@@ -128,9 +128,29 @@ struct _Bench(Movable):
         return self.plan.lock()[].asked.copy()
 
 
-def _status(response: ClientResponse) -> String:
+def _status(response: ClientResponse) raises -> String:
+    """What the cache did, without the time that it holds: clocks go on."""
     var value = response.headers.get("cache-status")
-    return String(value.value()) if value else String("-")
+    if not value:
+        return "-"
+    var kept = String()
+    for part in value.value().split("; "):
+        if not part.startswith("ttl="):
+            kept += "; " if kept.byte_length() > 0 else ""
+            kept += part
+    return kept^
+
+
+def _ttl(response: ClientResponse) raises -> Int:
+    for part in response.headers["cache-status"].split("; "):
+        if part.startswith("ttl="):
+            return Int(part[byte=4:])
+    raise Error("no ttl")
+
+
+def _is_about(found: Int, wanted: Int) -> Bool:
+    """Compares times, of which one may have gone on."""
+    return found <= wanted and found >= wanted - 5
 
 
 def test_hit() raises:
@@ -142,9 +162,10 @@ def test_hit() raises:
     var second = bench.ask()
     assert_equal(second.text(), "content")
     assert_equal(second.headers["x-a"], "1")
-    assert_equal(second.headers["age"], "0", "5.1")
+    assert_true(_is_about(-Int(second.headers["age"]), 0), "5.1")
+    assert_true(_is_about(_ttl(second), 60))
     assert_true("date" in second.headers, "9110-6.6.1")
-    assert_equal(_status(second), "flare; hit; ttl=60")
+    assert_equal(_status(second), "flare; hit")
     assert_equal(bench.asked(), 1)
     var other = bench.ask(path="/?other")
     assert_equal(_status(other), "flare; fwd=uri-miss; stored")
@@ -195,10 +216,8 @@ def test_validation() raises:
     assert_equal(confirmed.text(), "content")
     assert_equal(confirmed.headers["x-a"], "2", "3.2")
     assert_equal(confirmed.headers["x-b"], "1", "3.2")
-    assert_equal(
-        _status(confirmed), "flare; fwd=stale; fwd-status=304; ttl=60; stored"
-    )
-    assert_equal(_status(bench.ask()), "flare; hit; ttl=60")
+    assert_equal(_status(confirmed), "flare; fwd=stale; fwd-status=304; stored")
+    assert_equal(_status(bench.ask()), "flare; hit")
     assert_equal(bench.asked(), 2)
     assert_equal(bench.store.stats().revalidated_count, 1)
 
@@ -289,7 +308,7 @@ def test_head() raises:
     assert_equal(_status(bench.ask(method="HEAD")), "flare; fwd=uri-miss")
     assert_equal(bench.asked_for(), "HEAD")
     _ = bench.ask()
-    assert_equal(_status(bench.ask(method="HEAD")), "flare; hit; ttl=60")
+    assert_equal(_status(bench.ask(method="HEAD")), "flare; hit")
     assert_equal(bench.asked(), 2)
 
 
@@ -300,7 +319,7 @@ def test_head_updates() raises:
     _ = bench.ask()
     bench.answer('Cache-Control: max-age=60\nETag: "a"')
     _ = bench.ask(method="HEAD")
-    assert_equal(_status(bench.ask()), "flare; hit; ttl=60")
+    assert_equal(_status(bench.ask()), "flare; hit")
     bench.answer('Cache-Control: max-age=60\nETag: "b"')
     _ = bench.ask("Cache-Control: no-cache", method="HEAD")
     assert_equal(_status(bench.ask()), "flare; fwd=stale; stored")
@@ -325,9 +344,7 @@ def test_requests_that_ask() raises:
     var deaf = _Bench(CachePolicy(obeys_clients=False))
     deaf.answer("Cache-Control: max-age=60")
     _ = deaf.ask()
-    assert_equal(
-        _status(deaf.ask("Cache-Control: no-cache")), "flare; hit; ttl=60"
-    )
+    assert_equal(_status(deaf.ask("Cache-Control: no-cache")), "flare; hit")
 
 
 def test_unsafe_methods() raises:
@@ -349,7 +366,7 @@ def test_unsafe_methods() raises:
         var changed = bench.ask(method=row[0], path=row[3])
         assert_equal(_status(changed), "flare; fwd=method", row[0])
         bench.answer("Cache-Control: max-age=60")
-        var is_hit = _status(bench.ask()) == "flare; hit; ttl=60"
+        var is_hit = _status(bench.ask()) == "flare; hit"
         assert_equal(is_hit, not row[4], row[0])
 
 
@@ -361,7 +378,7 @@ def test_stale_if_error() raises:
     bench.answer("", status=503, content="no")
     var stale = bench.ask()
     assert_equal(stale.text(), "content")
-    assert_equal(_status(stale), "flare; fwd=stale; fwd-status=503; ttl=0")
+    assert_equal(_status(stale), "flare; fwd=stale; fwd-status=503")
     bench.answer("", status=404, content="no")
     assert_equal(bench.ask().status, 404, "no error of the server")
     bench.plan.lock()[].fails = True
@@ -379,7 +396,7 @@ def test_stale_while_revalidate() raises:
     bench.answer("Cache-Control: max-age=60", content="newer")
     var stale = bench.ask()
     assert_equal(stale.text(), "content")
-    assert_equal(_status(stale), "flare; hit; ttl=0")
+    assert_equal(_status(stale), "flare; hit")
     var deadline = Deadline(5_000)
     while bench.store.stats().stored_count < 2:
         assert_true(deadline.left_ms() > 0, "nothing was fetched meanwhile")
@@ -428,11 +445,11 @@ def test_options() raises:
     var guessing = _Bench(CachePolicy(heuristic_percent=10, heuristic_max_s=7))
     guessing.answer("Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT")
     _ = guessing.ask()
-    assert_equal(_status(guessing.ask()), "flare; hit; ttl=7")
+    assert_true(_is_about(_ttl(guessing.ask()), 7))
     var lenient = _Bench(CachePolicy(stale_while_revalidate_s=60))
     lenient.answer('Cache-Control: max-age=0\nETag: "a"')
     _ = lenient.ask()
-    assert_equal(_status(lenient.ask()), "flare; hit; ttl=0")
+    assert_equal(_status(lenient.ask()), "flare; hit")
     var standing = _Bench(CachePolicy(stale_if_error_s=60))
     standing.answer('Cache-Control: max-age=0\nETag: "a"')
     _ = standing.ask()

@@ -1,0 +1,140 @@
+"""A client with a private cache, beside a server that counts."""
+
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from toolchain import environment
+from wire_programs import built
+
+TIMEOUT_S = 20
+
+
+class Origin(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.asked.append((self.command, self.headers.get("If-None-Match")))
+        path, _, control = self.path.partition("?")
+        if path == "/moved":
+            self.answer(302, {"Location": "/there", "Cache-Control": "max-age=60"})
+        elif self.server.fails:
+            self.answer(503, {}, b"down")
+        elif self.headers.get("If-None-Match") == '"v1"':
+            fields = {"ETag": '"v1"', "Cache-Control": control or "max-age=60"}
+            self.answer(304, fields)
+        else:
+            fields = {"Cache-Control": control or "max-age=60", "ETag": '"v1"'}
+            if path == "/vary":
+                fields["Vary"] = "Accept-Language"
+            if path == "/cookie":
+                fields["Vary"] = "Cookie"
+            if path == "/failing":
+                self.server.fails = True
+            self.answer(200, fields, f"call {len(self.server.asked)}".encode())
+
+    do_POST = do_GET
+
+    def answer(self, status: int, fields: dict[str, str], body: bytes = b""):
+        self.send_response(status)
+        for name, value in fields.items():
+            self.send_header(name, value)
+        if status != 304:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def origin():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Origin)
+    server.asked = []
+    server.fails = False
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def ask(origin, *requests: str) -> list[str]:
+    """Sends requests by one client; gives a line for each, and its figures."""
+    url = f"http://127.0.0.1:{origin.server_address[1]}"
+    result = subprocess.run(
+        [built("cached_client", "clients"), url, *requests],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=TIMEOUT_S,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def test_fresh_responses_are_given_again(origin):
+    lines = ask(origin, "GET /a", "GET /a", "GET /b", "GET /a?private,max-age=9")
+    assert lines[0] == "200 - call 1"
+    assert lines[1].endswith(" call 1") and lines[1].split()[1] in ("0", "1", "2")
+    assert lines[2] == "200 - call 2"
+    assert lines[3] == "200 - call 3"
+    assert lines[4] == "hits 1 revalidated 0"
+    assert len(origin.asked) == 3
+
+
+def test_private_is_kept(origin):
+    path = "GET /a?private,max-age=60"
+    assert ask(origin, path, path)[-1] == "hits 1 revalidated 0"
+
+
+def test_validation(origin):
+    lines = ask(origin, "GET /a?no-cache", "GET /a?no-cache")
+    assert lines[1].endswith("call 1")
+    assert lines[2] == "hits 0 revalidated 1"
+    assert origin.asked == [("GET", None), ("GET", '"v1"')]
+
+
+@pytest.mark.parametrize(
+    ("second", "count"),
+    [
+        ("GET /a Cache-Control: no-cache", 2),
+        ("GET /a Range: bytes=0-1", 2),
+        ('GET /a If-None-Match: "v0"', 2),
+        ("GET /a Cache-Control: max-stale=5", 1),
+    ],
+)
+def test_requests_of_their_own_kind(origin, second, count):
+    ask(origin, "GET /a", second)
+    assert len(origin.asked) == count
+
+
+def test_vary(origin):
+    asked = [f"GET /vary Accept-Language: {name}" for name in ("de", "en", "DE")]
+    lines = ask(origin, *asked)
+    assert [line.split(" ", 2)[2] for line in lines[:3]] == ["call 1", "call 2", "call 1"]
+    ask(origin, "GET /cookie", "GET /cookie")
+    assert len(origin.asked) == 4, "the jar is not looked at"
+
+
+def test_unsafe_methods(origin):
+    lines = ask(origin, "GET /a", "POST /a", "GET /a", "GET /a")
+    assert [method for method, _ in origin.asked] == ["GET", "POST", "GET"]
+    assert lines[-1] == "hits 1 revalidated 1"
+    assert lines[2].endswith("call 1"), "validated, not fetched again"
+
+
+def test_redirections_are_followed_each_time(origin):
+    lines = ask(origin, "GET /moved", "GET /moved")
+    assert lines[0] != lines[1]
+    assert len(origin.asked) == 4
+
+
+def test_stale_in_place_of_an_error(origin):
+    path = "GET /failing?max-age=0,stale-if-error=60"
+    lines = ask(origin, path, path)
+    assert lines[1].startswith("200 ") and lines[1].endswith("call 1")
+    assert len(origin.asked) == 2
