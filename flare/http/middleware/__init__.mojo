@@ -10,7 +10,8 @@ from flare.http.middleware.authentication import (
     RequireBearerAuth,
     TokenCheck,
 )
-from flare.http.middleware.cache import Cache, CacheMetrics
+from flare.http.middleware.cache import Cache
+from flare.http.middleware.cache_metrics import CacheMetrics
 from flare.http.middleware.compress import Compress
 from flare.http.middleware.conditional import Conditional, ValidatorHook
 from flare.http.middleware.cors import Cors, CorsPolicy

@@ -1,11 +1,12 @@
 """A shared cache in front of a handler (RFC 9111)."""
 
 from flare.bytes.checked import *
+from flare.http.cache.asked import is_readable, may_change, request_key
 from flare.http.cache.background import Background, Job, run_to_end
 from flare.http.cache.core.cache_control import CacheControl
 from flare.http.cache.core.cache_status import CacheStatus, Forward
 from flare.http.cache.core.freshness import ExchangeTimes
-from flare.http.cache.core.key import cache_key, key_of_reference
+from flare.http.cache.core.key import key_of_reference
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.storage import StoreRefusal, store_refusal
 from flare.http.cache.core.stored_response import Reuse, StoredResponse
@@ -26,7 +27,6 @@ from flare.http.message.method import Method
 from flare.http.message.owned_request import OwnedRequest, ReplacedFields
 from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN
-from flare.http.middleware.metrics import MetricSource
 from flare.http.routing.failure import log_failure
 from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.later import (
@@ -187,7 +187,7 @@ struct Cache[H: Handler](Layer):
         var forward = Forward.BYPASS if is_reading else Forward.METHOD
         var passed = _Passed(
             self.store,
-            request_key(req) if _may_change(req.method) else String(),
+            request_key(req) if may_change(req.method) else String(),
             forward,
             self.policy.cache_name,
         )
@@ -624,66 +624,6 @@ def _refresh[H: Handler](target: Erased, var request: OwnedRequest):
     _ = request^
 
 
-def is_readable(req: Request) -> Bool:
-    """Tells whether a request may be answered with what is kept.
-
-    Args:
-        req: The request.
-
-    Returns:
-        True for GET and HEAD without content, unless they ask for another
-        protocol or have conditions that are for the origin alone.
-    """
-    if req.method != Method.GET and req.method != Method.HEAD:
-        return False
-    if len(req.body) > 0:
-        return False
-    comptime for index in range(len(_UNREADABLE)):
-        comptime NAME = _UNREADABLE[index]
-        if req.headers.find(NAME) >= 0:
-            return False
-    return True
-
-
-comptime _UNREADABLE: Array[StaticString, 6] = [
-    "content-length",
-    "transfer-encoding",
-    "upgrade",
-    "expect",
-    "if-match",
-    "if-unmodified-since",
-]
-
-
-def request_key(req: Request) -> String:
-    """Writes the key of a request's target.
-
-    Args:
-        req: The request.
-
-    Returns:
-        The key.
-    """
-    var target = req.url
-    if not target.startswith("/"):
-        # The absolute form: its authority is what `host` gives.
-        var path = String(req.path)
-        if req.query.byte_length() > 0:
-            path += "?"
-            path += req.query
-        return cache_key(req.scheme(), req.host(), path)
-    return cache_key(req.scheme(), req.host(), target)
-
-
-def _may_change(method: Method) -> Bool:
-    """Tells whether a method is not known to be safe (RFC 9110 section 9.2.1)."""
-    return (
-        method != Method.OPTIONS
-        and method != Method.TRACE
-        and method != Method.CONNECT
-    )
-
-
 def _is_usable(found: Lookup) -> Bool:
     if not found.response:
         return False
@@ -697,61 +637,3 @@ def _is_too_long(response: Response, policy: CachePolicy) -> Bool:
     if stream[].is_endless():
         return True
     return stream[].length.or_else(0) > policy.content_len_max
-
-
-@fieldwise_init
-struct CacheMetrics(MetricSource):
-    """The figures of a store for a `MetricsEndpoint`.
-
-    router.get("/metrics", MetricsEndpoint(CacheMetrics(store)))
-    """
-
-    var store: CacheStore
-    """Whose figures."""
-
-    def write_metrics(self, mut text: String):
-        """Writes all figures in the text format of Prometheus.
-
-        Args:
-            text: Where to.
-        """
-        var stats = self.store.stats()
-        text.write("# HELP http_cache_requests_total Requests by outcome.\n")
-        text.write("# TYPE http_cache_requests_total counter\n")
-        _write_outcome("hit", stats.hit_count, text)
-        _write_outcome("stale", stats.stale_count, text)
-        _write_outcome("miss", stats.miss_count, text)
-        text.write("# HELP http_cache_fetches_total Misses by kind.\n")
-        text.write("# TYPE http_cache_fetches_total counter\n")
-        text.write(
-            'http_cache_fetches_total{kind="revalidated"} ',
-            stats.revalidated_count,
-            '\nhttp_cache_fetches_total{kind="collapsed"} ',
-            stats.collapsed_count,
-            '\nhttp_cache_fetches_total{kind="stale_if_error"} ',
-            stats.error_count,
-            "\n",
-        )
-        text.write("# HELP http_cache_responses_total Responses by fate.\n")
-        text.write("# TYPE http_cache_responses_total counter\n")
-        text.write(
-            'http_cache_responses_total{fate="stored"} ',
-            stats.stored_count,
-            '\nhttp_cache_responses_total{fate="refused"} ',
-            stats.refused_count,
-            '\nhttp_cache_responses_total{fate="evicted"} ',
-            stats.evicted_count,
-            '\nhttp_cache_responses_total{fate="purged"} ',
-            stats.purged_count,
-            "\n",
-        )
-        text.write("# HELP http_cache_entries Responses that are kept.\n")
-        text.write("# TYPE http_cache_entries gauge\n")
-        text.write("http_cache_entries ", stats.entry_count, "\n")
-        text.write("# HELP http_cache_bytes Memory that they take.\n")
-        text.write("# TYPE http_cache_bytes gauge\n")
-        text.write("http_cache_bytes ", stats.octet_count, "\n")
-
-
-def _write_outcome(name: StaticString, count: Int, mut text: String):
-    text.write('http_cache_requests_total{outcome="', name, '"} ', count, "\n")

@@ -9,7 +9,8 @@ from flare.http.message.body import Body, BodySource, Poll
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok, ok_stream
-from flare.http.middleware.cache import Cache, CacheMetrics
+from flare.http.middleware.cache import Cache
+from flare.http.middleware.cache_metrics import CacheMetrics
 from flare.http.routing.app import State
 from flare.http.routing.handler import Handler
 from flare.sys.clock import Deadline
