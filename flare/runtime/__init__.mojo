@@ -15,5 +15,6 @@ from flare.runtime.stats_board import SharedStats, StatsBoard, WorkerStats
 from flare.runtime.timer_wheel import TimerId, TimerWheel
 from flare.runtime.event import Waker
 from flare.runtime.worker_count import default_worker_count
+from flare.runtime.worker_loop import LoopTask, WorkerLoop
 from flare.sys.mutex import Condvar, Mutex, MutexGuard
 from flare.sys.thread import Task, Thread

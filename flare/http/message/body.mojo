@@ -390,6 +390,15 @@ trait UpgradedProtocol(BodySource):
         """
         ...
 
+    def is_full(self) -> Bool:
+        """Tells whether it takes nothing from the client for now: `receive` is
+        not called, and the client is not read, until its waker has rung.
+
+        Returns:
+            False, unless the protocol knows better.
+        """
+        return False
+
     def take_failure(mut self) -> String:
         """Tells what went wrong in what was received last, though the
         conversation goes on or ends in good order.
@@ -421,6 +430,11 @@ def _receive[
 ](source: Erased, mut input: Buffer, mut out: Buffer) raises -> Poll:
     # SAFETY: as for `_wake`.
     return source.unsafe_bitcast[T]()[].receive(input, out)
+
+
+def _is_full[T: UpgradedProtocol](source: Erased) -> Bool:
+    # SAFETY: as for `_wake`.
+    return source.unsafe_bitcast[T]()[].is_full()
 
 
 def _take_failure[T: UpgradedProtocol](source: Erased) -> String:
@@ -506,6 +520,7 @@ struct BodyStream(Movable):
     var _receive: Optional[
         def(Erased, mut Buffer, mut Buffer) raises thin -> Poll
     ]
+    var _is_full: Optional[def(Erased) thin -> Bool]
     var _take_failure: Optional[def(Erased) thin -> String]
     var _stall_timeout_ms: Optional[def(Erased) thin -> Int]
     var _poll_interval_ms: def(Erased) thin -> Int
@@ -536,6 +551,7 @@ struct BodyStream(Movable):
         self._end_early = _end_early[T]
         self._receive = None
         self._stall_timeout_ms = None
+        self._is_full = None
         self._take_failure = None
         self._poll_interval_ms = _poll_interval_ms[T]
         self._has_given_up = _has_given_up[T]
@@ -557,6 +573,7 @@ struct BodyStream(Movable):
         var stream = Self(conversation^, None)
         stream._receive = _receive[T]
         stream._stall_timeout_ms = _stall_timeout_ms[T]
+        stream._is_full = _is_full[T]
         stream._take_failure = _take_failure[T]
         return stream^
 
@@ -677,6 +694,14 @@ struct BodyStream(Movable):
             Error: If the conversation cannot go on.
         """
         return self._receive.held()(self._source, input, out)
+
+    def is_full(self) -> Bool:
+        """Asks a conversation whether it takes nothing for now.
+
+        Returns:
+            What it says.
+        """
+        return self._is_full.held()(self._source)
 
     def take_failure(self) -> String:
         """Asks a conversation what went wrong in what was received last.

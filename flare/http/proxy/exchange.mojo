@@ -18,7 +18,7 @@ from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.client.error import ClientError
 from flare.http.h1.chunked import append_chunk, append_last_chunk
-from flare.http.h1.framing import IS_CHUNKED
+from flare.http.h1.framing import IS_CHUNKED, SWITCHING_PROTOCOLS
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.message.body import Body, Poll, StreamWaker
 from flare.http.message.body_reader import owned_fields
@@ -35,7 +35,9 @@ from flare.http.proxy.placement import (
     replace_text,
 )
 from flare.http.proxy.proxy_worker import ProxyWorker
+from flare.http.proxy.response_reading import READ_LEN, advance_response
 from flare.http.proxy.response_rewriting import UpstreamNames
+from flare.http.proxy.tunnel import agree_on_protocol, begin_tunnel
 from flare.http.proxy.upstream_content import (
     ContentSide,
     UpstreamContent,
@@ -47,6 +49,7 @@ from flare.http.proxy.upstream_link import (
     LinkUser,
     UpstreamLink,
     open_link,
+    reason_of,
     start_link,
 )
 from flare.http.routing.failure import refusal
@@ -54,16 +57,11 @@ from flare.http.routing.later import Completion, Errand, RequestContent
 from flare.net.error import ConnectionTimeout, Timeout
 from flare.runtime.event import Event
 from flare.runtime.worker_loop import WorkerLoop
-from flare.sys.errno import EAGAIN, errno_text
+from flare.sys.errno import EAGAIN
 from std.memory import ArcPointer, OwnedPointer
 
-comptime READ_LEN = 65_536
-"""Room for octets of a response that comes fast, in bytes."""
-
 comptime _STATUS_MAX = 599
-comptime _ROOM_LEN_MIN = 4_096
 comptime _CONTINUE_TIMEOUT_MS = 1_000
-comptime _OUTPUT_LEN_MAX = 65_536
 
 
 struct Exchange(ContentSide, Errand, LinkUser):
@@ -88,6 +86,8 @@ struct Exchange(ContentSide, Errand, LinkUser):
     """True to log what fails."""
     var host: String
     """The Host that the upstream is asked for."""
+    var upgrade: String
+    """The protocol that is asked for; empty if none is."""
     var output: Buffer
     """What is sent: the head, and content."""
     var content: Optional[RequestContent]
@@ -138,6 +138,7 @@ struct Exchange(ContentSide, Errand, LinkUser):
         self.host_offset = 0
         self.logs_errors = True
         self.host = String()
+        self.upgrade = String()
         self.output = worker[].take_output()
         self.content = None
         self.is_chunked = False
@@ -450,46 +451,14 @@ def _on_write_failed(e: ArcPointer[Exchange], number: Int):
     x.link.held()[].may_have_more = True
     _receive(e)
     if x.phase == ExchangePhase.AWAITING:
-        _fail(e, Outcome.RESET, String("cannot send: ", _reason(number)))
-
-
-def _reason(number: Int) -> String:
-    # What is no errno is TLS's own.
-    if number < -4_096:
-        return String("TLS has failed")
-    return String(errno_text(-number))
-
-
-def _read_some(e: ArcPointer[Exchange]) -> Int:
-    """Receives once: 1 if there is news, 0 if nothing is there now, or a
-    negative number."""
-    ref parser = e[].parser.held()[]
-    if len(parser.input.spare()) < _ROOM_LEN_MIN:
-        # It has filled what it had, so it comes fast.
-        parser.input.reserve(READ_LEN)
-    var count = e[].link.held()[].receive(parser.input.spare())
-    if count > 0:
-        parser.input.commit(count)
-        return 1
-    if count == 0:
-        parser.close_input()
-        return 1
-    return 0 if count == -EAGAIN else count
+        _fail(e, Outcome.RESET, String("cannot send: ", reason_of(number)))
 
 
 def _advance(e: ArcPointer[Exchange]) raises -> ResponseProgress:
     """Goes on with the response, receiving what is there."""
-    ref parser = e[].parser.held()[]
-    ref limits = e[].worker[].shared[].config.head_limits
-    while True:
-        var progress = parser.advance(limits)
-        if progress != ResponseProgress.NEEDS_OCTETS:
-            return progress
-        var count = _read_some(e)
-        if count == 0:
-            return progress
-        if count < 0:
-            raise Error(_reason(count))
+    ref x = e[]
+    ref limits = x.worker[].shared[].config.head_limits
+    return advance_response(x.parser.held()[], x.link.held(), limits)
 
 
 def _receive(e: ArcPointer[Exchange]):
@@ -518,7 +487,8 @@ def _receive_head(e: ArcPointer[Exchange]) raises:
     ref x = e[]
     if not x.parser:
         x.parser = x.worker[].take_parser()
-        x.parser.held()[].begin(x.method)
+        var upgrades = x.upgrade.byte_length() > 0
+        x.parser.held()[].begin(x.method, expects_switching=upgrades)
     while True:
         var progress = _advance(e)
         if progress == ResponseProgress.INTERIM:
@@ -566,6 +536,8 @@ def _respond(e: ArcPointer[Exchange]) raises:
         return
     var response = Response(parser.head.status)
     _forward_fields(e, response.headers)
+    if response.status == SWITCHING_PROTOCOLS:
+        return _switch(e, response^)
     var length = Optional[Int](None)
     var announced = parser.fields().get("content-length")
     if announced:
@@ -592,10 +564,8 @@ def _respond(e: ArcPointer[Exchange]) raises:
             response.body = Body(content^)
             return _finish(e, response^)
         break
-    var is_endless = has_events(response)
-    response.body = Body(
-        UpstreamContent(e, content^, is_endless), length=length
-    )
+    var source = UpstreamContent(e, content^, has_events(response))
+    response.body = Body(source^, length=length)
     if x.phase != ExchangePhase.OVER:
         x.phase = ExchangePhase.CONTENT
         x.link.held()[].set_deadline(-1)
@@ -604,16 +574,41 @@ def _respond(e: ArcPointer[Exchange]) raises:
     completion^.finish(response^)
 
 
-def _keep_trailers(e: ArcPointer[Exchange]):
-    """Keeps the fields behind content that has ended."""
-    e[].trailers = trailers_of(owned_fields(e[].parser.held()[].trailers()))
+def _switch(e: ArcPointer[Exchange], var response: Response) raises:
+    """Leaves the connection to a tunnel, since both sides have changed their
+    protocol."""
+    ref x = e[]
+    ref parser = x.parser.held()[]
+    agree_on_protocol(parser, x.upgrade, response)
+    if _advance(e) != ResponseProgress.END:
+        raise Error("101 has content")
+    var first = List[UInt8](capacity=len(parser.input))
+    first.extend(parser.input.span())
+    response.body = begin_tunnel(
+        x.link.held(),
+        x.loop,
+        first^,
+        x.worker[].shared[].config.idle_timeout_ms,
+    )
+    _leave_link(e)
+    _finish(e, response^)
+
+
+def _leave_link(e: ArcPointer[Exchange]):
+    """Ends the exchange, whose connection somebody else has now."""
+    ref x = e[]
+    _ = x.place.report(Outcome.answered(SWITCHING_PROTOCOLS))
+    x.phase = ExchangePhase.OVER
+    x.worker[].give_parser(x.parser.take())
+    x.link = None
+    _let_go(e)
 
 
 def _end_exchange(e: ArcPointer[Exchange]):
     """Gives the connection back, since the response is complete."""
     ref x = e[]
     if len(x.parser.held()[].trailers()) > 0:
-        _keep_trailers(e)
+        x.trailers = trailers_of(owned_fields(x.parser.held()[].trailers()))
     if x.has_all and x._sent_len == len(x.output):
         x.parser.held()[].end_request()
     var is_reusable = x.parser.held()[].is_reusable()

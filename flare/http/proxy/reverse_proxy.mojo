@@ -30,6 +30,8 @@ from flare.http.proxy.upstreams import Upstreams
 from flare.http.routing.failure import refusal
 from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.later import deferred_call, later
+from flare.sys.random import fill_random
+from std.base64 import b64encode
 from std.memory import ArcPointer
 
 comptime _GRACE_MS = 5_000
@@ -125,8 +127,10 @@ struct ReverseProxy(Copyable, Handler):
             exchange.host = exchange.place.authority()
         swap(exchange.content, call.content)
         exchange.has_all = not exchange.content.__bool__()
+        if exchange.has_all:
+            exchange.upgrade = forwarded.upgrade
         var framing = _framing(req, exchange, forwarded)
-        _add_connection_fields(forwarded)
+        _add_connection_fields(req, exchange.upgrade, forwarded)
         try:
             write_request_head(
                 exchange.output,
@@ -170,6 +174,14 @@ struct ReverseProxy(Copyable, Handler):
             + _GRACE_MS,
             defers=True,
         )
+
+    def may_upgrade(self) -> Bool:
+        """Tells whether protocols may be changed through it.
+
+        Returns:
+            What the rules say.
+        """
+        return self._shared[].config.rules.passes_upgrade
 
     def may_defer(self) -> Bool:
         """Tells that answers come later.
@@ -223,12 +235,27 @@ def _announced_len(req: Request) -> Int:
     return length
 
 
-def _add_connection_fields(mut forwarded: ForwardedRequest) raises:
+def _add_connection_fields(
+    req: Request, upgrade: String, mut forwarded: ForwardedRequest
+) raises:
     """Adds what is for the connection to the upstream alone (RFC 9110 section
     7.6.1)."""
+    if upgrade.byte_length() > 0:
+        forwarded.headers.append("Connection", "upgrade")
+        forwarded.headers.append("Upgrade", upgrade)
+        if not ("sec-websocket-key" in req.headers) and req.version.major == 2:
+            # RFC 8441 section 5: HTTP/2 has none, HTTP/1.1 needs one.
+            forwarded.headers.append("Sec-WebSocket-Key", _random_key())
     if forwarded.accepts_trailers:
         forwarded.headers.append("Connection", "TE")
         forwarded.headers.append("TE", "trailers")
+
+
+def _random_key() raises -> String:
+    """Makes a Sec-WebSocket-Key (RFC 6455 section 4.1)."""
+    var octets = List[UInt8](length=16, fill=0)
+    fill_random(Span(octets))
+    return b64encode(Span(octets))
 
 
 def _append_content(req: Request, mut exchange: Exchange):

@@ -22,7 +22,7 @@ from flare.runtime.worker_loop import (
     WorkerLoop,
 )
 from flare.sys.clock import coarse_monotonic_ms
-from flare.sys.errno import EAGAIN, EINTR
+from flare.sys.errno import EAGAIN, EINTR, errno_text
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
 from std.memory import ArcPointer, OwnedPointer
 
@@ -411,3 +411,18 @@ def _interest(entry: PollEntry) -> Interest:
     if (entry.wanted & POLL_WRITE) != 0:
         return Interest.READ | Interest.WRITE
     return Interest.READ
+
+
+def reason_of(number: Int) -> String:
+    """Explains what a call of a connection has answered.
+
+    Args:
+        number: The negative number.
+
+    Returns:
+        A text for the log.
+    """
+    # What is no errno is TLS's own.
+    if number < -4_096:
+        return String("TLS has failed")
+    return String(errno_text(-number))

@@ -6,15 +6,94 @@ Other names are fields of `ProxyConfig`, or of `ServerConfig` behind `server_`;
 further arguments are those of `tls_options`.
 """
 
+from flare.bytes.buffer import Buffer
 from flare.http import Request, Response, Router, ServerConfig, ok
 from flare.http.proxy import ProxyConfig, ReverseProxy
+from flare.http.routing import (
+    Completion,
+    Deferred,
+    Errand,
+    RequestContent,
+    deferred_call,
+    later,
+)
+from flare.runtime import Event, LoopTask, WorkerLoop
 from flare.tls import TlsConfig
-from std.sys import argv
+from std.memory import ArcPointer
+from std.sys import argv, stderr
 from tests.wire.servers.tls_options import TlsOptions
 
 
 def own(req: Request) raises -> Response:
     return ok("answered here")
+
+
+struct Pause(Errand, LoopTask):
+    """Answers after a while, on the worker's own loop."""
+
+    var loop: ArcPointer[WorkerLoop]
+    var token: UInt64
+    var wait_ms: Int
+    var completion: Optional[Completion]
+    var content: Optional[RequestContent]
+    var length: Int
+
+    def __init__(out self, loop: ArcPointer[WorkerLoop], wait_ms: Int):
+        self.loop = loop.copy()
+        self.token = 0
+        self.wait_ms = wait_ms
+        self.completion = None
+        self.content = None
+        self.length = 0
+
+    @staticmethod
+    def begin(errand: ArcPointer[Self], var completion: Completion):
+        ref self = errand[]
+        self.completion = completion^
+        var loop = self.loop.copy()
+        self.token = loop[].add(errand)
+        loop[].set_deadline(self.token, loop[].now_ms + self.wait_ms)
+
+    @staticmethod
+    def on_content(errand: ArcPointer[Self]):
+        var room = Buffer(0)
+        try:
+            _ = errand[].content.value().take(room)
+            errand[].length += len(room)
+        except:
+            errand[].length = -1
+
+    @staticmethod
+    def cancel(errand: ArcPointer[Self]):
+        print("cancelled", file=stderr, flush=True)
+        errand[].loop[].remove(errand[].token)
+
+    @staticmethod
+    def on_event(task: ArcPointer[Self], event: Event):
+        return
+
+    @staticmethod
+    def on_deadline(task: ArcPointer[Self]):
+        task[].loop[].remove(task[].token)
+        var completion = task[].completion.take()
+        completion^.finish(ok(String("paused ", task[].length)))
+
+
+def pause(req: Request) raises -> Response:
+    """Answers after `?ms`, and counts the content that has come by then."""
+    ref call = deferred_call(req)[]
+    if req.query_param("ms") == "":
+        return ok("at once")
+    var errand = Pause(call.loop, Int(req.query_param("ms")))
+    errand.length = len(req.body)
+    swap(errand.content, call.content)
+    var response = later(req, ArcPointer(errand^))
+    response.headers.set("X-Middleware", "was here")
+    return response^
+
+
+def impatient(req: Request) raises -> Response:
+    return later(req, ArcPointer(Pause(ArcPointer(WorkerLoop()), 1)))
 
 
 def set_proxy_option(
@@ -67,5 +146,8 @@ def main() raises:
     print("listening on", server.local_addr(), flush=True)
     var router = Router()
     router.get("/own", own)
+    router.get("/pause", Deferred(pause))
+    router.post("/pause", Deferred(pause))
+    router.get("/not-deferred", impatient)
     router.fallback(ReverseProxy(upstream, proxy_config^))
     server.serve(router^, num_workers=workers)

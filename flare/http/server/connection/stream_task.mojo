@@ -274,8 +274,10 @@ struct StreamTask(Movable):
         """
         if not self.is_tunnel or not self.source or len(self.piece) > 0:
             return False
-        return (
-            not self.waits_for_source or len(self.unheard) > 0 or self.has_all
+        if not self.waits_for_source:
+            return True
+        return (len(self.unheard) > 0 or self.has_all) and not (
+            self.source.held()[].is_full()
         )
 
     def cancel(mut self, status: Int, reason: StaticString):

@@ -56,7 +56,8 @@ def read_upgraded(
         return await_pending(connection, state)
     var may_have_more = is_closed or connection.tls.__bool__()
     for _ in range(_READ_COUNT_MAX):
-        if not connection.request.pending.held()[].waits_for_source:
+        ref waiting = connection.request.pending.held()[]
+        if not waiting.waits_for_source or waiting.stream.held()[].is_full():
             return await_pending(connection, state)
         if not is_taken(connection):
             return await_pending(connection, state)

@@ -159,7 +159,7 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
         What is to happen to it.
     """
     ref stream = connection.request.pending.held()[].stream.held()[]
-    if connection.has_unread and stream.listens():
+    if connection.has_unread and stream.listens() and not stream.is_full():
         return NextAction.YIELD
     if unlikely(connection.peer_has_ended):
         return NextAction.CLOSE

@@ -1,0 +1,315 @@
+"""Other protocols and HTTP/2 through ReverseProxy, and responses that are made
+later without one."""
+
+import threading
+import time
+
+import pytest
+from conftest import Client, read_to, wait_until
+from h2_client import H2Client, encode
+from raw_server import Connection, RawServer, answering
+
+WAIT_S = 5
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+ASK = (
+    b"GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
+SWITCHING = (
+    b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+    b"Upgrade: websocket\r\nSec-WebSocket-Accept: abc\r\n\r\n"
+)
+PAUSE = b"GET /pause?ms=%d HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.fixture
+def proxied(start):
+    """Starts an upstream and a proxy to it; gives both."""
+    upstreams = []
+
+    def launch(handle, **config):
+        upstream = RawServer(handle)
+        upstreams.append(upstream)
+        return upstream, start("proxy_server", upstream=upstream.url, **config)
+
+    yield launch
+    for upstream in upstreams:
+        upstream.close()
+
+
+def echo(connection: Connection) -> None:
+    """Changes the protocol, greets, and says what it hears."""
+    heads.append(connection.head())
+    connection.send(SWITCHING + b"hi")
+    if connection.buffer:
+        connection.send(connection.buffer)
+    while piece := connection.sock.recv(65536):
+        connection.send(piece)
+
+
+heads: list[str] = []
+
+
+def test_another_protocol_goes_through(proxied):
+    """RFC 9110 section 7.8; what both sides send at once is not lost."""
+    heads.clear()
+    _, server = proxied(echo)
+    with Client(server) as client:
+        client.send(ASK + b"early")
+        response = client.response()
+        assert response.status == 101
+        assert response.fields["upgrade"] == "websocket"
+        assert response.fields["connection"].lower() == "upgrade"
+        assert response.fields["sec-websocket-accept"] == "abc"
+        data = client.buffer
+        while len(data) < 7:
+            data += client.sock.recv(100)
+        assert data == b"hiearly"
+        for size in (1, 1000, 100_000, 3_000_000):
+            octets = bytes(n % 251 for n in range(size))
+            writer = threading.Thread(target=client.send, args=(octets,))
+            writer.start()
+            data = b""
+            while len(data) < size:
+                data += client.sock.recv(65536)
+            writer.join()
+            assert data == octets
+    lines = heads[0].split("\r\n")
+    assert "Connection: upgrade" in lines and "Upgrade: websocket" in lines
+    assert "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==" in lines
+
+
+def test_who_ends_a_tunnel(proxied):
+    ended = threading.Event()
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(SWITCHING)
+        if connection.sock.recv(10) == b"go":
+            return
+        ended.set()
+
+    _, server = proxied(handle)
+    with Client(server) as client:
+        client.send(ASK)
+        assert client.response().status == 101
+        client.send(b"go")
+        assert client.is_closed()
+    with Client(server) as client:
+        client.send(ASK)
+        assert client.response().status == 101
+    assert ended.wait(WAIT_S)
+
+
+def test_a_tunnel_in_which_nothing_moves_is_ended(proxied):
+    _, server = proxied(echo, idle_timeout_ms=200)
+    with Client(server) as client:
+        client.send(ASK)
+        assert client.response().status == 101
+        read_to(client.sock, b"hi") if client.buffer != b"hi" else None
+        client.buffer = b""
+        began = time.monotonic()
+        assert client.is_closed() and 0.1 < time.monotonic() - began < 2
+
+
+def test_an_upstream_that_takes_nothing_holds_the_client(proxied):
+    """Backpressure in a tunnel: what the upstream does not take is not read."""
+    done = threading.Event()
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(SWITCHING)
+        done.wait(20)
+        total = 0
+        while total < sent:
+            total += len(connection.sock.recv(65536))
+        connection.send(b"all")
+
+    _, server = proxied(handle)
+    sent = 0
+    with Client(server, 10) as client:
+        client.send(ASK)
+        assert client.response().status == 101
+        client.sock.setblocking(False)
+        idle_since = time.monotonic()
+        while time.monotonic() - idle_since < 0.3 and sent < 64 << 20:
+            try:
+                sent += client.sock.send(bytes(65536))
+                idle_since = time.monotonic()
+            except BlockingIOError:
+                time.sleep(0.01)
+        assert sent < 32 << 20
+        ticks = cpu_ticks(server)
+        time.sleep(0.3)
+        assert cpu_ticks(server) - ticks <= 3, "it spins"
+        client.sock.settimeout(10)
+        done.set()
+        assert client.sock.recv(10) == b"all"
+
+
+def cpu_ticks(server) -> int:
+    with open(f"/proc/{server.process.pid}/stat") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        # Nobody has asked for that (RFC 9110 section 7.8).
+        SWITCHING.replace(b"websocket", b"other"),
+        SWITCHING.replace(b"Upgrade: websocket\r\n", b""),
+    ],
+)
+def test_protocols_that_nobody_has_asked_for(proxied, answer):
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(answer)
+        connection.head()
+
+    _, server = proxied(handle)
+    with Client(server) as client:
+        client.send(ASK)
+        assert client.response().status == 502
+
+
+def test_refused_changes_are_plain_responses(proxied):
+    upstream, server = proxied(answering(OK))
+    with Client(server) as client:
+        for _ in range(2):
+            client.send(ASK)
+            assert client.response().body == b"ok"
+    assert upstream.connection_count == 1
+
+
+def test_over_http2(proxied):
+    """One upstream connection is asked by many streams, one after the other or
+    at once; content and trailers go both ways."""
+
+    def answer(head: str, content: bytes) -> bytes:
+        if head.startswith("POST"):
+            body = b"%d" % len(content)
+            return (
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                b"%x\r\n%s\r\n0\r\nX-Sum: 5\r\n\r\n" % (len(body), body)
+            )
+        path = head.split(" ")[1].encode()
+        return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (
+            len(path), path
+        )
+
+    upstream, server = proxied(answering(answer), max_body_size=1 << 24)
+    with H2Client(server) as client:
+        for number in range(5):
+            answered = client.get(f"/{number}")
+            assert answered.status == 200 and answered.body == b"/%d" % number
+        assert upstream.connection_count == 1
+        streams = [
+            client.headers(encode(client.fields("GET", f"/at-once/{n}")))
+            for n in range(50)
+        ]
+        for number, stream in enumerate(streams):
+            assert client.answer(stream).body == b"/at-once/%d" % number
+        answered = client.post("/upload", bytes(1_000_000))
+        assert answered.body == b"1000000"
+        assert client.get("/own").body == b"answered here"
+
+
+def test_streams_that_are_reset_leave_the_upstream(proxied):
+    from h2_client import reset
+
+    reached, closed = threading.Event(), threading.Event()
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        reached.set()
+        assert connection.sock.recv(10) == b""
+        closed.set()
+
+    _, server = proxied(handle)
+    with H2Client(server) as client:
+        stream = client.headers(encode(client.fields("GET", "/slow")))
+        assert reached.wait(WAIT_S)
+        client.send(reset(stream))
+        assert closed.wait(WAIT_S)
+        assert client.get("/own").status == 200
+
+
+def test_websocket_over_http2_to_an_upstream_of_http1(proxied):
+    """RFC 8441: the upstream is asked as RFC 6455 says."""
+    from test_h2_websocket import Socket
+
+    heads.clear()
+    _, server = proxied(echo)
+    with H2Client(server) as client:
+        socket = Socket(client, "/chat")
+        assert socket.answer.status == 200
+        assert socket._take(2) == b"hi"
+        for size in (1, 1000, 200_000):
+            octets = bytes(n % 251 for n in range(size))
+            socket.send(octets)
+            assert socket._take(size) == octets
+    lines = [line.lower() for line in heads[0].split("\r\n")]
+    assert "upgrade: websocket" in lines and "connection: upgrade" in lines
+    keys = [line for line in lines if line.startswith("sec-websocket-key: ")]
+    assert len(keys) == 1 and len(keys[0]) == len("sec-websocket-key: ") + 24
+
+
+def test_a_response_that_is_made_later(proxied):
+    _, server = proxied(answering(OK))
+    with Client(server) as client:
+        client.send(PAUSE % 100 + PAUSE.replace(b"?ms=%d", b""))
+        began = time.monotonic()
+        response = client.response()
+        assert response.body == b"paused 0"
+        assert 0.05 < time.monotonic() - began < 2
+        assert response.fields["x-middleware"] == "was here"
+        assert client.response().body == b"at once"
+    with H2Client(server) as client:
+        assert client.get("/pause?ms=20").body == b"paused 0"
+        assert client.post("/pause?ms=300", b"12345").body == b"paused 5"
+
+
+def test_many_that_wait_keep_nobody_waiting(proxied):
+    _, server = proxied(answering(OK))
+    clients = [Client(server) for _ in range(100)]
+    for client in clients:
+        client.send(PAUSE % 500)
+    with Client(server) as quick:
+        began = time.monotonic()
+        quick.send(b"GET /own HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert quick.response().status == 200
+        assert time.monotonic() - began < 0.3
+    for client in clients:
+        assert client.response().body == b"paused 0"
+        client.sock.close()
+
+
+def test_content_goes_on_arriving_meanwhile(proxied):
+    _, server = proxied(answering(OK))
+    with Client(server) as client:
+        client.send(
+            PAUSE.replace(b"GET", b"POST").replace(
+                b"Host: x", b"Host: x\r\nContent-Length: 10"
+            )
+            % 400
+        )
+        client.send(b"12345")
+        time.sleep(0.05)
+        client.send(b"67890")
+        assert client.response().body == b"paused 10"
+
+
+def test_errands_are_cancelled_with_their_clients(proxied):
+    _, server = proxied(answering(OK))
+    with Client(server) as client:
+        client.send(PAUSE % 60_000)
+    assert wait_until(lambda: "cancelled" in server.stderr())
+
+
+def test_what_is_not_deferred_is_told_so(proxied):
+    _, server = proxied(answering(OK))
+    with Client(server) as client:
+        client.send(b"GET /not-deferred HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert client.response().status == 500
+    assert "put it into Deferred(...)" in server.stderr()
