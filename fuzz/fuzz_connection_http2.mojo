@@ -77,7 +77,8 @@ struct StreamsTarget(Target):
 
     def seeds(self) -> List[String]:
         """Lists scripts: a first octet says plain or TLS, the kernel's buffers,
-        the window and the handler threads; then pairs of an operation and its
+        the window, the handler threads, and whether requests wait for responses;
+        then pairs of an operation and its
         argument, all of which `follow` knows."""
         return [
             octets_from_hex("00 02ff 03ff 04ff 0010 0c20 0104 02ff 03ff 04ff"),
@@ -90,6 +91,7 @@ struct StreamsTarget(Target):
             octets_from_hex("08 02ff 03ff 04ff 24ff 01ff 02ff 1710 17ff 0900"),
             octets_from_hex("04 02ff 03ff 04ff 0080 0a10 1680 22ff 2e09 2300"),
             octets_from_hex("00 02ff 03ff 04ff 4810 0720 f100 0600 02ff 03ff"),
+            octets_from_hex("1c 02ff 03ff 04ff 0080 1860 0080 1670 02ff 03ff"),
             octets_from_hex("00 02ff 03ff 04ff 4810 02ff 03ff 0740 f100 f100"),
         ]
 
@@ -121,6 +123,9 @@ struct StreamsTarget(Target):
         config.logs_errors = False
         config.http2_limits.max_streams = _STREAM_COUNT_MAX
         config.http2_limits.connection_window_size = 65_535
+        if options & 16 == 16:
+            # Requests wait for responses.
+            config.http2_limits.max_pending_response_size = 5_000
         var buffer_len = 4_096 if options & 2 == 2 else 0
         var window = 300 if options & 4 == 4 else 65_535
         return _Client(

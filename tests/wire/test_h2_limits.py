@@ -10,7 +10,7 @@ from h2_client import (
     CANCEL, CONTINUATION, DATA, DEFAULT_WINDOW, END_HEADERS, END_STREAM,
     ENHANCE_YOUR_CALM, FLOW_CONTROL_ERROR, HEADERS, INITIAL_WINDOW,
     MAX_HEADER_LIST_SIZE, MAX_STREAMS, NO_ERROR, PING, PREFACE, REFUSED_STREAM,
-    SETTINGS, SETTINGS_TIMEOUT, ACK, H2Client, frame, settings,
+    SETTINGS, SETTINGS_TIMEOUT, ACK, H2Client, frame, reset, settings,
 )  # fmt: skip
 from h2_hpack import encode
 
@@ -173,6 +173,76 @@ def test_max_queued_size(start):
     most = 25_000_000
     assert taken_pings(little, most) < most
     assert taken_pings(much, most) >= most
+
+
+def begun(client: H2Client, streams: list[int]) -> list[int]:
+    """Those that have an answer, or the beginning of one."""
+    return [s for s in streams if client.answers.get(s) and client.answers[s].status]
+
+
+@pytest.mark.parametrize("size, first", [(100_000, 2), (1, 1), (10_000_000, 6)])
+def test_max_pending_response_size(start, size, first):
+    """What waits for windows keeps further requests from their handlers, but not
+    those that are more urgent, nor HEAD; all are answered in the end."""
+    server = small(start, **limits(max_pending_response_size=size))
+    with H2Client(server, values={INITIAL_WINDOW: 0}) as client:
+        path = "/size/60000"
+        streams = [client.request(path) for _ in range(6)]
+        client.settle()
+        assert begun(client, streams) == streams[:first]
+        urgent = client.request(path, fields=[("priority", "u=1")])
+        small_one = client.request(path, "HEAD")
+        client.until(lambda: begun(client, [urgent, small_one]) == [urgent, small_one])
+        assert begun(client, streams) == streams[:first]
+        # Who resets what waits makes room.
+        client.send(reset(streams[0]))
+        client.send(reset(urgent))
+        client.until(lambda: len(begun(client, streams)) == min(6, first + 1))
+        for stream in streams[1:]:
+            client.grant(stream, 1 << 20)
+        for stream in streams[1:]:
+            assert client.answer(stream).body == b"x" * 60_000
+
+
+def test_requests_wait_before_handler_threads(start):
+    config = limits(max_pending_response_size=100_000)
+    server = small(start, handler_threads=2, **config)
+    with H2Client(server, values={INITIAL_WINDOW: 0}) as client:
+        first = [client.request("/size/60000") for _ in range(2)]
+        client.until(lambda: begun(client, first) == first)
+        more = [client.request("/size/60000") for _ in range(4)]
+        client.settle()
+        assert not begun(client, more)
+        for stream in first + more:
+            client.grant(stream, 1 << 20)
+        for stream in first + more:
+            assert client.answer(stream).body == b"x" * 60_000
+
+
+def test_shared_content_counts_once(start):
+    server = small(start, **limits(max_pending_response_size=1_500_000))
+    with H2Client(server, values={INITIAL_WINDOW: 0}) as client:
+        streams = [client.request("/shared") for _ in range(20)]
+        client.until(lambda: begun(client, streams) == streams)
+
+
+def test_who_takes_much_has_much_made_ahead(start):
+    """Four times what was taken, up to 16 times the limit."""
+    server = small(start, **limits(max_pending_response_size=100_000))
+    with H2Client(server, values={INITIAL_WINDOW: 300_000}) as client:
+        for _ in range(3):
+            assert len(client.get("/size/300000").body) == 300_000
+        client.grants = False
+        streams = [client.request("/size/600000") for _ in range(10)]
+        client.settle()
+        # 1.6 MB, where it would be 0.1 MB.
+        assert begun(client, streams) == streams[:3]
+        client.grants = True
+        client.grant(0, 1 << 24)
+        for stream in streams:
+            client.grant(stream, 1 << 20)
+        for stream in streams:
+            assert len(client.answer(stream).body) == 600_000
 
 
 # What holds for all versions.

@@ -33,6 +33,10 @@ comptime _ROWS: List[_Row] = [
         "max_queued_size",
         "What may wait to be sent before nothing more is read.",
     ),
+    _Row(
+        "max_pending_response_size",
+        "Content of responses in memory that may wait before requests do.",
+    ),
 ]
 
 
@@ -86,6 +90,12 @@ struct Http2Config(SettingsGroup, TrivialRegisterPassable):
     var max_queued_size: Int
     """What may wait to be sent before nothing more is read, in bytes. Default
     64 KiB."""
+    var max_pending_response_size: Int
+    """Content of responses in memory that may wait on a connection, in bytes;
+    beyond it further requests wait before their handlers are called, unless
+    they are more urgent than all that waits. Four times what the client has
+    taken of such content is added, up to 16 times this in all. Default 1 MiB.
+    """
 
     def __init__(
         out self,
@@ -100,6 +110,7 @@ struct Http2Config(SettingsGroup, TrivialRegisterPassable):
         max_glitches: Int = 1_000,
         glitches_refill: Int = 33,
         max_queued_size: Int = 65_536,
+        max_pending_response_size: Int = 1 << 20,
     ):
         """Makes limits; what is not named has its default.
 
@@ -114,6 +125,8 @@ struct Http2Config(SettingsGroup, TrivialRegisterPassable):
             max_glitches: Frames that make work and have no use, at once.
             glitches_refill: How many more of them each second.
             max_queued_size: What may wait to be sent before reading stops.
+            max_pending_response_size: Content of responses in memory that may
+                wait before requests do.
         """
         self.max_streams = max_streams
         self.stream_window_size = stream_window_size
@@ -125,6 +138,7 @@ struct Http2Config(SettingsGroup, TrivialRegisterPassable):
         self.max_glitches = max_glitches
         self.glitches_refill = glitches_refill
         self.max_queued_size = max_queued_size
+        self.max_pending_response_size = max_pending_response_size
 
     @staticmethod
     def about(name: StringSpan) -> StaticString:
@@ -182,6 +196,13 @@ struct Http2Config(SettingsGroup, TrivialRegisterPassable):
         _check(found, "max_glitches", self.max_glitches, 1, 1 << 30)
         _check(found, "glitches_refill", self.glitches_refill, 0, 1 << 30)
         _check(found, "max_queued_size", self.max_queued_size, 1_024, 1 << 30)
+        _check(
+            found,
+            "max_pending_response_size",
+            self.max_pending_response_size,
+            0,
+            1 << 40,
+        )
         return found^
 
     def session_limits(

@@ -18,9 +18,9 @@ def cut_off(client: H2Client, streams: list[int]) -> None:
         assert client.reset_of(stream).reset is not None
 
 
-def shut(path: str):
+def shut(path: str, count: int = 99):
     def act(client: H2Client) -> None:
-        cut_off(client, asked(client, path))
+        cut_off(client, asked(client, path, count))
 
     return act
 
@@ -65,6 +65,8 @@ class Gone(Bounded):
 
 CASES = {
     "shut, from memory": Case(shut("/size/8000"), Bounded(), {INITIAL_WINDOW: 0}, TIMES),
+    # Nothing of what would be 4.8 MB is made before it may be sent, but 1 MiB.
+    "shut, large": Case(shut("/size/400000", 12), Bounded(), {INITIAL_WINDOW: 0}, TIMES),
     "shut, one for all": Case(shut("/shared"), Bounded(), {INITIAL_WINDOW: 0}, TIMES),
     "shut, streamed": Case(shut("/pieces?count=100&length=8000"), Bounded(), {INITIAL_WINDOW: 0}, TIMES),
     "an octet at a time": Case(drip, Ends(ENHANCE_YOUR_CALM), {INITIAL_WINDOW: 0}),

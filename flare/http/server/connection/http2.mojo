@@ -16,7 +16,9 @@ from flare.http.h2.frame import CLIENT_PREFACE, write_ping
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.http2_request import (
+    answer_parked,
     answer_request,
+    next_parked,
     on_content,
     on_request_end,
     on_reset,
@@ -434,13 +436,19 @@ def _send(
     """Sends what there is, as far as windows and socket go; YIELD if there is
     more than others should wait for, CLOSE if the connection is broken."""
     for _ in range(_SEND_COUNT_MAX):
+        if unlikely(link.has_parked and not connection.request.pending):
+            answer_parked(connection, link, state)
         # Behind what the client does not take, nothing is put but control frames.
         var has_more = not connection.request.pending and (
             send_content(link, state)
         )
         if not deliver(connection, state):
             return NextAction.CLOSE
-        if connection.request.pending or not has_more:
+        if connection.request.pending:
+            return NextAction.WAIT
+        if not has_more and (
+            not link.has_parked or next_parked(link, state) < 0
+        ):
             return NextAction.WAIT
     return NextAction.YIELD
 

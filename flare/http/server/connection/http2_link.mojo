@@ -52,6 +52,11 @@ struct Http2Link(Movable):
     """True if no more streams are taken."""
     var has_cancelled: Bool
     """True if the pool is to look for requests that nobody waits for."""
+    var sent_len: Int
+    """Content of responses that did not go at once and was sent since, in
+    bytes."""
+    var has_parked: Bool
+    """True if requests may be there that wait for responses to leave."""
     var completed: List[Int]
     """Streams whose content is complete, which the pool does not know yet."""
     var name: Buffer
@@ -81,6 +86,8 @@ struct Http2Link(Movable):
         self.is_ending = False
         self.is_over = False
         self.has_cancelled = False
+        self.sent_len = 0
+        self.has_parked = False
         self.completed = []
         self.name = Buffer(0)
 

@@ -10,6 +10,7 @@ from flare.http.server.connection.http2 import continue_http2
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.http2_request import (
     begin_task_response,
+    offload_task,
     refuse_task,
     share_time,
     take_back_windows,
@@ -42,7 +43,9 @@ def offload_streams(
         if not link[].tasks.at(index)[].is_offloading:
             index += 1
             continue
-        link[].tasks.at(index)[].is_offloading = False
+        if not offload_task(link[], index, state):
+            index += 1
+            continue
         if _submit(connection, link[], index, pool, state):
             index += 1
         else:

@@ -29,10 +29,13 @@ from flare.http.server.connection.dispatch import (
     refusal_of_peer,
 )
 from flare.http.server.connection.http2_link import Http2Link
-from flare.http.server.connection.http2_response import begin_response
+from flare.http.server.connection.http2_response import (
+    begin_response,
+    has_to_wait,
+)
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.stream_task import Http2Request, StreamTask
-from flare.http.server.worker_state import WorkerState
+from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import likely, unlikely
 
@@ -60,7 +63,11 @@ def answer_request(
         var is_head = section.method == Method.HEAD
         _refuse(connection, link, id, section.status, is_head, state)
         return
-    if unlikely(not event.ends or state.asks_policies):
+    if unlikely(
+        not event.ends
+        or state.asks_policies
+        or (len(link.tasks) > 0 and has_to_wait(link, id, state))
+    ):
         _answer_later(connection, link, event, state)
         return
     state.params[].clear()
@@ -174,7 +181,8 @@ def _answer_later(
         added.is_offloading = True
         return
     if is_whole:
-        _answer_task(connection, link, len(link.tasks) - 1, state)
+        if not _park(link, len(link.tasks) - 1, state):
+            _answer_task(connection, link, len(link.tasks) - 1, state)
         return
     _await_content(added, state)
     if added.owes_continue:
@@ -419,7 +427,90 @@ def on_request_end(
     if task.policy.blocks:
         task.is_offloading = True
         return
-    _answer_task(connection, link, index, state)
+    if not _park(link, index, state):
+        _answer_task(connection, link, index, state)
+
+
+def _park(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
+    """Lets a complete request wait if it has to; what has no content to be sent
+    does not."""
+    ref task = link.tasks.at(index)[]
+    if task.is_head or task.is_tunnel or not has_to_wait(link, task.id, state):
+        return False
+    task.is_parked = True
+    # All of it has come.
+    task.deadline_ms = NEVER_MS
+    link.has_parked = True
+    return True
+
+
+def offload_task(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
+    """Takes a request out of the queue for handler threads.
+
+    Args:
+        link: Has the request.
+        index: Its task.
+        state: The worker's state.
+
+    Returns:
+        False if it is not to be given to one now.
+    """
+    ref task = link.tasks.at(index)[]
+    task.is_offloading = False
+    return not task.has_all or not _park(link, index, state)
+
+
+def next_parked(mut link: Http2Link, state: WorkerState) -> Int:
+    """Finds the most urgent request that waits for responses to leave.
+
+    Args:
+        link: Has the requests.
+        state: The worker's state.
+
+    Returns:
+        Its index; -1 if there is none, or it has to wait on.
+    """
+    link.has_parked = False
+    var best = -1
+    var best_urgency = UInt8(255)
+    for index in range(len(link.tasks)):
+        ref task = link.tasks.at(index)[]
+        if not task.is_parked:
+            continue
+        link.has_parked = True
+        var slot = link.session.state.table.find(task.id)
+        if slot < 0:
+            continue
+        var urgency = link.session.state.table.at(slot).priority.urgency
+        if urgency < best_urgency:
+            best = index
+            best_urgency = urgency
+    if best >= 0 and has_to_wait(link, link.tasks.at(best)[].id, state):
+        return -1
+    return best
+
+
+@no_inline
+def answer_parked(
+    mut connection: Connection, mut link: Http2Link, mut state: WorkerState
+):
+    """Lets requests be answered for whose responses there is room again.
+
+    Args:
+        connection: Where they came from.
+        link: Has them.
+        state: The worker's state.
+    """
+    while len(state.out) < FLUSH_LEN:
+        var index = next_parked(link, state)
+        if index < 0:
+            return
+        ref task = link.tasks.at(index)[]
+        task.is_parked = False
+        if task.policy.blocks or task.policy.streams:
+            task.is_offloading = True
+        else:
+            _answer_task(connection, link, index, state)
 
 
 def on_reset(mut link: Http2Link, id: Int, mut state: WorkerState):

@@ -214,6 +214,68 @@ def _most_urgent(link: Http2Link) -> Int:
     return best
 
 
+comptime _CREDIT_FACTOR = 4
+comptime _CREDIT_MAX = 15
+# Who takes much may have much made ahead, as with TCP's slow start: what an
+# attacker wants held it has to take before, a quarter of it at least.
+
+
+@no_inline
+def has_to_wait(link: Http2Link, id: Int, state: WorkerState) -> Bool:
+    """Tells whether a request is better answered later: much content that was
+    made for this client waits, and some of it is as urgent.
+
+    Args:
+        link: Has the streams.
+        id: The request's stream.
+        state: The worker's state.
+
+    Returns:
+        True to ask again when some has left.
+    """
+    var limit = state.config.http2_limits.max_pending_response_size
+    var most = limit + min(_CREDIT_FACTOR * link.sent_len, _CREDIT_MAX * limit)
+    var pending_len = 0
+    for index in range(len(link.tasks)):
+        pending_len += link.tasks.at(index)[].unsent_len()
+    if likely(pending_len <= most) or _distinct_len(link) <= most:
+        return False
+    ref table = link.session.state.table
+    var slot = table.find(id)
+    if slot < 0:
+        return False
+    var urgency = table.at(slot).priority.urgency
+    for index in range(len(link.tasks)):
+        ref task = link.tasks.at(index)[]
+        slot = table.find(task.id)
+        if (
+            slot >= 0
+            and task.unsent_len() > 0
+            and table.at(slot).priority.urgency <= urgency
+        ):
+            return True
+    return False
+
+
+def _distinct_len(link: Http2Link) -> Int:
+    """Counts content that was made and is not sent; what several responses share
+    counts once."""
+    var length = 0
+    for index in range(len(link.tasks)):
+        ref task = link.tasks.at(index)[]
+        var content = task.body.as_bytes()
+        var is_shared = False
+        for other in range(index):
+            ref earlier = link.tasks.at(other)[].body
+            is_shared |= (
+                len(content) > 0
+                and earlier.as_bytes().unsafe_ptr() == content.unsafe_ptr()
+            )
+        if not is_shared:
+            length += task.unsent_len()
+    return length
+
+
 def _owes_end(task: StreamTask) -> Bool:
     """Tells whether nothing but the end of a stream is to be sent."""
     return (
@@ -271,6 +333,7 @@ def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
     var sent_len = before_len - link.session.state.send_window
     task.sent_len += sent_len
     link.window_sent_len += sent_len
+    link.sent_len += sent_len
     if ends:
         var box = link.tasks.pop(index)
         if unlikely(box[].is_tunnel):

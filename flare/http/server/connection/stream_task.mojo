@@ -104,6 +104,8 @@ struct StreamTask(Movable):
     """The memory that its content takes here."""
     var is_offloading: Bool
     """True if it is to be given to a handler thread."""
+    var is_parked: Bool
+    """True if its handler is called when more of other responses has left."""
     var job: Optional[ArcPointer[CancelFlag]]
     """The flag of the handler that has it."""
     var pipe: Optional[BodyPipe]
@@ -170,6 +172,7 @@ struct StreamTask(Movable):
         self.memo = None
         self.charge = None
         self.is_offloading = False
+        self.is_parked = False
         self.job = None
         self.pipe = None
         self.piped_len = 0
@@ -213,6 +216,7 @@ struct StreamTask(Movable):
         self.memo = None
         self.charge = None
         self.is_offloading = False
+        self.is_parked = False
         self.job = None
         self.pipe = None
         self.piped_len = 0
@@ -253,6 +257,16 @@ struct StreamTask(Movable):
                 not self.waits_for_source or len(self.piece) > 0 or self.hears()
             )
         return len(self.piece) > 0 or self.body_offset < len(self.body)
+
+    def unsent_len(self) -> Int:
+        """Counts the content of the response that is here.
+
+        Returns:
+            Bytes; what a source has not made does not count.
+        """
+        if not self.has_response:
+            return 0
+        return len(self.body) - self.body_offset + len(self.piece)
 
     @always_inline
     def hears(self) -> Bool:
