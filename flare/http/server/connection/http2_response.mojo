@@ -267,6 +267,7 @@ def _distinct_len(link: Http2Link) -> Int:
         var is_shared = False
         for other in range(index):
             ref earlier = link.tasks.at(other)[].body
+            # SAFETY: addresses are compared, and nothing is read there.
             is_shared |= (
                 len(content) > 0
                 and earlier.as_bytes().unsafe_ptr() == content.unsafe_ptr()
