@@ -79,6 +79,12 @@ def names(folder) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+def field_of_part(path, line: int) -> str:
+    """Reads a line of what is known of a part."""
+    info = path.with_name(path.name + ".part.info")
+    return info.read_text().split("\n")[line]
+
+
 def test_a_download(reader, tmp_path):
     files = Files()
     path = tmp_path / "file"
