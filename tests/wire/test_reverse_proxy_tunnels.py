@@ -313,3 +313,26 @@ def test_what_is_not_deferred_is_told_so(proxied):
         client.send(b"GET /not-deferred HTTP/1.1\r\nHost: x\r\n\r\n")
         assert client.response().status == 500
     assert "put it into Deferred(...)" in server.stderr()
+
+
+def test_access_logs_tell_of_the_response_itself(proxied):
+    """Not of what stands for it until it is there: status, length and time."""
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        time.sleep(0.2)
+        connection.send(OK)
+
+    _, server = proxied(handle)
+    with Client(server) as client:
+        client.send(b"GET /logged?x=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert client.response().body == b"ok"
+
+    def line() -> str:
+        lines = server.stderr().splitlines()
+        return next((l for l in lines if "/logged" in l), "")
+
+    assert wait_until(lambda: line() != "")
+    words = line().split(" ")
+    assert words[2:7] == ["GET", "/logged?x=1", "HTTP/1.1", "200", "2"]
+    assert 150 < float(words[7].removesuffix("ms")) < 2000

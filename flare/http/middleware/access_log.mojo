@@ -2,10 +2,12 @@
 
 from flare.bytes.ascii import write_escaped
 from flare.http.message.date import write_timestamp
+from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.routing.failure import failure_status, request_id
 from flare.http.routing.handler import Handler
+from flare.http.routing.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.json.error import JsonError
 from flare.json.writer import JsonWriter
@@ -97,10 +99,10 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
         var began_ns = monotonic_ns()
         try:
             var response = self.handler.serve(req)
-            var entry = _entry(req, response)
-            entry.unix_ms = unix_ms
-            entry.elapsed_us = (monotonic_ns() - began_ns) // 1_000
-            self._write(req, entry)
+            if is_later(req, response):
+                self._log_later(req, unix_ms, began_ns)
+            else:
+                self._log(req, response, unix_ms, began_ns)
             return response^
         except error:
             var elapsed_us = (monotonic_ns() - began_ns) // 1_000
@@ -109,6 +111,24 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
                 req, LogEntry(unix_ms, elapsed_us, status, 0, request_id(req))
             )
             raise error^
+
+    def _log(
+        self, req: Request, response: Response, unix_ms: Int, began_ns: Int
+    ) raises:
+        var entry = _entry(req, response)
+        entry.unix_ms = unix_ms
+        entry.elapsed_us = (monotonic_ns() - began_ns) // 1_000
+        self._write(req, entry)
+
+    @no_inline
+    def _log_later(self, req: Request, unix_ms: Int, began_ns: Int) raises:
+        """Logs a response when it is there."""
+        # SAFETY: a handler outlives the requests that it has been given.
+        var log = Pointer(to=self).unsafe_origin_cast[ImmUntrackedOrigin]()
+        finish_later(
+            req,
+            _LateEntry(log, OwnedRequest(copy_of=req), unix_ms, began_ns),
+        )
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Logs a request that the server answers in place of the handler.
@@ -134,6 +154,23 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
             self.sink.write_line(json_line(req, entry))
         else:
             self.sink.write_line(text_line(req, entry))
+
+
+@fieldwise_init
+struct _LateEntry[H: Handler, S: LogSink](LaterStep):
+    """A line about a response that is made later."""
+
+    # SAFETY: as `AccessLog._log_later` says.
+    var log: Pointer[AccessLog[Self.H, Self.S], ImmUntrackedOrigin]
+    var request: OwnedRequest
+    var unix_ms: Int
+    var began_ns: Int
+
+    def finish(mut self, var response: Response) raises -> Response:
+        self.log[]._log(
+            self.request.view(), response, self.unix_ms, self.began_ns
+        )
+        return response^
 
 
 def _entry(req: Request, response: Response) -> LogEntry:

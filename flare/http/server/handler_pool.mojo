@@ -32,7 +32,7 @@ from flare.http.server.connection.body_pipe import (
     ClientPace,
 )
 from flare.http.routing.failure import refusal
-from flare.http.server.connection.dispatch import BUSY, call_handler
+from flare.http.server.connection.dispatch import BUSY, call_erased, call_handler
 from flare.http.server.connection.stream_task import Http2Request
 from flare.http.server.slow_handlers import HandlerTimer
 from flare.http.server.worker_state import ErasedHandler
@@ -196,7 +196,7 @@ struct Job(Movable):
         # SAFETY: as in `run`.
         var request = self._request()
         var scope = ExtensionScope(request.extensions(), call)
-        self.response = call_handler(handler, request)
+        self.response = call_erased(handler, request)
         scope^.end()
 
     def _request(mut self) -> Request[ImmUntrackedOrigin]:

@@ -8,6 +8,7 @@ further arguments are those of `tls_options`.
 
 from flare.bytes.buffer import Buffer
 from flare.http import Request, Response, Router, ServerConfig, ok
+from flare.http.middleware import AccessLog
 from flare.http.proxy import ProxyConfig, ReverseProxy
 from flare.http.routing import (
     Completion,
@@ -17,6 +18,7 @@ from flare.http.routing import (
     deferred_call,
     later,
 )
+from flare.log import StandardError
 from flare.runtime import Event, LoopTask, WorkerLoop
 from flare.tls import TlsConfig
 from std.memory import ArcPointer
@@ -150,4 +152,6 @@ def main() raises:
     router.post("/pause", Deferred(pause))
     router.get("/not-deferred", impatient)
     router.fallback(ReverseProxy(upstream, proxy_config^))
-    server.serve(router^, num_workers=workers)
+    server.serve(
+        AccessLog(router^, sink=StandardError()), num_workers=workers
+    )

@@ -51,7 +51,7 @@ from flare.http.server.connection.transport import (
     flush_with_body,
 )
 from flare.http.server.connection.write import feed_upgraded, start_stream
-from flare.http.server.worker_state import WorkerState
+from flare.http.server.worker_state import ErasedHandler, WorkerState
 from std.sys.intrinsics import likely, unlikely
 
 
@@ -419,6 +419,22 @@ def call_handler[
     except error:
         record.request = None
         return _failed(request, error)
+
+
+@no_inline
+def call_erased(
+    handler: ErasedHandler, request: Request[ImmUntrackedOrigin]
+) -> Response:
+    """Does what `call_handler` does, once for all that few requests need.
+
+    Args:
+        handler: Answers.
+        request: The request.
+
+    Returns:
+        Its response.
+    """
+    return call_handler(handler, request)
 
 
 @no_inline

@@ -24,7 +24,7 @@ from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
     BUSY,
     LATE_REQUEST,
-    call_handler,
+    call_erased,
     complete_policy,
     refusal_of_peer,
 )
@@ -96,7 +96,7 @@ def _call(
 ) -> Response:
     if unlikely(state.slow.is_timing):
         state.slow.begin_handler()
-    var response = call_handler(state.handler.held(), request)
+    var response = call_erased(state.handler.held(), request)
     if unlikely(state.slow.is_timing):
         state.end_handler()
     return response^
