@@ -32,7 +32,11 @@ from flare.http.server.connection.body_pipe import (
     ClientPace,
 )
 from flare.http.routing.failure import refusal
-from flare.http.server.connection.dispatch import BUSY, call_erased, call_handler
+from flare.http.server.connection.dispatch import (
+    BUSY,
+    call_erased,
+    call_handler,
+)
 from flare.http.server.connection.stream_task import Http2Request
 from flare.http.server.slow_handlers import HandlerTimer
 from flare.http.server.worker_state import ErasedHandler

@@ -152,6 +152,4 @@ def main() raises:
     router.post("/pause", Deferred(pause))
     router.get("/not-deferred", impatient)
     router.fallback(ReverseProxy(upstream, proxy_config^))
-    server.serve(
-        AccessLog(router^, sink=StandardError()), num_workers=workers
-    )
+    server.serve(AccessLog(router^, sink=StandardError()), num_workers=workers)
