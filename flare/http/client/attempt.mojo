@@ -88,6 +88,8 @@ struct Attempt(Movable):
     """True once anything of an answer has come on the stream."""
     var size_setting: StaticString
     """The setting that limits the response's content."""
+    # True if the last read has filled its room.
+    var _may_have_more: Bool
     var _state: UInt8
     var _expects_continue: Bool
     var _has_all_content: Bool
@@ -104,6 +106,7 @@ struct Attempt(Movable):
         self.is_stream = False
         self.has_answer = False
         self.size_setting = "max_response_size"
+        self._may_have_more = False
         self._state = _SENDING
         self._expects_continue = False
         self._has_all_content = False
@@ -133,6 +136,7 @@ struct Attempt(Movable):
         self.has_head = False
         self.is_stream = False
         self.has_answer = False
+        self._may_have_more = False
         self._state = _SENDING
         self._expects_continue = expects_continue
         self._has_all_content = False
@@ -366,7 +370,9 @@ struct Attempt(Movable):
         """
         if len(self.parser.input.spare()) < ROOM_LEN_MIN:
             self.parser.input.reserve(PIECE_LEN)
-        var count = connection[].transport.receive(self.parser.input.spare())
+        var room = self.parser.input.spare()
+        var count = connection[].transport.receive(room)
+        self._may_have_more = count == len(room)
         if count > 0:
             self.parser.input.commit(count)
             return True
@@ -383,6 +389,18 @@ struct Attempt(Movable):
                 )
             )
         return False
+
+    def may_have_more(self, connection: ClientConnection) -> Bool:
+        """Tells whether to receive at once, before any wait.
+
+        Args:
+            connection: The connection.
+
+        Returns:
+            True if octets are decrypted already, or the last read has filled
+            its room.
+        """
+        return self._may_have_more or connection.transport.has_buffered()
 
     def _read_phase(self) -> Phase:
         if self.has_head:

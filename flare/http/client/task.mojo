@@ -410,7 +410,7 @@ struct RequestTask(Movable):
         for _ in range(TURN_COUNT_MAX):
             var step = attempt.step(connection, state.config.head_limits)
             if step == Step.WAIT:
-                if not connection[].transport.has_buffered():
+                if not attempt.may_have_more(connection[]):
                     return TaskProgress.WAIT
                 _ = attempt.receive(connection)
             elif step == Step.NEEDS_CONTENT and self.request.upload.is_streamed:
