@@ -92,7 +92,8 @@ class Gate:
             with self._change:
                 self.waiting += 1
                 self.most = max(self.most, self.waiting)
-                assert self._change.wait_for(lambda: self._passes > 0, 15)
+                if not self._change.wait_for(lambda: self._passes > 0, 15):
+                    return
                 self._passes -= 1
                 self.waiting -= 1
             connection.send(self.answer)
@@ -171,6 +172,43 @@ def test_the_requests_own_time_counts_in_the_queue(sharer):
     assert {line["phase"] for line in lines} == {"total"}
     assert any("it was at: queue" in line["text"] for line in lines)
     assert sharer.figures()["waiting"] == 0
+    server.close()
+
+
+def test_a_token_ends_its_requests(sharer):
+    """For a response, in the queue, in a batch: at once, and no others."""
+    gate, other = Gate(), Gate()
+    server, other_server = RawServer(gate.handle), RawServer(other.handle)
+    sharer.client(per_host=2)
+    sharer.start(other_server.url, id=9)
+    assert wait_until(lambda: other.waiting == 1)
+    sharer.tell(do="new token")
+    sharer.start(server.url, threads=3)
+    assert wait_until(lambda: gate.waiting == 2)
+    sharer.tell(do="batch", url=server.url, count=4)
+    assert wait_until(lambda: sharer.figures()["waiting"] == 4)
+    began = time.monotonic()
+    sharer.tell(do="cancel")
+    lines = sharer.lines(4)
+    assert time.monotonic() - began < 1
+    assert {"cancelled": 4} in lines
+    lines.remove({"cancelled": 4})
+    phases = sorted(line["phase"] for line in lines)
+    assert phases == ["connect", "read head", "read head"], lines
+    assert {line["kind"] for line in lines} == {"Cancelled"}
+    figures = sharer.figures()
+    assert (figures["busy"], figures["waiting"]) == (1, 0)
+    other.let(1)
+    assert sharer.line()["ok"] == 1
+    other_server.close()
+    # What comes later with this token is not sent; others are.
+    count = server.connection_count
+    assert sharer.run(server.url, 1)[0]["kind"] == "Cancelled"
+    assert server.connection_count == count
+    sharer.tell(do="new token")
+    # The server still holds the two that were cancelled.
+    gate.let(3)
+    assert sharer.run(server.url, 1)[0]["ok"] == 1
     server.close()
 
 

@@ -13,6 +13,7 @@ from flare.http.client.arguments import (
 )
 from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
 from flare.http.client.cached_client import CachedClient
+from flare.http.client.cancel import CancelToken
 from flare.http.client.client import (
     delete,
     get,
@@ -28,6 +29,7 @@ from flare.http.client.error import (
     BadContent,
     BadRequest,
     BadUrl,
+    Cancelled,
     ClientError,
     MalformedResponse,
     NoResponse,

@@ -2,6 +2,7 @@
 
 from flare.http.client.attempt import PIECE_LEN
 from flare.http.client.auth import Credentials
+from flare.http.client.cancel import CANCEL_TOKEN, WatchedTokens
 from flare.http.client.error import (
     BadRequest,
     ClientError,
@@ -33,7 +34,7 @@ from flare.runtime.reactor import Reactor
 from flare.runtime.timer_wheel import TimerId
 from flare.sys.clock import Deadline
 from flare.sys.errno import EINTR, OsError
-from flare.sys.poll import POLL_WRITE, PollEntry, poll_descriptors
+from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry, poll_descriptors
 from std.memory import ArcPointer
 
 
@@ -150,6 +151,7 @@ def go_on[
     """
     var event = TaskEvent.NONE
     while True:
+        check_cancelled(task, state)
         var found = task.advance(state, event)
         comptime if not P == NoProgress:
             try:
@@ -174,6 +176,40 @@ def go_on[
             raise task.named(state, error^)
 
 
+def check_cancelled(
+    mut task: RequestTask, mut state: ClientState
+) raises ClientError:
+    """Ends a request that its caller wants no more."""
+    if not task.request.is_cancelled():
+        return
+    var phase = materialize[Phase.CONNECT]()
+    if task.is_exchanging() or task.is_streaming():
+        phase = task.phase()
+    raise task.named(state, task.request.cancel.value().error(phase))
+
+
+def _wait_or_end(
+    mut task: RequestTask, wait_ms: Int
+) raises ClientError -> TaskEvent:
+    """Waits for a task and for its token."""
+    var entries: List[PollEntry]
+    if task.is_streaming():
+        entries = [task.watch()]
+    else:
+        entries = task.watches()
+    entries.append(PollEntry(task.request.cancel.value().fd(), POLL_READ, 0))
+    var result = poll_descriptors(Span(entries), wait_ms)
+    if not task.is_exchanging() and not task.is_streaming():
+        return TaskEvent.NONE
+    if result == 0:
+        return TaskEvent.TIMEOUT
+    if result < 0 and result != -EINTR:
+        raise ClientError(task.phase(), NetworkError(OsError("poll", -result)))
+    if result < 0 or entries[0].found == 0 or entries[0].found == POLL_WRITE:
+        return TaskEvent.NONE
+    return TaskEvent.READABLE
+
+
 def _wait(mut task: RequestTask) raises ClientError -> TaskEvent:
     """Waits until a task is worth another step."""
     if task.flush():
@@ -181,6 +217,8 @@ def _wait(mut task: RequestTask) raises ClientError -> TaskEvent:
     var wait_ms = task.wait_ms()
     if wait_ms == 0:
         return TaskEvent.TIMEOUT
+    if task.request.cancel:
+        return _wait_or_end(task, wait_ms)
     if not task.is_exchanging() and not task.is_streaming():
         var several = task.watches()
         # Whatever comes of it, the task looks for itself.
@@ -361,6 +399,9 @@ def _run(
     var busy_count = min(max_parallel, len(waiting))
     for _ in range(busy_count):
         lanes.append(_Lane())
+    var tokens = WatchedTokens()
+    for index in range(len(waiting)):
+        tokens.watch(waiting[index].request.cancel, reactor)
     for index in range(len(lanes)):
         var is_idle = lanes[index].turn(
             UInt64(index), state, reactor, waiting, results, TaskEvent.NONE
@@ -384,6 +425,12 @@ def _run(
             return
         for index in range(reactor.poll()):
             var token = reactor.event(index).token
+            if token >= CANCEL_TOKEN:
+                tokens.end(token, reactor)
+                busy_count -= _turn_cancelled(
+                    lanes, state, reactor, waiting, results
+                )
+                continue
             if token >= LINK_TOKEN:
                 shared.pump(state, Int32(token - LINK_TOKEN))
                 continue
@@ -403,6 +450,32 @@ def _run(
                 token, state, reactor, waiting, results
             )
             busy_count -= Int(is_idle)
+
+
+def _turn_cancelled(
+    mut lanes: List[_Lane],
+    mut state: ClientState,
+    mut reactor: Reactor,
+    mut waiting: List[_WaitingRequest],
+    mut results: List[SendResult],
+) raises OsError -> Int:
+    """Ends the requests whose token says so; counts the lanes left idle."""
+    var count = 0
+    for index in range(len(lanes)):
+        if lanes[index].task and (
+            lanes[index].task.value().request.is_cancelled()
+        ):
+            count += Int(
+                lanes[index].turn(
+                    UInt64(index),
+                    state,
+                    reactor,
+                    waiting,
+                    results,
+                    TaskEvent.NONE,
+                )
+            )
+    return count
 
 
 comptime LINK_TOKEN = UInt64(1) << 32
@@ -635,6 +708,7 @@ def _is_done(
     mut task: RequestTask, mut state: ClientState, event: TaskEvent
 ) raises ClientError -> Bool:
     """Goes on with a task; what is always ready may still be overdue."""
+    check_cancelled(task, state)
     var progress = task.advance(state, event)
     while progress != TaskProgress.DONE:
         if task.gives_way() or task.wait_ms() != 0:

@@ -23,6 +23,8 @@ comptime TooManyRedirects = NetworkErrorKind("TooManyRedirects")
 """More redirections than `ClientConfig.max_redirects`, or a loop of them."""
 comptime RedirectRefused = NetworkErrorKind("RedirectRefused")
 """A redirection leads where no client should follow."""
+comptime Cancelled = NetworkErrorKind("Cancelled")
+"""The program has ended the request with a `CancelToken`."""
 comptime PoolExhausted = NetworkErrorKind("PoolExhausted")
 """All connections of a shared client are in use, and too many requests wait."""
 comptime ProxyRefused = NetworkErrorKind("ProxyRefused")

@@ -3,6 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.http.client.attempt import Attempt, TimeoutPolicy
 from flare.http.client.auth import Credentials
+from flare.http.client.cancel import CancelToken
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import (
     BadRequest,
@@ -110,6 +111,8 @@ struct PreparedRequest(Movable):
     """The times that it has."""
     var content_use: ContentUse
     """What becomes of the final response's content."""
+    var cancel: Optional[CancelToken]
+    """Ends it from outside."""
     var has_left_origin: Bool
     """True once a redirection has led to another origin."""
     var _max_redirects: Int
@@ -158,6 +161,7 @@ struct PreparedRequest(Movable):
         self.cookie = String()
         self.content_use = ContentUse.KEEP
         self.has_left_origin = False
+        self.cancel = request.cancel
         self._trace = request.trace_span()
         self._max_redirects = request.max_redirects
         if self._max_redirects == CLIENTS_OWN:
@@ -204,6 +208,14 @@ struct PreparedRequest(Movable):
                 materialize[BadRequest](),
                 "credentials hold a control octet, such as a line end",
             )
+
+    def is_cancelled(self) -> Bool:
+        """Tells whether it was ended from outside.
+
+        Returns:
+            False if it goes on.
+        """
+        return Bool(self.cancel) and self.cancel.value().is_cancelled()
 
     def begin_trace(mut self):
         """Begins the span of a request that is a part of a trace."""

@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.client.auth import Credentials
+from flare.http.client.cancel import CancelToken
 from flare.http.client.error import BadRequest, BadUrl, ClientError, Phase
 from flare.http.client.multipart import FormParts, MultipartForm
 from flare.http.message.body import Body
@@ -55,6 +56,8 @@ struct ClientRequest(Copyable, Movable):
     """1; 0 to speak HTTP/1.0."""
     var problem: String
     """Why it cannot be sent; empty if nothing is known against it."""
+    var cancel: Optional[CancelToken]
+    """Ends it from outside."""
     # In a box, for few requests have one.
     var _trace: Optional[ArcPointer[TraceSpan]]
 
@@ -82,6 +85,7 @@ struct ClientRequest(Copyable, Movable):
         self.expects_continue = False
         self.minor_version = 1
         self.problem = String()
+        self.cancel = None
         self._trace = None
 
     def set_trace(mut self, span: TraceSpan):

@@ -3,6 +3,8 @@ by a line with `ack`; what becomes of each request is a line on standard output
 when it is over."""
 
 from flare.http.client import (
+    CancelToken,
+    Cancelled,
     ClientConfig,
     ClientError,
     ClientRequest,
@@ -67,6 +69,7 @@ struct Sender(Task):
     var url: String
     var id: Int
     var count: Int
+    var token: CancelToken
 
     def run(mut self) raises:
         var out = JsonWriter()
@@ -78,9 +81,9 @@ struct Sender(Task):
         var failure = Optional[ClientError]()
         for _ in range(self.count):
             try:
-                var response = self.client.send(
-                    ClientRequest(self.method, self.url)
-                )
+                var request = ClientRequest(self.method, self.url)
+                request.cancel = self.token
+                var response = self.client.send(request^)
                 ok_count += Int(response.ok())
                 body = String(from_utf8_lossy=response.body.as_bytes())
             except error:
@@ -100,7 +103,12 @@ struct Sender(Task):
         _tell(self.output, out^.finish())
 
 
-def _start(client: SharedClient, output: Output, command: JsonValue) raises:
+def _start(
+    client: SharedClient,
+    output: Output,
+    token: CancelToken,
+    command: JsonValue,
+) raises:
     var method = _text(command, "method")
     if method.byte_length() == 0:
         method = "GET"
@@ -113,8 +121,34 @@ def _start(client: SharedClient, output: Output, command: JsonValue) raises:
                 _text(command, "url"),
                 _number(command, "id", 0) + number,
                 _number(command, "count", 1),
+                token,
             )
         )
+
+
+@fieldwise_init
+struct Batch(Task):
+    """Sends requests at once, and tells how they ended."""
+
+    var client: SharedClient
+    var output: Output
+    var url: String
+    var count: Int
+    var token: CancelToken
+
+    def run(mut self) raises:
+        var requests = List[ClientRequest]()
+        for _ in range(self.count):
+            var request = ClientRequest("GET", self.url)
+            request.cancel = self.token
+            requests.append(request^)
+        var results = self.client.send_all(requests, max_parallel=3)
+        var cancelled_count = 0
+        for index in range(len(results)):
+            if results[index].error:
+                ref error = results[index].error.value()
+                cancelled_count += Int(error.kind == Cancelled)
+        _tell(self.output, String('{"cancelled": ', cancelled_count, "}"))
 
 
 def _send_all(mut client: SharedClient, command: JsonValue) raises -> String:
@@ -157,6 +191,7 @@ def main() raises:
     """Follows lines until the input ends."""
     var client = SharedClient()
     var output = Output(0)
+    var token = CancelToken()
     while True:
         var line: String
         try:
@@ -169,7 +204,21 @@ def main() raises:
         if what == "client":
             client = _client(command)
         elif what == "start":
-            _start(client, output, command)
+            _start(client, output, token, command)
+        elif what == "batch":
+            _ = Thread(
+                Batch(
+                    client,
+                    output,
+                    _text(command, "url"),
+                    _number(command, "count", 1),
+                    token,
+                )
+            )
+        elif what == "cancel":
+            token.cancel()
+        elif what == "new token":
+            token = CancelToken()
         elif what == "all":
             ack = _send_all(client, command)
         elif what == "close":

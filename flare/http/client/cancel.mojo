@@ -1,0 +1,130 @@
+"""Ending requests from outside."""
+
+from flare.http.client.error import Cancelled, ClientError, Phase
+from flare.runtime.event import Interest, Waker
+from flare.runtime.reactor import Reactor
+from flare.sys.errno import OsError
+from std.atomic import Atomic, Ordering
+from std.memory import ArcPointer
+
+comptime CANCEL_TOKEN = UInt64(1) << 33
+"""Tokens of a reactor for `CancelToken`: this and the descriptor. Those of all
+else are less."""
+
+
+struct CancelToken(ImplicitlyCopyable):
+    """Ends requests that are under way, from any thread; copies are the same.
+
+        var token = CancelToken()
+        var request = ClientRequest("GET", "/slow")
+        request.cancel = token
+        # ... and on another thread
+        token.cancel()
+
+    One token may belong to any number of requests, of several clients and
+    threads: each ends at once with a `ClientError` of the kind `Cancelled`,
+    whatever it waits for, and its connection is closed; over HTTP/2 only the
+    stream ends. A request that is begun later fails before it is sent.
+    """
+
+    var _state: ArcPointer[_CancelState]
+
+    def __init__(out self) raises OsError:
+        """Makes a token.
+
+        Raises:
+            OsError: If the process has no more descriptors.
+        """
+        self._state = ArcPointer(_CancelState(Waker()))
+
+    def cancel(self):
+        """Ends the requests; more calls change nothing."""
+        var expected = Int64(0)
+        if self._state[].flag.compare_exchange(expected, 1):
+            self._state[].bell.wake()
+
+    def is_cancelled(self) -> Bool:
+        """Tells whether `cancel` was called.
+
+        Returns:
+            True from then on.
+        """
+        return self._state[].flag.load[ordering=Ordering.ACQUIRE]() != 0
+
+    def fd(self) -> Int32:
+        """Lends a descriptor to wait for: it can be read once `cancel` was
+        called.
+
+        Returns:
+            The number, good while a copy of the token lives.
+        """
+        return self._state[].bell.fd()
+
+    def error(self, phase: Phase) -> ClientError:
+        """Makes the error of a request that was ended.
+
+        Args:
+            phase: What it was at.
+
+        Returns:
+            The error.
+        """
+        return ClientError(
+            phase,
+            materialize[Cancelled](),
+            "the program has cancelled the request",
+        )
+
+
+struct _CancelState(Movable):
+    var flag: Atomic[Int64]
+    # Rung once, and never silenced: all who wait are woken.
+    var bell: Waker
+
+    def __init__(out self, var bell: Waker):
+        self.flag = Atomic[Int64](0)
+        self.bell = bell^
+
+
+struct WatchedTokens(Movable):
+    """The tokens that a reactor watches, each once, though many requests have
+    the same."""
+
+    var _tokens: List[CancelToken]
+
+    def __init__(out self):
+        """Watches none."""
+        self._tokens = []
+
+    def watch(
+        mut self, token: Optional[CancelToken], mut reactor: Reactor
+    ) raises OsError:
+        """Watches the token of a request, unless it does already.
+
+        Args:
+            token: The token, if the request has one.
+            reactor: The reactor.
+
+        Raises:
+            OsError: If the kernel refuses.
+        """
+        if not token:
+            return
+        var number = token.value().fd()
+        for index in range(len(self._tokens)):
+            if self._tokens[index].fd() == number:
+                return
+        reactor.register(number, CANCEL_TOKEN + UInt64(number), Interest.READ)
+        self._tokens.append(token.value())
+
+    def end(self, number: UInt64, mut reactor: Reactor) raises OsError:
+        """Watches a token no more, which stays cancelled.
+
+        Args:
+            number: The reactor's number for it.
+            reactor: The reactor.
+
+        Raises:
+            OsError: If the kernel refuses.
+        """
+        reactor.deregister(Int32(number - CANCEL_TOKEN))
