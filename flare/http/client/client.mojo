@@ -9,7 +9,8 @@ from flare.http.client.arguments import (
 )
 from flare.http.client.auth import Credentials
 from flare.http.client.config import ClientConfig
-from flare.http.client.driver import NoStream, run_task, run_tasks
+from flare.http.client.batch import run_tasks
+from flare.http.client.driver import NoStream, run_task
 from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.event_source import (
     EVENT_ATTEMPT_COUNT,

@@ -2,7 +2,8 @@
 
 from flare.http.client.auth import Credentials
 from flare.http.client.config import ClientConfig, accept_codings
-from flare.http.client.driver import NoStream, run_task, run_tasks
+from flare.http.client.batch import run_tasks
+from flare.http.client.driver import NoStream, run_task
 from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.prepared_request import (
     UNKNOWN_LEN,
