@@ -90,6 +90,8 @@ struct RedisConnection(Movable):
             self._tls = None
         self._socket.close()
         self._input.clear()
+        # What was parsed of a push goes with the octets.
+        self._parser.takes_pushes = False
         self._lent_len = 0
         self._used_ms = 0
 
@@ -308,10 +310,8 @@ struct RedisConnection(Movable):
                 self._parser.takes_pushes = True
                 self._parser.begin(1)
             while not self._parser.advance(self._input.terminate()):
-                if wait_for(self.fd(), POLL_READ, deadline) == 0:
-                    if not self._has_buffered():
-                        return False
-                _ = self._receive_once(deadline.left_ms())
+                if not self._receive_once(deadline.left_ms()):
+                    return False
             self._lent_len = self._parser.length()
             return True
         except error:
@@ -334,10 +334,6 @@ struct RedisConnection(Movable):
         except error:
             self.close()
             raise error.copy()
-
-    def _has_buffered(self) -> Bool:
-        # Over TLS a part of a record may be here that no poll tells of.
-        return Bool(self._tls) and len(self._input) > 0
 
     @always_inline
     def _drop_lent(mut self):

@@ -243,10 +243,9 @@ def find_master(
         try:
             # A sentinel that is silent leaves time for the others.
             var left_ms = deadline.left_ms()
-            var share_ms = left_ms // (len(config.sentinels) - index)
-            if _ask_sentinel(
-                config, index, context, max(share_ms, left_ms >> 31)
-            ):
+            if left_ms > 0:
+                left_ms = max(left_ms // (len(config.sentinels) - index), 1)
+            if _ask_sentinel(config, index, context, left_ms):
                 config.sentinels.swap_elements(0, index)
                 return
             cause = String(

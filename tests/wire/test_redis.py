@@ -219,8 +219,23 @@ def test_tls(talker, redis, tmp_path, certs):
         answer = talker.ask(do="typed")
         assert {name: answer.get(name) for name in TYPED} == TYPED, answer
         assert talker.ask(do="connect", url=url)["kind"] == "ConnectFailed"
+        hear_many(talker, server, url, str(certs / "root.pem"))
     finally:
         server.stop()
+
+
+def hear_many(talker, server: RedisServer, url: str, ca_file: str) -> None:
+    """Records that came with others are in no socket, so no poll tells of them."""
+    talker.ask(do="subscriber", url=url, ca_file=ca_file)
+    talker.ask(do="subscribe", names=["many"])
+    while b"\r\n:1\r\n" not in server.ask("PUBSUB", "NUMSUB", "many"):
+        time.sleep(0.01)
+    text = "x" * 5_000
+    for number in range(30):
+        server.ask("PUBLISH", "many", f"{number}{text}")
+    answer = talker.ask(do="receive", count=30, timeout_ms=2_000)
+    said = [answer.get(f"message{number}") for number in range(30)]
+    assert said == [f"many many {number}{text}" for number in range(30)]
 
 
 def test_limits_of_replies(talker, redis):

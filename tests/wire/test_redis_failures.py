@@ -228,8 +228,9 @@ def test_a_replica_takes_no_writes(talker, redis, tmp_path):
         other.stop()
 
 
-def test_a_subscriber_comes_back(talker, redis):
-    talker.ask(do="subscriber", url=redis.url, **QUICK)
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_a_subscriber_comes_back(talker, redis, protocol):
+    talker.ask(do="subscriber", url=f"{redis.url}?protocol={protocol}", **QUICK)
     talker.ask(do="subscribe", names=["news"])
     talker.ask(do="psubscribe", names=["w*"])
     redis.ask("PUBLISH", "news", "a")
