@@ -3,11 +3,12 @@ on the worker's own loop."""
 
 import re
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
-from conftest import Client, Server, wait_until
+from conftest import Client, Server
 from wire_programs import built
 
 GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
@@ -24,6 +25,8 @@ class Origin(BaseHTTPRequestHandler):
     def do_GET(self):
         asked = self.server.asked
         asked.append((self.command, self.path, dict(self.headers)))
+        number = len(asked)
+        time.sleep(self.server.pause_s)
         if self.server.status == CLOSES:
             self.close_connection = True
         elif self.server.status:
@@ -33,7 +36,7 @@ class Origin(BaseHTTPRequestHandler):
         elif self.headers.get("If-None-Match") == '"v1"':
             self.answer(304, {"ETag": '"v1"', "Cache-Control": self.control()})
         else:
-            body = f"call {len(asked)}".encode()
+            body = f"call {number}".encode()
             fields = {"ETag": '"v1"', "Cache-Control": self.control()}
             self.answer(200, fields, body)
 
@@ -70,6 +73,7 @@ def origin():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Origin)
     server.asked = []
     server.status = 0
+    server.pause_s = 0.0
     server.goes_on = threading.Event()
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -169,14 +173,50 @@ def test_a_client_that_leaves(origin, gateway):
     assert "fwd=" in state(whole)
 
 
-def test_many_at_once(origin, gateway):
-    clients = [Client(gateway) for _ in range(40)]
+def ask_at_once(server, path: bytes, count: int) -> list:
+    clients = [Client(server) for _ in range(count)]
     for client in clients:
-        client.send(GET % b"/a" * 5)
+        client.send(GET % path)
+    answers = [client.response() for client in clients]
     for client in clients:
-        for _ in range(5):
-            assert client.response().status == 200
         client.sock.close()
-    asked = len(origin.asked)
-    assert asked <= 40
-    assert wait_until(lambda: "hit" in state(httpx.get(f"{gateway.url}/a")))
+    return answers
+
+
+def test_one_fetch_for_many(origin, gateway):
+    """On either worker's loop, and without a thread for any of them."""
+    origin.pause_s = 0.3
+    answers = ask_at_once(gateway, b"/a", 40)
+    assert len({answer.body for answer in answers}) == 1
+    assert len(origin.asked) == 1
+    states = [answer.fields["cache-status"] for answer in answers]
+    assert sum("collapsed" in state for state in states) >= 20
+
+
+def test_what_is_not_kept_is_not_waited_for(origin, gateway):
+    origin.pause_s = 0.2
+    httpx.get(f"{gateway.url}/a?no-store")
+    start = time.monotonic()
+    answers = ask_at_once(gateway, b"/a?no-store", 12)
+    assert time.monotonic() - start < 1.5, "one after the other takes 2.4 s"
+    assert len({answer.body for answer in answers}) == 12
+
+
+def test_those_who_wait_ask_when_a_fetch_fails(origin, gateway):
+    origin.pause_s = 0.1
+    origin.status = 500
+    answers = ask_at_once(gateway, b"/a", 5)
+    assert {answer.status for answer in answers} == {500}
+    assert len(origin.asked) == 5
+
+
+def test_a_client_that_leaves_while_it_waits(origin, gateway):
+    origin.pause_s = 0.5
+    clients = [Client(gateway) for _ in range(6)]
+    for client in clients:
+        client.send(GET % b"/a")
+    for client in clients[:5]:
+        client.sock.close()
+    assert clients[5].response().status == 200
+    clients[5].sock.close()
+    assert httpx.get(f"{gateway.url}/a").status_code == 200

@@ -428,6 +428,22 @@ struct CacheStore(ImplicitlyCopyable):
         shard[].waiter_count -= 1
         return has_ended
 
+    def is_awaited(self, key: StringSpan, now_s: Int) -> Bool:
+        """Tells whether a response is being fetched that is worth a wait.
+
+        Args:
+            key: The target's key.
+            now_s: The time, in seconds.
+
+        Returns:
+            False if nobody fetches it, or it is known not to be kept.
+        """
+        var hash = key_hash(key)
+        var shard = self._store[].shards.at(_shard_index(hash)).lock()
+        if shard[].uncacheable.get(hash).or_else(0) > now_s:
+            return False
+        return hash in shard[].fetches
+
     def end_fetch(self, hash: UInt64, number: Int):
         """Ends a fetch, for `FetchClaim`.
 

@@ -5,8 +5,6 @@ from flare.http.cache.asked import is_readable, may_change, request_key
 from flare.http.cache.background import Background, Job, run_to_end
 from flare.http.cache.core.cache_control import CacheControl
 from flare.http.cache.core.cache_status import CacheStatus, Forward
-from flare.http.cache.core.freshness import ExchangeTimes
-from flare.http.cache.core.key import key_of_reference
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.storage import StoreRefusal, store_refusal
 from flare.http.cache.core.stored_response import Reuse, StoredResponse
@@ -27,15 +25,19 @@ from flare.http.message.method import Method
 from flare.http.message.owned_request import OwnedRequest, ReplacedFields
 from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN
+from flare.http.middleware.cache_fetch import CacheFetch, PassedBy
+from flare.http.middleware.cache_wait import FetchWait, WaitSteps
 from flare.http.routing.failure import log_failure
 from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.later import (
     DeferredCall,
     finish_later,
     is_later,
+    later,
     LaterStep,
 )
 from flare.http.routing.stack import Layer
+from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.clock import Deadline, unix_seconds
 from std.memory import ArcPointer
 
@@ -46,48 +48,6 @@ comptime _CONDITIONS: Array[StaticString, 2] = [
     "if-none-match",
     "if-modified-since",
 ]
-
-
-struct _Fetch(Movable):
-    """A request that goes to the inner handler; it holds nothing of the request
-    itself."""
-
-    var key: String
-    var asked: CacheControl
-    # What is kept, though it cannot be used without asking.
-    var found: Lookup
-    var claim: Optional[FetchClaim]
-    var times: ExchangeTimes
-    # Whether a 304 is wanted for what is kept.
-    var validates: Bool
-    # Whether the handler was asked what the client has asked, so that nothing
-    # is left to be compared.
-    var is_plain: Bool
-    # Whether the handler answers later, when the request is gone.
-    var is_later: Bool
-
-    def __init__(
-        out self, var key: String, var asked: CacheControl, var found: Lookup
-    ):
-        self.key = key^
-        self.asked = asked^
-        self.found = found^
-        self.claim = None
-        self.times = ExchangeTimes(0, 0)
-        self.validates = False
-        self.is_plain = True
-        self.is_later = False
-
-    def reason(self) -> Forward:
-        """Tells why it goes to the handler."""
-        if self.found.response:
-            if self.found.reuse == Reuse.REQUESTED:
-                return Forward.REQUEST
-            return Forward.STALE
-        return Forward.VARY_MISS if self.found.has_key else Forward.URI_MISS
-
-    def take_claim(deinit self) -> Optional[FetchClaim]:
-        return self.claim^
 
 
 struct Cache[H: Handler](Layer):
@@ -185,7 +145,7 @@ struct Cache[H: Handler](Layer):
         var response = self.handler.serve(req)
         var is_reading = req.method == Method.GET or req.method == Method.HEAD
         var forward = Forward.BYPASS if is_reading else Forward.METHOD
-        var passed = _Passed(
+        var passed = PassedBy(
             self.store,
             request_key(req) if may_change(req.method) else String(),
             forward,
@@ -250,7 +210,7 @@ struct Cache[H: Handler](Layer):
             if found.reuse == Reuse.STALE_WHILE_REVALIDATE:
                 var claim = self._refresh_later(req, key)
                 if claim:
-                    var fetch = _Fetch(key^, asked^, found^)
+                    var fetch = CacheFetch(key^, asked^, found^)
                     fetch.claim = claim^
                     return self._forward(req, fetch^)
             return self._reply(req, found, CacheStatus(Forward.NONE))
@@ -261,7 +221,7 @@ struct Cache[H: Handler](Layer):
                 ),
                 CacheStatus(Forward.BYPASS),
             )
-        return self._fetch(req, _Fetch(key^, asked^, found^))
+        return self._fetch(req, CacheFetch(key^, asked^, found^))
 
     def _reply(
         self, req: Request, found: Lookup, var status: CacheStatus
@@ -271,34 +231,67 @@ struct Cache[H: Handler](Layer):
         status.ttl_s = stored.lifetime_s - stored.age_s(now_s)
         return stored_reply(req, stored, self.policy, status, now_s)
 
-    def _fetch(self, req: Request, var fetch: _Fetch) raises -> Response:
+    def _fetch(self, req: Request, var fetch: CacheFetch) raises -> Response:
         """Asks the inner handler, unless the same is being fetched already and
         the thread may wait for it."""
         fetch.claim = self.store.begin_fetch(fetch.key)
-        if fetch.claim or not _may_wait(req):
+        var call = req.extension[DeferredCall]()
+        if fetch.claim or not req.is_cancellable():
             return self._forward(req, fetch^)
+        if call:
+            return self._await_later(req, fetch^, call.value()[].loop)
         var deadline = Deadline(self.policy.collapse_timeout_ms)
         while not fetch.claim and deadline.left_ms() > 0:
             if not self.store.await_fetch(
                 fetch.key, deadline.left_ms(), unix_seconds()
             ):
                 break
-            fetch.found = self.store.look_up(
-                fetch.key,
-                req.headers,
-                fetch.asked,
-                self.policy,
-                unix_seconds(),
-                counts=False,
-            )
-            if _is_usable(fetch.found):
-                self.store.count(fetch.key, Figure.COLLAPSED)
-                var status = CacheStatus(Forward.NONE, is_collapsed=True)
-                return self._reply(req, fetch.found, status^)
+            var answer = self._fetched_by_other(req, fetch)
+            if answer:
+                return answer.take()
             fetch.claim = self.store.begin_fetch(fetch.key)
         return self._forward(req, fetch^)
 
-    def _forward(self, req: Request, var fetch: _Fetch) raises -> Response:
+    def _await_later(
+        self, req: Request, var fetch: CacheFetch, loop: ArcPointer[WorkerLoop]
+    ) raises -> Response:
+        """Waits for the fetch of another request on the worker's loop."""
+        if not self.store.is_awaited(fetch.key, unix_seconds()):
+            return self._forward(req, fetch^)
+        var wait = ArcPointer(
+            FetchWait(
+                _lasting_copy(req),
+                fetch^,
+                self.store,
+                cache=self._erased(),
+                look_again=_look_again[Self.H],
+                go_on=_go_on[Self.H],
+                loop=loop,
+                timeout_ms=self.policy.collapse_timeout_ms,
+            )
+        )
+        finish_later(req, WaitSteps(wait[].steps))
+        return later(req, wait)
+
+    def _fetched_by_other(
+        self, req: Request, mut fetch: CacheFetch
+    ) raises -> Optional[Response]:
+        """Answers with what another request has fetched, if it may be used."""
+        fetch.found = self.store.look_up(
+            fetch.key,
+            req.headers,
+            fetch.asked,
+            self.policy,
+            unix_seconds(),
+            counts=False,
+        )
+        if not _is_usable(fetch.found):
+            return None
+        self.store.count(fetch.key, Figure.COLLAPSED)
+        var status = CacheStatus(Forward.NONE, is_collapsed=True)
+        return self._reply(req, fetch.found, status^)
+
+    def _forward(self, req: Request, var fetch: CacheFetch) raises -> Response:
         """Asks the inner handler: for a 304 if there is something to validate,
         else for the whole, which the conditions of the client are then held to.
         """
@@ -331,7 +324,7 @@ struct Cache[H: Handler](Layer):
         return response^
 
     def _finish(
-        self, req: Request, var fetch: _Fetch, var response: Response
+        self, req: Request, var fetch: CacheFetch, var response: Response
     ) raises -> Response:
         """Makes the answer of what the inner handler has answered."""
         fetch.times.response_s = unix_seconds()
@@ -352,7 +345,7 @@ struct Cache[H: Handler](Layer):
             return response^
         return conditional_reply(req, response^, unix_seconds())
 
-    def _may_stand_in(self, fetch: _Fetch) -> Bool:
+    def _may_stand_in(self, fetch: CacheFetch) -> Bool:
         return fetch.found.response.__bool__() and (
             fetch.found.response.held()[].may_stand_in(
                 fetch.asked, self.policy, unix_seconds()
@@ -360,7 +353,7 @@ struct Cache[H: Handler](Layer):
         )
 
     def _stand_in(
-        self, req: Request, fetch: _Fetch, code: Int
+        self, req: Request, fetch: CacheFetch, code: Int
     ) raises -> Response:
         """Answers with a stale response in place of an error."""
         self.store.count(fetch.key, Figure.STOOD_IN)
@@ -392,7 +385,7 @@ struct Cache[H: Handler](Layer):
         return self.handler.serve(req.unsafe_with_headers(fields.lend()))
 
     def _confirmed(
-        self, req: Request, fetch: _Fetch, confirming: Response
+        self, req: Request, fetch: CacheFetch, confirming: Response
     ) raises -> Response:
         """Answers with a stored response that the origin says is current, as the
         304 has updated it."""
@@ -425,7 +418,7 @@ struct Cache[H: Handler](Layer):
         return self._reply(req, newer, status^)
 
     def _keep(
-        self, req: Request, var fetch: _Fetch, var response: Response
+        self, req: Request, var fetch: CacheFetch, var response: Response
     ) raises -> Response:
         """Keeps a response if it may be kept."""
         var status = CacheStatus(fetch.reason())
@@ -449,7 +442,7 @@ struct Cache[H: Handler](Layer):
         return self._told(response^, status)
 
     def _put(
-        self, req: Request, var fetch: _Fetch, mut response: Response
+        self, req: Request, var fetch: CacheFetch, mut response: Response
     ) raises:
         """Keeps a response, whose content is shared with the store, or kept when
         its source has made all of it."""
@@ -484,7 +477,7 @@ struct Cache[H: Handler](Layer):
         )
 
     def _note_head(
-        self, req: Request, fetch: _Fetch, response: Response
+        self, req: Request, fetch: CacheFetch, response: Response
     ) raises:
         """Compares the answer to HEAD with what is kept (section 4.3.5)."""
         if response.status != 200 or not fetch.found.response:
@@ -545,57 +538,23 @@ struct Cache[H: Handler](Layer):
             unix_seconds(),
             counts=False,
         )
-        var fetch = _Fetch(key^, CacheControl(), found^)
+        var fetch = CacheFetch(key^, CacheControl(), found^)
         run_to_end(self._forward(req, fetch^))
-
-
-struct _Passed(LaterStep):
-    """What is done with a response that the cache has nothing to do with."""
-
-    var store: CacheStore
-    # Of what the request may have changed; empty if it may not.
-    var key: String
-    var forward: Forward
-    var cache_name: String
-
-    def __init__(
-        out self,
-        store: CacheStore,
-        var key: String,
-        forward: Forward,
-        cache_name: String,
-    ):
-        self.store = store
-        self.key = key^
-        self.forward = forward
-        self.cache_name = cache_name
-
-    def finish(mut self, var response: Response) raises -> Response:
-        """Has what was changed validated (section 4.4), and says so."""
-        if response.status < 200:
-            return response^
-        if response.status < 400 and self.key.byte_length() > 0:
-            _ = self.store.invalidate_key(self.key)
-            for name in ["location", "content-location"]:
-                var reference = response.headers.get(name)
-                if reference:
-                    var other = key_of_reference(self.key, reference.held())
-                    if other.byte_length() > 0:
-                        _ = self.store.invalidate_key(other)
-        CacheStatus(self.forward).add_to(response.headers, self.cache_name)
-        return response^
 
 
 struct _Fetched[H: Handler](LaterStep):
     """What is done with a response that the inner handler has made later."""
 
     var request: OwnedRequest
-    var fetch: Optional[_Fetch]
+    var fetch: Optional[CacheFetch]
     # SAFETY: see `Cache._erased`.
     var cache: Erased
 
     def __init__(
-        out self, var request: OwnedRequest, var fetch: _Fetch, cache: Erased
+        out self,
+        var request: OwnedRequest,
+        var fetch: CacheFetch,
+        cache: Erased,
     ):
         self.request = request^
         self.fetch = fetch^
@@ -607,10 +566,35 @@ struct _Fetched[H: Handler](LaterStep):
         )
 
 
-def _may_wait(req: Request) -> Bool:
-    """Tells whether the handler has a thread of its own. One that answers later
-    has none, though it can be cancelled, too."""
-    return req.is_cancellable() and not req.extension[DeferredCall]()
+def _lasting_copy(req: Request) -> OwnedRequest:
+    """Copies a request with what outlives it."""
+    var owned = OwnedRequest(copy_of=req)
+    # SAFETY: the cache ends, with all that it has begun, before the handlers
+    # around it do.
+    owned.view().route_params()[].extensions.unsafe_take_lasting(
+        req.extensions()[]
+    )
+    return owned^
+
+
+def _look_again[
+    H: Handler
+](
+    cache: Erased, request: OwnedRequest, mut fetch: CacheFetch
+) raises -> Optional[Response]:
+    # SAFETY: see `Cache._erased`.
+    return cache.unsafe_bitcast[Cache[H]]()[]._fetched_by_other(
+        request.view(), fetch
+    )
+
+
+def _go_on[
+    H: Handler
+](
+    cache: Erased, request: OwnedRequest, var fetch: CacheFetch
+) raises -> Response:
+    # SAFETY: see `Cache._erased`.
+    return cache.unsafe_bitcast[Cache[H]]()[]._forward(request.view(), fetch^)
 
 
 def _refresh[H: Handler](target: Erased, var request: OwnedRequest):

@@ -1,0 +1,207 @@
+"""Waiting for the fetch of another request, where the inner handler answers later:
+on the worker's own loop, without a thread."""
+
+from flare.bytes.checked import *
+from flare.bytes.text import Text
+from flare.http.cache.store import CacheStore
+from flare.http.message.body import Erased
+from flare.http.message.extensions import ExtensionScope
+from flare.http.message.owned_request import OwnedRequest
+from flare.http.message.response import Response
+from flare.http.middleware.cache_fetch import CacheFetch
+from flare.http.routing.failure import refusal
+from flare.http.routing.later import (
+    AnyErrand,
+    AnyStep,
+    Completion,
+    DeferredCall,
+    Errand,
+    LATER,
+    LaterStep,
+)
+from flare.runtime.event import Event
+from flare.runtime.worker_loop import LoopTask, WorkerLoop
+from flare.sys.clock import unix_seconds
+from flare.sys.log import log_line
+from std.memory import ArcPointer
+
+comptime _PAUSE_MIN_MS = 2
+comptime _PAUSE_MAX_MS = 50
+# Between two looks: a quarter of what it has waited so far. The fetch may be
+# another worker's, which rings nobody here.
+
+comptime LookAgain = def(
+    Erased, OwnedRequest, mut CacheFetch
+) raises thin -> Optional[Response]
+"""Answers with what is kept by now, if it may be used."""
+
+comptime GoOn = def(
+    Erased, OwnedRequest, var CacheFetch
+) raises thin -> Response
+"""Asks the inner handler."""
+
+
+struct WaitSteps(LaterStep):
+    """Does what the cache does with a response for which another request was
+    waited for in vain: known only when the handler was asked after all."""
+
+    var steps: ArcPointer[List[AnyStep]]
+    """Empty until then."""
+
+    def __init__(out self, steps: ArcPointer[List[AnyStep]]):
+        """Makes a step of steps.
+
+        Args:
+            steps: What is to be done.
+        """
+        self.steps = steps.copy()
+
+    def finish(mut self, var response: Response) raises -> Response:
+        for index in range(len(self.steps[])):
+            response = self.steps[].at(index).finish(response^)
+        return response^
+
+
+struct FetchWait(Errand, LoopTask):
+    """A request that waits for the response to another one."""
+
+    var steps: ArcPointer[List[AnyStep]]
+    """Shared with a `WaitSteps`."""
+    var _request: OwnedRequest
+    var _fetch: Optional[CacheFetch]
+    var _store: CacheStore
+    # SAFETY: the cache outlives the worker, see `Cache._erased`; the functions
+    # were made for its type.
+    var _cache: Erased
+    var _look_again: LookAgain
+    var _go_on: GoOn
+    var _loop: ArcPointer[WorkerLoop]
+    var _token: UInt64
+    var _start_ms: Int
+    var _end_ms: Int
+    var _completion: Optional[Completion]
+    var _errand: Optional[AnyErrand]
+
+    def __init__(
+        out self,
+        var request: OwnedRequest,
+        var fetch: CacheFetch,
+        store: CacheStore,
+        *,
+        cache: Erased,
+        look_again: LookAgain,
+        go_on: GoOn,
+        loop: ArcPointer[WorkerLoop],
+        timeout_ms: Int,
+    ):
+        """Makes a wait.
+
+        Args:
+            request: The request.
+            fetch: What it was to fetch.
+            store: Where the response will be.
+            cache: The cache.
+            look_again: Looks for the response.
+            go_on: Asks the inner handler.
+            loop: The worker's.
+            timeout_ms: Longest wait.
+        """
+        self.steps = ArcPointer(List[AnyStep]())
+        self._request = request^
+        self._fetch = fetch^
+        self._store = store
+        self._cache = cache
+        self._look_again = look_again
+        self._go_on = go_on
+        self._loop = loop.copy()
+        self._token = 0
+        self._start_ms = loop[].now_ms
+        self._end_ms = loop[].now_ms + timeout_ms
+        self._completion = None
+        self._errand = None
+
+    @staticmethod
+    def begin(errand: ArcPointer[Self], var completion: Completion):
+        ref wait = errand[]
+        wait._completion = completion^
+        var loop = wait._loop.copy()
+        var token = loop[].add(errand.copy())
+        wait._token = token
+        wait._pause()
+
+    @staticmethod
+    def on_content(errand: ArcPointer[Self]):
+        return
+
+    @staticmethod
+    def cancel(errand: ArcPointer[Self]):
+        ref wait = errand[]
+        wait._loop[].remove(wait._token)
+        if wait._errand:
+            wait._errand.held().cancel()
+
+    @staticmethod
+    def on_event(task: ArcPointer[Self], event: Event):
+        return
+
+    @staticmethod
+    def on_deadline(task: ArcPointer[Self]):
+        ref wait = task[]
+        try:
+            wait._look()
+        except error:
+            log_line(Text().add("handler failed: ").add(error).end())
+            wait._finish(refusal(500, "internal server error\n"))
+
+    def _pause(mut self):
+        var waited_ms = self._loop[].now_ms - self._start_ms
+        var pause_ms = min(max(waited_ms // 4, _PAUSE_MIN_MS), _PAUSE_MAX_MS)
+        self._loop[].set_deadline(self._token, self._loop[].now_ms + pause_ms)
+
+    def _finish(mut self, var response: Response):
+        self._loop[].remove(self._token)
+        if self._completion:
+            self._completion.take().finish(response^)
+
+    def _is_worth_waiting(self) -> Bool:
+        return self._loop[].now_ms < self._end_ms and self._store.is_awaited(
+            self._fetch.held().key, unix_seconds()
+        )
+
+    def _look(mut self) raises:
+        """Waits on, or answers, or asks the inner handler after all."""
+        if self._is_worth_waiting():
+            self._pause()
+            return
+        var answer = self._look_again(
+            self._cache, self._request, self._fetch.held()
+        )
+        if answer:
+            self._finish(answer.take())
+            return
+        var claim = self._store.begin_fetch(self._fetch.held().key)
+        if not claim and self._is_worth_waiting():
+            self._pause()
+            return
+        self._fetch.held().claim = claim^
+        self._ask()
+
+    def _ask(mut self) raises:
+        self._loop[].remove(self._token)
+        var call = DeferredCall(self._loop, None)
+        var response = self._ask_with(call)
+        if response.status != LATER or not call.errand:
+            self._finish(response^)
+            return
+        swap(self.steps[], call.steps)
+        self._errand = call.errand.take()
+        self._errand.held().begin(self._completion.take())
+
+    def _ask_with(mut self, mut call: DeferredCall) raises -> Response:
+        """Calls the inner handler as a worker does."""
+        var scope = ExtensionScope(self._request.view().extensions(), call)
+        var response = self._go_on(
+            self._cache, self._request, self._fetch.take()
+        )
+        scope^.end()
+        return response^
