@@ -37,6 +37,7 @@ VARIABLES = {
     "now_s": "now_s: Int",
     "octets": "octets: List[UInt8]",
     "queue": "queue: Mutex[Jobs]",
+    "redis": "mut redis: RedisClient",
     "req": "req: Request",
     "request": "var request: ClientRequest",
     "response": "mut response: Response",
@@ -47,6 +48,7 @@ VARIABLES = {
     "token": "token: String",
     "total": "total: Float64",
     "tracer": "tracer: Tracer",
+    "url": "url: String",
     "user": "user: User",
 }
 

@@ -66,11 +66,11 @@ struct SharedClient(ImplicitlyCopyable, RequestMethods):
     """An `HttpClient` that many threads use at once; copies are the same one.
 
         var client = SharedClient("https://api.example.com", BearerAuth(token))
-        var app = App(state=Upstreams(client), handler=router^)
+        var app = App(state=Services(client), handler=router^)
 
     and in a handler, on whatever thread it runs,
 
-        var client = State[Upstreams].of(req).lock()[].client
+        var client = State[Services].of(req).lock()[].client
         var items = client.get("/items").json()
 
     The copy takes the client out of the state, so that the state's lock is not

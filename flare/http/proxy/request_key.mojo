@@ -17,7 +17,12 @@ struct RequestKey(Copyable, Movable):
     comptime _COOKIE: UInt8 = 3
 
     def __init__(out self, kind: UInt8, var name: String):
-        """Makes a key; see the functions below."""
+        """Makes a key; the functions below are the way to one.
+
+        Args:
+            kind: What of the request it is.
+            name: The name of the field or the cookie, if it is one.
+        """
         self._kind = kind
         self._name = name^
 
