@@ -412,7 +412,7 @@ def _take_content(e: ArcPointer[Exchange]) -> Bool:
     now, or the request is over."""
     ref x = e[]
     ref scratch = x.worker[].scratch
-    var is_all = False
+    var is_all: Bool
     try:
         is_all = x.content.held().take(scratch)
     except error:
