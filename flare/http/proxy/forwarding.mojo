@@ -188,8 +188,11 @@ struct ForwardingRules(Copyable, Movable):
     client's."""
     var removed_request_fields: List[String]
     """Names of fields that are not passed to the upstream."""
-    var passes_upgrade: Bool
-    """False to send no Upgrade on, as if the client had not asked."""
+    var upgrade_protocols: List[String]
+    """Which protocols an Upgrade may ask the upstream for, by the names of their
+    tokens; any other is left out, as if the client had not asked. `websocket`
+    by default. `h2c` would let clients send the upstream requests that nothing
+    here has judged."""
     var response: ResponseRewriting
     """What is changed in responses."""
     var paths: PathPrefixes
@@ -208,7 +211,7 @@ struct ForwardingRules(Copyable, Movable):
         self.via = String(DEFAULT_VIA)
         self.request_fields = HeaderMap()
         self.removed_request_fields = []
-        self.passes_upgrade = True
+        self.upgrade_protocols = ["websocket"]
         self.response = ResponseRewriting()
         self.paths = PathPrefixes()
 
@@ -257,6 +260,15 @@ struct ForwardingRules(Copyable, Movable):
         """
         out._host.clear()
         self._write_host(req, authority, out)
+
+    def _take_upgrade(self, fields: Fields, index: Int, mut upgrade: String):
+        """Takes the one protocol of an Upgrade field, if it may pass; a second
+        line, or a second protocol, makes it none."""
+        var value = fields.value_bytes(index)
+        var is_alone = fields.find("upgrade", index + 1) < 0
+        is_alone = is_alone and fields.find("upgrade") == index
+        if is_alone and _is_among(self.upgrade_protocols, value):
+            upgrade = String(StringSpan(unsafe_from_utf8=value))
 
     def forward_response(
         self, received: Fields, upstream: UpstreamNames, mut out: HeaderMap
@@ -342,8 +354,8 @@ struct ForwardingRules(Copyable, Movable):
                 # More than one protocol, or none that the connection is asked
                 # for: then the request is answered as it stands (RFC 9110
                 # section 7.8).
-                if self.passes_upgrade and options.has_upgrade:
-                    _take_upgrade(req.headers, index, out.upgrade)
+                if options.has_upgrade:
+                    self._take_upgrade(req.headers, index, out.upgrade)
             elif kind == ForwardedKind.CLIENT and is_trusted:
                 if (
                     self.client_fields.has(ClientFields.X_FORWARDED)
@@ -430,18 +442,6 @@ def _forwards_left(req: Request) raises ForwardingError -> Int:
             "Max-Forwards is 0: it was to come here and no further",
         )
     return count - 1
-
-
-def _take_upgrade(fields: Fields, index: Int, mut upgrade: String):
-    """Takes the one protocol of an Upgrade field; a second line, or a second
-    protocol, makes it none."""
-    var value = fields.value_bytes(index)
-    var is_alone = fields.find("upgrade", index + 1) < 0
-    is_alone = is_alone and fields.find("upgrade") == index
-    for octet in value:
-        is_alone = is_alone and octet != 44 and octet != 32
-    if is_alone and len(value) > 0:
-        upgrade = String(StringSpan(unsafe_from_utf8=value))
 
 
 def _value[o: ImmOrigin](fields: Fields[o], index: Int) -> StringSpan[o]:

@@ -181,7 +181,7 @@ struct ReverseProxy(Copyable, Handler):
         Returns:
             What the rules say.
         """
-        return self._shared[].config.rules.passes_upgrade
+        return len(self._shared[].config.rules.upgrade_protocols) > 0
 
     def may_defer(self) -> Bool:
         """Tells that answers come later.

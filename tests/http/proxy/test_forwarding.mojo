@@ -343,10 +343,20 @@ def test_upgrade_and_te() raises:
     var asked = _request("Connection: keep-alive, Upgrade|Upgrade: websocket")
     rules.forward_request(asked.view(), "up:80", out)
     assert_equal(out.upgrade, "websocket")
-    rules.passes_upgrade = False
+    # 9113-3.1 has no h2c; behind it nothing would be judged.
+    for other in ["h2c", "H2C", "TLS/1.0", "x"]:
+        rules.forward_request(
+            _request(String("Connection: upgrade|Upgrade: ", other)).view(),
+            "up:80",
+            out,
+        )
+        assert_equal(out.upgrade, "")
+    rules.upgrade_protocols = []
     rules.forward_request(asked.view(), "up:80", out)
     assert_equal(out.upgrade, "")
-    rules.passes_upgrade = True
+    rules.upgrade_protocols = ["a", "b", "WebSocket"]
+    rules.forward_request(asked.view(), "up:80", out)
+    assert_equal(out.upgrade, "websocket")
     for several in ["a, b", "a|Upgrade: b"]:
         rules.forward_request(
             _request(String("Connection: upgrade|Upgrade: ", several)).view(),
