@@ -6,12 +6,14 @@ from flare.redis.core.command import Command, RedisArg, key_place
 struct Pipeline(Movable, Sized):
     """Commands for `RedisClient.execute` and `RedisClient.transaction`.
 
-    var pipe = Pipeline()
-    pipe.set("greeting", "hello")
-    pipe.incr("visits")
-    pipe.command("LRANGE", "log", 0, 9)
-    var replies = redis.execute(pipe)
-    print(replies[1].integer())
+        var pipe = Pipeline()
+        pipe.set("greeting", "hello")
+        pipe.incr("visits")
+        pipe.command("LRANGE", "log", 0, 9)
+        var replies = redis.execute(pipe)
+        print(replies[1].integer())
+
+    They are sent at once; each has its own reply.
     """
 
     var commands: Command
