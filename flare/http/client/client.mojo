@@ -629,13 +629,13 @@ struct HttpClient(RequestMethods):
     ) raises ClientError -> DownloadedFile:
         """Brings content into a file, and tells how far it is.
 
-        Parameters:
-            P: The type of who is told.
-
         What comes is written to `path` with `.part` behind it, and takes the
         file's name when it is complete. If the connection breaks, the rest is
         asked for by Range, on the condition that the content is still the same
         (If-Range); so it is in the next call if this one fails.
+
+        Parameters:
+            P: The type of who is told.
 
         Args:
             request: The request: GET, without Range.

@@ -12,7 +12,11 @@ from flare.http.client.prepared_request import (
 )
 from flare.http.client.progress import NoProgress
 from flare.http.client.proxy import credentials_of
-from flare.http.client.open_response import OpenResponse
+from flare.http.client.open_response import (
+    OpenResponse,
+    OpenTimes,
+    ResponseOpener,
+)
 from flare.http.client.request import (
     CLIENTS_OWN,
     ClientRequest,
@@ -25,7 +29,6 @@ from flare.http.client.response import (
 )
 from flare.http.client.shared_pool import ConnectionLimits, PoolFigures
 from flare.http.client.state import ClientState, SharedParts
-from flare.http.client.upload_source import UploadSource
 from flare.http.client.verbs import RequestMethods
 from flare.http.cookie.jar import CookieJar
 from flare.io.stream import Readable, Writable
@@ -216,20 +219,13 @@ struct SharedClient(ImplicitlyCopyable, RequestMethods):
             ClientError: If there is none.
         """
         ref shared = self._shared[]
-        var idle_ms = idle_timeout_ms
-        if idle_ms == CLIENTS_OWN:
-            idle_ms = shared.config.read_timeout_ms
-        var prepared = prepare_request(
-            request^,
-            Upload(),
-            shared.base,
-            shared.auth,
-            Pointer(to=shared.config),
+        var opener = ResponseOpener(
+            self._take_state(), shared.base.copy(), shared.auth.copy()
         )
-        prepared.content_use = ContentUse.LEND_RAW if raw else ContentUse.LEND
-        prepared.timeouts.limit_phases(head_timeout_ms, idle_ms)
-        return OpenResponse(
-            self._take_state(), prepared^, UploadSource(NoStream())
+        return opener.open(
+            request^,
+            ContentUse.LEND_RAW if raw else ContentUse.LEND,
+            OpenTimes(head_timeout_ms, idle_timeout_ms, False),
         )
 
     def send_all(
