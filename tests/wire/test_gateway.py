@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import wait_until
 from processes import next_line
+from raw_server import Connection, RawServer
 from toolchain import ROOT, environment
 from wire_programs import built_example
 
@@ -48,8 +49,8 @@ class Upstream:
 class Gateway:
     """The example, with a configuration of its own."""
 
-    def __init__(self, folder: Path, upstreams: list[Upstream]) -> None:
-        route = {"prefix": "/api", "strip_prefix": True}
+    def __init__(self, folder: Path, upstreams: list, **route) -> None:
+        route |= {"prefix": "/api", "strip_prefix": True}
         route["upstreams"] = [{"url": one.url} for one in upstreams]
         config = {"listen": "127.0.0.1:0", "admin": "127.0.0.1:0", "routes": [route]}
         path = folder / "gateway.json"
@@ -180,3 +181,40 @@ def test_a_bad_configuration_is_told(tmp_path):
     )
     assert result.returncode != 0
     assert "bad.json: there is no route" in result.stdout + result.stderr
+
+
+def test_health_checks_take_an_upstream_out_and_back(tmp_path):
+    """What answers requests well is left out while its health path says 503."""
+    health = {b"one": b"200", b"two": b"200"}
+
+    def serving(name: bytes):
+        def handle(connection: Connection) -> None:
+            while head := connection.head():
+                if head.startswith("GET /health "):
+                    # An interim response, then the head in pieces.
+                    connection.send(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+                    for octet in b"HTTP/1.1 %s X\r\nContent-Length: 0\r\n\r\n" % health[name]:
+                        connection.send(bytes([octet]))
+                else:
+                    connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n" + name)
+
+        return RawServer(handle)
+
+    upstreams = [serving(b"one"), serving(b"two")]
+    running = Gateway(tmp_path, upstreams, health_path="/health", health_interval_ms=50)
+
+    def answering() -> set[str]:
+        url = f"http://127.0.0.1:{running.port}/api/x"
+        return {urllib.request.urlopen(url, timeout=TIMEOUT_S).read().decode() for _ in range(8)}
+
+    try:
+        assert answering() == {"one", "two"}
+        health[b"one"] = b"503"
+        assert wait_until(lambda: answering() == {"two"}, TIMEOUT_S)
+        health[b"one"] = b"200"
+        assert wait_until(lambda: answering() == {"one", "two"}, TIMEOUT_S)
+    finally:
+        running.process.terminate()
+        assert running.process.wait(TIMEOUT_S) == 0
+        for one in upstreams:
+            one.close()

@@ -14,6 +14,7 @@ from flare.http.h1.serialiser import (
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.proxy.proxy_config import ProxyShared
+from flare.http.proxy.response_reading import advance_response
 from flare.http.proxy.upstream_group import MemberId
 from flare.http.proxy.upstream_link import (
     LinkUser,
@@ -206,23 +207,14 @@ def _read_head(
         self.has_begun = True
         self.parser.begin(Method.GET)
     while True:
-        var progress = self.parser.advance(self.shared[].config.head_limits)
+        var progress = advance_response(
+            self.parser, link, self.shared[].config.head_limits
+        )
         if progress == ResponseProgress.HEAD_READY:
             var status = Int(self.parser.head.status)
             return _end(check, status >= 200 and status < 400)
-        if progress != ResponseProgress.NEEDS_OCTETS:
-            continue
-        if len(self.parser.input.spare()) == 0:
-            self.parser.input.reserve(_RESPONSE_LEN)
-        var count = link[].receive(self.parser.input.spare())
-        if count == -EAGAIN:
+        if progress == ResponseProgress.NEEDS_OCTETS:
             return
-        if count < 0:
-            return _end(check, False)
-        if count == 0:
-            self.parser.close_input()
-        else:
-            self.parser.input.commit(count)
 
 
 def _end(check: ArcPointer[_Check], is_good: Bool):
