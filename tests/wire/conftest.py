@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from processes import next_line  # noqa: E402
 from toolchain import BUILD, environment  # noqa: E402
 import wire_programs  # noqa: E402
+from raw_server import RawServer  # noqa: E402
 from wire_programs import build_all, built  # noqa: E402
 
 START_TIMEOUT_S = 10
@@ -201,6 +202,21 @@ def start_tls(start, certs):
         return start(server, **shown(certs, *names), **config)
 
     return launch
+
+
+@pytest.fixture
+def proxied(start):
+    """Starts an upstream and a proxy to it; gives both."""
+    upstreams = []
+
+    def launch(handle, **config):
+        upstream = RawServer(handle)
+        upstreams.append(upstream)
+        return upstream, start("proxy_server", upstream=upstream.url, **config)
+
+    yield launch
+    for upstream in upstreams:
+        upstream.close()
 
 
 def read_all(sock: socket.socket) -> bytes:

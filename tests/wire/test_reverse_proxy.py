@@ -16,21 +16,6 @@ UNFINISHED = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"
 WAIT_S = 5
 
 
-@pytest.fixture
-def proxied(start):
-    """Starts an upstream and a proxy to it; gives both."""
-    upstreams = []
-
-    def launch(handle, **config):
-        upstream = RawServer(handle)
-        upstreams.append(upstream)
-        return upstream, start("proxy_server", upstream=upstream.url, **config)
-
-    yield launch
-    for upstream in upstreams:
-        upstream.close()
-
-
 def ask(server, request: bytes = GET, is_head: bool = False):
     with Client(server) as client:
         client.send(request)

@@ -7,7 +7,7 @@ import time
 import pytest
 from conftest import Client, read_to, wait_until
 from h2_client import H2Client, encode
-from raw_server import Connection, RawServer, answering
+from raw_server import Connection, answering
 
 WAIT_S = 5
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -20,21 +20,6 @@ SWITCHING = (
     b"Upgrade: websocket\r\nSec-WebSocket-Accept: abc\r\n\r\n"
 )
 PAUSE = b"GET /pause?ms=%d HTTP/1.1\r\nHost: x\r\n\r\n"
-
-
-@pytest.fixture
-def proxied(start):
-    """Starts an upstream and a proxy to it; gives both."""
-    upstreams = []
-
-    def launch(handle, **config):
-        upstream = RawServer(handle)
-        upstreams.append(upstream)
-        return upstream, start("proxy_server", upstream=upstream.url, **config)
-
-    yield launch
-    for upstream in upstreams:
-        upstream.close()
 
 
 def echo(connection: Connection) -> None:
