@@ -108,10 +108,13 @@ def get(place: str, path: str = "/", accept: str = "*/*") -> tuple[int, str]:
 
 
 def is_refused(port: int) -> bool:
-    """Tells whether nobody listens at a port any more."""
+    """Tells whether nobody listens at a port any more.
+
+    A connection that is made while the listener closes is reset.
+    """
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except ConnectionRefusedError:
+    except (ConnectionRefusedError, ConnectionResetError):
         return True
     return False
 

@@ -314,10 +314,13 @@ def client(probe):
 
 
 def is_refused(server) -> bool:
-    """Tells whether nobody listens any more: the server drains."""
+    """Tells whether nobody listens any more: the server drains.
+
+    A connection that is made while the listener closes is reset.
+    """
     try:
         server.connect(1).close()
-    except ConnectionRefusedError:
+    except (ConnectionRefusedError, ConnectionResetError):
         return True
     return False
 

@@ -224,7 +224,7 @@ def test_asking_before_content_is_passed_on(proxied):
         connection.sock.settimeout(WAIT_S)
         connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         assert connection.take(5) == b"hello"
-        connection.send(OK)
+        connection.send(OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
 
     _, server = proxied(handle)
     ask_first = (
