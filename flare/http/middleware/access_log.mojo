@@ -5,6 +5,7 @@ from flare.http.message.date import write_timestamp
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.middleware.late_response import CLIENT_GONE
 from flare.http.routing.failure import failure_status, request_id
 from flare.http.routing.handler import Handler
 from flare.http.routing.later import LaterStep, finish_later, is_later
@@ -156,21 +157,55 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
             self.sink.write_line(text_line(req, entry))
 
 
-@fieldwise_init
 struct _LateEntry[H: Handler, S: LogSink](LaterStep):
-    """A line about a response that is made later."""
+    """A line about a response that is made later, or for which nobody waits any
+    more."""
 
     # SAFETY: as `AccessLog._log_later` says.
     var log: Pointer[AccessLog[Self.H, Self.S], ImmUntrackedOrigin]
     var request: OwnedRequest
     var unix_ms: Int
     var began_ns: Int
+    var is_written: Bool
+
+    def __init__(
+        out self,
+        log: Pointer[AccessLog[Self.H, Self.S], ImmUntrackedOrigin],
+        var request: OwnedRequest,
+        unix_ms: Int,
+        began_ns: Int,
+    ):
+        self.log = log
+        self.request = request^
+        self.unix_ms = unix_ms
+        self.began_ns = began_ns
+        self.is_written = False
+
+    def __deinit__(deinit self):
+        if not self.is_written:
+            self._write_gone()
 
     def finish(mut self, var response: Response) raises -> Response:
-        self.log[]._log(
-            self.request.view(), response, self.unix_ms, self.began_ns
-        )
+        self.is_written = True
+        self._write(response.status.code, len(response.body))
         return response^
+
+    @no_inline
+    def _write_gone(self):
+        try:
+            self._write(CLIENT_GONE, 0)
+        except:
+            # A log that cannot be written says so by itself.
+            return
+
+    @no_inline
+    def _write(self, status: Int, content_len: Int) raises:
+        var elapsed_us = (monotonic_ns() - self.began_ns) // 1_000
+        var req = self.request.view()
+        var id = request_id(req)
+        self.log[]._write(
+            req, LogEntry(self.unix_ms, elapsed_us, status, content_len, id^)
+        )
 
 
 def _entry(req: Request, response: Response) -> LogEntry:

@@ -14,7 +14,12 @@ from flare.http.message.fields import ListElements
 from flare.http.message.header_map import HeaderMap, add_vary
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.middleware.late_response import (
+    ChangesResponses,
+    change_later,
+)
 from flare.http.routing.handler import Handler
+from flare.http.routing.later import is_later
 from flare.http.routing.stack import Layer
 
 comptime COMPRESSED_LEN_MIN = 1_024
@@ -24,7 +29,7 @@ Shorter content fits into one packet either way.
 """
 
 
-struct Compress[H: Handler](Layer):
+struct Compress[H: Handler](ChangesResponses, Layer):
     """Compresses content for clients that take it (RFC 9110 section 12.5.3).
 
     Brotli where its library is there, else gzip. Content stays as it is if it
@@ -88,6 +93,24 @@ struct Compress[H: Handler](Layer):
             Error: What the inner handler raises.
         """
         var response = self.handler.serve(req)
+        if is_later(req, response):
+            change_later(self, req)
+            return response^
+        return self.change(req, response^)
+
+    def change(self, req: Request, var response: Response) raises -> Response:
+        """Compresses a response.
+
+        Args:
+            req: The request.
+            response: What the inner handler has made.
+
+        Returns:
+            The response, in a coding if that is worth it.
+
+        Raises:
+            Error: If there is no memory.
+        """
         if response.status == 304:
             _describe_unchanged(req, response)
             return response^

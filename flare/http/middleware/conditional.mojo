@@ -11,9 +11,11 @@ from flare.http.conditional.conditional import (
 from flare.http.message.date import parse_http_date
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
+from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.routing.handler import Handler
+from flare.http.routing.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.sys.clock import unix_seconds
 
@@ -121,13 +123,29 @@ struct Conditional[H: Handler](Layer):
         if self._hook:
             told = self._hook.value()(req)
         var response = self.handler.serve(req)
+        var read = _Read(told^, self.makes_tags)
+        if is_later(req, response):
+            finish_later(req, _LateRead(read^, OwnedRequest(copy_of=req)))
+            return response^
+        return read.answer(req, response^)
+
+
+@fieldwise_init
+struct _Read(Movable):
+    """A GET or HEAD whose response is judged by its own validators."""
+
+    # What the target had before the handler was called.
+    var told: Validators
+    var makes_tags: Bool
+
+    def answer(self, req: Request, var response: Response) raises -> Response:
         var code = response.status.code
         # Section 13.2.1: other responses are given as they are.
         if code < 200 or code > 299:
             return response^
         if "etag" not in response.headers:
-            if told.exists and "last-modified" not in response.headers:
-                told.describe(response.headers)
+            if self.told.exists and "last-modified" not in response.headers:
+                self.told.describe(response.headers)
             if self.makes_tags:
                 _add_tag(req, response)
         if not _has_conditions(req):
@@ -141,6 +159,17 @@ struct Conditional[H: Handler](Layer):
         if outcome == Precondition.NOT_MODIFIED:
             return _not_modified(response)
         return response^
+
+
+@fieldwise_init
+struct _LateRead(LaterStep):
+    """Judges a response that is made later."""
+
+    var read: _Read
+    var request: OwnedRequest
+
+    def finish(mut self, var response: Response) raises -> Response:
+        return self.read.answer(self.request.view(), response^)
 
 
 def _has_conditions(req: Request) -> Bool:

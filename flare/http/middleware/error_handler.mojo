@@ -3,8 +3,13 @@
 from flare.http.message.request import Request
 from flare.http.message.response import Response, internal_error
 from flare.http.message.status import Status
+from flare.http.middleware.late_response import (
+    ChangesResponses,
+    change_later,
+)
 from flare.http.routing.failure import bad_input_of, log_failure, request_id
 from flare.http.routing.handler import Handler
+from flare.http.routing.later import is_later
 from flare.http.routing.stack import Layer
 from flare.json.writer import JsonWriter
 
@@ -62,7 +67,7 @@ def problem_json(req: Request, problem: Problem) raises -> Response:
     )
 
 
-struct ErrorHandler[H: Handler](Layer):
+struct ErrorHandler[H: Handler](ChangesResponses, Layer):
     """Gives every answer that tells of an error the same shape.
 
         def apologise(req: Request, problem: Problem) raises -> Response:
@@ -118,9 +123,10 @@ struct ErrorHandler[H: Handler](Layer):
         """
         try:
             var response = self.handler.serve(req)
-            if response.status.code < 400 or not _is_plain(response):
+            if is_later(req, response):
+                change_later(self, req)
                 return response^
-            return self._shape(req, response^)
+            return self.change(req, response^)
         except error:
             var bad_input = bad_input_of(req, error)
             if bad_input:
@@ -128,6 +134,23 @@ struct ErrorHandler[H: Handler](Layer):
                 return self.format(req, Problem(400, detail))
             log_failure(req, error)
         return self.format(req, Problem(500, ""))
+
+    def change(self, req: Request, var response: Response) raises -> Response:
+        """Shapes a response that is an error.
+
+        Args:
+            req: The request.
+            response: What the inner handler has made.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the format raises.
+        """
+        if response.status.code < 400 or not _is_plain(response):
+            return response^
+        return self._shape(req, response^)
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Shapes what the server answers in place of the handler.

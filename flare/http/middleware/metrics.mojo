@@ -3,8 +3,10 @@
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.middleware.late_response import CLIENT_GONE
 from flare.http.routing.failure import failure_status
 from flare.http.routing.handler import Handler
+from flare.http.routing.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.sys.process import current_cpu
 from flare.sys.clock import monotonic_ns
@@ -320,6 +322,9 @@ struct RequestMetrics[H: Handler](Layer):
         var began_ns = monotonic_ns()
         try:
             var response = self.handler.serve(req)
+            if is_later(req, response):
+                self._end_later(req, place, began_ns)
+                return response^
             self.metrics.end(
                 place,
                 req.method,
@@ -338,6 +343,16 @@ struct RequestMetrics[H: Handler](Layer):
             )
             raise error^
 
+    @no_inline
+    def _end_later(self, req: Request, place: Int, began_ns: Int) raises:
+        """Counts a response when it is there."""
+        finish_later(
+            req,
+            _LateCount(
+                self.metrics, place, began_ns, req.method, String(req.route())
+            ),
+        )
+
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Counts a request that the server answers in place of the handler.
 
@@ -354,6 +369,48 @@ struct RequestMetrics[H: Handler](Layer):
         response = self.handler.refuse(req, response^)
         self.metrics.count_refused(req.method, response.status.code)
         return response^
+
+
+struct _LateCount(LaterStep):
+    """A request that is counted when its response is there, or when nobody
+    waits for it any more."""
+
+    var metrics: Metrics
+    var place: Int
+    var began_ns: Int
+    var method: Method
+    var route: String
+    var is_counted: Bool
+
+    def __init__(
+        out self,
+        metrics: Metrics,
+        place: Int,
+        began_ns: Int,
+        method: Method,
+        var route: String,
+    ):
+        self.metrics = metrics
+        self.place = place
+        self.began_ns = began_ns
+        self.method = method
+        self.route = route^
+        self.is_counted = False
+
+    def __deinit__(deinit self):
+        if not self.is_counted:
+            self._count(CLIENT_GONE)
+
+    def finish(mut self, var response: Response) raises -> Response:
+        self.is_counted = True
+        self._count(response.status.code)
+        return response^
+
+    def _count(self, status: Int):
+        var elapsed_us = (monotonic_ns() - self.began_ns) // 1_000
+        self.metrics.end(
+            self.place, self.method, status, elapsed_us, self.route
+        )
 
 
 @fieldwise_init

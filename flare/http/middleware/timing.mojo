@@ -7,6 +7,7 @@ from flare.http.routing.handler import (
     Handler,
     RequestPolicy,
 )
+from flare.http.routing.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.sys.clock import monotonic_ns
 
@@ -58,12 +59,30 @@ struct Timing[H: Handler](Layer):
         """
         var began_ns = monotonic_ns()
         var response = self.handler.serve(req)
-        var room = Array[UInt8, _VALUE_LEN_MAX](uninitialized=True)
-        var start = _write_ms(room, (monotonic_ns() - began_ns) // 1_000)
-        response.headers.append(
-            "Server-Timing", StringSpan(unsafe_from_utf8=Span(room)[start:])
-        )
+        if is_later(req, response):
+            finish_later(req, _LateTime(began_ns))
+            return response^
+        _add_time(response, began_ns)
         return response^
+
+
+@fieldwise_init
+struct _LateTime(LaterStep):
+    """Tells how long a response took that is made later."""
+
+    var began_ns: Int
+
+    def finish(mut self, var response: Response) raises -> Response:
+        _add_time(response, self.began_ns)
+        return response^
+
+
+def _add_time(mut response: Response, began_ns: Int) raises:
+    var room = Array[UInt8, _VALUE_LEN_MAX](uninitialized=True)
+    var start = _write_ms(room, (monotonic_ns() - began_ns) // 1_000)
+    response.headers.append(
+        "Server-Timing", StringSpan(unsafe_from_utf8=Span(room)[start:])
+    )
 
 
 def _write_ms(mut room: Array[UInt8, _VALUE_LEN_MAX], elapsed_us: Int) -> Int:

@@ -11,11 +11,13 @@ from flare.http.message.body import (
 )
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.method import Method
+from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
 from flare.http.routing.failure import failure_status
 from flare.http.routing.handler import Handler
+from flare.http.routing.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.trace.core.context import TraceContext
 from flare.trace.core.propagation import read_trace_state, remote_parent
@@ -97,7 +99,10 @@ struct Tracing[H: Handler](Layer):
             var response = self.handler.serve(req)
             scope^.end()
             if unlikely(span.is_recording()):
-                _finish(span, req, response)
+                if is_later(req, response):
+                    _finish_later(span, req)
+                else:
+                    _finish(span, req, response)
             return response^
         except error:
             if span.is_recording():
@@ -213,6 +218,25 @@ def _finish(span: TraceSpan, req: Request, mut response: Response):
             response.body = Body(stream^, length=length)
     else:
         span.end()
+
+
+@no_inline
+def _finish_later(span: TraceSpan, req: Request) raises:
+    """Ends the span with a response that is made later."""
+    finish_later(req, _LateSpan(span, OwnedRequest(copy_of=req)))
+
+
+@fieldwise_init
+struct _LateSpan(LaterStep):
+    """A span whose response is made later. Where nobody waits for that any
+    more it ends without a status, with its last copy."""
+
+    var span: TraceSpan
+    var request: OwnedRequest
+
+    def finish(mut self, var response: Response) raises -> Response:
+        _finish(self.span, self.request.view(), response)
+        return response^
 
 
 @no_inline

@@ -311,17 +311,18 @@ struct DeferredJobs(Movable):
 
 def _stepped(steps: List[AnyStep], var response: Response) -> Response:
     """Lets middleware finish a response."""
-    try:
-        for index in range(len(steps)):
+    for index in range(len(steps)):
+        try:
             response = steps.at(index).finish(response^)
-    except error:
-        log_line(
-            Text()
-            .add("middleware failed on a response made later: ")
-            .add(error)
-            .end()
-        )
-        return refusal(500, "internal server error\n")
+        except error:
+            log_line(
+                Text()
+                .add("middleware failed on a response made later: ")
+                .add(error)
+                .end()
+            )
+            # Those around it see what a client will.
+            response = refusal(500, "internal server error\n")
     return response^
 
 

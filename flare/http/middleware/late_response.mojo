@@ -1,0 +1,60 @@
+"""Middleware that changes responses, where they are made later."""
+
+from flare.http.message.owned_request import OwnedRequest
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+from flare.http.routing.later import LaterStep, finish_later
+
+comptime CLIENT_GONE = 499
+"""The status that figures and logs give a request whose client has gone before
+there was a response. It is never sent."""
+
+
+trait ChangesResponses(Movable):
+    """Middleware whose work is done on the response of its inner handler."""
+
+    def change(self, req: Request, var response: Response) raises -> Response:
+        """Makes the response of the middleware.
+
+        Args:
+            req: The request.
+            response: What the inner handler has made.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the middleware raises.
+        """
+        ...
+
+
+@fieldwise_init
+struct _Change[M: ChangesResponses](LaterStep):
+    """Changes a response when it is there."""
+
+    # SAFETY: as `change_later` says.
+    var middleware: Pointer[Self.M, ImmUntrackedOrigin]
+    var request: OwnedRequest
+
+    def finish(mut self, var response: Response) raises -> Response:
+        return self.middleware[].change(self.request.view(), response^)
+
+
+@no_inline
+def change_later[M: ChangesResponses](middleware: M, req: Request) raises:
+    """Has middleware change a response when it is there.
+
+    Parameters:
+        M: The middleware's type.
+
+    Args:
+        middleware: The middleware.
+        req: The request; `is_later` has told that its response comes later.
+
+    Raises:
+        Error: If the inner handler does not answer later.
+    """
+    # SAFETY: a handler outlives the requests that it has been given.
+    var held = Pointer(to=middleware).unsafe_origin_cast[ImmUntrackedOrigin]()
+    finish_later(req, _Change(held, OwnedRequest(copy_of=req)))

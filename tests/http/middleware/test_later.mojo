@@ -1,0 +1,239 @@
+"""Middleware around handlers that answer later: it works on the response that
+comes, not on what stands for it, and counts those that nobody waits for."""
+
+from flare.http.message.owned_request import OwnedRequest
+from flare.http.message.extensions import ExtensionScope
+from flare.http.message.request import Request
+from flare.http.message.response import Response, ok
+from flare.http.middleware.access_log import AccessLog
+from flare.http.middleware.compress import Compress
+from flare.http.middleware.conditional import Conditional
+from flare.http.middleware.error_handler import ErrorHandler, Problem
+from flare.http.middleware.metrics import Metrics, RequestMetrics
+from flare.http.middleware.timing import Timing
+from flare.http.middleware.tracing import Tracing
+from flare.http.routing.app import State
+from flare.http.routing.handler import FnHandler, Handler
+from flare.http.routing.later import (
+    AnyStep,
+    Completion,
+    DeferredCall,
+    Errand,
+    LATER,
+    later,
+)
+from flare.http.routing.router import Router
+from flare.log.sink import LogFormat, LogSink
+from flare.runtime.worker_loop import WorkerLoop
+from flare.trace.core.tracer import SpanCollector, Tracer
+from std.memory import ArcPointer
+from std.testing import assert_equal, assert_false, assert_raises, assert_true
+
+
+@fieldwise_init
+struct _Silent(Errand):
+    """An errand in whose place the tests answer."""
+
+    var number: Int
+
+    @staticmethod
+    def begin(errand: ArcPointer[Self], var completion: Completion):
+        errand[].number = 1
+
+    @staticmethod
+    def on_content(errand: ArcPointer[Self]):
+        errand[].number = 2
+
+    @staticmethod
+    def cancel(errand: ArcPointer[Self]):
+        errand[].number = 3
+
+
+def _answer(req: Request) raises -> Response:
+    return later(req, ArcPointer(_Silent(0)))
+
+
+def _steps[
+    H: Handler
+](handler: H, request: OwnedRequest) raises -> List[AnyStep]:
+    """Asks a handler; gives what its middleware does with the response."""
+    var call = DeferredCall(ArcPointer(WorkerLoop()), None)
+    var req = request.view()
+    var scope = ExtensionScope(req.extensions(), call)
+    var response = handler.serve(req)
+    scope^.end()
+    assert_true(response.status == LATER)
+    # What is set here would be added to the response, whatever that is.
+    assert_equal(len(response.headers), 0)
+    var steps = List[AnyStep]()
+    swap(steps, call.steps)
+    return steps^
+
+
+def _keep[H: Handler](handler: H):
+    """Keeps a handler for as long as its requests, as a server does."""
+    return
+
+
+def _finish(
+    var steps: List[AnyStep], var response: Response
+) raises -> Response:
+    for index in range(len(steps)):
+        response = steps[index].finish(response^)
+    return response^
+
+
+def _get(
+    name: StringSpan = "X", value: StringSpan = "y"
+) raises -> OwnedRequest:
+    var request = OwnedRequest("GET", "/slow/7")
+    request.add_header(name, value)
+    return request^
+
+
+def _router() raises -> Router:
+    var router = Router()
+    router.get("/slow/:id", _answer)
+    return router^
+
+
+def _text(metrics: Metrics) -> String:
+    var text = String()
+    metrics.write_metrics(text)
+    return text^
+
+
+def test_metrics_count_what_comes() raises:
+    var metrics = Metrics()
+    var handler = RequestMetrics(_router(), metrics)
+    var steps = _steps(handler, _get())
+    assert_true("http_requests_in_flight 1\n" in _text(metrics))
+    assert_false("http_requests_total{" in _text(metrics))
+    _ = _finish(steps^, Response(404))
+    var text = _text(metrics)
+    assert_true(
+        'http_requests_total{method="GET",status="404",route="/slow/:id"} 1\n'
+        in text,
+        text,
+    )
+    assert_true("http_requests_in_flight 0\n" in text)
+    _keep(handler)
+
+
+def test_metrics_count_clients_that_leave() raises:
+    var metrics = Metrics()
+    var handler = RequestMetrics(_router(), metrics)
+    var steps = _steps(handler, _get())
+    steps.clear()
+    var text = _text(metrics)
+    assert_true(
+        'http_requests_total{method="GET",status="499",route="/slow/:id"} 1\n'
+        in text,
+        text,
+    )
+    assert_true("http_requests_in_flight 0\n" in text)
+    _keep(handler)
+
+
+@fieldwise_init
+struct _Kept(LogSink):
+    var lines: State[List[String]]
+
+    def write_line(self, line: StringSpan):
+        self.lines.lock()[].append(String(line))
+
+
+def test_logs_have_one_line_each() raises:
+    var lines = State(List[String]())
+    var handler = AccessLog(_router(), LogFormat.TEXT, sink=_Kept(lines))
+    var answered = _steps(handler, _get())
+    assert_equal(len(lines.lock()[]), 0)
+    _ = _finish(answered^, ok("hello"))
+    assert_equal(len(lines.lock()[]), 1)
+    assert_true(" 200 " in lines.lock()[][0], lines.lock()[][0])
+    var left = _steps(handler, _get())
+    left.clear()
+    assert_equal(len(lines.lock()[]), 2)
+    assert_true(" 499 " in lines.lock()[][1], lines.lock()[][1])
+    _keep(handler)
+
+
+def test_times_end_with_the_response() raises:
+    var handler = Timing(_router())
+    var response = _finish(_steps(handler, _get()), ok("hello"))
+    assert_true(
+        response.headers.get("Server-Timing").value().startswith("total;dur=")
+    )
+    _keep(handler)
+
+
+def test_content_is_compressed_when_it_is_there() raises:
+    var handler = Compress(_router())
+    var steps = _steps(handler, _get("Accept-Encoding", "gzip"))
+    var response = _finish(steps^, ok("hello " * 1_000))
+    assert_equal(response.headers.get("Content-Encoding").value(), "gzip")
+    assert_equal(response.headers.get("Vary").value(), "Accept-Encoding")
+    assert_true(len(response.body) < 1_000)
+    # Another's request: nothing of the first one is left.
+    var plain = _finish(_steps(handler, _get()), ok("hello " * 1_000))
+    assert_false("Content-Encoding" in plain.headers)
+    _keep(handler)
+
+
+def test_conditions_are_judged_by_what_comes() raises:
+    # RFC 9110 section 13.1.2.
+    var handler = Conditional(_router(), makes_tags=True)
+    var first = _finish(_steps(handler, _get()), ok("hello"))
+    var tag = String(first.headers.get("ETag").value())
+    var again = _steps(handler, _get("If-None-Match", tag))
+    var response = _finish(again^, ok("hello"))
+    assert_equal(response.status.code, 304)
+    assert_equal(len(response.body), 0)
+    var changed = _steps(handler, _get("If-None-Match", tag))
+    assert_equal(_finish(changed^, ok("hello!")).status.code, 200)
+    _keep(handler)
+
+
+def _shape(req: Request, problem: Problem) raises -> Response:
+    return Response(
+        problem.status,
+        String(req.path, ": ", problem.detail),
+        content_type="a/b",
+    )
+
+
+def test_errors_are_shaped_when_they_come() raises:
+    var handler = ErrorHandler(_router(), _shape)
+    var steps = _steps(handler, _get())
+    var failure = Response(502, "upstream is away\n", content_type="text/plain")
+    var response = _finish(steps^, failure^)
+    assert_equal(response.status.code, 502)
+    assert_equal(
+        String(from_utf8=response.body.as_bytes()), "/slow/7: upstream is away"
+    )
+    var well = _finish(_steps(handler, _get()), ok("hello"))
+    assert_equal(String(from_utf8=well.body.as_bytes()), "hello")
+    _keep(handler)
+
+
+def test_spans_end_with_the_response() raises:
+    var spans = SpanCollector()
+    var tracer = Tracer(spans)
+    var handler = Tracing(_router(), tracer)
+    var steps = _steps(handler, _get())
+    assert_true(tracer.flush())
+    assert_equal(len(spans.take()), 0)
+    _ = _finish(steps^, Response(502))
+    assert_true(tracer.flush())
+    var ended = spans.take()
+    assert_equal(len(ended), 1)
+    assert_equal(ended[0].name, "GET /slow/:id")
+    var status = ended[0].attributes.get("http.response.status_code")
+    assert_equal(status.value().integer, 502)
+    var left = _steps(handler, _get())
+    left.clear()
+    assert_true(tracer.flush())
+    ended = spans.take()
+    assert_equal(len(ended), 1)
+    assert_false(ended[0].attributes.get("http.response.status_code"))
+    _keep(handler)
