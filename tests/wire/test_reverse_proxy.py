@@ -62,6 +62,55 @@ def test_connections_to_the_upstream_are_used_again(proxied):
     assert upstream.connection_count == 1
 
 
+def test_as_many_connections_are_kept_as_there_were_requests(proxied):
+    count = 300
+    asked = threading.Semaphore(0)
+    rounds = [threading.Event(), threading.Event()]
+
+    def handle(connection: Connection) -> None:
+        while head := connection.head():
+            asked.release()
+            rounds["page=2" in head].wait(20)
+            connection.send(OK)
+
+    upstream, server = proxied(handle)
+    clients = [Client(server, 20) for _ in range(count)]
+    for number, go_on in enumerate(rounds, 1):
+        for client in clients:
+            client.send(GET.replace(b"page=1", b"page=%d" % number))
+        for _ in clients:
+            assert asked.acquire(timeout=20)
+        go_on.set()
+        for client in clients:
+            assert client.response().body == b"ok"
+    assert upstream.connection_count == count
+    for client in clients:
+        client.sock.close()
+
+
+@pytest.mark.parametrize("most", [0, 2])
+def test_no_more_connections_are_kept_than_may_be(proxied, most):
+    """By default 300 were kept above."""
+    count = 5
+    together = threading.Barrier(count)
+
+    def handle(connection: Connection) -> None:
+        while connection.head():
+            together.wait(20)
+            connection.send(OK)
+
+    upstream, server = proxied(handle, max_idle_connections=most)
+    clients = [Client(server, 20) for _ in range(count)]
+    for _ in range(2):
+        for client in clients:
+            client.send(GET)
+        for client in clients:
+            assert client.response().body == b"ok"
+    assert upstream.connection_count == 2 * count - most
+    for client in clients:
+        client.sock.close()
+
+
 def test_pipelined_requests_are_answered_in_order(proxied):
     def answer(head: str, _: bytes) -> bytes:
         path = head.split(" ")[1].encode()

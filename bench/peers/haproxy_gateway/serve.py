@@ -11,6 +11,8 @@ CONFIGURATION = """
 global
   nbthread 1
   maxconn 4096
+  tune.pool-low-fd-ratio 80
+  tune.pool-high-fd-ratio 90
   ssl-default-bind-options no-tls-tickets
 defaults
   mode http

@@ -32,7 +32,8 @@ struct ProxyConfig(Copyable, Movable):
     both sides of a connection that has changed its protocol."""
     var max_idle_connections: Int
     """Most connections to one upstream that wait for a request, for each
-    worker."""
+    worker. With fewer than there are requests at a time, connections are opened
+    and closed all the while, which costs more than the requests."""
     var keep_idle_ms: Int
     """How long such a connection waits before it is closed. Best less than the
     upstream's own time, for what it closes at that moment fails."""
@@ -53,7 +54,7 @@ struct ProxyConfig(Copyable, Movable):
         self.write_timeout_ms = 30_000
         self.head_timeout_ms = 60_000
         self.idle_timeout_ms = 60_000
-        self.max_idle_connections = 256
+        self.max_idle_connections = 1_024
         self.keep_idle_ms = 30_000
         self.max_body_size = DEFAULT_BODY_LIMIT
         self.head_limits = HeadLimits(_HEAD_LEN_MAX, _HEAD_LEN_MAX, 256)

@@ -13,6 +13,7 @@ from flare.http.proxy.upstream_group import MemberId
 from flare.http.proxy.upstream_link import UpstreamLink
 from flare.http.proxy.upstreams import Upstream
 from flare.runtime.worker_loop import WorkerLoop
+from flare.sys.clock import coarse_monotonic_ms
 from std.memory import ArcPointer, OwnedPointer
 
 comptime PARSER_LEN = 16_384
@@ -22,6 +23,7 @@ comptime _PARSER_KEEP_LEN_MAX = 131_072
 comptime _OUTPUT_LEN = 2_048
 comptime _OUTPUT_KEEP_LEN_MAX = 65_536
 comptime _KEPT_COUNT_MAX = 64
+comptime _LOOK_INTERVAL_MS = 1_000
 
 
 struct _IdleLinks(Movable):
@@ -30,17 +32,25 @@ struct _IdleLinks(Movable):
     var generation: UInt32
     # The one that waited least stands last.
     var links: List[ArcPointer[UpstreamLink]]
+    # When closed ones may be looked for again.
+    var next_look_ms: Int
 
     def __init__(out self):
         self.generation = 0
         self.links = []
+        self.next_look_ms = 0
 
     def close_all(mut self):
         while len(self.links) > 0:
             var link = self.links.pop()
             link[].close()
 
-    def drop_closed(mut self):
+    def drop_closed(mut self, now_ms: Int):
+        """Drops what has been closed meanwhile, once in a while: each look is
+        at all of them."""
+        if now_ms < self.next_look_ms:
+            return
+        self.next_look_ms = now_ms + _LOOK_INTERVAL_MS
         var kept = List[ArcPointer[UpstreamLink]]()
         for link in self.links:
             if link[].is_open():
@@ -124,7 +134,7 @@ struct ProxyWorker(Movable):
             idle.close_all()
             idle.generation = member.generation
         if len(idle.links) >= config.max_idle_connections:
-            idle.drop_closed()
+            idle.drop_closed(coarse_monotonic_ms())
         if len(idle.links) >= config.max_idle_connections:
             link[].close()
             return
