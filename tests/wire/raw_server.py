@@ -101,6 +101,11 @@ class RawServer:
         self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self._accept, daemon=True).start()
 
+    def limit_room(self) -> None:
+        """Leaves senders little room from now on: small segments, a small buffer."""
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+
     def _accept(self) -> None:
         while True:
             try:

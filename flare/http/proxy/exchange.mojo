@@ -32,6 +32,7 @@ from flare.http.proxy.placement import (
     Placement,
     gateway_failure,
     log_failure,
+    outcome_of_refusal,
     replace_text,
 )
 from flare.http.proxy.proxy_worker import ProxyWorker
@@ -54,7 +55,6 @@ from flare.http.proxy.upstream_link import (
 )
 from flare.http.routing.failure import refusal
 from flare.http.routing.later import Completion, Errand, RequestContent
-from flare.net.error import ConnectionTimeout, Timeout
 from flare.runtime.event import Event
 from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.errno import EAGAIN
@@ -204,10 +204,9 @@ struct Exchange(ContentSide, Errand, LinkUser):
             user: The exchange.
             error: Why.
         """
-        var is_late = error.kind == Timeout or error.kind == ConnectionTimeout
         _fail(
             user,
-            Outcome.CONNECT_TIMEOUT if is_late else Outcome.CONNECT_FAILED,
+            outcome_of_refusal(error),
             String("cannot connect: ", error.reason),
         )
 

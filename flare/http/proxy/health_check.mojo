@@ -193,6 +193,9 @@ def _go_on(check: ArcPointer[_Check]):
         if count < 0:
             return _end(check, False)
         self.sent_len += count
+    var flushed = link[].flush()
+    if flushed < 0 and flushed != -EAGAIN:
+        return _end(check, False)
     try:
         _read_head(check, link)
     except:

@@ -36,6 +36,10 @@ struct Outcome(Equatable, TrivialRegisterPassable):
     """The content of the response stopped coming."""
     comptime SEND_TIMEOUT = Outcome(11)
     """The upstream stopped taking the request."""
+    comptime BAD_CERTIFICATE = Outcome(12)
+    """The upstream's certificate is not trusted. Nothing was sent."""
+    comptime TLS_FAILED = Outcome(13)
+    """There was no TLS to be had with the upstream. Nothing was sent."""
 
     @always_inline
     def __init__(out self, code: UInt8, status: UInt16 = 0):
@@ -143,7 +147,7 @@ struct Outcome(Equatable, TrivialRegisterPassable):
         return self == Self.CONTENT_FAILED or self == Self.CONTENT_TIMEOUT
 
 
-comptime OUTCOME_COUNT = 12
+comptime OUTCOME_COUNT = 14
 """How many kinds there are."""
 
 
@@ -217,6 +221,20 @@ def _rarer_names(code: UInt8) -> _Names:
             504,
             "connection_write_timeout",
             "the upstream stopped taking the request",
+        )
+    if code == Outcome.BAD_CERTIFICATE.code:
+        return _Names(
+            "bad_certificate",
+            502,
+            "tls_certificate_error",
+            "the upstream's certificate is not trusted",
+        )
+    if code == Outcome.TLS_FAILED.code:
+        return _Names(
+            "tls_failed",
+            502,
+            "tls_protocol_error",
+            "the upstream does not agree on TLS",
         )
     if code == Outcome.CANCELLED.code:
         return _Names("cancelled", 499, "", "the client went away")

@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.http.client.error import ClientError
 from flare.http.client.retry import is_idempotent
 from flare.http.message.response import Response
 from flare.http.proxy.outcome import Outcome
@@ -9,7 +10,20 @@ from flare.http.proxy.retry_rules import Attempt, RetryDecision
 from flare.http.proxy.upstream_group import MemberId
 from flare.http.proxy.upstreams import Upstream, Upstreams
 from flare.http.routing.failure import refusal
+from flare.net.error import ConnectionTimeout, Timeout
 from flare.sys.log import log_line
+from flare.tls.error import (
+    CertificateExpired,
+    CertificateNotYetValid,
+    CertificateRejected,
+    CertificateRevoked,
+    IncompleteChain,
+    RevocationUnknown,
+    SelfSigned,
+    TlsErrorKind,
+    UnknownIssuer,
+    WrongHost,
+)
 from std.memory import ArcPointer
 
 
@@ -151,6 +165,41 @@ struct Placement(Movable):
             True for the methods of RFC 9110 section 9.2.2.
         """
         return is_idempotent(self.method_name)
+
+
+def outcome_of_refusal(error: ClientError) -> Outcome:
+    """Tells how an attempt has ended that has got no connection.
+
+    Args:
+        error: Why not.
+
+    Returns:
+        One of the outcomes in which nothing was sent.
+    """
+    if error.kind == Timeout or error.kind == ConnectionTimeout:
+        return Outcome.CONNECT_TIMEOUT
+    if not error.tls_kind:
+        return Outcome.CONNECT_FAILED
+    if _is_of_certificate(error.tls_kind.held()):
+        return Outcome.BAD_CERTIFICATE
+    return Outcome.TLS_FAILED
+
+
+def _is_of_certificate(kind: TlsErrorKind) -> Bool:
+    for one in [
+        materialize[CertificateExpired](),
+        materialize[CertificateNotYetValid](),
+        materialize[CertificateRejected](),
+        materialize[CertificateRevoked](),
+        materialize[IncompleteChain](),
+        materialize[RevocationUnknown](),
+        materialize[SelfSigned](),
+        materialize[UnknownIssuer](),
+        materialize[WrongHost](),
+    ]:
+        if kind == one:
+            return True
+    return False
 
 
 def gateway_failure(outcome: Outcome, via: StringSpan) -> Response:

@@ -1,28 +1,30 @@
 """The server of the tests of `ReverseProxy`.
 
-    proxy_server PORT upstream=URL workers=N ca=FILE ...
+    proxy_server PORT upstream=URL,URL workers=N ...
 
-Other names are fields of `ProxyConfig`, or of `ServerConfig` behind `server_`;
-further arguments are those of `tls_options`.
+Other names are those of `proxy_options`, or fields of `ServerConfig` behind
+`server_`; further arguments are those of `tls_options`. `/upstreams` tells of the
+upstreams, and with `?url=&weight=` changes the weight of one.
 """
 
 from flare.bytes.buffer import Buffer
 from flare.http import Request, Response, Router, ServerConfig, ok
 from flare.http.middleware import AccessLog
-from flare.http.proxy import ProxyConfig, ReverseProxy
+from flare.http.proxy import ProxyConfig, ReverseProxy, Upstreams
 from flare.http.routing import (
     Completion,
     Deferred,
     Errand,
+    Handler,
     RequestContent,
     deferred_call,
     later,
 )
 from flare.log import StandardError
 from flare.runtime import Event, LoopTask, WorkerLoop
-from flare.tls import TlsConfig
 from std.memory import ArcPointer
 from std.sys import argv, stderr
+from tests.wire.servers.proxy_options import set_proxy_option
 from tests.wire.servers.tls_options import TlsOptions
 
 
@@ -98,27 +100,21 @@ def impatient(req: Request) raises -> Response:
     return later(req, ArcPointer(Pause(ArcPointer(WorkerLoop()), 1)))
 
 
-def set_proxy_option(
-    mut config: ProxyConfig, name: String, value: Int
-) raises -> Bool:
-    """Sets a field of a proxy's configuration; False if there is none."""
-    if name == "connect_timeout_ms":
-        config.connect_timeout_ms = value
-    elif name == "write_timeout_ms":
-        config.write_timeout_ms = value
-    elif name == "head_timeout_ms":
-        config.head_timeout_ms = value
-    elif name == "idle_timeout_ms":
-        config.idle_timeout_ms = value
-    elif name == "max_idle_connections":
-        config.max_idle_connections = value
-    elif name == "keep_idle_ms":
-        config.keep_idle_ms = value
-    elif name == "max_body_size":
-        config.max_body_size = value
-    else:
-        return False
-    return True
+@fieldwise_init
+struct Admin(Handler):
+    """Changes the weight of an upstream, and tells of all."""
+
+    var upstreams: Upstreams
+
+    def serve(self, req: Request) raises -> Response:
+        if req.query_param("weight") != "":
+            self.upstreams.set_weight(
+                req.query_param("url"), Int(req.query_param("weight"))
+            )
+        var text = String()
+        for member in self.upstreams.figures():
+            text.write(member.state.name(), " ", member.active_count, "\n")
+        return ok(text)
 
 
 def main() raises:
@@ -126,14 +122,13 @@ def main() raises:
     var proxy_config = ProxyConfig()
     var tls = TlsOptions()
     var workers = 1
-    var upstream = String()
+    var urls = List[String]()
     for index in range(2, len(argv())):
         var parts = String(argv()[index]).split("=", 1)
         var name = String(parts[0])
         if name == "upstream":
-            upstream = String(parts[1])
-        elif name == "ca":
-            proxy_config.tls = TlsConfig(ca_file=String(parts[1]))
+            for url in String(parts[1]).split(","):
+                urls.append(String(url))
         elif tls.take(name, String(parts[1])):
             continue
         elif name == "workers":
@@ -142,7 +137,7 @@ def main() raises:
             config.body_timeout_ms = Int(parts[1])
         elif name == "server_shutdown_timeout_ms":
             config.shutdown_timeout_ms = Int(parts[1])
-        elif not set_proxy_option(proxy_config, name, Int(parts[1])):
+        elif not set_proxy_option(proxy_config, name, String(parts[1])):
             raise Error("no such option: ", name)
     var server = tls.bind(UInt16(Int(argv()[1])), config^)
     print("listening on", server.local_addr(), flush=True)
@@ -151,5 +146,7 @@ def main() raises:
     router.get("/pause", Deferred(pause))
     router.post("/pause", Deferred(pause))
     router.get("/not-deferred", impatient)
-    router.fallback(ReverseProxy(upstream, proxy_config^))
+    var proxy = ReverseProxy(urls^, proxy_config^)
+    router.get("/upstreams", Admin(proxy.upstreams()))
+    router.fallback(proxy^)
     server.serve(AccessLog(router^, sink=StandardError()), num_workers=workers)

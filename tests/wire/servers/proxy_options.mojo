@@ -1,0 +1,97 @@
+"""Options of the test servers' command lines that `ReverseProxy` has."""
+
+from flare.http.proxy import Balance, GroupConfig, ProxyConfig, RequestKey
+from flare.tls import TlsConfig, TlsIdentity
+
+
+def set_proxy_option(
+    mut config: ProxyConfig, name: String, value: String
+) raises -> Bool:
+    """Sets a field of a proxy's configuration; False if there is none."""
+    if _set_text(config, name, value):
+        return True
+    if name == "connect_timeout_ms":
+        config.connect_timeout_ms = Int(value)
+    elif name == "write_timeout_ms":
+        config.write_timeout_ms = Int(value)
+    elif name == "head_timeout_ms":
+        config.head_timeout_ms = Int(value)
+    elif name == "idle_timeout_ms":
+        config.idle_timeout_ms = Int(value)
+    elif name == "max_idle_connections":
+        config.max_idle_connections = Int(value)
+    elif name == "keep_idle_ms":
+        config.keep_idle_ms = Int(value)
+    elif name == "max_body_size":
+        config.max_body_size = Int(value)
+    elif name == "max_header_size":
+        config.head_limits.max_header_size = Int(value)
+    elif name == "max_fields":
+        config.head_limits.max_fields = Int(value)
+    else:
+        return _set_group(config.group, name, value)
+    return True
+
+
+def _set_text(
+    mut config: ProxyConfig, name: String, value: String
+) raises -> Bool:
+    if name == "ca":
+        var identity = config.tls.identity.copy()
+        config.tls = TlsConfig(ca_file=value, identity=identity^)
+    elif name == "shown_cert":
+        config.tls.identity = TlsIdentity(
+            value, value.replace(".pem", ".key")
+        )
+    elif name == "insecure":
+        config.tls.insecure_skip_verification = value == "1"
+    elif name == "key_field":
+        config.key = RequestKey.field(value)
+    elif name == "key_cookie":
+        config.key = RequestKey.cookie(value)
+    elif name == "key_path":
+        config.key = RequestKey.path()
+    elif name == "balance":
+        config.group.balance = _balance(value)
+    elif name == "health_path":
+        config.group.health_path = value
+    elif name == "health_path_len":
+        config.group.health_path = "/" + "h" * (Int(value) - 1)
+    elif name == "retried_statuses":
+        for status in value.split(","):
+            config.group.retried_statuses.append(Int(status))
+    else:
+        return False
+    return True
+
+
+def _balance(name: String) raises -> Balance:
+    if name == "least_requests":
+        return Balance.LEAST_REQUESTS
+    if name == "consistent_hash":
+        return Balance.CONSISTENT_HASH
+    raise Error("no such balance: ", name)
+
+
+def _set_group(
+    mut group: GroupConfig, name: String, value: String
+) raises -> Bool:
+    if name == "failures_to_eject":
+        group.failures_to_eject = Int(value)
+    elif name == "failure_share_percent":
+        group.failure_share_percent = Int(value)
+    elif name == "max_requests":
+        group.max_requests = Int(value)
+    elif name == "health_interval_ms":
+        group.health_interval_ms = Int(value)
+    elif name == "health_timeout_ms":
+        group.health_timeout_ms = Int(value)
+    elif name == "unhealthy_after":
+        group.unhealthy_after = Int(value)
+    elif name == "max_attempts":
+        group.max_attempts = Int(value)
+    elif name == "retries_timeouts":
+        group.retries_timeouts = value == "1"
+    else:
+        return False
+    return True
