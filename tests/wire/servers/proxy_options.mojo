@@ -40,9 +40,7 @@ def _set_text(
         var identity = config.tls.identity.copy()
         config.tls = TlsConfig(ca_file=value, identity=identity^)
     elif name == "shown_cert":
-        config.tls.identity = TlsIdentity(
-            value, value.replace(".pem", ".key")
-        )
+        config.tls.identity = TlsIdentity(value, value.replace(".pem", ".key"))
     elif name == "insecure":
         config.tls.insecure_skip_verification = value == "1"
     elif name == "key_field":
