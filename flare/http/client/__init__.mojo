@@ -56,6 +56,7 @@ from flare.http.client.proxy import (
     NoProxy,
     Proxy,
     proxy_from_env,
+    ProxyScheme,
     ProxySettings,
 )
 from flare.http.client.request import ClientRequest, RequestBody

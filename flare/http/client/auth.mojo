@@ -2,7 +2,9 @@
 
 from flare.bytes.ascii import trim_whitespace, write_escaped
 from flare.http.client.error import BadRequest, ClientError, Phase
-from std.base64 import b64encode
+from std.base64 import b64decode, b64encode
+
+comptime _BASIC = StaticString("Basic ")
 
 
 @fieldwise_init
@@ -50,7 +52,7 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
         # name and another password.
         self._has_colon = ":" in auth.user
         var pair = String(auth.user, ":", auth.password)
-        self._field = String("Basic ", b64encode(pair.as_bytes()))
+        self._field = String(_BASIC, b64encode(pair.as_bytes()))
 
     @implicit
     def __init__(out self, auth: BearerAuth):
@@ -90,6 +92,26 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
                     " rest be a part of the password; use a name without one"
                 ),
             )
+
+    def login(self) -> Optional[BasicAuth]:
+        """Takes user name and password apart again.
+
+        Returns:
+            Both; nothing for other credentials, or none.
+        """
+        if not self._field.startswith(_BASIC):
+            return None
+        try:
+            var pair = String(
+                from_utf8=b64decode(self._field.removeprefix(_BASIC))
+            )
+            var colon = pair.find(":")
+            return BasicAuth(
+                String(pair[byte=0:colon]), String(pair[byte = colon + 1 :])
+            )
+        except:
+            # What was encoded here can be decoded.
+            return None
 
     def field_value(self) -> StringSpan[origin_of(self._field)]:
         """Lends the value of the field.

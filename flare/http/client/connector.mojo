@@ -1,12 +1,14 @@
 """The way to a host, without ever waiting: names, the race of addresses, a
 proxy's tunnel, TLS.
 
-    RESOLVING --> RACING --+--> READY
-                     UNIX --+     ^
-                     |  |         |
-                     |  +--> HANDSHAKE
-                     +--> TUNNEL --^
+    TARGET --> RESOLVING --> RACING --+--> READY
+                               UNIX --+      ^
+                               | |  |        |
+              PROXY_HANDSHAKE <+ |  +--> HANDSHAKE
+                 |               v           ^
+                 +--> TUNNEL or SOCKS -------+
 
+TARGET is the host itself, for a SOCKS5 proxy that is given addresses.
 Who drives it (a blocking call, or a reactor with many) waits for the
 `watches`, no longer than `wait_ms`, and calls `advance`.
 """
@@ -23,7 +25,14 @@ from flare.http.client.error import (
     ProxyRefused,
 )
 from flare.http.client.pool import ClientConnection, Endpoint
-from flare.http.client.proxy import Proxy
+from flare.http.client.proxy import Proxy, ProxyScheme
+from flare.http.client.socks import (
+    SOCKS_STEP_LEN_MAX,
+    SocksHandshake,
+    is_about_address,
+    socks_address,
+    socks_destination,
+)
 from flare.http.client.transport import Transport
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.serialiser import (
@@ -33,9 +42,10 @@ from flare.http.h1.serialiser import (
 )
 from flare.http.message.header_map import HeaderMap
 from flare.net.error import ConnectionTimeout
+from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import NO_TIMEOUT_MS, Deadline
-from flare.sys.errno import EAGAIN
+from flare.sys.errno import EAGAIN, EINTR
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry, poll_descriptors
 from flare.sys.socket_option import SocketOption
 from flare.tcp.connecting import AddressRace, STILL_RACING
@@ -57,6 +67,9 @@ comptime _UNIX = UInt8(2)
 comptime _TUNNEL = UInt8(3)
 comptime _HANDSHAKE = UInt8(4)
 comptime _READY = UInt8(5)
+comptime _TARGET = UInt8(6)
+comptime _PROXY_HANDSHAKE = UInt8(7)
+comptime _SOCKS = UInt8(8)
 
 
 struct ConnectContext(Movable):
@@ -71,6 +84,8 @@ struct ConnectContext(Movable):
     # Made for the first connection with TLS; the second one offers HTTP/2.
     var _tls: Optional[TlsClientContext]
     var _tls_http2: Optional[TlsClientContext]
+    # Of proxies to which TLS is spoken.
+    var _proxies: List[_ProxyTls]
 
     def __init__(out self, var tls_config: TlsConfig, head_limits: HeadLimits):
         """Takes the settings; nothing is loaded yet."""
@@ -79,6 +94,35 @@ struct ConnectContext(Movable):
         self.common = None
         self._tls = None
         self._tls_http2 = None
+        self._proxies = []
+
+    def proxy_session(mut self, proxy: Proxy) raises ClientError -> TlsSession:
+        """Begins a TLS session with a proxy.
+
+        Args:
+            proxy: With whom.
+
+        Returns:
+            The session, before its handshake.
+
+        Raises:
+            ClientError: If OpenSSL is missing or the proxy's configuration does
+                not work.
+        """
+        var name = proxy.name()
+        try:
+            for index in range(len(self._proxies)):
+                if self._proxies[index].name == name:
+                    return self._proxies[index].context.session(proxy.host)
+            var config = proxy.tls.copy()
+            # What a proxy is spoken to in, whatever goes through it.
+            config.alpn = ["http/1.1"]
+            var made = TlsClientContext(config)
+            var session = made.session(proxy.host)
+            self._proxies.append(_ProxyTls(name^, made))
+            return session^
+        except error:
+            raise ClientError(materialize[Phase.PROXY](), error)
 
     def session(mut self, endpoint: Endpoint) raises ClientError -> TlsSession:
         """Begins a TLS session, resuming an earlier one if there is a ticket.
@@ -124,6 +168,14 @@ struct ConnectContext(Movable):
             )
 
 
+@fieldwise_init
+struct _ProxyTls(Copyable, Movable):
+    """Trust of a proxy, by its name."""
+
+    var name: String
+    var context: TlsClientContext
+
+
 def offered_protocols(
     configured: List[String], offers_http2: Bool
 ) -> List[String]:
@@ -160,6 +212,9 @@ struct Connector(Movable):
     var _race: Optional[AddressRace]
     var _session: Optional[TlsSession]
     var _tunnel: Optional[Tunnel]
+    var _socks: Optional[SocksHandshake]
+    # What a SOCKS5 proxy is still to be asked for, best first.
+    var _targets: List[IpAddr]
     var _connection: Optional[OwnedPointer[ClientConnection]]
 
     def __init__(
@@ -186,6 +241,10 @@ struct Connector(Movable):
         self._total = total
         self._deadline = Deadline(shorter(connect_timeout_ms, total.left_ms()))
         self._stage = _UNIX if endpoint.is_unix else _RESOLVING
+        if proxy and proxy.value()[].scheme == ProxyScheme.SOCKS5:
+            self._stage = _TARGET
+        self._socks = None
+        self._targets = []
         self._resolving = None
         self._race = None
         self._session = None
@@ -235,16 +294,26 @@ struct Connector(Movable):
             return self._resolve()
         if self._stage == _RACING:
             return self._run_race(context)
+        if self._stage == _HANDSHAKE:
+            return self._shake_hands()
         if self._stage == _UNIX:
             return self._connect_unix(context)
         if self._stage == _TUNNEL:
             return self._open_tunnel(context)
-        return self._shake_hands()
+        if self._stage == _TARGET:
+            return self._resolve_target()
+        if self._stage == _PROXY_HANDSHAKE:
+            return self._shake_hands_with_proxy()
+        return self._ask_socks()
 
     def _phase(self) -> Phase:
-        if self._stage == _RESOLVING:
+        if self._stage == _RESOLVING or self._stage == _TARGET:
             return materialize[Phase.RESOLVE]()
-        if self._stage == _TUNNEL:
+        if (
+            self._stage == _TUNNEL
+            or self._stage == _SOCKS
+            or self._stage == _PROXY_HANDSHAKE
+        ):
             return materialize[Phase.PROXY]()
         if self._stage == _HANDSHAKE:
             return materialize[Phase.TLS]()
@@ -261,18 +330,32 @@ struct Connector(Movable):
         if self._proxy:
             port = self._proxy.value()[].port
             host = self._proxy.value()[].host
-        try:
-            if not self._resolving:
-                self._resolving = Resolving(host, 0, self._deadline)
-            if not self._resolving.value().advance():
-                return False
-        except error:
-            raise ClientError(materialize[Phase.RESOLVE](), error)
+        if not self._look_up(host):
+            return False
         var addresses = List[SocketAddr]()
         for ip in self._resolving.take().take():
             addresses.append(SocketAddr(ip, port))
         self._race = AddressRace(addresses^, self._deadline)
         self._stage = _RACING
+        return True
+
+    def _look_up(mut self, host: String) raises ClientError -> Bool:
+        """Goes on with the lookup of a name, of which there is one at a time."""
+        try:
+            if not self._resolving:
+                self._resolving = Resolving(host, 0, self._deadline)
+            return self._resolving.value().advance()
+        except error:
+            raise ClientError(materialize[Phase.RESOLVE](), error)
+
+    def _resolve_target(mut self) raises ClientError -> Bool:
+        """Looks the host up for a proxy that is to be given its addresses."""
+        var host = self._endpoint.host
+        if not self._look_up(host):
+            return False
+        self._targets = self._resolving.take().take()
+        self._targets.reverse()
+        self._stage = _RESOLVING
         return True
 
     def _run_race(
@@ -318,11 +401,95 @@ struct Connector(Movable):
         if self._endpoint.is_tls:
             # A bad name is refused before anything is sent.
             self._session = context.session(self._endpoint)
-        if self._needs_tunnel:
-            self._tunnel = Tunnel(self._endpoint, self._proxy.value()[])
-            self._stage = _TUNNEL
-        else:
+        if not self._proxy:
             self._begin_handshake()
+            return
+        ref proxy = self._proxy.value()[]
+        if proxy.scheme == ProxyScheme.HTTPS:
+            ref transport = self._connection.value()[].transport
+            transport.begin_tls(context.proxy_session(proxy))
+            self._stage = _PROXY_HANDSHAKE
+        elif proxy.scheme.is_http():
+            self._begin_tunnel()
+        else:
+            self._begin_socks()
+
+    def _begin_tunnel(mut self) raises ClientError:
+        """Asks a proxy for a tunnel, unless it takes requests."""
+        if not self._needs_tunnel:
+            self._begin_handshake()
+            return
+        self._tunnel = Tunnel(self._endpoint, self._proxy.value()[])
+        self._stage = _TUNNEL
+
+    def _begin_socks(mut self) raises ClientError:
+        ref proxy = self._proxy.value()[]
+        var destination: List[UInt8]
+        if len(self._targets) > 0:
+            var ip = self._targets.pop()
+            destination = socks_address(ip, self._endpoint.port)
+        else:
+            destination = socks_destination(
+                self._endpoint.host, self._endpoint.port
+            )
+        self._socks = SocksHandshake(destination^, proxy.socks_login())
+        self._stage = _SOCKS
+
+    def _shake_hands_with_proxy(mut self) raises ClientError -> Bool:
+        ref transport = self._connection.value()[].transport
+        var result = transport.shake_hands()
+        if result == -EAGAIN:
+            return False
+        if result != 0:
+            raise transport.failure(
+                materialize[Phase.PROXY](),
+                result,
+                "TLS handshake with the proxy",
+                self._name(),
+            )
+        self._begin_tunnel()
+        return True
+
+    def _ask_socks(mut self) raises ClientError -> Bool:
+        try:
+            return self._go_on_with_socks()
+        except error:
+            # Another address of the host may be reached, by asking anew.
+            if len(self._targets) == 0 or not is_about_address(
+                self._socks.value().refused_with
+            ):
+                raise error^
+        self._connection = None
+        self._session = None
+        self._socks = None
+        self._stage = _RESOLVING
+        return True
+
+    def _go_on_with_socks(mut self) raises ClientError -> Bool:
+        ref socks = self._socks.value()
+        ref transport = self._connection.value()[].transport
+        var octet = List[UInt8](length=SOCKS_STEP_LEN_MAX, fill=0)
+        while not socks.is_done():
+            var count: Int
+            var is_sending = len(socks.output) > 0
+            if is_sending:
+                count = transport.send(socks.output.span())
+            else:
+                count = transport.receive(Span(octet)[: socks.wanted_len()])
+            if count == -EAGAIN:
+                return False
+            if count == 0 and not is_sending:
+                raise socks.end_input()
+            if count < 0 and count != -EINTR:
+                raise transport.failure(
+                    materialize[Phase.PROXY](), count, "SOCKS5", self._name()
+                )
+            if is_sending:
+                socks.output.consume(max(count, 0))
+            else:
+                _ = socks.receive(Span(octet)[: max(count, 0)])
+        self._begin_handshake()
+        return True
 
     def _open_tunnel(
         mut self, mut context: ConnectContext
@@ -378,7 +545,11 @@ struct Connector(Movable):
             ref connection = self._connection.value()[]
             var is_sending = connection.transport.wants_write()
             if self._stage == _TUNNEL:
-                is_sending = self._tunnel.value().attempt.wants_write()
+                is_sending = self._tunnel.value().attempt.wants_write() or (
+                    is_sending
+                )
+            elif self._stage == _SOCKS:
+                is_sending = len(self._socks.value().output) > 0
             if is_sending:
                 wanted |= POLL_WRITE
             entries.append(PollEntry(connection.transport.fd(), wanted, 0))

@@ -489,6 +489,8 @@ struct Http2Link(Movable):
                 self._end()
                 return
             elif count == -EAGAIN:
+                # TLS within TLS may have given up with octets left.
+                self.has_more = self._has_buffered()
                 return
             elif count != -EINTR:
                 self.fail(self._failure_of(count, "read"))

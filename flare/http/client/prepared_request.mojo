@@ -295,7 +295,11 @@ struct PreparedRequest(Movable):
         """
         var target = String(self.url.request_target())
         var extra = HeaderMap()
-        var is_absolute = Bool(self.proxy) and not self.endpoint.is_tls
+        var is_absolute = (
+            Bool(self.proxy)
+            and not self.endpoint.is_tls
+            and self.proxy.value()[].scheme.is_http()
+        )
         if is_absolute:
             # RFC 9112 section 3.2.2: absolute-form to a proxy.
             target = url_without_credentials(self.url)

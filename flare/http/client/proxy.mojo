@@ -4,26 +4,72 @@ from flare.bytes.ascii import equals_ignore_case
 from flare.http.client.auth import BasicAuth, Credentials
 from flare.http.client.error import BadUrl, ClientError, Phase
 from flare.http.client.pool import Endpoint
+from flare.http.client.socks import socks_login
 from flare.net.ip import IpAddr, IpNetwork
+from flare.tls.config import TlsConfig
 from flare.url.percent import percent_decode
 from flare.url.url import Url
 from std.memory import ArcPointer
 from std.os import getenv
 
+comptime SOCKS_PORT = UInt16(1080)
+"""The port of SOCKS proxies (RFC 1928 section 3)."""
+
+
+struct ProxyScheme(Equatable, TrivialRegisterPassable):
+    """How a proxy is spoken to."""
+
+    var number: UInt8
+    """A small number, distinct for each scheme."""
+
+    comptime HTTP = ProxyScheme(0)
+    """`http`: in HTTP/1.1."""
+    comptime HTTPS = ProxyScheme(1)
+    """`https`: in HTTP/1.1 over TLS."""
+    comptime SOCKS5 = ProxyScheme(2)
+    """`socks5`: by RFC 1928; names of hosts are looked up here."""
+    comptime SOCKS5H = ProxyScheme(3)
+    """`socks5h`: by RFC 1928; the proxy looks names of hosts up."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        """Makes a scheme; programs use the constants.
+
+        Args:
+            number: Its number.
+        """
+        self.number = number
+
+    def is_http(self) -> Bool:
+        """Tells whether the proxy speaks HTTP, with TLS or without.
+
+        Returns:
+            False for SOCKS.
+        """
+        return self == Self.HTTP or self == Self.HTTPS
+
 
 struct Proxy(Copyable, Movable):
-    """A proxy that is spoken to in plain HTTP.
+    """A proxy that is spoken to in HTTP, with TLS or without, or by SOCKS5.
 
-    Requests for `http` URLs are handed to it whole (RFC 9112 section 3.2.2);
-    for `https` URLs it is asked for a tunnel (RFC 9110 section 9.3.6).
+    To one of HTTP, requests for `http` URLs are handed whole (RFC 9112 section
+    3.2.2); for `https` URLs it is asked for a tunnel (RFC 9110 section 9.3.6),
+    and TLS with the host lies within. One of SOCKS5 connects to the host
+    (RFC 1928), and passes octets on.
     """
 
+    var scheme: ProxyScheme
+    """How it is spoken to."""
     var host: String
     """Its host name, or its address without brackets."""
     var port: UInt16
     """Its port."""
     var credentials: Credentials
-    """What it is told in Proxy-Authorization."""
+    """What it is told in Proxy-Authorization, or by RFC 1929."""
+    var tls: TlsConfig
+    """Whom to trust as a proxy of the scheme `https`, and what to show to it:
+    by default the authorities of the system, and nothing. `ClientConfig.tls`
+    is about the hosts behind it."""
 
     @implicit
     def __init__(out self, url: StringSpan) raises ClientError:
@@ -31,20 +77,31 @@ struct Proxy(Copyable, Movable):
 
         Args:
             url: Such as `http://user:password@proxy.example:3128`; the scheme
-                may be left out.
+                is `http` (which may be left out), `https`, `socks5` or
+                `socks5h`. The port is 80, 443 or 1080 unless it is given.
 
         Raises:
-            ClientError: If it is no URL of the scheme `http`, or its user name
-                holds a colon.
+            ClientError: If it is no URL of such a scheme, or its user name
+                holds a colon or is too long for SOCKS5.
         """
-        var parsed = _parse(url)
-        if not (parsed.protocol() == "http:"):
-            raise _bad("the proxy's scheme must be http")
+        var text = String(url)
+        if "://" not in text:
+            text = "http://" + text
+        self.scheme = _scheme(text)
+        var has_port = True
+        if not self.scheme.is_http():
+            # Read by the rules of http URLs, which lose a port of 80.
+            var authority = String(text[byte = text.find("://") :])
+            text = "http" + authority
+            has_port = _has_port(text)
+        var parsed = _parse(text)
         var endpoint = Endpoint.of(parsed)
         self.host = endpoint.host
-        self.port = endpoint.port
+        self.port = endpoint.port if has_port else SOCKS_PORT
         self.credentials = credentials_of(parsed)
         self.credentials.check()
+        self.tls = TlsConfig()
+        _ = self.socks_login()
 
     @implicit
     def __init__(out self, url: StringLiteral) raises ClientError:
@@ -62,9 +119,30 @@ struct Proxy(Copyable, Movable):
         """Writes host and port, for errors and for the pool.
 
         Returns:
-            Such as `proxy.example:3128`.
+            Such as `proxy.example:3128`; with the scheme if it is not `http`.
         """
+        if self.scheme == ProxyScheme.HTTPS:
+            return String("https://", self.host, ":", self.port)
+        if self.scheme == ProxyScheme.SOCKS5:
+            return String("socks5://", self.host, ":", self.port)
+        if self.scheme == ProxyScheme.SOCKS5H:
+            return String("socks5h://", self.host, ":", self.port)
         return String(self.host, ":", self.port)
+
+    def socks_login(self) raises ClientError -> List[UInt8]:
+        """Writes what a SOCKS5 proxy is told of the user (RFC 1929).
+
+        Returns:
+            The message; empty without user name and password, and for a proxy
+            that speaks HTTP.
+
+        Raises:
+            ClientError: If one is longer than 255 bytes.
+        """
+        var login = self.credentials.login()
+        if not login or self.scheme.is_http():
+            return []
+        return socks_login(login.value().user, login.value().password)
 
 
 struct ProxySettings(Copyable, Defaultable, Movable):
@@ -172,10 +250,36 @@ def _decoded(text: StringSpan) -> String:
         return String(text)
 
 
-def _parse(url: StringSpan) raises ClientError -> Url:
-    var text = String(url)
-    if "://" not in text:
-        text = "http://" + text
+def _scheme(url: StringSpan) raises ClientError -> ProxyScheme:
+    var text = url[byte = 0 : url.find("://")].as_bytes()
+    if equals_ignore_case(text, "http".as_bytes()):
+        return ProxyScheme.HTTP
+    if equals_ignore_case(text, "https".as_bytes()):
+        return ProxyScheme.HTTPS
+    if equals_ignore_case(text, "socks5".as_bytes()):
+        return ProxyScheme.SOCKS5
+    if equals_ignore_case(text, "socks5h".as_bytes()):
+        return ProxyScheme.SOCKS5H
+    raise _bad("the proxy's scheme must be http, https, socks5 or socks5h")
+
+
+def _has_port(url: StringSpan) -> Bool:
+    """Tells whether a URL of the scheme `http` names a port."""
+    var octets = url.as_bytes()
+    var start = 7
+    var end = start
+    while end < len(octets) and octets[end] != 47 and octets[end] != 63:
+        if octets[end] == 64:
+            start = end + 1
+        end += 1
+    # What follows a last colon that is none of an IPv6 address.
+    var index = end
+    while index > start and octets[index - 1] >= 48 and octets[index - 1] <= 57:
+        index -= 1
+    return index < end and index > start and octets[index - 1] == 58
+
+
+def _parse(text: StringSpan) raises ClientError -> Url:
     try:
         return Url.parse(text)
     except error:

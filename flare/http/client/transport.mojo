@@ -4,6 +4,7 @@ from flare.http.client.error import ClientError, Phase
 from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE, OsError
+from flare.tls.error import TlsError
 from flare.tls.pump import RECORD_LEN_MAX, TlsChannel, TlsStatus
 from flare.tls.session import TlsSession
 from std.memory import OwnedPointer
@@ -28,10 +29,15 @@ struct Transport(Movable):
     def begin_tls(mut self, var session: TlsSession):
         """Speaks TLS from now on; `shake_hands` comes next.
 
+        Where TLS is spoken already, with a proxy, the new session lies within.
+
         Args:
             session: The session, before its handshake.
         """
-        self._tls = OwnedPointer(TlsLayer(session^))
+        var layer = OwnedPointer(TlsLayer(session^))
+        if self._tls:
+            layer[]._outer = self._tls.take()
+        self._tls = layer^
 
     def shake_hands(mut self) -> Int:
         """Goes on with the handshake.
@@ -141,7 +147,7 @@ struct Transport(Movable):
         Returns:
             True if so.
         """
-        return Bool(self._tls) and len(self._tls.value()[].channel.output) > 0
+        return Bool(self._tls) and self._tls.value()[].wants_write()
 
     @always_inline
     def has_buffered(self) -> Bool:
@@ -150,7 +156,7 @@ struct Transport(Movable):
         Returns:
             True if so.
         """
-        return Bool(self._tls) and self._tls.value()[].channel.has_buffered()
+        return Bool(self._tls) and self._tls.value()[].has_buffered()
 
     def has_ended(self) -> Bool:
         """Tells whether TLS is over, though the descriptor may stay silent.
@@ -158,7 +164,7 @@ struct Transport(Movable):
         Returns:
             True behind a notice or an alert.
         """
-        return Bool(self._tls) and self._tls.value()[].channel.pump.is_over()
+        return Bool(self._tls) and self._tls.value()[].is_over()
 
     def failure(
         self, phase: Phase, number: Int, operation: StaticString, name: String
@@ -175,7 +181,7 @@ struct Transport(Movable):
             The error.
         """
         if number == TLS_FAILED and self._tls:
-            ref failure = self._tls.value()[].channel.pump.failure
+            var failure = self._tls.value()[].failure()
             if failure:
                 return ClientError(phase, failure.value())
         return ClientError(
@@ -196,10 +202,49 @@ struct TlsLayer(Movable):
 
     var channel: TlsChannel
     """The session with the records that are on their way."""
+    # TLS with a proxy, in whose plaintext the records of this one lie.
+    var _outer: Optional[OwnedPointer[TlsLayer]]
 
     def __init__(out self, var session: TlsSession):
         """Takes a session, before its handshake."""
         self.channel = TlsChannel(session^)
+        self._outer = None
+
+    def __deinit__(deinit self):
+        """Drops the layers; the type holds itself, so this is written out."""
+        pass
+
+    def wants_write(self) -> Bool:
+        """Tells whether records wait to leave."""
+        if len(self.channel.output) > 0:
+            return True
+        return Bool(self._outer) and self._outer.value()[].wants_write()
+
+    def has_buffered(self) -> Bool:
+        """Tells whether plaintext may be had without octets of the peer."""
+        if self.channel.has_buffered():
+            return True
+        return Bool(self._outer) and self._outer.value()[].has_buffered()
+
+    def is_over(self) -> Bool:
+        """Tells whether the peer, or the proxy, sends no more plaintext."""
+        if self.channel.pump.is_over():
+            return True
+        return Bool(self._outer) and self._outer.value()[].is_over()
+
+    def failure(self) -> Optional[TlsError]:
+        """Says why a call has answered `TLS_FAILED`."""
+        if self.channel.pump.failure or not self._outer:
+            return self.channel.pump.failure.copy()
+        return self._outer.value()[].failure()
+
+    def _carry(mut self, mut socket: RawSocket) -> Int:
+        """Hands records to what is below, which may keep them for a while."""
+        if self._outer:
+            return self._outer.value()[].send(
+                socket, self.channel.output.span()
+            )
+        return socket.send(self.channel.output.span())
 
     def flush(mut self, mut socket: RawSocket) -> Int:
         """Sends records that are still here.
@@ -211,11 +256,13 @@ struct TlsLayer(Movable):
             0 if none is left, or a negative errno.
         """
         while len(self.channel.output) > 0:
-            var count = socket.send(self.channel.output.span())
+            var count = self._carry(socket)
             if count >= 0:
                 self.channel.output.consume(count)
             elif count != -EINTR:
                 return count
+        if self._outer:
+            return self._outer.value()[].flush(socket)
         return 0
 
     def shake_hands(mut self, mut socket: RawSocket) -> Int:
@@ -314,7 +361,11 @@ struct TlsLayer(Movable):
         return -EAGAIN
 
     def _receive_records(mut self, mut socket: RawSocket) -> Int:
-        var count = socket.receive(self.channel.spare())
+        var count: Int
+        if self._outer:
+            count = self._outer.value()[].receive(socket, self.channel.spare())
+        else:
+            count = socket.receive(self.channel.spare())
         if count < 0:
             return count if count != -EINTR else -EAGAIN
         if self.channel.receive(count).status == TlsStatus.FAILED:

@@ -2,7 +2,12 @@
 
 from flare.http.client.pool import Endpoint
 from flare.http.client.error import ClientError, Phase
-from flare.http.client.proxy import NoProxy, Proxy, ProxySettings
+from flare.http.client.proxy import (
+    NoProxy,
+    Proxy,
+    ProxyScheme,
+    ProxySettings,
+)
 from std.testing import assert_equal, assert_false, assert_true
 
 
@@ -58,7 +63,14 @@ def test_urls_of_proxies() raises:
     assert_equal(Proxy("proxy.example").name(), "proxy.example:80")
     assert_equal(Proxy("[::1]:3128").host, "::1")
     assert_false(Bool(Proxy("p:1").credentials))
-    for bad in ["https://p", "socks5://p", "http://", "http://u:secret@[p"]:
+    for bad in [
+        "ftp://p",
+        "socks4://p",
+        "socks5://",
+        "http://",
+        "http://u:secret@[p",
+        "socks5://u:secret%3Ab@p:x",
+    ]:
         try:
             _ = Proxy(StringSpan(bad))
         except error:
@@ -83,3 +95,45 @@ def test_choice() raises:
     unix.is_unix = True
     assert_false(Bool(settings.choose(unix)))
     assert_false(Bool(ProxySettings().choose(tls)))
+
+
+@fieldwise_init
+struct _SchemeRow(Copyable, Movable):
+    var url: StaticString
+    var scheme: ProxyScheme
+    var name: StaticString
+
+
+def test_schemes_of_proxies() raises:
+    var rows: List[_SchemeRow] = [
+        _SchemeRow("p", ProxyScheme.HTTP, "p:80"),
+        _SchemeRow("HTTP://p:8080", ProxyScheme.HTTP, "p:8080"),
+        _SchemeRow("https://p", ProxyScheme.HTTPS, "https://p:443"),
+        _SchemeRow("https://p:80", ProxyScheme.HTTPS, "https://p:80"),
+        _SchemeRow("socks5://p", ProxyScheme.SOCKS5, "socks5://p:1080"),
+        _SchemeRow("socks5h://p/", ProxyScheme.SOCKS5H, "socks5h://p:1080"),
+        _SchemeRow("Socks5h://p:80", ProxyScheme.SOCKS5H, "socks5h://p:80"),
+        _SchemeRow("socks5://u:1@p", ProxyScheme.SOCKS5, "socks5://p:1080"),
+        _SchemeRow(
+            "socks5://u:1@[::1]", ProxyScheme.SOCKS5, "socks5://::1:1080"
+        ),
+        _SchemeRow("socks5://[::1]:9", ProxyScheme.SOCKS5, "socks5://::1:9"),
+    ]
+    for row in rows:
+        var proxy = Proxy(row.url)
+        assert_true(proxy.scheme == row.scheme, row.url)
+        assert_equal(proxy.name(), row.name, row.url)
+
+
+def test_login_of_socks() raises:
+    """RFC 1929 section 2."""
+    assert_equal(len(Proxy("socks5://p").socks_login()), 0)
+    assert_equal(len(Proxy("http://u:p@p").socks_login()), 0)
+    var login = Proxy("socks5://us%65r:p%40%3a@p").socks_login()
+    assert_equal(String(from_utf8=login), String("\x01\x04user\x03p@:"))
+    try:
+        _ = Proxy("socks5://u:" + "s" * 256 + "@p")
+    except error:
+        assert_true("255 bytes" in error.reason, error.reason)
+        return
+    raise Error("a password of 256 bytes was taken")

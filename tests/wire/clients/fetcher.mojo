@@ -96,9 +96,11 @@ def _config(command: JsonValue) raises -> ClientConfig:
     if command.contains("ca_file"):
         config.tls = TlsConfig(ca_file=command["ca_file"].string_value())
     if command.contains("proxy"):
+        var proxy = Proxy(command["proxy"].string_value())
+        if command.contains("proxy_ca"):
+            proxy.tls = TlsConfig(ca_file=_text(command, "proxy_ca"))
         config.proxy = ProxySettings(
-            Proxy(command["proxy"].string_value()),
-            NoProxy(_text(command, "no_proxy")),
+            proxy^, NoProxy(_text(command, "no_proxy"))
         )
     return config^
 
