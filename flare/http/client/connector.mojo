@@ -14,16 +14,9 @@ Who drives it (a blocking call, or a reactor with many) waits for the
 """
 
 from flare.dns.resolve import Resolving
-from flare.http.client.attempt import Attempt, Step, shorter, total_error
-from flare.http.client.auth import challenge_schemes
+from flare.http.client.attempt import shorter, total_error
 from flare.http.client.common_tls import CommonTls
-from flare.http.client.error import (
-    BadRequest,
-    ClientError,
-    MalformedResponse,
-    Phase,
-    ProxyRefused,
-)
+from flare.http.client.error import ClientError, Phase
 from flare.http.client.pool import ClientConnection, Endpoint
 from flare.http.client.proxy import Proxy, ProxyScheme
 from flare.http.client.socks import (
@@ -34,13 +27,8 @@ from flare.http.client.socks import (
     socks_destination,
 )
 from flare.http.client.transport import Transport
+from flare.http.client.tunnel import Tunnel
 from flare.http.h1.field_section import HeadLimits
-from flare.http.h1.serialiser import (
-    RequestFraming,
-    RequestStart,
-    write_request_head,
-)
-from flare.http.message.header_map import HeaderMap
 from flare.net.error import ConnectionTimeout
 from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
@@ -594,112 +582,3 @@ struct Connector(Movable):
             # Whatever comes of it, `advance` looks for itself.
             _ = poll_descriptors(entries, self.wait_ms())
         return self.take()
-
-
-struct Tunnel(Movable):
-    """A CONNECT that makes a connection to a proxy one to the endpoint.
-
-    Source: RFC 9110 section 9.3.6.
-    """
-
-    var attempt: Attempt
-    """The request and its response."""
-
-    def __init__(out self, endpoint: Endpoint, proxy: Proxy) raises ClientError:
-        """Writes the request.
-
-        Args:
-            endpoint: Where the tunnel is to lead.
-            proxy: The proxy.
-
-        Raises:
-            ClientError: In the phase `PROXY`.
-        """
-        self.attempt = Attempt()
-        self.attempt.begin("CONNECT")
-        _write_head(self.attempt, endpoint, proxy)
-        self.attempt.end_content()
-
-    def advance(
-        mut self,
-        mut connection: OwnedPointer[ClientConnection],
-        limits: HeadLimits,
-    ) raises ClientError -> Bool:
-        """Goes on without waiting.
-
-        Args:
-            connection: A new connection to the proxy.
-            limits: Bounds of the response's head.
-
-        Returns:
-            True if the tunnel is open.
-
-        Raises:
-            ClientError: In the phase `PROXY`.
-        """
-        try:
-            return self._advance(connection, limits)
-        except error:
-            error.phase = materialize[Phase.PROXY]()
-            raise error^
-
-    def _advance(
-        mut self,
-        mut connection: OwnedPointer[ClientConnection],
-        limits: HeadLimits,
-    ) raises ClientError -> Bool:
-        while True:
-            var step = self.attempt.step(connection, limits)
-            if step == Step.WAIT:
-                if not self.attempt.receive(connection):
-                    return False
-            elif step == Step.HEAD and self.attempt.parser.head.status >= 300:
-                raise _refusal(self.attempt)
-            elif step == Step.END:
-                break
-        if self.attempt.parser.leftover_len() > 0:
-            # The host at the other end waits for our first octet.
-            raise ClientError(
-                materialize[Phase.PROXY](),
-                materialize[MalformedResponse](),
-                "the proxy sent octets of its own into the tunnel",
-            )
-        return True
-
-
-def _write_head(
-    mut attempt: Attempt, endpoint: Endpoint, proxy: Proxy
-) raises ClientError:
-    var authority = String(endpoint.host, ":", endpoint.port)
-    if ":" in endpoint.host:
-        authority = String("[", endpoint.host, "]:", endpoint.port)
-    var headers = HeaderMap()
-    try:
-        if proxy.credentials:
-            headers.set("Proxy-Authorization", proxy.credentials.field_value())
-    except:
-        raise ClientError(
-            materialize[Phase.PROXY](),
-            materialize[BadRequest](),
-            "the proxy's credentials hold a control octet",
-        )
-    write_request_head(
-        attempt.output,
-        RequestStart("CONNECT", StringSpan(authority), authority, 1),
-        headers,
-        HeaderMap(),
-        RequestFraming.none(),
-    )
-
-
-def _refusal(attempt: Attempt) -> ClientError:
-    var reason = String(
-        "the proxy answered ", attempt.parser.head.status, " to CONNECT"
-    )
-    var fields = attempt.parser.fields()
-    var challenge = fields.get("proxy-authenticate")
-    if challenge:
-        reason.write("; it accepts ", challenge_schemes(challenge.value()))
-    return ClientError(
-        materialize[Phase.PROXY](), materialize[ProxyRefused](), reason^
-    )
