@@ -1,6 +1,7 @@
 """Cookies that a client keeps: the jar, and which of them match a request (RFC 6265bis section 5)."""
 
 from flare.http.cookie.set_cookie import parse_set_cookie_header
+from flare.http.cookie.suffix import is_public_suffix
 from flare.http.message.cookie import Cookie, CookieError
 from flare.net.ip import IpAddr
 from flare.url.url import Url
@@ -57,17 +58,21 @@ struct CookieJar(Copyable, Movable, Sized):
 
     The clock is the caller's: every call that depends on the time takes it, in
     seconds since 1970. SameSite is kept but not enforced, as there is no page
-    that causes requests. There is no list of public suffixes: a domain of one
-    label is refused, `co.uk` is not.
+    that causes requests. A cookie for a public suffix, such as `com`, `co.uk` or
+    `github.io`, is refused unless it comes from that very host, and is for that
+    host alone then.
     """
 
     var _entries: List[_Entry]
     var _count: Int
+    # As a value, so that a program without a jar has no list in its build.
+    var _is_suffix: def(String) thin -> Bool
 
     def __init__(out self):
         """Makes an empty jar."""
         self._entries = List[_Entry]()
         self._count = 0
+        self._is_suffix = is_public_suffix
 
     def __len__(self) -> Int:
         """Counts the cookies.
@@ -135,8 +140,9 @@ struct CookieJar(Copyable, Movable, Sized):
     def store_cookie(mut self, url: Url, cookie: Cookie, now_s: Int) -> Bool:
         """Stores a cookie for a host as if the host had set it.
 
-        Source: RFC 6265 section 5.3, with 6265bis for prefixes, and for secure
-        cookies: a plain connection neither sets nor replaces them.
+        Source: RFC 6265 section 5.3, with 6265bis for prefixes, for public
+        suffixes (section 5.7), and for secure cookies: a plain connection
+        neither sets nor replaces them.
 
         Args:
             url: A URL of the host.
@@ -154,8 +160,13 @@ struct CookieJar(Copyable, Movable, Sized):
         if cookie.domain.byte_length() > 0:
             if not domain_matches(host, cookie.domain):
                 return False
-            # One label, or an address: no other host can be meant.
-            entry.is_host_only = is_top_level(host) or is_ip_host(host)
+            var is_suffix = self._is_suffix(cookie.domain)
+            if is_suffix and host != cookie.domain:
+                return False
+            # A suffix, one label, or an address: no other host can be meant.
+            entry.is_host_only = (
+                is_suffix or is_top_level(host) or is_ip_host(host)
+            )
             entry.domain = cookie.domain
         if cookie.path.byte_length() == 0:
             entry.cookie.path = default_path(url.pathname())
@@ -344,8 +355,6 @@ def is_ip_host(host: StringSpan) -> Bool:
 
 def is_top_level(domain: StringSpan) -> Bool:
     """Tells whether a domain is one label, such as `com` or `localhost`.
-
-    flare has no list of public suffixes: `co.uk` is not known to be one.
 
     Args:
         domain: The domain; a dot at its end does not count.

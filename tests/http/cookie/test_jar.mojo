@@ -415,3 +415,26 @@ def test_hosts() raises:
     assert_true(is_top_level("com."))
     assert_true(is_top_level(""))
     assert_false(is_top_level("co.uk"))
+
+
+def test_public_suffixes() raises:
+    """RFC 6265bis section 5.7: a suffix is no domain, but may be a host."""
+    var jar = CookieJar()
+    for row in [
+        ("http://a.co.uk/", "a=1; Domain=co.uk"),
+        ("http://a.co.uk/", "a=1; Domain=.co.uk"),
+        ("http://me.github.io/", "a=1; Domain=github.io"),
+        ("http://a.b.ck/", "a=1; Domain=b.ck"),
+        ("http://a.example.com/", "a=1; Domain=com"),
+    ]:
+        assert_false(jar.store(Url.parse(row[0]), row[1], 0), row[1])
+    assert_equal(len(jar), 0)
+    assert_true(jar.store(Url.parse("http://co.uk/"), "b=1; Domain=co.uk", 0))
+    assert_equal(jar.header_for(Url.parse("http://co.uk/"), 0), "b=1")
+    assert_equal(jar.header_for(Url.parse("http://a.co.uk/"), 0), "")
+    var copy = jar.copy()
+    assert_true(
+        copy.store(Url.parse("http://a.b.co.uk/"), "c=1; Domain=b.co.uk", 0)
+    )
+    assert_equal(copy.header_for(Url.parse("http://d.b.co.uk/"), 0), "c=1")
+    assert_false(copy.store(Url.parse("http://x.uk/"), "d=1; Domain=uk", 0))
