@@ -263,12 +263,13 @@ struct File(Movable):
                 raise OsError("write", -count)
 
     @staticmethod
-    def appending(path: StringSpan) raises OsError -> Self:
+    def appending(path: StringSpan, mode: Int = 0o666) raises OsError -> Self:
         """Opens a file to go on with it, or makes it; a symbolic link is
         refused.
 
         Args:
             path: Its path.
+            mode: Who may do what with a new one, before the umask.
 
         Returns:
             The file; `append` writes at its end.
@@ -277,7 +278,7 @@ struct File(Movable):
             OsError: If it cannot be opened.
         """
         var flags = _O_RDWR | _O_CREAT | _O_APPEND | _O_NOFOLLOW
-        return Self(_open_at(_AT_FDCWD, path, flags, 0o666))
+        return Self(_open_at(_AT_FDCWD, path, flags, mode))
 
     def lock(self) raises OsError:
         """Takes the file for this process, until it is closed.

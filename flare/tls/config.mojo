@@ -7,6 +7,7 @@ from flare.sys.openssl.context import (
     VERIFY_PEER,
     VERIFY_REQUIRED,
 )
+from flare.sys.openssl.key_log import start_key_log
 from flare.tls.error import BadTlsConfig, TlsError
 
 
@@ -33,6 +34,8 @@ struct TlsConfig(Copyable, Movable):
     var insecure_skip_verification: Bool
     """True to accept any certificate, also that of an attacker. For tests on
     the own machine only. Default False."""
+    var key_log: KeyLog
+    """Where the secrets of the sessions are written; nowhere by default."""
 
     def __init__(
         out self,
@@ -45,6 +48,7 @@ struct TlsConfig(Copyable, Movable):
         var alpn: List[String] = [],
         minimum_version: TlsVersion = TlsVersion.TLS_1_2,
         insecure_skip_verification: Bool = False,
+        var key_log: KeyLog = KeyLog(),
     ):
         """Makes a configuration; what is not named has its default.
 
@@ -58,6 +62,7 @@ struct TlsConfig(Copyable, Movable):
             alpn: Application protocols to offer, best first.
             minimum_version: The oldest version that is spoken.
             insecure_skip_verification: True to accept any certificate.
+            key_log: Where the secrets of the sessions are written.
         """
         self.authorities = PemSource(file=ca_file)
         if ca_pem.byte_length() > 0:
@@ -68,6 +73,7 @@ struct TlsConfig(Copyable, Movable):
         self.alpn = alpn^
         self.minimum_version = minimum_version
         self.insecure_skip_verification = insecure_skip_verification
+        self.key_log = key_log^
 
 
 comptime HANDSHAKE_TIMEOUT_MS = 10_000
@@ -126,6 +132,8 @@ struct TlsServerConfig(Copyable, Movable):
     """From accepting a connection to the end of the handshake. Default 10 s."""
     var minimum_version: TlsVersion
     """The oldest version that is spoken. Default 1.2."""
+    var key_log: KeyLog
+    """Where the secrets of the sessions are written; nowhere by default."""
 
     def __init__(
         out self,
@@ -139,6 +147,7 @@ struct TlsServerConfig(Copyable, Movable):
         session_tickets: Bool = True,
         handshake_timeout_ms: Int = HANDSHAKE_TIMEOUT_MS,
         minimum_version: TlsVersion = TlsVersion.TLS_1_2,
+        var key_log: KeyLog = KeyLog(),
     ):
         """Makes a configuration; what is not named has its default.
 
@@ -153,6 +162,7 @@ struct TlsServerConfig(Copyable, Movable):
             session_tickets: True to let clients resume.
             handshake_timeout_ms: How long a handshake may take.
             minimum_version: The oldest version that is spoken.
+            key_log: Where the secrets of the sessions are written.
         """
         self.identities = [identity^]
         self.alpn = alpn^
@@ -164,6 +174,7 @@ struct TlsServerConfig(Copyable, Movable):
         self.session_tickets = session_tickets
         self.handshake_timeout_ms = handshake_timeout_ms
         self.minimum_version = minimum_version
+        self.key_log = key_log^
 
     def __init__(
         out self,
@@ -311,6 +322,76 @@ struct PemSource(Copyable, Movable):
                     "); check the path and who may read it",
                 ),
             )
+
+
+comptime _KeyLogStart = def(Int, String) thin -> String
+
+
+struct KeyLog(Copyable, Defaultable, Movable):
+    """A file that gets the secrets of TLS sessions, as `SSLKEYLOGFILE` does
+    elsewhere: with it, Wireshark reads what was recorded.
+
+    Whoever reads the file can read the connections, so a new one has the mode
+    0600, and it is for tests and faults alone. It is appended to, in the format
+    of NSS. The library never asks the environment for its path.
+    """
+
+    var _path: String
+    # As a value, so that a program without one has nothing of it in its build.
+    var _start: _KeyLogStart
+
+    def __init__(out self):
+        """Writes nothing."""
+        self._path = String()
+        self._start = _start_nothing
+
+    @implicit
+    def __init__(out self, var path: String):
+        """Names the file.
+
+        Args:
+            path: Its path; an empty one stands for nothing.
+        """
+        self._path = path^
+        self._start = start_key_log
+
+    @implicit
+    def __init__(out self, path: StringLiteral):
+        """Names the file.
+
+        Args:
+            path: Its path.
+        """
+        self = Self(String(path))
+
+    def start(self, context: Int) raises TlsError:
+        """Begins to write for the sessions of a context.
+
+        Args:
+            context: The `SSL_CTX`, without sessions.
+
+        Raises:
+            TlsError: If the file cannot be opened.
+        """
+        if self._path.byte_length() == 0:
+            return
+        var problem = self._start(context, self._path)
+        if problem.byte_length() > 0:
+            raise TlsError(
+                materialize[BadTlsConfig](),
+                String(),
+                String(
+                    "key_log: ",
+                    self._path,
+                    " cannot be written (",
+                    problem,
+                    "); check the path and who may write it",
+                ),
+            )
+
+
+def _start_nothing(context: Int, path: String) -> String:
+    return String()
 
 
 struct TlsVersion(Equatable, ImplicitlyCopyable):

@@ -35,6 +35,7 @@ struct _Shared(Movable):
         self.shows_identity = config.identity.is_given()
         self.context = make_context(load_library(), is_server=False)
         self.context.set_minimum_version(config.minimum_version.number)
+        config.key_log.start(self.context.handle())
         if len(self.offer) > 0:
             self.context.offer_protocols(Span(self.offer))
         if self.shows_identity:
@@ -231,6 +232,7 @@ def _context(
     """Makes the context of one certificate; the rules are the same for all."""
     var context = make_context(library, is_server=True)
     context.set_minimum_version(config.minimum_version.number)
+    config.key_log.start(context.handle())
     context.set_tickets(config.session_tickets)
     show_identity(context, identity)
     context.set_verification(config.client_verification.mode)

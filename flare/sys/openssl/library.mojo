@@ -85,7 +85,7 @@ struct OpenSsl(Movable):
         Raises:
             LibraryError: If it is not there.
         """
-        self = Self(_library_names("libcrypto"), _library_names("libssl"))
+        self = Self(library_names("libcrypto"), library_names("libssl"))
 
     def __init__(
         out self, crypto_names: List[String], ssl_names: List[String]
@@ -154,7 +154,7 @@ struct OpenSsl(Movable):
         return OpenSslError(operation, library, reason, text^)
 
 
-def _library_names(name: String) -> List[String]:
+def library_names(name: String) -> List[String]:
     """Lists the file names of a library of OpenSSL 3."""
     comptime if IS_MACOS:
         var file = Text().add(name).add(".3.dylib").end()

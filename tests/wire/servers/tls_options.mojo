@@ -1,7 +1,8 @@
 """Options of the test servers' command lines that `bind` wants.
 
 Of TLS: `cert`, `key`, `cert2`, `key2`, `client_ca` are files, `verify` is
-optional or required, `tickets` is off, `handshake_timeout_ms` a number. `unix`
+optional or required, `tickets` is off, `handshake_timeout_ms` a number, and
+`key_log` a file. `unix`
 is a Unix socket to listen at, and `replace_stale` is 1. `mapped` is 1 for an
 IPv6 socket that takes IPv4 clients, at the loopback's mapped address.
 """
@@ -21,7 +22,7 @@ struct TlsOptions(Movable):
 
     def take(mut self, name: String, value: String) -> Bool:
         """Takes an option; False if `bind` does not want it."""
-        comptime NAMES = " cert key cert2 key2 client_ca verify tickets handshake_timeout_ms unix replace_stale mapped "
+        comptime NAMES = " cert key cert2 key2 client_ca verify tickets handshake_timeout_ms key_log unix replace_stale mapped "
         if String(" ", name, " ") not in NAMES:
             return False
         self.values[name] = value
@@ -33,6 +34,7 @@ struct TlsOptions(Movable):
             TlsIdentity(self.values["cert"], self.values["key"]),
             client_ca_file=self.values.get("client_ca").or_else(""),
             session_tickets=self.values.get("tickets").or_else("") != "off",
+            key_log=self.values.get("key_log").or_else(""),
         )
         if "handshake_timeout_ms" in self.values:
             config.handshake_timeout_ms = Int(
