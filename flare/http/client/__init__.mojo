@@ -2,6 +2,7 @@
 the pure cores of `flare.http.h1`.
 """
 
+from flare.http.client.addresses import HostAddresses, NameResolver
 from flare.http.client.arguments import (
     DataContent,
     FormContent,

@@ -1,6 +1,7 @@
 """What a client may do, and for how long."""
 
 from flare.compress.content_coding import ContentCoding, can_decode
+from flare.http.client.addresses import HostAddresses
 from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import ProxySettings
 from flare.http.h1.field_section import HeadLimits
@@ -87,6 +88,8 @@ struct ClientConfig(Copyable, Movable):
     its requests are repeated if that is safe."""
     var proxy: ProxySettings
     """Which requests go through a proxy; none does by default."""
+    var addresses: HostAddresses
+    """Where hosts are to be found, instead of asking the system."""
     var strict: Bool
     """True to refuse responses that are irregular but clear. False by default:
     bare LF as line ends of the head, folded field lines, equal Content-Lengths
@@ -129,6 +132,7 @@ struct ClientConfig(Copyable, Movable):
         self.http2_ping_after_ms = 15_000
         self.http2_ping_timeout_ms = 5_000
         self.proxy = ProxySettings()
+        self.addresses = HostAddresses()
 
     def drops_codings(self, headers: HeaderMap) -> Bool:
         """Tells whether a request goes out without the client's own

@@ -14,6 +14,7 @@ Who drives it (a blocking call, or a reactor with many) waits for the
 """
 
 from flare.dns.resolve import Resolving
+from flare.http.client.addresses import HostAddresses
 from flare.http.client.attempt import shorter, total_error
 from flare.http.client.common_tls import CommonTls
 from flare.http.client.error import ClientError, Phase
@@ -69,6 +70,8 @@ struct ConnectContext(Movable):
     """Bounds of the head with which a proxy answers."""
     var common: Optional[CommonTls]
     """Where several clients have their TLS contexts from."""
+    var addresses: HostAddresses
+    """Where hosts are to be found, if the system is not asked."""
     # Made for the first connection with TLS; the second one offers HTTP/2.
     var _tls: Optional[TlsClientContext]
     var _tls_http2: Optional[TlsClientContext]
@@ -80,6 +83,7 @@ struct ConnectContext(Movable):
         self.tls_config = tls_config^
         self.head_limits = head_limits
         self.common = None
+        self.addresses = HostAddresses()
         self._tls = None
         self._tls_http2 = None
         self._proxies = []
@@ -279,7 +283,7 @@ struct Connector(Movable):
     ) raises ClientError -> Bool:
         """Goes on within a stage; True if it has led to another one."""
         if self._stage == _RESOLVING:
-            return self._resolve()
+            return self._resolve(context)
         if self._stage == _RACING:
             return self._run_race(context)
         if self._stage == _HANDSHAKE:
@@ -289,7 +293,7 @@ struct Connector(Movable):
         if self._stage == _TUNNEL:
             return self._open_tunnel(context)
         if self._stage == _TARGET:
-            return self._resolve_target()
+            return self._resolve_target(context)
         if self._stage == _PROXY_HANDSHAKE:
             return self._shake_hands_with_proxy()
         return self._ask_socks()
@@ -312,36 +316,47 @@ struct Connector(Movable):
             return self._proxy.value()[].name()
         return self._endpoint.name()
 
-    def _resolve(mut self) raises ClientError -> Bool:
+    def _resolve(mut self, context: ConnectContext) raises ClientError -> Bool:
         var port = self._endpoint.port
         var host = self._endpoint.host
         if self._proxy:
             port = self._proxy.value()[].port
             host = self._proxy.value()[].host
-        if not self._look_up(host):
+        var found = self._look_up(host, port, context)
+        if len(found) == 0:
             return False
         var addresses = List[SocketAddr]()
-        for ip in self._resolving.take().take():
+        for ip in found:
             addresses.append(SocketAddr(ip, port))
         self._race = AddressRace(addresses^, self._deadline)
         self._stage = _RACING
         return True
 
-    def _look_up(mut self, host: String) raises ClientError -> Bool:
-        """Goes on with the lookup of a name, of which there is one at a time."""
+    def _look_up(
+        mut self, host: String, port: UInt16, context: ConnectContext
+    ) raises ClientError -> List[IpAddr]:
+        """Goes on with the lookup of a name, of which there is one at a time;
+        gives none until it is over."""
         try:
             if not self._resolving:
+                var own = context.addresses.find(host, port)
+                if len(own) > 0:
+                    return own^
                 self._resolving = Resolving(host, 0, self._deadline)
-            return self._resolving.value().advance()
+            if not self._resolving.value().advance():
+                return []
+            return self._resolving.take().take()
         except error:
             raise ClientError(materialize[Phase.RESOLVE](), error)
 
-    def _resolve_target(mut self) raises ClientError -> Bool:
+    def _resolve_target(
+        mut self, context: ConnectContext
+    ) raises ClientError -> Bool:
         """Looks the host up for a proxy that is to be given its addresses."""
         var host = self._endpoint.host
-        if not self._look_up(host):
+        self._targets = self._look_up(host, self._endpoint.port, context)
+        if len(self._targets) == 0:
             return False
-        self._targets = self._resolving.take().take()
         self._targets.reverse()
         self._stage = _RESOLVING
         return True

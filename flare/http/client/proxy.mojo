@@ -93,7 +93,7 @@ struct Proxy(Copyable, Movable):
             # Read by the rules of http URLs, which lose a port of 80.
             var authority = String(text[byte = text.find("://") :])
             text = "http" + authority
-            has_port = _has_port(text)
+            has_port = names_port(text)
         var parsed = _parse(text)
         var endpoint = Endpoint.of(parsed)
         self.host = endpoint.host
@@ -263,8 +263,16 @@ def _scheme(url: StringSpan) raises ClientError -> ProxyScheme:
     raise _bad("the proxy's scheme must be http, https, socks5 or socks5h")
 
 
-def _has_port(url: StringSpan) -> Bool:
-    """Tells whether a URL of the scheme `http` names a port."""
+def names_port(url: StringSpan) -> Bool:
+    """Tells whether a URL of the scheme `http` names a port; a parsed one has
+    lost a port of 80.
+
+    Args:
+        url: The URL.
+
+    Returns:
+        True if it does.
+    """
     var octets = url.as_bytes()
     var start = 7
     var end = start

@@ -76,6 +76,7 @@ struct ClientState(Movable):
         self.context = ConnectContext(
             self.config.tls.copy(), self.config.head_limits
         )
+        self.context.addresses = self.config.addresses.copy()
         self.jar = None
         self.shared = None
         self._spare = []

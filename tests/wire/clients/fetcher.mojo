@@ -1,6 +1,7 @@
 """A client that does what it is told: a JSON object a line on standard input,
 one a line on standard output."""
 
+from flare.http.client.addresses import NameResolver
 from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
 from flare.http.client.client import HttpClient
 from flare.http.client.request import ClientRequest, RequestBody
@@ -13,6 +14,7 @@ from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderMap
 from flare.io import Readable, Writable
 from flare.json import JsonValue, JsonWriter, parse
+from flare.net.ip import IpAddr
 from flare.tls.config import TlsConfig
 from std.time import sleep
 
@@ -59,6 +61,22 @@ struct EndlessSource(Readable):
         return count
 
 
+struct Directory(NameResolver):
+    """Knows one host, and is broken for another one."""
+
+    var name: String
+
+    def __init__(out self, var name: String):
+        self.name = name^
+
+    def resolve(self, host: StringSpan) raises -> List[IpAddr]:
+        if host == "broken.test":
+            raise Error("the directory is closed")
+        if host == self.name:
+            return [IpAddr.parse("127.0.0.1")]
+        return []
+
+
 def _text(command: JsonValue, name: String) raises -> String:
     if not command.contains(name):
         return ""
@@ -94,7 +112,10 @@ def _config(command: JsonValue) raises -> ClientConfig:
         config.pool.max_idle_per_host = per_host
     config.pool.idle_timeout_ms = _number(command, "idle_timeout_ms", 30_000)
     if command.contains("ca_file"):
-        config.tls = TlsConfig(ca_file=command["ca_file"].string_value())
+        config.tls = TlsConfig(
+            ca_file=command["ca_file"].string_value(),
+            key_log=_text(command, "key_log"),
+        )
     if command.contains("proxy"):
         var proxy = Proxy(command["proxy"].string_value())
         if command.contains("proxy_ca"):
@@ -102,6 +123,14 @@ def _config(command: JsonValue) raises -> ClientConfig:
         config.proxy = ProxySettings(
             proxy^, NoProxy(_text(command, "no_proxy"))
         )
+    if command.contains("pins"):
+        for member in command["pins"].members():
+            var addresses = List[String]()
+            for address in member.value.string_value().split(" "):
+                addresses.append(String(address))
+            config.addresses.pin(member.name, addresses)
+    if command.contains("resolves"):
+        config.addresses.resolve_with(Directory(_text(command, "resolves")))
     return config^
 
 
