@@ -190,6 +190,7 @@ def _bad_host(host: StringSpan, reason: StringSpan) -> ClientError:
 struct _AnyResolver(Movable):
     """A resolver whose type is forgotten."""
 
+    # SAFETY: this struct owns what it points to, and `_drop` gives it back.
     var _box: _Box
     var _resolve: def(_Box, String) raises thin -> List[IpAddr]
     var _drop: def(_Box) thin -> None
