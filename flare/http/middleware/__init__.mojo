@@ -24,6 +24,15 @@ from flare.http.middleware.error_handler import (
     Recover,
 )
 from flare.http.middleware.health import Health, Readiness, ReadySwitch
+from flare.http.middleware.idempotency import (
+    by_authorization,
+    Idempotency,
+    IdempotencyConfig,
+)
+from flare.http.middleware.idempotency_store import (
+    IdempotencyStore,
+    LocalIdempotency,
+)
 from flare.http.middleware.metrics import (
     MetricPair,
     Metrics,
@@ -32,6 +41,7 @@ from flare.http.middleware.metrics import (
     RequestMetrics,
 )
 from flare.http.middleware.rate_limit import by_peer, RateLimit
+from flare.http.middleware.rate_store import RateFallback, RateStore
 from flare.http.middleware.request_id import RequestId
 from flare.http.middleware.security_headers import (
     SecurityHeaders,

@@ -2,12 +2,20 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN
+from flare.http.middleware.rate_store import (
+    BucketVerdict,
+    RateFallback,
+    RateStore,
+    SharedRate,
+)
+from flare.http.routing.failure import refusal
 from flare.http.routing.handler import Handler, RequestPolicy, refuses_by_head
 from flare.http.routing.stack import Layer
 from flare.http.routing.app import State
 from flare.net.ip import IpNetwork
 from flare.sys.clock import monotonic_ns
 from flare.sys.random import KeyedHasher
+from std.memory import ArcPointer
 
 comptime RateKey = def[o: ImmOrigin](Request[o]) thin -> String
 """Tells whose request it is: `def key(req: Request) -> String`."""
@@ -43,7 +51,8 @@ struct RateLimit[H: Handler](Layer):
 
     Each key has a bucket of `burst` tokens that gains `rate` tokens a second;
     a request takes one. The buckets are shared by the worker threads, under a
-    lock; worker processes have their own each.
+    lock; worker processes have their own each, unless a `RateStore` counts for
+    all: `RateLimit(router^, rate=5, burst=10, store=RedisRates(pool))`.
 
     Parameters:
         H: The inner handler's type.
@@ -61,7 +70,10 @@ struct RateLimit[H: Handler](Layer):
     """What answers requests within the rate."""
     var key: RateKey
     """Tells whose request it is."""
+    var fallback: RateFallback
+    """What holds while a store cannot be asked."""
     var _buckets: State[TokenBuckets]
+    var _shared: Optional[ArcPointer[SharedRate]]
 
     def __init__(
         out self,
@@ -86,7 +98,50 @@ struct RateLimit[H: Handler](Layer):
         """
         self.handler = handler^
         self.key = key
+        self.fallback = RateFallback.LOCAL
         self._buckets = State(TokenBuckets(rate, burst, key_count_max))
+        self._shared = None
+
+    def __init__[
+        S: RateStore
+    ](
+        out self,
+        var handler: Self.H,
+        *,
+        rate: Float64,
+        burst: Int,
+        var store: S,
+        key: RateKey = by_peer,
+        key_count_max: Int = 65_536,
+        fallback: RateFallback = RateFallback.LOCAL,
+    ) raises:
+        """Wraps a handler; a store counts for all processes.
+
+        Parameters:
+            S: The store's type.
+
+        Args:
+            handler: What answers requests within the rate.
+            rate: Requests a second in the long run, above 0.
+            burst: Most requests at once, at least 1.
+            store: Counts, such as `RedisRates`.
+            key: Tells whose request it is; by default `by_peer`.
+            key_count_max: Most keys that are kept in memory while the store
+                cannot be asked.
+            fallback: What holds meanwhile.
+
+        Raises:
+            Error: If a number is out of its range.
+        """
+        self = Self(
+            handler^,
+            rate=rate,
+            burst=burst,
+            key=key,
+            key_count_max=key_count_max,
+        )
+        self.fallback = fallback
+        self._shared = ArcPointer(SharedRate(store^, rate, burst))
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, if the client has a token.
@@ -101,6 +156,8 @@ struct RateLimit[H: Handler](Layer):
             Error: What the inner handler raises.
         """
         var verdict = self._take(self.key(req))
+        if self._shared and verdict.remaining < 0:
+            return refusal(503, "requests cannot be counted now\n")
         if verdict.is_allowed and not refuses_by_head(req, self.handler):
             return self.handler.serve(req)
         var response = Response(
@@ -119,6 +176,9 @@ struct RateLimit[H: Handler](Layer):
         Returns:
             What the inner handler says, or that the head is enough.
         """
+        if self._shared:
+            # A store is not asked twice, nor on the worker's own thread.
+            return self.handler.policy_for(req)
         var key = self.key(req)
         var has_token: Bool
         var buckets = self._buckets.lock()
@@ -129,25 +189,23 @@ struct RateLimit[H: Handler](Layer):
         return RequestPolicy.by_head()
 
     def _take(self, key: String) -> BucketVerdict:
+        if self._shared:
+            var verdict = self._shared.value()[].take(key, monotonic_ns())
+            if verdict:
+                return verdict.value()
+            if self.fallback == RateFallback.ALLOW:
+                return BucketVerdict(True, 0, 0)
+            if self.fallback == RateFallback.REFUSE:
+                return BucketVerdict(False, _NOT_COUNTED, 0)
         var buckets = self._buckets.lock()
         return buckets[].take(key, monotonic_ns())
 
 
+comptime _NOT_COUNTED = -1
+# In place of how many remain: nobody knows.
 comptime _NS = 1_000_000_000
 # As many steps again fit into a word for the time that it is now.
 comptime _SPAN_MAX = 1 << 61
-
-
-@fieldwise_init
-struct BucketVerdict(TrivialRegisterPassable):
-    """What a bucket says to one more request."""
-
-    var is_allowed: Bool
-    """Whether there was a token."""
-    var remaining: Int
-    """How many more would be allowed now."""
-    var wait_ns: Int
-    """If not allowed, when there will be a token."""
 
 
 struct TokenBuckets(Movable, Sized):

@@ -5,6 +5,7 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.header_map import add_vary
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.routing.failure import log_failure, refusal
 from flare.http.routing.handler import Handler
 from flare.http.routing.operation import Input, InputError, Operation
 from flare.http.routing.stack import Layer
@@ -16,12 +17,15 @@ from flare.http.session.session import (
     issue_csrf_token,
 )
 from flare.http.session.signing_keys import SigningKeys
+from flare.http.session.store import AnySessionStore, SessionStore
 from flare.sys.clock import unix_seconds
 from flare.sys.random import fill_random
 from std.memory import ArcPointer
 
 comptime CSRF_NAME = StaticString("csrf")
 """The session's value to which its CSRF tokens are bound."""
+comptime _ID_LEN = 32
+# Random octets of a session's id.
 
 
 struct Sessions[H: Handler](Layer):
@@ -38,6 +42,12 @@ struct Sessions[H: Handler](Layer):
     new cookie; one that was emptied is ended. Nothing is sent if the handler
     raises. Responses of handlers that ask for the session say so to caches
     (Vary, RFC 9110 section 12.5.5).
+
+    With a `SessionStore`, such as `RedisSessions`, the cookie has a signed id
+    and the store has the values: many more of them, out of sight of the client,
+    and a session can be ended from outside. The store is asked only where a
+    handler asks for the session; where it cannot be, the answer is 503. Two
+    requests of one session at once: what is saved last stays.
 
     Parameters:
         H: The inner handler's type.
@@ -56,6 +66,7 @@ struct Sessions[H: Handler](Layer):
     var config: SessionConfig
     """How sessions are kept."""
     var _keys: ArcPointer[SigningKeys]
+    var _store: Optional[ArcPointer[AnySessionStore]]
 
     def __init__(
         out self,
@@ -73,6 +84,33 @@ struct Sessions[H: Handler](Layer):
         self.handler = handler^
         self.config = config^
         self._keys = ArcPointer(keys^)
+        self._store = None
+
+    def __init__[
+        S: SessionStore
+    ](
+        out self,
+        var handler: Self.H,
+        var keys: SigningKeys,
+        var config: SessionConfig = SessionConfig(),
+        *,
+        var store: S,
+    ):
+        """Wraps a handler; cookies have an id, and a store has the values.
+
+        Parameters:
+            S: The store's type.
+
+        Args:
+            handler: What answers.
+            keys: What signs ids; the first key signs new ones.
+            config: How sessions are kept.
+            store: Keeps the values, such as `RedisSessions`.
+        """
+        self.handler = handler^
+        self.config = config^
+        self._keys = ArcPointer(keys^)
+        self._store = ArcPointer(AnySessionStore(store^))
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, with a session at hand.
@@ -87,8 +125,11 @@ struct Sessions[H: Handler](Layer):
             Error: What the inner handler raises; or `CookieError` if the
                 session has become too long for a cookie.
         """
+        var now_s = unix_seconds()
+        if self._store:
+            return self._serve_stored(req, now_s)
         var session = Session.read(
-            req.headers, self._keys[], self.config, unix_seconds()
+            req.headers, self._keys[], self.config, now_s
         )
         var current = CurrentSession(_Visit(session^, self._keys))
         var scope = ExtensionScope(req.extensions(), current)
@@ -103,18 +144,94 @@ struct Sessions[H: Handler](Layer):
             )
         return response^
 
+    @no_inline
+    def _serve_stored(self, req: Request, now_s: Int) raises -> Response:
+        """Lets the inner handler answer; the store is asked when it wants to see
+        the session."""
+        var session = Session.read_id(
+            req.headers, self._keys[], self.config, now_s
+        )
+        var visit = _Visit(session^, self._keys)
+        visit.store = self._store
+        var current = CurrentSession(visit^)
+        try:
+            var scope = ExtensionScope(req.extensions(), current)
+            var response = self.handler.serve(req)
+            scope^.end()
+            current._visit[].save(response, self.config)
+            if not current._visit[].has_failed:
+                return response^
+        except error:
+            if not current._visit[].has_failed:
+                raise error^
+            log_failure(req, error)
+        return refusal(503, "sessions cannot be reached now\n")
+
 
 struct _Visit(Movable):
     """A session in the course of one request."""
 
     var session: Session
     var keys: ArcPointer[SigningKeys]
+    var store: Optional[ArcPointer[AnySessionStore]]
     var is_seen: Bool
+    # Whether the store could not be asked.
+    var has_failed: Bool
 
     def __init__(out self, var session: Session, keys: ArcPointer[SigningKeys]):
         self.session = session^
         self.keys = keys
+        self.store = None
         self.is_seen = False
+        self.has_failed = False
+
+    def see(mut self) raises:
+        """Notes that a handler wants the session, and fetches its values."""
+        if self.is_seen:
+            return
+        self.is_seen = True
+        if not self.store or self.session.id == "":
+            return
+        self.has_failed = True
+        var values = self.store.value()[].load(self.session.id)
+        self.has_failed = False
+        if values:
+            self.session.fill(values.take())
+        else:
+            # It has ended; what is set now is another session.
+            self.session.id = String()
+
+    def save(mut self, mut response: Response, config: SessionConfig) raises:
+        """Keeps what the handler has changed, and tells the client."""
+        if not self.is_seen or self.has_failed:
+            return
+        add_vary(response.headers, "Cookie")
+        if not self.session.is_changed():
+            return
+        self.has_failed = True
+        ref store = self.store.value()[]
+        var is_over = self.session.is_empty() or self.session.is_renewed()
+        if is_over and self.session.id != "":
+            store.remove(self.session.id)
+            self.session.id = String()
+        if not self.session.is_empty():
+            if self.session.id == "":
+                self.session.id = _new_id()
+            store.save(
+                self.session.id, self.session.values_text(), config.max_age_s
+            )
+        self.has_failed = False
+        response.set_cookie(
+            self.session.id_cookie(self.keys[], config, unix_seconds())
+        )
+
+
+def _new_id() raises -> String:
+    var random = Array[UInt8, _ID_LEN](fill=0)
+    fill_random(Span(random))
+    var text = List[UInt8]()
+    base64url_encode(Span(random), text)
+    return String(unsafe_from_utf8=text)
 
 
 struct CurrentSession(ImplicitlyCopyable, Input):
@@ -148,7 +265,9 @@ struct CurrentSession(ImplicitlyCopyable, Input):
             The session that the innermost `Sessions` around the handler keeps.
 
         Raises:
-            Error: If there is no `Sessions` around the handler.
+            Error: If there is no `Sessions` around the handler; or if the store
+                that it keeps sessions in cannot be asked, which is answered
+                with 503 then.
         """
         # SAFETY: the Sessions that lends its note is in the midst of a call.
         var found = req.extension[Self]()
@@ -158,7 +277,7 @@ struct CurrentSession(ImplicitlyCopyable, Input):
                 " Sessions(router^, keys^)"
             )
         var current = found.value()[]
-        current._visit[].is_seen = True
+        current._visit[].see()
         return current
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Sessions in signed cookies."""
+"""Sessions, in signed cookies or in a store."""
 
 from flare.http.session.session import (
     has_csrf_token,
@@ -7,3 +7,4 @@ from flare.http.session.session import (
     SessionConfig,
 )
 from flare.http.session.signing_keys import SigningKeyError, SigningKeys
+from flare.http.session.store import SessionStore

@@ -10,7 +10,7 @@ from flare.http.message.cookie import (
 )
 from flare.http.message.fields import Fields
 from flare.http.message.form import FormData
-from flare.http.session.signing_keys import SigningKeys
+from flare.http.session.signing_keys import OpenedText, SigningKeys
 
 comptime SESSION_AGE_S = 14 * 86_400
 """How long a session lasts by default, in seconds: two weeks."""
@@ -56,13 +56,19 @@ struct Session(Movable):
         response.set_cookie(session.cookie(keys, config, now_s))
     """
 
+    var id: String
+    """What a `SessionStore` keeps it by; empty for one that lives in its cookie,
+    and for one that was not kept yet."""
     var _values: FormData
     var _is_changed: Bool
+    var _is_renewed: Bool
 
     def __init__(out self):
         """Starts an empty session."""
+        self.id = String()
         self._values = FormData()
         self._is_changed = False
+        self._is_renewed = False
 
     @staticmethod
     def read(
@@ -80,23 +86,82 @@ struct Session(Movable):
             The session; an empty one if there is none that is good.
         """
         var session = Self()
-        var index = fields.find("cookie")
-        while index >= 0:
-            var value = fields.value_bytes(index)
-            index = fields.find("cookie", index + 1)
-            for ref cookie in parse_cookie_header(value):
-                if cookie.name != config.cookie_name:
-                    continue
-                var opened = keys.open(
-                    config.cookie_name,
-                    cookie.value.as_bytes(),
-                    now_s,
-                    config.max_age_s,
-                )
-                if opened and session._take(opened.value().text):
-                    session._is_changed = not opened.value().is_by_newest
-                    return session^
+        for ref opened in _opened_cookies(
+            fields, keys, config.cookie_name, config, now_s
+        ):
+            if session._take(opened.text):
+                session._is_changed = not opened.is_by_newest
+                return session^
         return session^
+
+    @staticmethod
+    def read_id(
+        fields: Fields, keys: SigningKeys, config: SessionConfig, now_s: Int
+    ) -> Self:
+        """Reads the id of a session whose values are kept elsewhere.
+
+        Args:
+            fields: The request's header fields.
+            keys: What has signed it.
+            config: How it is kept.
+            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
+
+        Returns:
+            A session without values; and without an id if there is none that
+            is good.
+        """
+        var session = Self()
+        for ref opened in _opened_cookies(
+            fields, keys, _id_purpose(config), config, now_s
+        ):
+            session.id = opened.text.copy()
+            session._is_changed = not opened.is_by_newest
+            break
+        return session^
+
+    def fill(mut self, values: String):
+        """Takes the values that a store has kept.
+
+        Args:
+            values: What `values_text` gave.
+        """
+        if not self._take(values):
+            self.id = String()
+
+    def values_text(self) -> String:
+        """Writes the values for a store.
+
+        Returns:
+            The values, as an encoded form.
+        """
+        return String(self._values)
+
+    def is_empty(self) -> Bool:
+        """Tells whether there are no values.
+
+        Returns:
+            True if so: there is nothing to keep.
+        """
+        return len(self._values) == 0
+
+    def renew(mut self):
+        """Gives the session another id with the next response, and ends it under
+        the old one.
+
+        Do so when somebody gains rights, as at a log-in, so that an id that was
+        planted on him before is worth nothing. A session that lives in its
+        cookie has no id.
+        """
+        self._is_renewed = True
+        self._is_changed = True
+
+    def is_renewed(self) -> Bool:
+        """Tells whether `renew` was called.
+
+        Returns:
+            True if so.
+        """
+        return self._is_renewed
 
     def get(self, name: StringSpan) -> Optional[String]:
         """Looks a value up.
@@ -165,19 +230,32 @@ struct Session(Movable):
         Raises:
             CookieError: If the values do not fit into a cookie.
         """
-        var is_empty = len(self._values) == 0
         var value = String()
-        if not is_empty:
+        if not self.is_empty():
             value = keys.sign(config.cookie_name, String(self._values), now_s)
-        return Cookie(
-            config.cookie_name,
-            value^,
-            path="/",
-            max_age=0 if is_empty else config.max_age_s,
-            secure=config.is_secure,
-            http_only=True,
-            same_site=SameSite.LAX,
-        )
+        return _cookie(config, value^)
+
+    def id_cookie(
+        self, keys: SigningKeys, config: SessionConfig, now_s: Int
+    ) raises CookieError -> Cookie:
+        """Makes the cookie of a session whose values are kept elsewhere, or that
+        ends an empty one.
+
+        Args:
+            keys: What signs it.
+            config: How it is kept.
+            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
+
+        Returns:
+            A cookie for `Response.set_cookie`.
+
+        Raises:
+            CookieError: If the name of the cookie is none.
+        """
+        var value = String()
+        if not self.is_empty():
+            value = keys.sign(_id_purpose(config), self.id, now_s)
+        return _cookie(config, value^)
 
     def _take(mut self, text: String) -> Bool:
         try:
@@ -185,6 +263,53 @@ struct Session(Movable):
             return True
         except:
             return False
+
+
+def _id_purpose(config: SessionConfig) -> String:
+    """Names what ids are signed for; the values of a session can never be taken
+    for an id."""
+    return String(config.cookie_name, " id")
+
+
+def _opened_cookies(
+    fields: Fields,
+    keys: SigningKeys,
+    purpose: String,
+    config: SessionConfig,
+    now_s: Int,
+) -> List[OpenedText]:
+    """Reads the cookies of the session's name that are signed and not too old."""
+    var found = List[OpenedText]()
+    var index = fields.find("cookie")
+    while index >= 0:
+        var value = fields.value_bytes(index)
+        index = fields.find("cookie", index + 1)
+        for ref cookie in parse_cookie_header(value):
+            if cookie.name != config.cookie_name:
+                continue
+            var opened = keys.open(
+                purpose,
+                cookie.value.as_bytes(),
+                now_s,
+                config.max_age_s,
+            )
+            if opened:
+                found.append(opened.take())
+    return found^
+
+
+def _cookie(
+    config: SessionConfig, var value: String
+) raises CookieError -> Cookie:
+    return Cookie(
+        config.cookie_name,
+        value.copy(),
+        path="/",
+        max_age=0 if value.byte_length() == 0 else config.max_age_s,
+        secure=config.is_secure,
+        http_only=True,
+        same_site=SameSite.LAX,
+    )
 
 
 comptime CSRF_RANDOM_LEN = 16

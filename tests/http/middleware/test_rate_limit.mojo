@@ -4,12 +4,19 @@ from flare.http.client.request import ClientRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.rate_limit import RateLimit, TokenBuckets
+from flare.http.middleware.rate_store import (
+    BucketVerdict,
+    RateFallback,
+    RateStore,
+    SharedRate,
+)
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
+from flare.http.routing.app import State
 from flare.http.routing.handler import FnHandler
 from flare.net.ip import IpNetwork
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 comptime MS = 1_000_000
 
@@ -197,3 +204,89 @@ def test_middleware_by_a_key_of_ones_own() raises:
     assert_equal(client.get("/?user=a").status.code, 200)
     assert_equal(client.get("/?user=b").status.code, 200)
     assert_equal(client.get("/?user=a").status.code, 429)
+
+
+struct _Shared(Movable):
+    """What a store says, and how often it was asked."""
+
+    var verdict: BucketVerdict
+    var is_away: Bool
+    var asked: Int
+    var last: String
+
+    def __init__(out self):
+        self.verdict = BucketVerdict(True, 7, 0)
+        self.is_away = False
+        self.asked = 0
+        self.last = String()
+
+
+@fieldwise_init
+struct _Store(RateStore):
+    var shared: State[_Shared]
+
+    def take(
+        self, key: String, interval_us: Int, burst: Int
+    ) raises -> BucketVerdict:
+        var shared = self.shared.lock()
+        shared[].asked += 1
+        shared[].last = String(key, " ", interval_us, " ", burst)
+        if shared[].is_away:
+            raise Error("no route to it")
+        return shared[].verdict
+
+
+def test_a_store_decides() raises:
+    var shared = State(_Shared())
+    var client = TestClient(
+        RateLimit(FnHandler(_hello), rate=4, burst=1, store=_Store(shared))
+    )
+    for _ in range(5):
+        assert_equal(client.get("/").status.code, 200)
+    assert_equal(shared.lock()[].last, "127.0.0.1 250000 1")
+    assert_equal(shared.lock()[].asked, 5)
+    shared.lock()[].verdict = BucketVerdict(False, 0, 2_500_000_000)
+    var refused = client.get("/")
+    assert_equal(refused.status.code, 429)
+    assert_equal(refused.headers["retry-after"], "3")
+
+
+def test_a_store_that_is_away() raises:
+    var rows: List[Tuple[RateFallback, Int, Int]] = [
+        (RateFallback.LOCAL, 200, 429),
+        (RateFallback.ALLOW, 200, 200),
+        (RateFallback.REFUSE, 503, 503),
+    ]
+    for row in rows:
+        var shared = State(_Shared())
+        shared.lock()[].is_away = True
+        var client = TestClient(
+            RateLimit(
+                FnHandler(_hello),
+                rate=0.01,
+                burst=1,
+                store=_Store(shared),
+                fallback=row[0],
+            )
+        )
+        assert_equal(client.get("/").status.code, row[1])
+        assert_equal(client.get("/").status.code, row[2])
+        # One request has found out for all.
+        assert_equal(shared.lock()[].asked, 1)
+
+
+def test_a_store_is_asked_again() raises:
+    var shared = State(_Shared())
+    shared.lock()[].is_away = True
+    var rate = SharedRate(_Store(shared), 1, 1)
+    assert_false(rate.take("a", 0))
+    assert_false(rate.take("a", 999 * MS))
+    assert_equal(shared.lock()[].asked, 1)
+    assert_false(rate.take("a", 1_000 * MS))
+    assert_equal(shared.lock()[].asked, 2)
+    assert_equal(rate.failure_count(), 2)
+    shared.lock()[].is_away = False
+    assert_false(rate.take("a", 1_999 * MS))
+    assert_equal(rate.take("a", 2_000 * MS).value().remaining, 7)
+    assert_equal(rate.take("a", 2_001 * MS).value().remaining, 7)
+    assert_equal(rate.failure_count(), 2)

@@ -1,0 +1,451 @@
+"""Requests that may be repeated: the first answer is given again."""
+
+from flare.bytes.base64 import base64url_encode
+from flare.bytes.hash import Sha256
+from flare.bytes.text import Text
+from flare.http.message.body import Body
+from flare.http.message.fields import Fields
+from flare.http.message.method import Method
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+from flare.http.middleware.idempotency_store import (
+    AnyIdempotencyStore,
+    IdempotencyStore,
+    KeyState,
+)
+from flare.http.middleware.rate_limit import RateKey
+from flare.http.routing.failure import refusal
+from flare.http.routing.handler import Handler
+from flare.http.routing.later import LaterStep, finish_later, is_later
+from flare.http.routing.stack import Layer
+from flare.sys.log import log_line
+from std.memory import ArcPointer
+
+comptime _KEY_LEN_MAX = 255
+
+
+def by_authorization(req: Request) -> String:
+    """Takes the credentials of a request for whose it is.
+
+    Args:
+        req: The request.
+
+    Returns:
+        Its Authorization field; empty if it has none.
+    """
+    return _field(req, "authorization")
+
+
+def _field(req: Request, name: StringSpan) -> String:
+    var value = req.headers.get(name)
+    return String(value.value()) if value else String()
+
+
+struct IdempotencyConfig(Copyable, Movable):
+    """How repeated requests are treated."""
+
+    var is_required: Bool
+    """Whether a POST or PATCH without a key is answered with 400."""
+    var keep_s: Int
+    """How long first answers are kept, in seconds."""
+    var lock_s: Int
+    """How long a request may be carried out, in seconds. One that was lost on
+    the way, with its process, may be repeated from then on."""
+    var max_response_size: Int
+    """Most content of an answer that is kept, in bytes. Of longer and of
+    streamed ones it is known only that the request was carried out."""
+    var goes_without: Bool
+    """Whether requests are carried out while the store cannot be asked, as if
+    they had no key; else they are answered with 503."""
+    var scope: RateKey
+    """Tells whose key it is: keys of others are other keys."""
+
+    def __init__(
+        out self,
+        *,
+        is_required: Bool = False,
+        keep_s: Int = 86_400,
+        lock_s: Int = 60,
+        max_response_size: Int = 1024 * 1024,
+        goes_without: Bool = False,
+        scope: RateKey = by_authorization,
+    ) raises:
+        """Chooses.
+
+        Args:
+            is_required: Whether a key must be there.
+            keep_s: How long first answers are kept, in seconds.
+            lock_s: How long a request may be carried out, in seconds.
+            max_response_size: Most content that is kept, in bytes.
+            goes_without: Whether requests are carried out without a store.
+            scope: Tells whose key it is.
+
+        Raises:
+            Error: If a number is out of its range.
+        """
+        if keep_s < 1 or lock_s < 1 or max_response_size < 0:
+            raise Error(
+                "IdempotencyConfig: keep_s is ",
+                keep_s,
+                ", lock_s ",
+                lock_s,
+                " and max_response_size ",
+                max_response_size,
+                "; at least 1, 1 and 0 are allowed",
+            )
+        self.is_required = is_required
+        self.keep_s = keep_s
+        self.lock_s = lock_s
+        self.max_response_size = max_response_size
+        self.goes_without = goes_without
+        self.scope = scope
+
+
+struct Idempotency[H: Handler](Layer):
+    """Carries a POST or PATCH with an Idempotency-Key out once, however often it
+    is sent (draft-ietf-httpapi-idempotency-key-header).
+
+        router.post("/orders", Idempotency(FnHandler(order), LocalIdempotency()))
+
+    A repeated request gets the first answer, with `Idempotent-Replayed: true`.
+    While the first is under way it is 409, and 422 if the key was used for
+    another target, type or content. An answer of 429 or from 500 up, and an
+    error, decide nothing: the request may come again. Where a client went away
+    before there was an answer, or a process died, the key is held for `lock_s`.
+
+    With `RedisIdempotency` in place of `LocalIdempotency` all processes know of
+    all keys. The whole content is compared, so it does not stand around
+    handlers that are `Streamed`.
+
+    Parameters:
+        H: The inner handler's type.
+    """
+
+    comptime Inner = Self.H
+    """The inner handler's type."""
+    comptime Around[I: Handler]: Handler = Idempotency[I]
+    """The same around a handler of another type, for `stack`.
+
+    Parameters:
+        I: The other handler's type.
+    """
+    var handler: Self.H
+    """What answers."""
+    var _answers: ArcPointer[FirstAnswers]
+
+    def __init__[
+        S: IdempotencyStore
+    ](
+        out self,
+        var handler: Self.H,
+        var store: S,
+        var config: IdempotencyConfig,
+    ):
+        """Wraps a handler.
+
+        Parameters:
+            S: The store's type.
+
+        Args:
+            handler: What answers.
+            store: Keeps first answers.
+            config: How repeated requests are treated.
+        """
+        self.handler = handler^
+        self._answers = ArcPointer(
+            FirstAnswers(AnyIdempotencyStore(store^), config^)
+        )
+
+    def __init__[
+        S: IdempotencyStore
+    ](out self, var handler: Self.H, var store: S) raises:
+        """Wraps a handler; all else has its default.
+
+        Parameters:
+            S: The store's type.
+
+        Args:
+            handler: What answers.
+            store: Keeps first answers.
+
+        Raises:
+            Error: Never.
+        """
+        self = Self(handler^, store^, IdempotencyConfig())
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the inner handler answer, or gives its first answer again.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: What the inner handler raises.
+        """
+        if req.method != Method.POST and req.method != Method.PATCH:
+            return self.handler.serve(req)
+        ref answers = self._answers[]
+        var known = answers.begin(req)
+        if known.response:
+            return known.response.take()
+        if not known.is_held:
+            return self.handler.serve(req)
+        try:
+            var response = self.handler.serve(req)
+            if is_later(req, response):
+                finish_later(
+                    req, _LateAnswer(self._answers, known.key, known.print)
+                )
+            else:
+                answers.end(known.key, known.print, response)
+            return response^
+        except error:
+            answers.forget(known.key)
+            raise error^
+
+
+@fieldwise_init
+struct _LateAnswer(LaterStep):
+    """Keeps an answer that is made later. One that nobody waits for any more
+    may have been carried out, so its key stays held."""
+
+    var answers: ArcPointer[FirstAnswers]
+    var key: String
+    var print: String
+
+    def finish(mut self, var response: Response) raises -> Response:
+        self.answers[].end(self.key, self.print, response)
+        return response^
+
+
+struct _Known(Movable):
+    """What is to be done with a request."""
+
+    # The answer, if it is not for the handler.
+    var response: Optional[Response]
+    # Whether the key is held for it.
+    var is_held: Bool
+    var key: String
+    var print: String
+
+    def __init__(out self):
+        self.response = None
+        self.is_held = False
+        self.key = String()
+        self.print = String()
+
+
+@fieldwise_init
+struct FirstAnswers(Movable):
+    """The keys of requests and their answers, by the rules."""
+
+    var store: AnyIdempotencyStore
+    """Keeps them."""
+    var config: IdempotencyConfig
+    """The rules."""
+
+    def begin(self, req: Request) -> _Known:
+        """Takes the key of a request.
+
+        Args:
+            req: The request.
+
+        Returns:
+            What is to be done with it.
+        """
+        var known = _Known()
+        var count = 0
+        for line in req.headers.get_all("idempotency-key"):
+            count += 1
+            known.key = _key_of(line)
+        if count == 0:
+            if self.config.is_required:
+                known.response = refusal(
+                    400, "this request needs an Idempotency-Key\n"
+                )
+            return known^
+        if count > 1 or known.key == "":
+            known.response = refusal(
+                400,
+                "Idempotency-Key: one key of 1 to 255 visible ASCII characters"
+                " is allowed\n",
+            )
+            return known^
+        known.key = _digest(
+            self.config.scope(req), known.key, "", "".as_bytes()
+        )
+        known.print = _digest(
+            req.method_name,
+            req.url,
+            _field(req, "content-type"),
+            req.body,
+        )
+        try:
+            self._ask(known)
+        except error:
+            _log("the store cannot be asked", error)
+            if not self.config.goes_without:
+                known.response = refusal(503, "keys cannot be looked up now\n")
+        return known^
+
+    def _ask(self, mut known: _Known) raises:
+        var record = self.store.begin(
+            known.key, known.print, self.config.lock_s * 1_000
+        )
+        if record.state == KeyState.NEW:
+            known.is_held = True
+        elif record.state == KeyState.OTHER:
+            known.response = refusal(
+                422, "this Idempotency-Key was used for another request\n"
+            )
+        elif record.state == KeyState.BUSY:
+            known.response = refusal(
+                409, "a request with this Idempotency-Key is under way\n"
+            )
+            known.response.value().headers.set("Retry-After", "1")
+        elif len(record.answer) == 0:
+            known.response = refusal(
+                409,
+                "this request was carried out; its answer was too long to be"
+                " kept\n",
+            )
+        else:
+            var response = read_answer(record.answer)
+            response.headers.set("Idempotent-Replayed", "true")
+            known.response = response^
+
+    def end(self, key: String, print: String, response: Response):
+        """Keeps an answer, or lets the key be used again.
+
+        Args:
+            key: The key.
+            print: Tells the request from others.
+            response: The answer.
+        """
+        var code = response.status.code
+        if code == 429 or code >= 500:
+            self.forget(key)
+            return
+        var answer = List[UInt8]()
+        var is_long = (
+            response.body.is_stream()
+            or len(response.body) > self.config.max_response_size
+        )
+        if not is_long:
+            answer = write_answer(response)
+        try:
+            self.store.finish(key, print, answer, self.config.keep_s * 1_000)
+        except error:
+            _log("an answer could not be kept", error)
+
+    def forget(self, key: String):
+        """Lets a key be used again.
+
+        Args:
+            key: The key.
+        """
+        try:
+            self.store.forget(key)
+        except error:
+            _log("a key could not be released", error)
+
+
+def _log(what: StaticString, error: Error):
+    log_line(Text().add("idempotency: ").add(what).add(": ").add(error).end())
+
+
+def _key_of(line: StringSpan) -> String:
+    """Reads a key: a structured-fields string, or the same without quotes."""
+    var octets = line.as_bytes()
+    if len(octets) > 1 and octets[0] == 34 and octets[len(octets) - 1] == 34:
+        octets = octets[1 : len(octets) - 1]
+    if len(octets) > _KEY_LEN_MAX:
+        return String()
+    for octet in octets:
+        if octet <= 32 or octet >= 127 or octet == 34 or octet == 92:
+            return String()
+    return String(unsafe_from_utf8=octets)
+
+
+def _digest(
+    first: StringSpan,
+    second: StringSpan,
+    third: StringSpan,
+    content: Span[UInt8, _],
+) -> String:
+    """Names several parts, each with its length, by 43 characters."""
+    var hash = Sha256()
+    for part in [first.as_bytes(), second.as_bytes(), third.as_bytes()]:
+        hash.update(String(len(part), ":").as_bytes())
+        hash.update(part)
+    hash.update(content)
+    var digest = hash^.finish()
+    var text = List[UInt8]()
+    base64url_encode(Span(digest), text)
+    return String(unsafe_from_utf8=text)
+
+
+def write_answer(response: Response) -> List[UInt8]:
+    """Writes a response for a store.
+
+    Args:
+        response: The response, with content in memory.
+
+    Returns:
+        A line with the status, a line for each field, an empty line, content.
+    """
+    var octets = List[UInt8]()
+    octets.extend(String(response.status.code, "\n").as_bytes())
+    for index in range(len(response.headers)):
+        octets.extend(response.headers.name(index).as_bytes())
+        octets.append(58)
+        octets.extend(response.headers.value(index).as_bytes())
+        octets.append(10)
+    octets.append(10)
+    octets.extend(response.body.as_bytes())
+    return octets^
+
+
+def read_answer(octets: Span[UInt8, _]) raises -> Response:
+    """Reads a response that `write_answer` has written.
+
+    Args:
+        octets: What a store gave.
+
+    Returns:
+        The response.
+
+    Raises:
+        Error: If it is none.
+    """
+    var response = Response(200)
+    var start = 0
+    var is_first = True
+    for index in range(len(octets)):
+        if octets[index] != 10:
+            continue
+        var line = octets[start:index]
+        start = index + 1
+        if is_first:
+            var code = Int(String(from_utf8=line))
+            if code < 200 or code > 599:
+                raise Error("what is kept of an answer has the status ", code)
+            response.status = code
+            is_first = False
+        elif len(line) == 0:
+            response.body = Body(List[UInt8](octets[start:]))
+            return response^
+        else:
+            var colon = 0
+            while colon < len(line) and line[colon] != 58:
+                colon += 1
+            if colon == len(line):
+                raise Error("what is kept of an answer has a line without ':'")
+            response.headers.append(
+                String(from_utf8=line[:colon]),
+                StringSpan(unsafe_from_utf8=line[colon + 1 :]),
+            )
+    raise Error("what is kept of an answer has no end")

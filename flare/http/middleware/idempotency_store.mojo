@@ -1,0 +1,406 @@
+"""Where first answers are kept for requests that are repeated."""
+
+from flare.http.message.body import Erased, destroy, erase
+from flare.http.routing.app import State
+from flare.sys.clock import monotonic_ms
+from flare.sys.errno import OsError
+from flare.sys.random import KeyedHasher
+
+comptime OCTETS_MAX = 16 * 1024 * 1024
+"""Most octets of answers that `LocalIdempotency` keeps by default."""
+
+
+@fieldwise_init
+struct KeyState(Equatable, TrivialRegisterPassable):
+    """What is known of a key."""
+
+    var value: UInt8
+    """Its number."""
+
+    comptime NEW = Self(0)
+    """Nothing was; whoever asked carries the request out."""
+    comptime BUSY = Self(1)
+    """The request is carried out at this time."""
+    comptime OTHER = Self(2)
+    """It was used for another request."""
+    comptime DONE = Self(3)
+    """The request was carried out."""
+
+
+@fieldwise_init
+struct KeyRecord(Movable):
+    """What a store says of a key."""
+
+    var state: KeyState
+    """What is known of it."""
+    var answer: List[UInt8]
+    """The first answer if it is done; empty if that was not kept."""
+
+
+trait IdempotencyStore(Deinitable, Movable):
+    """Keeps first answers by keys; called by several threads at once.
+
+    Keys and fingerprints are 43 characters of base64url.
+    """
+
+    def begin(
+        self, key: String, fingerprint: String, lock_ms: Int
+    ) raises -> KeyRecord:
+        """Takes a key for a request, in one step with finding out about it.
+
+        Args:
+            key: The key.
+            fingerprint: Tells the request from others.
+            lock_ms: How long it is `BUSY` if nothing more is heard of it.
+
+        Returns:
+            What was known before.
+
+        Raises:
+            Error: If the store cannot be asked now.
+        """
+        ...
+
+    def finish(
+        self,
+        key: String,
+        fingerprint: String,
+        answer: List[UInt8],
+        keep_ms: Int,
+    ) raises:
+        """Keeps an answer.
+
+        Args:
+            key: The key.
+            fingerprint: Of the request.
+            answer: The answer; empty if it is too long to be kept.
+            keep_ms: How long it is kept, in milliseconds.
+
+        Raises:
+            Error: If it could not be kept.
+        """
+        ...
+
+    def forget(self, key: String) raises:
+        """Lets a key be used again, since its request came to nothing.
+
+        Args:
+            key: The key.
+
+        Raises:
+            Error: If the store cannot be asked now.
+        """
+        ...
+
+
+struct _Entry(Movable):
+    var fingerprint: String
+    var answer: List[UInt8]
+    var is_done: Bool
+    var ends_ms: Int
+
+    def __init__(out self, fingerprint: String, ends_ms: Int):
+        self.fingerprint = fingerprint
+        self.answer = []
+        self.is_done = False
+        self.ends_ms = ends_ms
+
+
+struct AnswerTable(Movable, Sized):
+    """First answers in memory, in two halves: when the newer one is full, the
+    older goes."""
+
+    var _newer: Dict[String, _Entry, KeyedHasher]
+    var _older: Dict[String, _Entry, KeyedHasher]
+    var _newer_octets: Int
+    var _octets_max: Int
+    var _count_max: Int
+
+    def __init__(out self, octets_max: Int, count_max: Int):
+        """Makes an empty one.
+
+        Args:
+            octets_max: Most octets of answers.
+            count_max: Most keys.
+        """
+        self._newer = {}
+        self._older = {}
+        self._newer_octets = 0
+        self._octets_max = octets_max
+        self._count_max = count_max
+
+    def __len__(self) -> Int:
+        """Counts the keys.
+
+        Returns:
+            How many, with those that have ended and are still there.
+        """
+        return len(self._newer) + len(self._older)
+
+    def begin(
+        mut self, key: String, fingerprint: String, ends_ms: Int, now_ms: Int
+    ) raises -> KeyRecord:
+        """Takes a key for a request.
+
+        Args:
+            key: The key.
+            fingerprint: Of the request.
+            ends_ms: Until when it is busy.
+            now_ms: What time it is.
+
+        Returns:
+            What was known before.
+
+        Raises:
+            Error: Never.
+        """
+        if key in self._newer:
+            ref entry = self._newer[key]
+            if entry.ends_ms > now_ms:
+                return _told(entry, fingerprint)
+        elif key in self._older:
+            ref entry = self._older[key]
+            if entry.ends_ms > now_ms:
+                return _told(entry, fingerprint)
+        self._put(key, _Entry(fingerprint, ends_ms))
+        return KeyRecord(KeyState.NEW, [])
+
+    def finish(
+        mut self,
+        key: String,
+        fingerprint: String,
+        answer: List[UInt8],
+        ends_ms: Int,
+    ) raises:
+        """Keeps an answer.
+
+        Args:
+            key: The key.
+            fingerprint: Of the request.
+            answer: The answer.
+            ends_ms: Until when it is kept.
+
+        Raises:
+            Error: Never.
+        """
+        var entry = _Entry(fingerprint, ends_ms)
+        entry.answer.extend(Span(answer))
+        entry.is_done = True
+        self._put(key, entry^)
+
+    def forget(mut self, key: String) raises:
+        """Drops a key.
+
+        Args:
+            key: The key.
+
+        Raises:
+            Error: Never.
+        """
+        if key in self._newer:
+            self._newer_octets -= len(self._newer[key].answer)
+            _ = self._newer.pop(key)
+        if key in self._older:
+            _ = self._older.pop(key)
+
+    def _put(mut self, key: String, var entry: _Entry) raises:
+        self.forget(key)
+        var length = len(entry.answer)
+        var is_full = len(self._newer) >= max(self._count_max // 2, 1)
+        if is_full or self._newer_octets + length > self._octets_max // 2:
+            self._older = {}
+            swap(self._older, self._newer)
+            self._newer_octets = 0
+        self._newer[key] = entry^
+        self._newer_octets += length
+
+
+def _told(entry: _Entry, fingerprint: String) -> KeyRecord:
+    if entry.fingerprint != fingerprint:
+        return KeyRecord(KeyState.OTHER, [])
+    if not entry.is_done:
+        return KeyRecord(KeyState.BUSY, [])
+    return KeyRecord(KeyState.DONE, entry.answer.copy())
+
+
+@fieldwise_init
+struct LocalIdempotency(Copyable, IdempotencyStore):
+    """Keeps first answers in the memory of this process."""
+
+    var _table: State[AnswerTable]
+
+    def __init__(
+        out self, *, octets_max: Int = OCTETS_MAX, count_max: Int = 65_536
+    ) raises OsError:
+        """Keeps nothing yet.
+
+        Args:
+            octets_max: Most octets of answers that are kept; an answer of more
+                than half of it is never.
+            count_max: Most keys; both at the price of the oldest.
+
+        Raises:
+            OsError: If the system has no more locks.
+        """
+        self._table = State(AnswerTable(octets_max, count_max))
+
+    def begin(
+        self, key: String, fingerprint: String, lock_ms: Int
+    ) raises -> KeyRecord:
+        """Takes a key for a request.
+
+        Args:
+            key: The key.
+            fingerprint: Of the request.
+            lock_ms: How long it is busy, in milliseconds.
+
+        Returns:
+            What was known before.
+
+        Raises:
+            Error: Never.
+        """
+        var now_ms = monotonic_ms()
+        var table = self._table.lock()
+        return table[].begin(key, fingerprint, now_ms + lock_ms, now_ms)
+
+    def finish(
+        self,
+        key: String,
+        fingerprint: String,
+        answer: List[UInt8],
+        keep_ms: Int,
+    ) raises:
+        """Keeps an answer.
+
+        Args:
+            key: The key.
+            fingerprint: Of the request.
+            answer: The answer.
+            keep_ms: How long, in milliseconds.
+
+        Raises:
+            Error: Never.
+        """
+        var ends_ms = monotonic_ms() + keep_ms
+        var table = self._table.lock()
+        table[].finish(key, fingerprint, answer, ends_ms)
+
+    def forget(self, key: String) raises:
+        """Lets a key be used again.
+
+        Args:
+            key: The key.
+
+        Raises:
+            Error: Never.
+        """
+        self._table.lock()[].forget(key)
+
+
+def _begin[
+    S: IdempotencyStore
+](
+    store: Erased, key: String, fingerprint: String, lock_ms: Int
+) raises -> KeyRecord:
+    # SAFETY: `AnyIdempotencyStore` made the pointer from an S of its own.
+    return store.unsafe_bitcast[S]()[].begin(key, fingerprint, lock_ms)
+
+
+def _finish[
+    S: IdempotencyStore
+](
+    store: Erased,
+    key: String,
+    fingerprint: String,
+    answer: List[UInt8],
+    keep_ms: Int,
+) raises:
+    # SAFETY: as for `_begin`.
+    store.unsafe_bitcast[S]()[].finish(key, fingerprint, answer, keep_ms)
+
+
+def _forget[S: IdempotencyStore](store: Erased, key: String) raises:
+    # SAFETY: as for `_begin`.
+    store.unsafe_bitcast[S]()[].forget(key)
+
+
+struct AnyIdempotencyStore(Movable):
+    """A store of any type."""
+
+    # SAFETY: owned; the functions were made for its type.
+    var _store: Erased
+    var _begin: def(Erased, String, String, Int) raises thin -> KeyRecord
+    var _finish: def(
+        Erased, String, String, List[UInt8], Int
+    ) raises thin -> None
+    var _forget: def(Erased, String) raises thin -> None
+    var _drop: def(Erased) thin -> None
+
+    def __init__[S: IdempotencyStore](out self, var store: S):
+        """Takes a store.
+
+        Parameters:
+            S: Its type.
+
+        Args:
+            store: The store.
+        """
+        self._store = erase(store^)
+        self._begin = _begin[S]
+        self._finish = _finish[S]
+        self._forget = _forget[S]
+        self._drop = destroy[S]
+
+    def __deinit__(deinit self):
+        """Lets the store go."""
+        self._drop(self._store)
+
+    def begin(
+        self, key: String, fingerprint: String, lock_ms: Int
+    ) raises -> KeyRecord:
+        """Takes a key for a request.
+
+        Args:
+            key: The key.
+            fingerprint: Of the request.
+            lock_ms: How long it is busy, in milliseconds.
+
+        Returns:
+            What was known before.
+
+        Raises:
+            Error: If the store cannot be asked now.
+        """
+        return self._begin(self._store, key, fingerprint, lock_ms)
+
+    def finish(
+        self,
+        key: String,
+        fingerprint: String,
+        answer: List[UInt8],
+        keep_ms: Int,
+    ) raises:
+        """Keeps an answer.
+
+        Args:
+            key: The key.
+            fingerprint: Of the request.
+            answer: The answer.
+            keep_ms: How long, in milliseconds.
+
+        Raises:
+            Error: If it could not be kept.
+        """
+        self._finish(self._store, key, fingerprint, answer, keep_ms)
+
+    def forget(self, key: String) raises:
+        """Lets a key be used again.
+
+        Args:
+            key: The key.
+
+        Raises:
+            Error: If the store cannot be asked now.
+        """
+        self._forget(self._store, key)

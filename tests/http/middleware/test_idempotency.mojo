@@ -1,0 +1,331 @@
+"""Requests that are sent again: which are carried out, and who gets what
+(draft-ietf-httpapi-idempotency-key-header)."""
+
+from flare.http.client.request import ClientRequest
+from flare.http.client.response import ClientResponse
+from flare.http.message.request import Request
+from flare.http.message.response import Response, created, ok, ok_stream
+from flare.http.middleware.idempotency import (
+    Idempotency,
+    IdempotencyConfig,
+    read_answer,
+    write_answer,
+)
+from flare.http.middleware.idempotency_store import (
+    AnswerTable,
+    IdempotencyStore,
+    KeyRecord,
+    KeyState,
+    LocalIdempotency,
+)
+from flare.http.routing.app import State
+from flare.http.routing.handler import Handler
+from flare.testing.test_client import TestClient
+from std.testing import assert_equal, assert_false, assert_raises, assert_true
+
+
+@fieldwise_init
+struct _Orders(Copyable, Handler):
+    """Counts what it carries out; answers with the status of `?status`."""
+
+    var count: State[Int]
+
+    def serve(self, req: Request) raises -> Response:
+        var count = self.count.lock()
+        count[] += 1
+        var status = req.query_param("status")
+        if status == "raise":
+            raise Error("no luck")
+        var response = ok(String("order ", count[]))
+        if status != "":
+            response.status = Int(status)
+        response.headers.append("Set-Cookie", "a=1")
+        response.headers.append("Set-Cookie", "b=2")
+        return response^
+
+
+def _post(
+    key: StringSpan, url: StringSpan = "/orders", content: StringSpan = "{}"
+) raises -> ClientRequest:
+    var request = ClientRequest("POST", String(url))
+    request.set_header("Idempotency-Key", key)
+    request.body = String(content)
+    return request^
+
+
+def _client(
+    count: State[Int], var config: IdempotencyConfig
+) raises -> TestClient:
+    return TestClient(Idempotency(_Orders(count), LocalIdempotency(), config^))
+
+
+def test_a_repeated_request_is_carried_out_once() raises:
+    var count = State(0)
+    var client = _client(count, IdempotencyConfig())
+    var first = client.send(_post("k-1"))
+    assert_equal(first.text(), "order 1")
+    assert_false("idempotent-replayed" in first.headers)
+    for _ in range(3):
+        var again = client.send(_post("k-1"))
+        assert_equal(again.status.code, 200)
+        assert_equal(again.text(), "order 1")
+        assert_equal(again.headers["idempotent-replayed"], "true")
+        var cookies = String()
+        for index in range(len(again.headers)):
+            if again.headers.name(index).lower() == "set-cookie":
+                cookies.write(again.headers.value(index), ";")
+        assert_equal(cookies, "a=1;b=2;")
+    assert_equal(client.send(_post("k-2")).text(), "order 2")
+    assert_equal(count.lock()[], 2)
+
+
+def test_who_needs_a_key() raises:
+    var count = State(0)
+    var client = _client(count, IdempotencyConfig(is_required=True))
+    assert_equal(client.get("/orders").status.code, 200)
+    var bare = ClientRequest("PATCH", "/orders")
+    assert_equal(client.send(bare^).status.code, 400)
+    var delete = ClientRequest("DELETE", "/orders")
+    assert_equal(client.send(delete^).status.code, 200)
+    assert_equal(count.lock()[], 2)
+    var easy = _client(count, IdempotencyConfig())
+    for _ in range(2):
+        var without = ClientRequest("POST", "/orders")
+        assert_equal(easy.send(without^).status.code, 200)
+    assert_equal(count.lock()[], 4)
+
+
+def test_keys_that_are_taken() raises:
+    var rows: List[Tuple[String, Int]] = [
+        ('"8e03978e-40d5-43e8-bc93-6894a57f9324"', 200),
+        ("8e03978e-40d5-43e8-bc93-6894a57f9324", 200),
+        ("x" * 255, 200),
+        ("x" * 256, 400),
+        ("", 400),
+        ('""', 400),
+        ("a b", 400),
+        ('"a', 400),
+        ('a\\"b', 400),
+        ("caf\u00e9", 400),
+    ]
+    for row in rows:
+        var client = _client(State(0), IdempotencyConfig())
+        var response = client.send(_post(row[0]))
+        assert_equal(response.status.code, row[1], row[0])
+    # With quotes or without, it is the same key.
+    var count = State(0)
+    var client = _client(count, IdempotencyConfig())
+    _ = client.send(_post('"k"'))
+    assert_equal(client.send(_post("k")).text(), "order 1")
+    var twice = _post("k")
+    twice.headers.append("Idempotency-Key", "k")
+    assert_equal(client.send(twice^).status.code, 400)
+
+
+def test_a_key_is_for_one_request() raises:
+    var client = _client(State(0), IdempotencyConfig())
+    _ = client.send(_post("k"))
+    assert_equal(client.send(_post("k", "/orders?x=1")).status.code, 422)
+    assert_equal(client.send(_post("k", "/orders", "[]")).status.code, 422)
+    var typed = _post("k")
+    typed.set_header("Content-Type", "text/x-other")
+    assert_equal(client.send(typed^).status.code, 422)
+    var patch = ClientRequest("PATCH", "/orders")
+    patch.set_header("Idempotency-Key", "k")
+    patch.body = "{}"
+    assert_equal(client.send(patch^).status.code, 422)
+    assert_equal(client.send(_post("k")).text(), "order 1")
+
+
+def test_keys_of_others_are_other_keys() raises:
+    var count = State(0)
+    var client = _client(count, IdempotencyConfig())
+    for user in ["Bearer a", "Bearer b"]:
+        var request = _post("k")
+        request.set_header("Authorization", user)
+        _ = client.send(request^)
+    assert_equal(count.lock()[], 2)
+
+
+def test_what_decides_nothing() raises:
+    var rows: List[Tuple[String, Int]] = [
+        ("200", 1),
+        ("201", 1),
+        ("303", 1),
+        ("400", 1),
+        ("404", 1),
+        ("429", 2),
+        ("500", 2),
+        ("503", 2),
+    ]
+    for row in rows:
+        var count = State(0)
+        var client = _client(count, IdempotencyConfig())
+        for _ in range(2):
+            var url = "/orders?status=" + row[0]
+            var response = client.send(_post("k", url))
+            assert_equal(response.status.code, Int(row[0]))
+        assert_equal(count.lock()[], row[1], row[0])
+    var count = State(0)
+    var client = _client(count, IdempotencyConfig())
+    for _ in range(2):
+        with assert_raises(contains="no luck"):
+            _ = client.send(_post("k", "/orders?status=raise"))
+    assert_equal(count.lock()[], 2)
+
+
+def test_answers_that_are_not_kept() raises:
+    var count = State(0)
+    var client = _client(count, IdempotencyConfig(max_response_size=6))
+    assert_equal(client.send(_post("k")).text(), "order 1")
+    var again = client.send(_post("k"))
+    assert_equal(again.status.code, 409)
+    assert_true("was carried out" in again.text())
+    assert_equal(count.lock()[], 1)
+
+
+struct _Seen(Movable):
+    var record: KeyState
+    var is_away: Bool
+    var told: String
+
+    def __init__(out self):
+        self.record = KeyState.NEW
+        self.is_away = False
+        self.told = String()
+
+
+@fieldwise_init
+struct _Store(IdempotencyStore):
+    """Says what it is told to, and notes what it is asked."""
+
+    var seen: State[_Seen]
+
+    def begin(
+        self, key: String, fingerprint: String, lock_ms: Int
+    ) raises -> KeyRecord:
+        var seen = self.seen.lock()
+        if seen[].is_away:
+            raise Error("no route to it")
+        assert_equal(key.byte_length(), 43)
+        seen[].told += String("begin ", lock_ms, ";")
+        return KeyRecord(seen[].record, [])
+
+    def finish(
+        self,
+        key: String,
+        fingerprint: String,
+        answer: List[UInt8],
+        keep_ms: Int,
+    ) raises:
+        self.seen.lock()[].told += String("finish ", keep_ms, ";")
+
+    def forget(self, key: String) raises:
+        self.seen.lock()[].told += "forget;"
+
+
+def test_times_are_those_of_the_configuration() raises:
+    var seen = State(_Seen())
+    var config = IdempotencyConfig(keep_s=7, lock_s=3)
+    var client = TestClient(
+        Idempotency(_Orders(State(0)), _Store(seen), config^)
+    )
+    _ = client.send(_post("k"))
+    _ = client.send(_post("k", "/?status=503"))
+    assert_equal(
+        seen.lock()[].told, "begin 3000;finish 7000;begin 3000;forget;"
+    )
+
+
+def test_one_that_is_under_way() raises:
+    var seen = State(_Seen())
+    seen.lock()[].record = KeyState.BUSY
+    var client = TestClient(Idempotency(_Orders(State(0)), _Store(seen)))
+    var response = client.send(_post("k"))
+    assert_equal(response.status.code, 409)
+    assert_equal(response.headers["retry-after"], "1")
+
+
+def test_a_store_that_is_away() raises:
+    for goes_without in [False, True]:
+        var seen = State(_Seen())
+        seen.lock()[].is_away = True
+        var config = IdempotencyConfig(goes_without=goes_without)
+        var client = TestClient(
+            Idempotency(_Orders(State(0)), _Store(seen), config^)
+        )
+        var response = client.send(_post("k"))
+        assert_equal(response.status.code, 200 if goes_without else 503)
+        assert_equal(seen.lock()[].told, "")
+
+
+def test_ranges() raises:
+    with assert_raises(contains="keep_s is 0"):
+        _ = IdempotencyConfig(keep_s=0)
+    with assert_raises(contains="lock_s 0"):
+        _ = IdempotencyConfig(lock_s=0)
+    with assert_raises(contains="max_response_size -1"):
+        _ = IdempotencyConfig(max_response_size=-1)
+
+
+def test_answers_are_read_as_written() raises:
+    var response = Response(201, "line one\n\nline: two\n")
+    response.headers.set("Location", "/orders/7")
+    response.headers.set("X-Colon", "a:b: c")
+    response.headers.set("X-Empty", "")
+    var octets = write_answer(response)
+    var read = read_answer(octets)
+    assert_equal(read.status.code, 201)
+    assert_equal(read.text(), "line one\n\nline: two\n")
+    assert_equal(len(read.headers), 3)
+    assert_equal(read.headers["x-colon"], "a:b: c")
+    assert_equal(read.headers["x-empty"], "")
+    # What a store has lost a part of is no answer, or the same with less
+    # content; never a crash.
+    var head_len = len(octets) - len(response.body)
+    for length in range(head_len):
+        with assert_raises():
+            _ = read_answer(Span(octets)[:length])
+    for wrong in [
+        "",
+        "abc\n\n",
+        "99\n\n",
+        "200\nno colon\n\n",
+        "200\na b:c\n\n",
+    ]:
+        with assert_raises():
+            _ = read_answer(wrong.as_bytes())
+
+
+def test_table() raises:
+    # Section 2.6 of the draft: keys end.
+    var table = AnswerTable(1_000, 8)
+    assert_true(table.begin("k", "p", 60, 0).state == KeyState.NEW)
+    assert_true(table.begin("k", "p", 61, 1).state == KeyState.BUSY)
+    assert_true(table.begin("k", "q", 61, 1).state == KeyState.OTHER)
+    # Whoever held it is lost.
+    assert_true(table.begin("k", "p", 120, 60).state == KeyState.NEW)
+    table.finish("k", "p", [1, 2, 3], 1_000)
+    var known = table.begin("k", "p", 999, 999)
+    assert_true(known.state == KeyState.DONE)
+    assert_equal(len(known.answer), 3)
+    assert_true(table.begin("k", "p", 2_000, 1_000).state == KeyState.NEW)
+    table.forget("k")
+    assert_true(table.begin("k", "q", 2_000, 1_000).state == KeyState.NEW)
+
+
+def test_memory_is_bounded() raises:
+    var table = AnswerTable(1_000, 8)
+    for index in range(100):
+        var key = String("k", index)
+        _ = table.begin(key, "p", 1_000, 0)
+        table.finish(key, "p", List[UInt8](length=100, fill=7), 1_000)
+        assert_true(len(table) <= 8)
+        # The last ones are there.
+        assert_true(table.begin(key, "p", 1_000, 1).state == KeyState.DONE)
+    assert_true(table.begin("k0", "p", 1_000, 1).state == KeyState.NEW)
+    var small = AnswerTable(1_000, 1_000)
+    for index in range(100):
+        var key = String("k", index)
+        small.finish(key, "p", List[UInt8](length=100, fill=7), 1_000)
+        assert_true(len(small) <= 10)
