@@ -105,7 +105,7 @@ struct Idempotency[H: Handler](Layer):
     """Carries a POST or PATCH with an Idempotency-Key out once, however often it
     is sent (draft-ietf-httpapi-idempotency-key-header).
 
-        router.post("/orders", Idempotency(FnHandler(order), LocalIdempotency()))
+        router.post("/orders", Idempotency(FnHandler(save), LocalIdempotency()))
 
     A repeated request gets the first answer, with `Idempotent-Replayed: true`.
     While the first is under way it is 409, and 422 if the key was used for

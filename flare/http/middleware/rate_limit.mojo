@@ -4,6 +4,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN
 from flare.http.middleware.rate_store import (
     BucketVerdict,
+    RateCounter,
     RateFallback,
     RateStore,
     SharedRate,
@@ -73,7 +74,7 @@ struct RateLimit[H: Handler](Layer):
     var fallback: RateFallback
     """What holds while a store cannot be asked."""
     var _buckets: State[TokenBuckets]
-    var _shared: Optional[ArcPointer[SharedRate]]
+    var _shared: Optional[ArcPointer[RateCounter]]
 
     def __init__(
         out self,
@@ -141,7 +142,7 @@ struct RateLimit[H: Handler](Layer):
             key_count_max=key_count_max,
         )
         self.fallback = fallback
-        self._shared = ArcPointer(SharedRate(store^, rate, burst))
+        self._shared = ArcPointer(RateCounter(SharedRate(store^, rate, burst)))
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, if the client has a token.

@@ -171,3 +171,45 @@ struct SharedRate(Movable):
                 .add(error)
                 .end()
             )
+
+
+def _take_shared(
+    rate: Erased, key: String, now_ns: Int
+) -> Optional[BucketVerdict]:
+    # SAFETY: `RateCounter` made the pointer from a rate of its own.
+    return rate.unsafe_bitcast[SharedRate]()[].take(key, now_ns)
+
+
+struct RateCounter(Movable):
+    """A `SharedRate` that only programs which name a store have the code of."""
+
+    # SAFETY: owned; the functions were made for its type.
+    var _rate: Erased
+    var _take: def(Erased, String, Int) thin -> Optional[BucketVerdict]
+    var _drop: def(Erased) thin -> None
+
+    def __init__(out self, var rate: SharedRate):
+        """Takes a rate.
+
+        Args:
+            rate: The rate.
+        """
+        self._rate = erase(rate^)
+        self._take = _take_shared
+        self._drop = destroy[SharedRate]
+
+    def __deinit__(deinit self):
+        """Lets the rate go."""
+        self._drop(self._rate)
+
+    def take(self, key: String, now_ns: Int) -> Optional[BucketVerdict]:
+        """Takes a token, if there is one.
+
+        Args:
+            key: Whose bucket.
+            now_ns: The time, on a clock that never goes back.
+
+        Returns:
+            The verdict; nothing if the store cannot be asked.
+        """
+        return self._take(self._rate, key, now_ns)

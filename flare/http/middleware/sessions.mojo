@@ -2,6 +2,7 @@
 
 from flare.bytes.base64 import base64url_encode
 from flare.http.message.extensions import ExtensionScope
+from flare.http.message.fields import Fields
 from flare.http.message.header_map import add_vary
 from flare.http.message.request import Request
 from flare.http.message.response import Response
@@ -66,7 +67,7 @@ struct Sessions[H: Handler](Layer):
     var config: SessionConfig
     """How sessions are kept."""
     var _keys: ArcPointer[SigningKeys]
-    var _store: Optional[ArcPointer[AnySessionStore]]
+    var _store: Optional[ArcPointer[_Store]]
 
     def __init__(
         out self,
@@ -110,7 +111,7 @@ struct Sessions[H: Handler](Layer):
         self.handler = handler^
         self.config = config^
         self._keys = ArcPointer(keys^)
-        self._store = ArcPointer(AnySessionStore(store^))
+        self._store = ArcPointer(_Store(AnySessionStore(store^)))
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, with a session at hand.
@@ -148,17 +149,20 @@ struct Sessions[H: Handler](Layer):
     def _serve_stored(self, req: Request, now_s: Int) raises -> Response:
         """Lets the inner handler answer; the store is asked when it wants to see
         the session."""
-        var session = Session.read_id(
+        var stored = self._store.value()
+        var session = stored[].read(
             req.headers, self._keys[], self.config, now_s
         )
         var visit = _Visit(session^, self._keys)
-        visit.store = self._store
+        visit.store = stored
         var current = CurrentSession(visit^)
         try:
             var scope = ExtensionScope(req.extensions(), current)
             var response = self.handler.serve(req)
             scope^.end()
-            current._visit[].save(response, self.config)
+            stored[].save(
+                stored[].store, current._visit[], response, self.config
+            )
             if not current._visit[].has_failed:
                 return response^
         except error:
@@ -173,7 +177,7 @@ struct _Visit(Movable):
 
     var session: Session
     var keys: ArcPointer[SigningKeys]
-    var store: Optional[ArcPointer[AnySessionStore]]
+    var store: Optional[ArcPointer[_Store]]
     var is_seen: Bool
     # Whether the store could not be asked.
     var has_failed: Bool
@@ -190,40 +194,78 @@ struct _Visit(Movable):
         if self.is_seen:
             return
         self.is_seen = True
-        if not self.store or self.session.id == "":
-            return
-        self.has_failed = True
-        var values = self.store.value()[].load(self.session.id)
-        self.has_failed = False
-        if values:
-            self.session.fill(values.take())
-        else:
-            # It has ended; what is set now is another session.
-            self.session.id = String()
+        if self.store and self.session.id != "":
+            var stored = self.store.value()
+            self.has_failed = True
+            stored[].load(stored[].store, self.session)
+            self.has_failed = False
 
-    def save(mut self, mut response: Response, config: SessionConfig) raises:
-        """Keeps what the handler has changed, and tells the client."""
-        if not self.is_seen or self.has_failed:
-            return
-        add_vary(response.headers, "Cookie")
-        if not self.session.is_changed():
-            return
-        self.has_failed = True
-        ref store = self.store.value()[]
-        var is_over = self.session.is_empty() or self.session.is_renewed()
-        if is_over and self.session.id != "":
-            store.remove(self.session.id)
-            self.session.id = String()
-        if not self.session.is_empty():
-            if self.session.id == "":
-                self.session.id = _new_id()
-            store.save(
-                self.session.id, self.session.values_text(), config.max_age_s
-            )
-        self.has_failed = False
-        response.set_cookie(
-            self.session.id_cookie(self.keys[], config, unix_seconds())
-        )
+
+comptime _Read = def[o: ImmOrigin](
+    Fields[o], SigningKeys, SessionConfig, Int
+) thin -> Session
+
+
+struct _Store(Movable):
+    """A store, and what is done with it: only programs that name one have the
+    code of that."""
+
+    var store: AnySessionStore
+    var read: _Read
+    var load: def(AnySessionStore, mut Session) raises thin -> None
+    var save: def(
+        AnySessionStore, mut _Visit, mut Response, SessionConfig
+    ) raises thin -> None
+
+    def __init__(out self, var store: AnySessionStore):
+        self.store = store^
+        self.read = _read
+        self.load = _load
+        self.save = _save
+
+
+def _read[
+    o: ImmOrigin
+](
+    fields: Fields[o], keys: SigningKeys, config: SessionConfig, now_s: Int
+) -> Session:
+    return Session.read_id(fields, keys, config, now_s)
+
+
+def _load(store: AnySessionStore, mut session: Session) raises:
+    """Fetches the values of a session."""
+    var values = store.load(session.id)
+    if values:
+        session.fill(values.take())
+    else:
+        # It has ended; what is set now is another session.
+        session.id = String()
+
+
+def _save(
+    store: AnySessionStore,
+    mut visit: _Visit,
+    mut response: Response,
+    config: SessionConfig,
+) raises:
+    """Keeps what the handler has changed, and tells the client."""
+    if not visit.is_seen or visit.has_failed:
+        return
+    ref session = visit.session
+    add_vary(response.headers, "Cookie")
+    if not session.is_changed():
+        return
+    visit.has_failed = True
+    var is_over = session.is_empty() or session.is_renewed()
+    if is_over and session.id != "":
+        store.remove(session.id)
+        session.id = String()
+    if not session.is_empty():
+        if session.id == "":
+            session.id = _new_id()
+        store.save(session.id, session.values_text(), config.max_age_s)
+    visit.has_failed = False
+    response.set_cookie(session.id_cookie(visit.keys[], config, unix_seconds()))
 
 
 def _new_id() raises -> String:

@@ -15,7 +15,7 @@ struct RedisIdempotency(Copyable, IdempotencyStore):
     """Keeps first answers in Redis or Valkey, for `Idempotency`.
 
         var redis = RedisPool(RedisConfig.from_url("redis://127.0.0.1"))
-        Idempotency(FnHandler(order), RedisIdempotency(redis))
+        router.post("/x", Idempotency(FnHandler(save), RedisIdempotency(redis^)))
 
     A key is a hash with the request's fingerprint and, when it was carried out,
     the answer. One script takes it, so of two processes one does.

@@ -9,7 +9,9 @@ struct RedisRates(Copyable, RateStore):
     """Buckets of tokens in Redis or Valkey, for `RateLimit`.
 
         var redis = RedisPool(RedisConfig.from_url("redis://127.0.0.1"))
-        RateLimit(router^, rate=5, burst=10, store=RedisRates(redis))
+        server.serve(
+            RateLimit(router^, rate=5, burst=10, store=RedisRates(redis^))
+        )
 
     A bucket is one key with one number, the time when it will be full (the
     generic cell rate algorithm), by the clock of Redis; so it is a window that

@@ -12,10 +12,10 @@ struct RedisSessions(Copyable, SessionStore):
     """Keeps the values of sessions in Redis or Valkey, for `Sessions`.
 
         var redis = RedisPool(RedisConfig.from_url("redis://127.0.0.1"))
-        var sessions = RedisSessions(redis, owner_name="user")
-        server.serve(Sessions(router^, keys^, store=sessions))
+        var sessions = RedisSessions(redis^, owner_name="user")
         # A lost telephone:
         _ = sessions.revoke_owner("ann")
+        server.serve(Sessions(router^, keys^, store=sessions^))
 
     A session is a key that expires with it. Give the server a policy of memory
     that evicts nothing (`maxmemory-policy noeviction`), or sessions end early.
