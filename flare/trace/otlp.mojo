@@ -12,8 +12,8 @@ from flare.http.client.request import (
     parse_request_url,
 )
 from flare.http.client.response import ClientResponse, url_without_credentials
+from flare.http.client.retry_policy import retry_after_ms
 from flare.http.message.body import Body
-from flare.http.message.date import parse_http_date
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import APPLICATION_JSON
 from flare.json.error import JsonError, JsonKind
@@ -38,6 +38,8 @@ default for OTLP exporters."""
 comptime _TRACES_PATH = StaticString("/v1/traces")
 comptime _STATUS_ERROR = 2
 comptime _ANSWER_LEN_MAX = 1 << 20
+# A day is for ever here.
+comptime _RETRY_AFTER_MS_MAX = 86_400_000
 
 
 struct OtlpExporter(SpanExporter):
@@ -171,7 +173,10 @@ def _result(response: ClientResponse, count: Int) -> ExportResult:
     if status == 429 or (status >= 502 and status <= 504):
         return ExportResult(
             is_done=False,
-            retry_after_ms=_retry_after_ms(response.headers),
+            retry_after_ms=min(
+                max(retry_after_ms(response.headers, unix_seconds()), 0),
+                _RETRY_AFTER_MS_MAX,
+            ),
             reason=reason^,
         )
     return ExportResult(is_done=True, lost_count=count, reason=reason^)
@@ -197,22 +202,6 @@ def _rejected_spans(response: ClientResponse) raises -> Int:
     if rejected.kind() == JsonKind.STRING:
         return Int(rejected.string_value())
     return rejected.int_value()
-
-
-def _retry_after_ms(headers: HeaderMap) -> Int:
-    """Reads Retry-After (RFC 9110 section 10.2.3)."""
-    var value = headers.get("retry-after")
-    if not value:
-        return 0
-    var now_s = unix_seconds()
-    var date = parse_http_date(value.value().as_bytes(), now_s)
-    if date:
-        return max(date.value() - now_s, 0) * 1_000
-    try:
-        # A day is for ever here, and does not overflow.
-        return min(max(Int(value.value()), 0), 86_400) * 1_000
-    except:
-        return 0
 
 
 def encode_spans(

@@ -62,6 +62,13 @@ from flare.http.client.proxy import (
 )
 from flare.http.client.request import ClientRequest, RequestBody
 from flare.http.client.response import ClientResponse, SendResult, StatusError
+from flare.http.client.response_story import ResponseStory
+from flare.http.client.retry_policy import (
+    JitterSource,
+    RetryBudget,
+    RetryEnd,
+    RetryPolicy,
+)
 from flare.http.client.shared_client import SharedClient
 from flare.http.client.shared_pool import ConnectionLimits, PoolFigures
 from flare.http.client.verbs import RequestMethods

@@ -4,6 +4,7 @@ from flare.compress.content_coding import ContentCoding, can_decode
 from flare.http.client.addresses import HostAddresses
 from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import ProxySettings
+from flare.http.client.retry_policy import RetryPolicy
 from flare.http.h1.field_section import HeadLimits
 from flare.http.message.header_map import HeaderMap
 from flare.tls.config import TlsConfig
@@ -65,6 +66,9 @@ struct ClientConfig(Copyable, Movable):
     """Longest wait before the first repetition; it doubles for each other."""
     var retry_max_ms: Int
     """Longest wait before any repetition."""
+    var retries: Optional[RetryPolicy]
+    """Which requests are repeated, in place of the three settings before it:
+    also those answered with a status such as 503. Nothing by default."""
     var headers: HeaderMap
     """Fields of every request, unless a request has its own. Credentials among
     them are dropped when a redirection leads to another origin; `auth` of a
@@ -123,6 +127,7 @@ struct ClientConfig(Copyable, Movable):
         self.max_retries = 0
         self.retry_base_ms = 200
         self.retry_max_ms = 5_000
+        self.retries = None
         self.headers = default_headers()
         self.decodes_content = True
         self.tls = TlsConfig()
@@ -190,6 +195,15 @@ struct ClientConfig(Copyable, Movable):
             )
         if self.max_redirects < 0 or self.max_retries < 0:
             return "max_redirects and max_retries must be 0 or more"
+        if self.retries:
+            if self.max_retries > 0:
+                return (
+                    "max_retries: retries.max_attempts counts instead; leave"
+                    " one of both"
+                )
+            var problem = self.retries.value().problem()
+            if problem.byte_length() > 0:
+                return problem^
         for name in [
             StaticString("Host"),
             StaticString("Content-Length"),

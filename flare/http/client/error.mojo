@@ -108,6 +108,9 @@ struct ClientError(Copyable, Movable, Writable):
     """The rule that a malformed response breaks."""
     var tls_kind: Optional[TlsErrorKind]
     """How TLS has failed: a kind of `flare.tls`."""
+    var attempt_count: Int
+    """How often the request was sent, but for redirections; 0 if it was not
+    begun. With a `RetryPolicy`, `reason` says why it was not sent again."""
 
     def __init__(
         out self, phase: Phase, kind: NetworkErrorKind, var reason: String
@@ -125,6 +128,7 @@ struct ClientError(Copyable, Movable, Writable):
         self.reason = reason^
         self.rule = None
         self.tls_kind = None
+        self.attempt_count = 0
 
     def __init__(out self, phase: Phase, error: NetworkError):
         """Takes over a failure of the network.

@@ -63,7 +63,7 @@ def begin_attempt(
 def apply_step(
     step: Step,
     mut attempt: Attempt,
-    request: PreparedRequest,
+    mut request: PreparedRequest,
     mut builder: ResponseBuilder,
     config: ClientConfig,
 ) raises ClientError -> Bool:
@@ -147,12 +147,18 @@ def drain(
 
 
 def content_use(
-    attempt: Attempt, request: PreparedRequest, builder: ResponseBuilder
+    attempt: Attempt, mut request: PreparedRequest, builder: ResponseBuilder
 ) -> ContentUse:
+    """Decides what becomes of the content of a response whose head is there, and
+    with that whether the response is the final one."""
     var status = builder.response.status
     if request.will_follow(builder.response):
         return ContentUse.DISCARD
     if request.will_stop_expecting(builder.response, attempt.content_len):
+        return ContentUse.DISCARD
+    if request.extras and request.plans_retry(
+        builder.response, attempt.content_len
+    ):
         return ContentUse.DISCARD
     var is_success = status >= 200 and status < 300
     if request.content_use == ContentUse.PASS_ON and not is_success:

@@ -21,7 +21,6 @@ from flare.http.client.http2_flight import Http2Flight, StreamFate
 from flare.http.client.http2_link import Http2Link
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import ContentUse, ResponseBuilder
-from flare.http.client.retry import is_idempotent
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.message.request import Version
 from flare.http.message.status import Status
@@ -83,9 +82,7 @@ struct Http2Exchange(Movable):
         ref link = self.link[]
         if link.is_closing:
             raise _closing_error(link)
-        var is_doubtful = link.awaits_pong() and not is_idempotent(
-            request.method
-        )
+        var is_doubtful = link.awaits_pong() and not request.may_be_twice()
         if link.room() == 0 or is_doubtful:
             self._wait(request)
             return False
@@ -191,7 +188,7 @@ struct Http2Exchange(Movable):
         mut self,
         step: Step,
         mut attempt: Attempt,
-        request: PreparedRequest,
+        mut request: PreparedRequest,
         mut builder: ResponseBuilder,
         config: ClientConfig,
     ) raises ClientError -> Bool:
@@ -234,7 +231,7 @@ struct Http2Exchange(Movable):
     def _choose_use(
         mut self,
         mut attempt: Attempt,
-        request: PreparedRequest,
+        mut request: PreparedRequest,
         mut builder: ResponseBuilder,
         config: ClientConfig,
     ) raises ClientError:

@@ -30,6 +30,7 @@ from flare.http.client.response import (
     StatusError,
     url_without_credentials,
 )
+from flare.http.client.response_story import ResponseStory
 from flare.http.client.state import ClientState
 from flare.http.client.task import RequestTask
 from flare.http.client.task_event import TaskProgress
@@ -96,6 +97,7 @@ struct OpenResponse(Readable):
     """The URL that answered, after redirections."""
     var redirect_count: Int
     """How many redirections led to it."""
+    var _story: ResponseStory
     var _state: ArcPointer[ClientState]
     # The request under way; none once the end was read, or it has failed.
     var _task: Optional[OwnedPointer[RequestTask]]
@@ -149,6 +151,7 @@ struct OpenResponse(Readable):
         self.trailers = HeaderMap()
         self.url = head.url.copy()
         self.redirect_count = head.redirect_count
+        self._story = head.story()
         self._content_len = task.content_len()
         self._task = OwnedPointer(task^)
 
@@ -176,6 +179,14 @@ struct OpenResponse(Readable):
         error.url = url_without_credentials(self.url)
         self._failure = error^
 
+    def story(self) -> ResponseStory:
+        """Tells how it came to the response.
+
+        Returns:
+            How often the request was sent, and why not again.
+        """
+        return self._story.copy()
+
     def ok(self) -> Bool:
         """Tells whether the request succeeded.
 
@@ -191,7 +202,11 @@ struct OpenResponse(Readable):
             StatusError: If the status is 400 or more.
         """
         if not self.ok():
-            raise StatusError(self.status, self.reason, self.url, self.headers)
+            var error = StatusError(
+                self.status, self.reason, self.url, self.headers
+            )
+            error.attempts = self._story.note()
+            raise error^
 
     def content_len(self) -> Int:
         """Tells how much content was announced.

@@ -33,6 +33,8 @@ from flare.http.client.response import (
     ContentUse,
     url_without_credentials,
 )
+from flare.http.client.request_extras import RequestExtras, extras_of
+from flare.http.client.response_story import ResponseStory, describe_attempts
 from flare.http.client.retry import FailedAttempt, backoff_ms, is_idempotent
 from flare.http.h1.serialiser import (
     RequestFraming,
@@ -45,7 +47,7 @@ from flare.trace.core.span import TraceSpan
 from flare.trace.core.span_data import SpanKind
 from flare.url.url import Url
 from flare.sys.clock import monotonic_ns
-from std.memory import ArcPointer
+from std.memory import ArcPointer, OwnedPointer
 
 comptime REFUSAL_COUNT_MAX = 6
 """Most repetitions of a request with which servers do not begin: the first at
@@ -116,8 +118,10 @@ struct PreparedRequest(Movable):
     var has_left_origin: Bool
     """True once a redirection has led to another origin."""
     var _max_redirects: Int
-    # The caller's span, and then the request's own.
-    var _trace: Optional[ArcPointer[TraceSpan]]
+    var is_repeatable: Bool
+    """True if it may be repeated whatever its method."""
+    var extras: Optional[OwnedPointer[RequestExtras]]
+    """What few requests have."""
 
     def __init__(
         out self,
@@ -162,7 +166,8 @@ struct PreparedRequest(Movable):
         self.content_use = ContentUse.KEEP
         self.has_left_origin = False
         self.cancel = request.cancel
-        self._trace = request.trace_span()
+        self.is_repeatable = request.is_repeatable
+        self.extras = extras_of(request, config)
         self._max_redirects = request.max_redirects
         if self._max_redirects == CLIENTS_OWN:
             self._max_redirects = config.max_redirects
@@ -219,14 +224,15 @@ struct PreparedRequest(Movable):
 
     def begin_trace(mut self):
         """Begins the span of a request that is a part of a trace."""
-        if self._trace:
-            var span = self._trace.held()[].child(
-                self.method, kind=SpanKind.CLIENT
-            )
+        if not self.extras:
+            return
+        ref trace = self.extras.held()[].trace
+        if trace:
+            var span = trace.held()[].child(self.method, kind=SpanKind.CLIENT)
             set_trace_fields(self.headers, span)
             if span.is_recording():
                 _describe_request(span, self.method, self.url)
-            self._trace = ArcPointer(span^)
+            trace = ArcPointer(span^)
 
     def end_trace(self, status: Int):
         """Ends the span with a response.
@@ -234,9 +240,9 @@ struct PreparedRequest(Movable):
         Args:
             status: The response's status.
         """
-        if not self._trace:
+        if not self.extras or not self.extras.held()[].trace:
             return
-        ref span = self._trace.held()[]
+        ref span = self.extras.held()[].trace.held()[]
         span.set("http.response.status_code", status)
         if status >= 400:
             span.set("error.type", String(status))
@@ -250,9 +256,9 @@ struct PreparedRequest(Movable):
         Args:
             error: Why there is none.
         """
-        if not self._trace:
+        if not self.extras or not self.extras.held()[].trace:
             return
-        ref span = self._trace.held()[]
+        ref span = self.extras.held()[].trace.held()[]
         span.set("error.type", String(error.kind))
         span.fail(error.reason.copy())
         self._count_attempts(span)
@@ -482,10 +488,119 @@ struct PreparedRequest(Movable):
         return FailedAttempt(
             attempt.was_sent,
             attempt.has_response(),
-            is_idempotent(self.method),
+            self.may_be_twice(),
             # A source has been read from once the first octets left.
             not self.upload.is_streamed or not attempt.was_sent,
         )
+
+    def may_be_twice(self) -> Bool:
+        """Tells whether acting twice on the request is acting once.
+
+        Returns:
+            True if its method is idempotent, or the caller says so.
+        """
+        if self.is_repeatable or is_idempotent(self.method):
+            return True
+        if not self.extras or not self.extras.held()[].retry:
+            return False
+        ref policy = self.extras.held()[].retry.held().policy
+        return policy.trusts_idempotency_key and (
+            "idempotency-key" in self.headers
+        )
+
+    def has_policy(self) -> Bool:
+        """Tells whether a policy decides on repetitions.
+
+        Returns:
+            True if so.
+        """
+        return Bool(self.extras) and Bool(self.extras.held()[].retry)
+
+    def is_retry_planned(self) -> Bool:
+        """Tells whether its policy has planned another attempt.
+
+        Returns:
+            True until `begin_retry`.
+        """
+        return self.has_policy() and (
+            self.extras.held()[].retry.held().is_planned()
+        )
+
+    def plan_after_failure(
+        mut self, failed: FailedAttempt, error: ClientError
+    ) -> Bool:
+        """Has the policy decide on a request that has failed.
+
+        Args:
+            failed: What is known of the attempt.
+            error: How it failed.
+
+        Returns:
+            True if another attempt is planned.
+        """
+        return self.extras.held()[].retry.held().after_failure(
+            failed, error, self.timeouts.total.left_ms()
+        )
+
+    def plans_retry(
+        mut self, response: ClientResponse, sent_len: Int
+    ) -> Bool:
+        """Has the policy, if there is one, decide on a request that was
+        answered.
+
+        Args:
+            response: The response; its head is enough.
+            sent_len: How much of the content the attempt has taken, in bytes.
+
+        Returns:
+            True if another attempt is planned.
+        """
+        if not self.has_policy():
+            return False
+        var failed = FailedAttempt(
+            True,
+            True,
+            self.may_be_twice(),
+            not self.upload.is_streamed or sent_len == 0,
+        )
+        return self.extras.held()[].retry.held().after_response(
+            failed,
+            response.status,
+            response.headers,
+            self.timeouts.total.left_ms(),
+        )
+
+    def begin_retry(mut self) -> Int:
+        """Counts the attempt that was planned.
+
+        Returns:
+            How long to wait before it, in milliseconds.
+        """
+        self.retry_count += 1
+        return self.extras.held()[].retry.held().begin_pause()
+
+    def note_attempts(self, mut error: ClientError):
+        """Says in an error how often the request was sent, and why not again.
+
+        Args:
+            error: Why there is no response.
+        """
+        var story = self.story()
+        error.attempt_count = story.attempt_count
+        if self.has_policy():
+            error.reason.write("; ", describe_attempts(story))
+
+    def story(self) -> ResponseStory:
+        """Tells how it came to what the request has now.
+
+        Returns:
+            What few responses have to tell.
+        """
+        var story = ResponseStory()
+        story.attempt_count = self.retry_count + 1
+        if self.has_policy():
+            story.retry_end = self.extras.held()[].retry.held().end
+        return story^
 
     def plan_refused(mut self, config: ClientConfig, sent_len: Int) -> Int:
         """Decides whether a request with which a server has not begun is sent

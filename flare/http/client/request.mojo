@@ -5,6 +5,7 @@ from flare.http.client.auth import Credentials
 from flare.http.client.cancel import CancelToken
 from flare.http.client.error import BadRequest, BadUrl, ClientError, Phase
 from flare.http.client.multipart import FormParts, MultipartForm
+from flare.http.client.retry_policy import RetryPolicy
 from flare.http.message.body import Body
 from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderError, HeaderMap
@@ -58,8 +59,11 @@ struct ClientRequest(Copyable, Movable):
     """Why it cannot be sent; empty if nothing is known against it."""
     var cancel: Optional[CancelToken]
     """Ends it from outside."""
-    # In a box, for few requests have one.
-    var _trace: Optional[ArcPointer[TraceSpan]]
+    var is_repeatable: Bool
+    """True if sending it twice means the same as once, whatever its method, so
+    that it may be repeated as a GET may."""
+    # In a box, for few requests have any.
+    var _options: Optional[ArcPointer[RequestOptions]]
 
     def __init__(
         out self,
@@ -86,7 +90,8 @@ struct ClientRequest(Copyable, Movable):
         self.minor_version = 1
         self.problem = String()
         self.cancel = None
-        self._trace = None
+        self.is_repeatable = False
+        self._options = None
 
     def set_trace(mut self, span: TraceSpan):
         """Makes the request a part of a trace.
@@ -104,7 +109,9 @@ struct ClientRequest(Copyable, Movable):
                 nothing.
         """
         if span.context.is_valid():
-            self._trace = ArcPointer(span)
+            var options = self._copy_options()
+            options.trace = ArcPointer(span)
+            self._options = ArcPointer(options^)
 
     def trace_span(self) -> Optional[ArcPointer[TraceSpan]]:
         """Lends what `set_trace` was given.
@@ -112,7 +119,41 @@ struct ClientRequest(Copyable, Movable):
         Returns:
             The span; nothing if the request is a part of no trace.
         """
-        return self._trace
+        if self._options:
+            return self._options.held()[].trace
+        return None
+
+    def set_retries(mut self, var policy: RetryPolicy):
+        """Has the request repeated by a policy of its own, in place of the
+        client's.
+
+            request.set_retries(RetryPolicy(max_attempts=1))
+
+        Requests that are given copies of one policy have one budget together.
+        One that `RetryPolicy.problem` finds fault with fails before it is sent.
+
+        Args:
+            policy: The policy.
+        """
+        if self.problem.byte_length() == 0:
+            self.problem = policy.problem()
+        var options = self._copy_options()
+        options.retries = policy^
+        self._options = ArcPointer(options^)
+
+    def _copy_options(self) -> RequestOptions:
+        """Copies what copies of the request may have in common with it."""
+        if self._options:
+            return self._options.held()[].copy()
+        return RequestOptions()
+
+    def options(self) -> Optional[ArcPointer[RequestOptions]]:
+        """Lends what few requests are given.
+
+        Returns:
+            The options; nothing if there are none.
+        """
+        return self._options
 
     def add_query(mut self, var name: String, var value: String):
         """Appends a parameter to the query; it is encoded when it is sent.
@@ -136,6 +177,20 @@ struct ClientRequest(Copyable, Movable):
             HeaderError: If either would break the request's head.
         """
         self.headers.set(name, value)
+
+
+struct RequestOptions(Copyable, Movable):
+    """What few requests are given."""
+
+    var trace: Optional[ArcPointer[TraceSpan]]
+    """The span that the request is a part of."""
+    var retries: Optional[RetryPolicy]
+    """Whether it is repeated, in place of the client's policy."""
+
+    def __init__(out self):
+        """Makes options that change nothing."""
+        self.trace = None
+        self.retries = None
 
 
 comptime FORM_URLENCODED = StaticString("application/x-www-form-urlencoded")

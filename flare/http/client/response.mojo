@@ -11,6 +11,7 @@ from flare.http.client.error import (
     Phase,
     ResponseTooLarge,
 )
+from flare.http.client.response_story import ResponseStory
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.body import Body
 from flare.http.message.charset import decode_text
@@ -26,6 +27,7 @@ from flare.url.url import Url
 from flare.http.message.request import Version
 from flare.json.error import JsonError
 from flare.json.value import JsonValue, parse
+from std.memory import ArcPointer
 
 
 struct StatusError(Copyable, Movable, Writable):
@@ -39,6 +41,9 @@ struct StatusError(Copyable, Movable, Writable):
     """The URL that was asked, without user name and password."""
     var challenges: String
     """Of a 401 or 407 the schemes that the server accepts."""
+    var attempts: String
+    """How often the request was sent, and why not again; empty if that was
+    once, and no `RetryPolicy` wanted more."""
 
     def __init__(out self, response: ClientResponse):
         """Describes a response.
@@ -49,6 +54,8 @@ struct StatusError(Copyable, Movable, Writable):
         self = Self(
             response.status, response.reason, response.url, response.headers
         )
+        if response._story:
+            self.attempts = response._story.held()[].note()
 
     def __init__(
         out self, status: Status, reason: String, url: Url, headers: HeaderMap
@@ -65,6 +72,7 @@ struct StatusError(Copyable, Movable, Writable):
         self.reason = reason
         self.url = url_without_credentials(url)
         self.challenges = String()
+        self.attempts = String()
         if status != 401 and status != 407:
             return
         var name = "www-authenticate" if status == 401 else "proxy-authenticate"
@@ -83,6 +91,8 @@ struct StatusError(Copyable, Movable, Writable):
         """
         writer.write(self.url, ": the server answered ", self.status)
         writer.write(" ", self.reason)
+        if self.attempts.byte_length() > 0:
+            writer.write(" ", self.attempts)
         if self.challenges.byte_length() > 0:
             writer.write("; it accepts ", self.challenges)
             writer.write(" and this client speaks Basic and Bearer")
@@ -108,6 +118,8 @@ struct ClientResponse(Movable):
     """The URL that answered, after redirections."""
     var redirect_count: Int
     """How many redirections led to it."""
+    # In a box, for few have one.
+    var _story: Optional[ArcPointer[ResponseStory]]
 
     def __init__(out self, var url: Url):
         """Makes a response, to be filled.
@@ -123,6 +135,23 @@ struct ClientResponse(Movable):
         self.trailers = HeaderMap()
         self.url = url^
         self.redirect_count = 0
+        self._story = None
+
+    def set_story(mut self, var story: ResponseStory):
+        """Takes how it came to the response.
+
+        Args:
+            story: What few responses have to tell.
+        """
+        self._story = ArcPointer(story^)
+
+    def story(self) -> ResponseStory:
+        """Tells how it came to the response.
+
+        Returns:
+            How often the request was sent, and why not again.
+        """
+        return self._story.held()[].copy() if self._story else ResponseStory()
 
     def ok(self) -> Bool:
         """Tells whether the request succeeded.

@@ -148,6 +148,8 @@ struct RequestTask(Movable):
         """Completes an error with the URL, and the request's span with it; the
         request is over."""
         _ = self._let_go(state)
+        if self.attempt_number > 0:
+            self.request.note_attempts(error)
         self.request.fail_trace(error)
         error.url = url_without_credentials(self.request.url)
         return error^
@@ -434,9 +436,15 @@ struct RequestTask(Movable):
         """Lets the caller know the head: from now on it is this response or
         none."""
         self._has_told = True
+        self._tell_story()
         state.keep_cookies(self._builder.response)
         self.request.timeouts.begin_content()
         return TaskProgress.HAS_HEAD
+
+    def _tell_story(mut self):
+        """Says in the response what few have to tell."""
+        if self.request.extras or self.request.retry_count > 0:
+            self._builder.response.set_story(self.request.story())
 
     def head(ref self) -> ref[self._builder.response] ClientResponse:
         """Lends what is known of the final response, after HAS_HEAD."""
@@ -521,12 +529,15 @@ struct RequestTask(Movable):
 
     def _goes_on(mut self, mut state: ClientState) raises ClientError -> Bool:
         """Prepares the next attempt behind a response that is not final."""
+        var pause_ms = 0
         if self.request.will_stop_expecting(
             self._builder.response, self._attempt[].content_len
         ):
             self.request.expects_continue = False
         elif self.request.will_follow(self._builder.response):
             self.request.follow(self._builder.response, state.config)
+        elif self.request.is_retry_planned():
+            pause_ms = self.request.begin_retry()
         else:
             return False
         self._builder = ResponseBuilder(
@@ -537,9 +548,16 @@ struct RequestTask(Movable):
             self._stream.value()[].link[].flush()
             self._stream = None
         self._may_reuse = True
+        self._begin_again(pause_ms)
+        return True
+
+    def _begin_again(mut self, pause_ms: Int):
+        """Starts the next attempt, after a pause if there is one."""
         self._may_queue = self._owner >= 0
         self._stage = _STARTING
-        return True
+        if pause_ms > 0:
+            self._pause = Deadline(pause_ms)
+            self._stage = _PAUSING
 
     def _plan_again(
         mut self, mut state: ClientState, error: ClientError
@@ -549,13 +567,23 @@ struct RequestTask(Movable):
             return False
         var failed = self.request.describe_failure(self._attempt[])
         var fate = self._let_go(state)
+        if self.request.is_retry_planned():
+            # Nobody wants the content of a response that is not the final one.
+            if self.request.timeouts.total.left_ms() == 0:
+                return False
+            self._begin_again(self.request.begin_retry())
+            return True
         if fate == StreamFate.NEEDS_HTTP_1_1 or fate == StreamFate.UNTOUCHED:
             return self._plan_refused(state, fate)
         if self._was_reused and is_stale(failed, error):
             self._was_reused = False
             self._may_reuse = False
-            self._may_queue = self._owner >= 0
-            self._stage = _STARTING
+            self._begin_again(0)
+            return True
+        if self.request.has_policy():
+            if not self.request.plan_after_failure(failed, error):
+                return False
+            self._begin_again(self.request.begin_retry())
             return True
         if not may_retry(failed, error):
             return False
@@ -663,6 +691,7 @@ struct RequestTask(Movable):
 
     def finish(deinit self, mut state: ClientState) -> ClientResponse:
         """Gives the response; `advance` must have answered DONE."""
+        self._tell_story()
         state.give_attempt(self._attempt^)
         var response = self._builder^.take_response()
         self.request.end_trace(response.status.code)

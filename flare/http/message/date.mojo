@@ -149,6 +149,33 @@ def parse_http_date(text: Span[UInt8, _], now_s: Int) -> Optional[Int]:
     return _parse_rfc850(text, now_s)
 
 
+comptime _DELAY_S_MAX = 999_999_999
+
+
+def parse_retry_after(text: Span[UInt8, _], now_s: Int) -> Int:
+    """Reads a Retry-After field.
+
+    Source: RFC 9110 section 10.2.3: seconds, or a date. A date that is over
+    means now; so long a delay that nobody waits for it is the longest one.
+
+    Args:
+        text: The field's value, without whitespace around it.
+        now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
+
+    Returns:
+        Seconds from now; -1 if the text is neither.
+    """
+    var seconds = 0
+    for octet in text:
+        if octet < 48 or octet > 57:
+            var date = parse_http_date(text, now_s)
+            if not date:
+                return -1
+            return min(max(date.value() - now_s, 0), _DELAY_S_MAX)
+        seconds = min(seconds * 10 + Int(octet) - 48, _DELAY_S_MAX)
+    return seconds if len(text) > 0 else -1
+
+
 def _parse_imf_fixdate(text: Span[UInt8, _]) -> Optional[Int]:
     """Reads `Sun, 06 Nov 1994 08:49:37 GMT`."""
     if _index_of(_DAY_NAMES, text[0:3]) < 0 or not _has(text, 3, ", "):

@@ -1,0 +1,47 @@
+"""What few requests have on their way, in one box."""
+
+from flare.http.client.config import ClientConfig
+from flare.http.client.request import ClientRequest
+from flare.http.client.retry_policy import RetryPlan
+from flare.trace.core.span import TraceSpan
+from std.memory import ArcPointer, OwnedPointer
+
+
+struct RequestExtras(Movable):
+    """What few requests have on their way."""
+
+    var trace: Optional[ArcPointer[TraceSpan]]
+    """The caller's span, and then the request's own."""
+    var retry: Optional[RetryPlan]
+    """When it is repeated, if a policy says so."""
+
+    def __init__(out self):
+        """Makes extras that change nothing."""
+        self.trace = None
+        self.retry = None
+
+
+def extras_of(
+    request: ClientRequest, config: ClientConfig
+) -> Optional[OwnedPointer[RequestExtras]]:
+    """Gathers what few requests have.
+
+    Args:
+        request: The request.
+        config: The client's configuration.
+
+    Returns:
+        The extras; nothing if there are none.
+    """
+    var options = request.options()
+    if not options and not config.retries:
+        return None
+    var extras = RequestExtras()
+    if options:
+        ref own = options.held()[]
+        extras.trace = own.trace
+        if own.retries:
+            extras.retry = RetryPlan(own.retries.held().copy())
+    if config.retries and not extras.retry:
+        extras.retry = RetryPlan(config.retries.held().copy())
+    return OwnedPointer(extras^)

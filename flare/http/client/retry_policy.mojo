@@ -1,0 +1,497 @@
+"""How often a request is sent again, when, and why not, by the program's choice.
+"""
+
+from flare.http.client.error import ClientError, Phase, SourceFailed
+from flare.http.client.retry import BACKOFF_SHIFT_MAX, FailedAttempt
+from flare.http.message.date import parse_retry_after
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.status import Status
+from flare.net.error import Timeout
+from flare.sys.clock import monotonic_ns, unix_seconds
+from flare.sys.random import fill_random
+from flare.tls.error import ClosedEarly
+from std.atomic import Atomic
+from std.memory import ArcPointer
+
+comptime ATTEMPTS_MAX = 100
+"""Most attempts that a policy may allow."""
+
+comptime RESERVE_MAX = 1 << 30
+"""Most repetitions that a budget may begin with."""
+
+comptime _GOLDEN = UInt64(0x9E3779B97F4A7C15)
+comptime _WHOLE = Int64(100)
+
+
+struct RetryBudget(ImplicitlyCopyable):
+    """Bounds repetitions to a share of the requests, so that they cannot become
+    the load that keeps a server from coming back.
+
+    A bucket of tokens: it starts with `reserve` of them, which is the most it
+    holds; each request puts `share_percent` of one into it, each repetition
+    takes a whole one out. Of N requests in turn at most `reserve` and that
+    share of N are repeated. Copies are the same budget, for all threads.
+    """
+
+    var _bucket: ArcPointer[_Bucket]
+
+    def __init__(out self, share_percent: Int = 20, reserve: Int = 10):
+        """Makes a budget that nothing was taken from.
+
+        Args:
+            share_percent: How many repetitions there may be for 100 requests;
+                0 to 100.
+            reserve: How many there may be beyond that; 0 to `RESERVE_MAX`.
+        """
+        self._bucket = ArcPointer(_Bucket(share_percent, reserve))
+
+    def note_request(self):
+        """Counts a request, once however often it is sent."""
+        ref bucket = self._bucket[]
+        var level = bucket.level.load()
+        while level < bucket.most:
+            var next = min(level + bucket.share, bucket.most)
+            if bucket.level.compare_exchange(level, next):
+                return
+
+    def take(self) -> Bool:
+        """Takes one repetition.
+
+        Returns:
+            False if there is none left.
+        """
+        ref bucket = self._bucket[]
+        var level = bucket.level.load()
+        while level >= _WHOLE:
+            if bucket.level.compare_exchange(level, level - _WHOLE):
+                return True
+        return False
+
+    def left(self) -> Int:
+        """Counts the repetitions that may be made now, for metrics.
+
+        Returns:
+            Whole ones.
+        """
+        return Int(self._bucket[].level.load() // _WHOLE)
+
+    def problem(self) -> String:
+        """Looks for numbers that cannot work.
+
+        Returns:
+            What is wrong and what would be right; empty if all is well.
+        """
+        ref bucket = self._bucket[]
+        if bucket.share < 0 or bucket.share > _WHOLE:
+            return String(
+                "RetryBudget: a share of ", bucket.share, " %; allow 0 to 100"
+            )
+        if bucket.most < 0 or bucket.most > Int64(RESERVE_MAX) * _WHOLE:
+            return String("RetryBudget: reserve must be 0 to ", RESERVE_MAX)
+        return String()
+
+
+struct _Bucket(Movable):
+    # Tokens in hundredths.
+    var level: Atomic[Int64]
+    var most: Int64
+    var share: Int64
+
+    def __init__(out self, share_percent: Int, reserve: Int):
+        self.share = Int64(share_percent)
+        self.most = Int64(reserve) * _WHOLE
+        self.level = Atomic[Int64](self.most)
+
+
+struct JitterSource(ImplicitlyCopyable):
+    """Random numbers for pauses, and for no secrets. Copies draw from the same
+    numbers, on all threads."""
+
+    var _state: ArcPointer[Atomic[UInt64]]
+
+    def __init__(out self, seed: UInt64):
+        """Begins with a seed, so that tests can foretell the pauses.
+
+        Args:
+            seed: Any number.
+        """
+        self._state = ArcPointer(Atomic[UInt64](seed))
+
+    @staticmethod
+    def from_system() -> Self:
+        """Begins with random octets of the system.
+
+        Returns:
+            A source that differs from all others.
+        """
+        var octets = Array[UInt8, 8](fill=0)
+        try:
+            fill_random(Span(octets))
+        except:
+            # Two clients that start together may return together then.
+            return Self(UInt64(monotonic_ns()))
+        var seed = UInt64(0)
+        for octet in octets:
+            seed = (seed << 8) | UInt64(octet)
+        return Self(seed)
+
+    def next(self) -> UInt64:
+        """Draws a number (SplitMix64).
+
+        Returns:
+            Any bits.
+        """
+        var mixed = self._state[].fetch_add(_GOLDEN) + _GOLDEN
+        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9
+        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB
+        return mixed ^ (mixed >> 31)
+
+
+struct RetryPolicy(Copyable, Movable):
+    """When a request is sent again that has failed, or was answered with a
+    status that asks for it.
+
+        var config = ClientConfig()
+        config.retries = RetryPolicy(max_attempts=4)
+        var client = SharedClient("https://api.example.com", config=config^)
+
+    Whatever the numbers say: a request is repeated only if its method is
+    idempotent (RFC 9110 section 9.2.2), or nothing of it was sent, or
+    `ClientRequest.is_repeatable` says that twice means once; never when its
+    content came from a source that has been read from, nor once the caller has
+    the head of a response, nor beyond the total time of the request, which all
+    attempts share. Copies of a policy have the same budget and the same source
+    of jitter.
+    """
+
+    var max_attempts: Int
+    """Most times that the request is sent, the first included; 1 to 100."""
+    var base_pause_ms: Int
+    """Longest pause before the second attempt; it doubles for each other. How
+    long it is, from 0 up to that, is random ("full jitter")."""
+    var max_pause_ms: Int
+    """Longest pause before any attempt, without Retry-After."""
+    var max_retry_after_ms: Int
+    """Longest Retry-After (RFC 9110 section 10.2.3) that is waited for: a pause
+    is so long and then a random part. A response that asks for more is the
+    final one."""
+    var retried_statuses: List[Int]
+    """Statuses that are no final answer while another attempt is allowed."""
+    var retries_connects: Bool
+    """True to repeat what did not get as far as a connection: names that are not
+    found, hosts and proxies that cannot be reached, a TLS handshake that was cut
+    off. What a certificate does wrong is not repeated."""
+    var retries_losses: Bool
+    """True to repeat what was sent, when the connection or the stream ended
+    before any octet of an answer."""
+    var retries_timeouts: Bool
+    """True to repeat what was sent, when no octet of an answer came in
+    `read_timeout_ms`. The server may still be at it."""
+    var trusts_idempotency_key: Bool
+    """True if servers act once on requests with the same Idempotency-Key field:
+    then such a request may be repeated, whatever its method."""
+    var budget: RetryBudget
+    """How many repetitions all requests with this policy have together."""
+    var jitter: JitterSource
+    """Where the random part of pauses comes from."""
+
+    def __init__(
+        out self,
+        max_attempts: Int = 3,
+        *,
+        budget: Optional[RetryBudget] = None,
+        jitter: Optional[JitterSource] = None,
+    ):
+        """Makes a policy: 429, 502, 503, 504 and all failures that may pass are
+        repeated, with pauses of up to 200 ms, 400 ms and so on.
+
+        Args:
+            max_attempts: Most times that a request is sent.
+            budget: How many repetitions all requests have together; by default
+                the policy has one for itself, and its copies.
+            jitter: Where the random part of pauses comes from; by default, one
+                that begins with random octets of the system.
+        """
+        self.max_attempts = max_attempts
+        self.base_pause_ms = 200
+        self.max_pause_ms = 5_000
+        # As long as a person waits, and more than most servers ask for.
+        self.max_retry_after_ms = 30_000
+        self.retried_statuses = [429, 502, 503, 504]
+        self.retries_connects = True
+        self.retries_losses = True
+        self.retries_timeouts = True
+        self.trusts_idempotency_key = False
+        self.budget = budget.value() if budget else RetryBudget()
+        self.jitter = jitter.value() if jitter else JitterSource.from_system()
+
+    def problem(self) -> String:
+        """Looks for numbers that cannot work.
+
+        Returns:
+            What is wrong and what would be right; empty if all is well.
+        """
+        if self.max_attempts < 1 or self.max_attempts > ATTEMPTS_MAX:
+            return String(
+                "RetryPolicy.max_attempts: ",
+                self.max_attempts,
+                "; allow 1 (for none but the first) to ",
+                ATTEMPTS_MAX,
+            )
+        if (
+            self.base_pause_ms < 0
+            or self.max_pause_ms < 0
+            or self.max_retry_after_ms < 0
+        ):
+            return "RetryPolicy: the pauses must be 0 ms or more"
+        for status in self.retried_statuses:
+            if status < 400 or status > 599:
+                return String(
+                    "RetryPolicy.retried_statuses: ",
+                    status,
+                    " is no refusal; allow 400 to 599",
+                )
+        return self.budget.problem()
+
+
+def full_jitter_ms(
+    retry: Int, base_ms: Int, max_ms: Int, random: UInt64
+) -> Int:
+    """Decides how long to wait before an attempt.
+
+    Args:
+        retry: Which repetition it is, 1 for the first.
+        base_ms: Longest wait before the first, in milliseconds.
+        max_ms: Longest wait of all, in milliseconds.
+        random: Any bits.
+
+    Returns:
+        Milliseconds, from 0 up to the wait that has doubled with each
+        repetition.
+    """
+    var shift = min(max(retry - 1, 0), BACKOFF_SHIFT_MAX)
+    # What is longer than the longest stays so, and is not shifted away.
+    var longest = min(min(max(base_ms, 0), max_ms) << shift, max_ms)
+    return Int(random % UInt64(longest + 1))
+
+
+struct RetryEnd(Equatable, TrivialRegisterPassable):
+    """Why a request was not sent again."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime NONE = RetryEnd(0)
+    """There was no need."""
+    comptime ATTEMPTS = RetryEnd(1)
+    """It was sent as often as it may."""
+    comptime METHOD = RetryEnd(2)
+    """The server may have acted on it, and acting twice is not the same."""
+    comptime CONTENT = RetryEnd(3)
+    """Its content came from a source, and is not there any more."""
+    comptime BUDGET = RetryEnd(4)
+    """Too many requests are sent more than once."""
+    comptime TIME = RetryEnd(5)
+    """Its total time would be over before the next attempt."""
+    comptime RETRY_AFTER = RetryEnd(6)
+    """The server asks for a longer pause than is allowed."""
+    comptime FAILURE = RetryEnd(7)
+    """Such a failure is not repeated."""
+    comptime ANSWERED = RetryEnd(8)
+    """The server had begun to answer."""
+
+    def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: The case.
+        """
+        self.number = number
+
+    def reason(self) -> StaticString:
+        """Says why, and what would allow more.
+
+        Returns:
+            The reason in words; empty for NONE.
+        """
+        if self == Self.ATTEMPTS:
+            return "RetryPolicy.max_attempts allows no more"
+        if self == Self.METHOD:
+            return (
+                "the server may have acted on it, and the method is not"
+                " idempotent; see ClientRequest.is_repeatable"
+            )
+        if self == Self.CONTENT:
+            return "its streamed content cannot be sent again"
+        if self == Self.BUDGET:
+            return "RetryPolicy.budget has no repetition left"
+        if self == Self.TIME:
+            return "the total time would be over before another"
+        if self == Self.RETRY_AFTER:
+            return "Retry-After is more than RetryPolicy.max_retry_after_ms"
+        if self == Self.FAILURE:
+            return "RetryPolicy does not repeat such a failure"
+        if self == Self.ANSWERED:
+            return "the server had begun to answer"
+        return ""
+
+
+comptime NOT_PLANNED = -1
+"""No repetition is planned."""
+
+
+struct RetryPlan(Movable):
+    """What a policy says of one request: no clock of its own, and no socket."""
+
+    var policy: RetryPolicy
+    """The policy."""
+    var attempt_count: Int
+    """How many attempts there were, the one under way included."""
+    var end: RetryEnd
+    """Why it is not sent again."""
+    var pause_ms: Int
+    """How long to wait before the attempt that is planned, in milliseconds, or
+    `NOT_PLANNED`."""
+
+    def __init__(out self, var policy: RetryPolicy):
+        """Begins with the first attempt, which the budget counts.
+
+        Args:
+            policy: The policy.
+        """
+        policy.budget.note_request()
+        self.policy = policy^
+        self.attempt_count = 1
+        self.end = RetryEnd.NONE
+        self.pause_ms = NOT_PLANNED
+
+    def after_failure(
+        mut self, failed: FailedAttempt, error: ClientError, left_ms: Int
+    ) -> Bool:
+        """Decides whether a request that has failed is sent again.
+
+        Args:
+            failed: What is known of the attempt.
+            error: How it failed.
+            left_ms: What is left of the request's total time, in milliseconds;
+                negative for ever.
+
+        Returns:
+            True if an attempt is planned.
+        """
+        if failed.has_response:
+            return self._ends(RetryEnd.ANSWERED)
+        if not self._covers(error):
+            return self._ends(RetryEnd.FAILURE)
+        return self._plan(failed, 0, left_ms)
+
+    def after_response(
+        mut self,
+        failed: FailedAttempt,
+        status: Status,
+        headers: HeaderMap,
+        left_ms: Int,
+    ) -> Bool:
+        """Decides whether a request that was answered is sent again.
+
+        Args:
+            failed: What is known of the attempt.
+            status: The response's status.
+            headers: Its header fields.
+            left_ms: As for `after_failure`.
+
+        Returns:
+            True if an attempt is planned, and the response is not the final
+            one.
+        """
+        if Int(status.code) not in self.policy.retried_statuses:
+            self.end = RetryEnd.NONE
+            return False
+        var after_ms = retry_after_ms(headers, unix_seconds())
+        if after_ms > self.policy.max_retry_after_ms:
+            return self._ends(RetryEnd.RETRY_AFTER)
+        return self._plan(failed, max(after_ms, 0), left_ms)
+
+    def _ends(mut self, end: RetryEnd) -> Bool:
+        self.end = end
+        return False
+
+    def _covers(self, error: ClientError) -> Bool:
+        """Tells whether the policy has a failure of this kind repeated."""
+        if error.kind == SourceFailed:
+            return False
+        var phase = error.phase
+        if (
+            phase == Phase.RESOLVE
+            or phase == Phase.CONNECT
+            or phase == Phase.PROXY
+        ):
+            return self.policy.retries_connects
+        if phase == Phase.TLS:
+            var is_cut_off = not error.tls_kind or (
+                error.tls_kind.value() == ClosedEarly
+            )
+            return self.policy.retries_connects and is_cut_off
+        if phase != Phase.WRITE and phase != Phase.READ_HEAD:
+            return False
+        if error.kind == Timeout:
+            return self.policy.retries_timeouts
+        return self.policy.retries_losses
+
+    def _plan(
+        mut self, failed: FailedAttempt, least_ms: Int, left_ms: Int
+    ) -> Bool:
+        if not failed.is_replayable:
+            return self._ends(RetryEnd.CONTENT)
+        if failed.was_sent and not failed.is_idempotent:
+            return self._ends(RetryEnd.METHOD)
+        if self.attempt_count >= self.policy.max_attempts:
+            return self._ends(RetryEnd.ATTEMPTS)
+        var pause_ms = least_ms + full_jitter_ms(
+            self.attempt_count,
+            self.policy.base_pause_ms,
+            self.policy.max_pause_ms,
+            self.policy.jitter.next(),
+        )
+        if left_ms >= 0 and pause_ms >= left_ms:
+            return self._ends(RetryEnd.TIME)
+        if not self.policy.budget.take():
+            return self._ends(RetryEnd.BUDGET)
+        self.pause_ms = pause_ms
+        return True
+
+    def is_planned(self) -> Bool:
+        """Tells whether another attempt follows.
+
+        Returns:
+            True until `begin_pause`.
+        """
+        return self.pause_ms != NOT_PLANNED
+
+    def begin_pause(mut self) -> Int:
+        """Counts the attempt that was planned.
+
+        Returns:
+            How long to wait before it, in milliseconds.
+        """
+        var pause_ms = self.pause_ms
+        self.pause_ms = NOT_PLANNED
+        self.attempt_count += 1
+        return pause_ms
+
+
+def retry_after_ms(headers: HeaderMap, now_s: Int) -> Int:
+    """Reads Retry-After (RFC 9110 section 10.2.3).
+
+    Args:
+        headers: The header fields of a response.
+        now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
+
+    Returns:
+        Milliseconds from now; -1 if the server does not say.
+    """
+    var index = headers.find("retry-after")
+    if index < 0:
+        return -1
+    var after_s = parse_retry_after(headers.value(index).as_bytes(), now_s)
+    return after_s * 1_000 if after_s >= 0 else -1

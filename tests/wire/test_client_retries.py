@@ -1,0 +1,346 @@
+"""Requests that are repeated by policy, over HTTP/1.1 and HTTP/2, by each kind of
+client."""
+
+import json
+import threading
+import time
+from email.utils import formatdate
+
+import pytest
+from raw_http2 import CANCEL, REFUSED_STREAM, Http2Peer, speaking
+from raw_server import Connection, Fetcher, RawServer
+from test_client_hostile import sized
+from wire_programs import built
+
+KINDS = ["plain", "shared", "cached", "open", "shared open", "batch", "download"]
+SEED = 4767
+# SplitMix64 of the seed, modulo 201, 401 and 801.
+SEED_PAUSES_MS = [193, 383, 792]
+
+
+class Asker(Fetcher):
+    """The client under test: a policy is a text of its own."""
+
+    def ask(self, **command) -> dict:
+        if "policy" in command:
+            command["policy"] = json.dumps(command["policy"])
+        return super().ask(**command)
+
+
+@pytest.fixture(scope="module")
+def asker():
+    running = Asker(built("asker", "clients"))
+    yield running
+    assert running.close() == 0
+
+
+class Script:
+    """Answers one request after the other as the script says, on any
+    connection, and notes when each came: a number is a status."""
+
+    def __init__(self, *answers, fields: tuple = ()) -> None:
+        self.answers, self.fields = list(answers), fields
+        self.times: list[float] = []
+        self._lock = threading.Lock()
+
+    @property
+    def count(self) -> int:
+        return len(self.times)
+
+    def _next(self):
+        with self._lock:
+            self.times.append(time.monotonic())
+            return self.answers[min(len(self.times), len(self.answers)) - 1]
+
+    def http1(self, connection: Connection) -> None:
+        while head := connection.head():
+            connection.body(head)
+            answer = self._next()
+            if answer is None:
+                return
+            if isinstance(answer, bytes):
+                connection.send(answer)
+                continue
+            fields = "".join(f"{name}: {value}\r\n" for name, value in self.fields)
+            connection.send(
+                f"HTTP/1.1 {answer} X\r\n{fields}Content-Length: 4\r\n\r\ndone".encode()
+            )
+
+    def http2(self, peer: Http2Peer) -> None:
+        while True:
+            stream = peer.request()
+            answer = self._next()
+            if answer is None:
+                peer.reset(stream, CANCEL)
+                continue
+            fields = [(name.lower(), value) for name, value in self.fields]
+            peer.head(stream, *fields, status=answer)
+            peer.data(stream, b"done")
+
+    def serve(self, h2c: bool) -> RawServer:
+        return RawServer(speaking(self.http2) if h2c else self.http1)
+
+
+def meet(asker, h2c: bool = False, policy: dict | None = None, **config) -> None:
+    if policy is not None:
+        config["policy"] = policy
+    asker.client(**({"h2c": 1} if h2c else {}), **config)
+
+
+@pytest.mark.parametrize("h2c", [False, True])
+@pytest.mark.parametrize("by", KINDS)
+def test_a_refusal_is_repeated(asker, by, h2c):
+    script = Script(503, 429, 200)
+    server = script.serve(h2c)
+    meet(asker, h2c, {})
+    answer = asker.get(server.url, by=by)
+    server.close()
+    assert (answer["status"], answer["attempts"]) == (200, 3), answer
+    assert answer["body"] == ("" if by == "download" else "done")
+    assert script.count == 3
+    # What is not the final answer is read, so that the connection is kept.
+    assert server.connection_count == 1
+
+
+@pytest.mark.parametrize("h2c", [False, True])
+@pytest.mark.parametrize("by", KINDS)
+def test_without_a_policy_nothing_new_is_repeated(asker, by, h2c):
+    script = Script(503, 200)
+    server = script.serve(h2c)
+    meet(asker, h2c)
+    answer = asker.get(server.url, by=by)
+    server.close()
+    assert (answer["status"], script.count) == (503, 1), answer
+    assert "attempt" not in answer["verdict"]
+
+
+@pytest.mark.parametrize("h2c", [False, True])
+def test_the_last_refusal_says_why_it_is_the_last(asker, h2c):
+    script = Script(503)
+    server = script.serve(h2c)
+    meet(asker, h2c, {"max_attempts": 3, "reserve": 100})
+    for by in KINDS:
+        before = script.count
+        answer = asker.get(server.url, by=by)
+        assert script.count - before == 3, by
+        assert (answer["status"], answer["attempts"]) == (503, 3), answer
+        assert answer["body"] == "done"
+        assert "after 3 attempts: RetryPolicy.max_attempts" in answer["verdict"]
+    # A policy of the request's own wins.
+    before = script.count
+    answer = asker.get(server.url, policy={"max_attempts": 2})
+    assert (answer["attempts"], script.count - before) == (2, 2)
+    server.close()
+
+
+@pytest.mark.parametrize("h2c", [False, True])
+@pytest.mark.parametrize(
+    "more,policy,count",
+    [
+        ({}, {}, 1),
+        ({"repeatable": 1}, {}, 2),
+        ({"headers": {"Idempotency-Key": "7"}}, {}, 1),
+        ({"headers": {"Idempotency-Key": "7"}}, {"trusts_key": 1}, 2),
+        ({}, {"trusts_key": 1}, 1),
+        ({"method": "PUT"}, {}, 2),
+    ],
+)
+def test_what_is_not_idempotent_is_repeated_if_that_is_said(
+    asker, h2c, more, policy, count
+):
+    script = Script(503, 200)
+    server = script.serve(h2c)
+    meet(asker, h2c, policy)
+    answer = asker.get(server.url, **{"method": "POST", "octets": "x", **more})
+    server.close()
+    assert script.count == count, answer
+    assert answer["status"] == (200 if count == 2 else 503)
+    assert ("not idempotent" in answer["why"]) == (count == 1)
+
+
+@pytest.mark.parametrize("h2c", [False, True])
+def test_a_lost_connection_is_repeated_if_that_is_chosen(asker, h2c):
+    for policy, count in [({}, 3), ({"no_losses": 1}, 1)]:
+        script = Script(None, None, 200)
+        server = script.serve(h2c)
+        meet(asker, h2c, policy)
+        answer = asker.get(server.url)
+        server.close()
+        assert script.count == count, answer
+        if count == 3:
+            assert (answer["status"], answer["attempts"]) == (200, 3)
+        else:
+            assert answer["phase"] == "read head", answer
+            assert "1 attempt: RetryPolicy does not" in answer["text"]
+    # A POST may have been acted on.
+    script = Script(None, 200)
+    server = script.serve(h2c)
+    answer = asker.get(server.url, method="POST", octets="x", policy={})
+    server.close()
+    assert script.count == 1
+    assert "1 attempt: the server may have acted on it" in answer["text"]
+
+
+def test_nobody_there(asker):
+    meet(asker, policy={"max_attempts": 4})
+    answer = asker.get("http://127.0.0.1:1/", method="POST")
+    assert (answer["phase"], answer["kind"]) == ("connect", "ConnectionRefused")
+    assert answer["attempts"] == 4
+    assert "; 4 attempts: RetryPolicy.max_attempts allows no more" in answer["text"]
+    answer = asker.get("http://127.0.0.1:1/", policy={"no_connects": 1})
+    assert (answer["kind"], answer["attempts"]) == ("ConnectionRefused", 1)
+
+
+def test_silence_is_repeated_if_that_is_chosen(asker):
+    for policy, count in [({}, 2), ({"no_timeouts": 1}, 1)]:
+        held = threading.Event()
+
+        def handle(connection: Connection, held=held) -> None:
+            connection.head()
+            if connection.number == 1:
+                held.wait(20)
+            connection.send(sized(b"second"))
+
+        server = RawServer(handle)
+        meet(asker, policy=policy, read_timeout_ms=1_500)
+        answer = asker.get(server.url)
+        held.set()
+        server.close()
+        assert (server.connection_count > 1) == (count > 1)
+        if count > 1:
+            assert answer["body"] == "second", answer
+        else:
+            assert (answer["phase"], answer["kind"]) == ("read head", "Timeout")
+
+
+@pytest.mark.parametrize("h2c", [False, True])
+def test_retry_after_is_waited_for(asker, h2c):
+    """9110-10.2.3: both forms, up to a bound."""
+    script = Script(503, 200, fields=(("Retry-After", "1"),))
+    server = script.serve(h2c)
+    meet(asker, h2c, {})
+    assert asker.get(server.url)["status"] == 200
+    assert script.times[1] - script.times[0] >= 0.99
+    server.close()
+    script = Script(429, 200, fields=(("Retry-After", "2"),))
+    server = script.serve(h2c)
+    answer = asker.get(server.url, policy={"max_retry_after_ms": 1_999})
+    server.close()
+    assert (answer["status"], script.count) == (429, 1)
+    assert "Retry-After" in answer["why"]
+
+
+def test_retry_after_may_be_a_date(asker):
+    def handle(connection: Connection) -> None:
+        while connection.head():
+            times.append(time.monotonic())
+            # Rounded down to the second, as is the client's time.
+            date = formatdate(time.time() + 3, usegmt=True)
+            connection.send(
+                sized(b"done") if len(times) > 1 else
+                f"HTTP/1.1 503 X\r\nRetry-After: {date}\r\n"
+                "Content-Length: 0\r\n\r\n".encode()
+            )  # fmt: skip
+
+    times: list[float] = []
+    server = RawServer(handle)
+    meet(asker, policy={})
+    assert asker.get(server.url)["body"] == "done"
+    server.close()
+    assert times[1] - times[0] >= 0.99
+
+
+def test_the_total_time_bounds_all_attempts(asker):
+    script = Script(503)
+    server = script.serve(False)
+    pauses = {"max_attempts": 100, "reserve": 100, "base_pause_ms": 400}
+    meet(asker, policy={**pauses, "max_pause_ms": 400}, total_timeout_ms=1_500)
+    began = time.monotonic()
+    answer = asker.get(server.url)
+    took_s = time.monotonic() - began
+    assert answer["status"] == 503, answer
+    assert "total time" in answer["why"]
+    # The pauses of 100 attempts would take 20 s.
+    assert took_s < 5
+    assert 2 <= answer["attempts"] == script.count < 100
+    server.close()
+    # So it is for what does not answer.
+    answer = asker.get("http://127.0.0.1:1/")
+    assert "the total time would be over before another" in answer["text"]
+
+
+def test_pauses_follow_the_seed(asker):
+    script = Script(503)
+    server = script.serve(False)
+    policy = {"seed": SEED, "max_attempts": 4, "base_pause_ms": 200}
+    meet(asker, policy=policy)
+    assert asker.get(server.url)["attempts"] == 4
+    server.close()
+    gaps = [late - early for early, late in zip(script.times, script.times[1:])]
+    # Which are nearly as long as pauses can be; few seeds have three such.
+    for gap, pause_ms in zip(gaps, SEED_PAUSES_MS, strict=True):
+        assert gap * 1_000 >= pause_ms - 5, gaps
+
+
+@pytest.mark.parametrize("by", ["plain", "shared"])
+def test_a_budget_ends_the_repetitions(asker, by):
+    script = Script(503)
+    server = script.serve(False)
+    meet(asker, policy={"reserve": 4, "share_percent": 50, "max_attempts": 2})
+    answers = [asker.get(server.url, by=by) for _ in range(20)]
+    server.close()
+    # The four that it begins with, and then one for two requests.
+    retries = sum(answer["attempts"] - 1 for answer in answers)
+    assert script.count == 20 + retries
+    assert 12 <= retries <= 14
+    assert "RetryPolicy.budget" in answers[-1]["why"] + answers[-2]["why"]
+
+
+def test_streamed_content_is_not_sent_again(asker):
+    script = Script(503, 200)
+    server = script.serve(False)
+    meet(asker, policy={})
+    answer = asker.get(server.url, by="upload", method="PUT")
+    server.close()
+    assert (answer["status"], script.count) == (503, 1)
+    assert "streamed content" in answer["why"]
+
+
+def test_an_answer_that_is_cut_is_none_if_another_follows(asker):
+    cut = b"HTTP/1.1 503 X\r\nContent-Length: 9\r\nConnection: close\r\n\r\nxx"
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(cut if connection.number == 1 else sized(b"whole"))
+
+    server = RawServer(handle)
+    meet(asker, policy={})
+    answer = asker.get(server.url)
+    server.close()
+    assert (answer["body"], answer["attempts"]) == ("whole", 2), answer
+
+
+def test_a_redirection_leads_to_a_refusal_that_is_repeated(asker):
+    to = b"HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
+    script = Script(to, 503, 200)
+    server = script.serve(False)
+    meet(asker, policy={})
+    answer = asker.get(server.url)
+    server.close()
+    assert (answer["status"], answer["attempts"]) == (200, 2)
+    assert script.count == 3
+
+
+def test_streams_that_are_refused_are_no_attempts_of_the_policy(asker):
+    """9113-8.7: what no server has begun with is sent again in any case."""
+
+    def handle(peer: Http2Peer) -> None:
+        peer.reset(peer.request(), REFUSED_STREAM)
+        while True:
+            peer.answer(peer.request())
+
+    server = RawServer(speaking(handle))
+    meet(asker, True, {"max_attempts": 1})
+    answer = asker.get(server.url, method="POST", octets="x")
+    server.close()
+    assert answer["status"] == 200, answer
