@@ -32,6 +32,7 @@ from flare.http.client.error import (
     BadUrl,
     Cancelled,
     ClientError,
+    HookFailed,
     MalformedResponse,
     NoResponse,
     Phase,
@@ -50,6 +51,14 @@ from flare.http.client.error import (
 from flare.http.client.event_source import EventSource
 from flare.http.client.file_download import DownloadedFile
 from flare.http.client.progress import Transfer, TransferProgress
+from flare.http.client.hooks import (
+    AfterAttempt,
+    AnyHook,
+    AttemptOutcome,
+    BeforeAttempt,
+    ClientHook,
+    OutgoingAttempt,
+)
 from flare.http.client.multipart import MultipartForm
 from flare.http.client.open_response import OpenResponse
 from flare.http.client.pool import PoolLimits

@@ -2,6 +2,7 @@
 
 from flare.compress.content_coding import ContentCoding, can_decode
 from flare.http.client.addresses import HostAddresses
+from flare.http.client.hooks import AnyHook
 from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import ProxySettings
 from flare.http.client.retry_policy import RetryPolicy
@@ -69,6 +70,8 @@ struct ClientConfig(Copyable, Movable):
     var retries: Optional[RetryPolicy]
     """Which requests are repeated, in place of the three settings before it:
     also those answered with a status such as 503. Nothing by default."""
+    var hooks: List[AnyHook]
+    """What sees each attempt of every request: see `ClientHook`."""
     var headers: HeaderMap
     """Fields of every request, unless a request has its own. Credentials among
     them are dropped when a redirection leads to another origin; `auth` of a
@@ -128,6 +131,7 @@ struct ClientConfig(Copyable, Movable):
         self.retry_base_ms = 200
         self.retry_max_ms = 5_000
         self.retries = None
+        self.hooks = []
         self.headers = default_headers()
         self.decodes_content = True
         self.tls = TlsConfig()

@@ -35,6 +35,8 @@ comptime TlsFailed = NetworkErrorKind("TlsFailed")
 """TLS has failed; `ClientError.tls_kind` says how."""
 comptime UnexpectedResponse = NetworkErrorKind("UnexpectedResponse")
 """A response is none that the call can go on with: its status, type or range."""
+comptime HookFailed = NetworkErrorKind("HookFailed")
+"""A hook of the program has refused to send a request."""
 comptime SinkFailed = NetworkErrorKind("SinkFailed")
 """What the content was to be written to has failed."""
 comptime SourceFailed = NetworkErrorKind("SourceFailed")

@@ -147,10 +147,13 @@ def drain(
 
 
 def content_use(
-    attempt: Attempt, mut request: PreparedRequest, builder: ResponseBuilder
+    attempt: Attempt,
+    mut request: PreparedRequest,
+    mut builder: ResponseBuilder,
 ) -> ContentUse:
     """Decides what becomes of the content of a response whose head is there, and
     with that whether the response is the final one."""
+    request.tell_head(builder.response)
     var status = builder.response.status
     if request.will_follow(builder.response):
         return ContentUse.DISCARD

@@ -8,9 +8,11 @@ from flare.http.client.config import ClientConfig
 from flare.http.client.error import (
     BadRequest,
     ClientError,
+    HookFailed,
     Phase,
     TooManyRedirects,
 )
+from flare.http.client.hooks import OutgoingAttempt
 from flare.http.client.pool import Endpoint
 from flare.http.client.proxy import Proxy, choose_proxy, credentials_of
 from flare.http.client.redirect import (
@@ -268,6 +270,75 @@ struct PreparedRequest(Movable):
         var count = self.redirect_count + self.retry_count
         if count > 0:
             span.set("http.request.resend_count", count)
+
+    def run_hooks(mut self) raises ClientError:
+        """Lets the hooks change the fields of an attempt that begins, unless
+        they have.
+
+        Raises:
+            ClientError: If one of them refuses (`HookFailed`).
+        """
+        if not self.extras:
+            return
+        ref run = self.extras.held()[].hooks
+        if len(run.hooks) == 0 or run.own_headers:
+            return
+        run.number += 1
+        run.own_headers = self.headers.copy()
+        var attempt = OutgoingAttempt(
+            run.number, self.method, self.url, self.headers.copy()
+        )
+        # Lent for the call: a copy of octets would cost as much as they are.
+        swap(attempt.content, self.body.content)
+        try:
+            run.begin(attempt)
+        except error:
+            swap(attempt.content, self.body.content)
+            raise ClientError(
+                materialize[Phase.REQUEST](),
+                materialize[HookFailed](),
+                String(error),
+            )
+        swap(attempt.content, self.body.content)
+        swap(self.headers, attempt.headers)
+
+    def undo_hooks(mut self):
+        """Has the request's own fields again, behind an attempt."""
+        if not self.extras:
+            return
+        ref own = self.extras.held()[].hooks.own_headers
+        if own:
+            self.headers = own.take()
+
+    def tell_head(mut self, mut response: ClientResponse):
+        """Tells the hooks of a response.
+
+        Args:
+            response: The response; its fields are lent for the call.
+        """
+        if not self.extras or not self.extras.held()[].hooks.is_open():
+            return
+        ref run = self.extras.held()[].hooks
+        var outcome = run.outcome(self.method, self.url)
+        outcome.status = response.status
+        swap(outcome.headers, response.headers)
+        run.end(outcome)
+        swap(outcome.headers, response.headers)
+
+    def tell_failure(mut self, error: ClientError):
+        """Tells the hooks that an attempt has failed, unless they know its
+        response.
+
+        Args:
+            error: How it failed.
+        """
+        if not self.extras or not self.extras.held()[].hooks.is_open():
+            return
+        ref run = self.extras.held()[].hooks
+        var outcome = run.outcome(self.method, self.url)
+        outcome.error = error.copy()
+        outcome.error.value().url = url_without_credentials(self.url)
+        run.end(outcome)
 
     def set_content_type(mut self) raises ClientError:
         """Sets Content-Type for content from memory.

@@ -3,6 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.http.client.auth import Credentials
 from flare.http.client.cancel import CancelToken
+from flare.http.client.hooks import AnyHook
 from flare.http.client.error import BadRequest, BadUrl, ClientError, Phase
 from flare.http.client.multipart import FormParts, MultipartForm
 from flare.http.client.retry_policy import RetryPolicy
@@ -141,6 +142,19 @@ struct ClientRequest(Copyable, Movable):
         options.retries = policy^
         self._options = ArcPointer(options^)
 
+    def add_hook(mut self, hook: AnyHook):
+        """Has each attempt of the request seen by a hook, behind the client's.
+
+            request.add_hook(Signer(key^))
+
+        Args:
+            hook: A `ClientHook`, or a plain function: `BeforeAttempt` or
+                `AfterAttempt`.
+        """
+        var options = self._copy_options()
+        options.hooks.append(hook)
+        self._options = ArcPointer(options^)
+
     def _copy_options(self) -> RequestOptions:
         """Copies what copies of the request may have in common with it."""
         if self._options:
@@ -186,11 +200,14 @@ struct RequestOptions(Copyable, Movable):
     """The span that the request is a part of."""
     var retries: Optional[RetryPolicy]
     """Whether it is repeated, in place of the client's policy."""
+    var hooks: List[AnyHook]
+    """What sees each attempt."""
 
     def __init__(out self):
         """Makes options that change nothing."""
         self.trace = None
         self.retries = None
+        self.hooks = []
 
 
 comptime FORM_URLENCODED = StaticString("application/x-www-form-urlencoded")

@@ -1,6 +1,7 @@
 """What few requests have on their way, in one box."""
 
 from flare.http.client.config import ClientConfig
+from flare.http.client.hooks import HookRun
 from flare.http.client.request import ClientRequest
 from flare.http.client.retry_policy import RetryPlan
 from flare.trace.core.span import TraceSpan
@@ -14,11 +15,14 @@ struct RequestExtras(Movable):
     """The caller's span, and then the request's own."""
     var retry: Optional[RetryPlan]
     """When it is repeated, if a policy says so."""
+    var hooks: HookRun
+    """What sees its attempts."""
 
     def __init__(out self):
         """Makes extras that change nothing."""
         self.trace = None
         self.retry = None
+        self.hooks = HookRun()
 
 
 def extras_of(
@@ -34,12 +38,15 @@ def extras_of(
         The extras; nothing if there are none.
     """
     var options = request.options()
-    if not options and not config.retries:
+    var is_plain = not config.retries and len(config.hooks) == 0
+    if not options and is_plain:
         return None
     var extras = RequestExtras()
+    extras.hooks.hooks = config.hooks.copy()
     if options:
         ref own = options.held()[]
         extras.trace = own.trace
+        extras.hooks.hooks.extend(own.hooks.copy())
         if own.retries:
             extras.retry = RetryPlan(own.retries.held().copy())
     if config.retries and not extras.retry:

@@ -148,6 +148,7 @@ struct RequestTask(Movable):
         """Completes an error with the URL, and the request's span with it; the
         request is over."""
         _ = self._let_go(state)
+        self.request.tell_failure(error)
         if self.attempt_number > 0:
             self.request.note_attempts(error)
         self.request.fail_trace(error)
@@ -224,6 +225,7 @@ struct RequestTask(Movable):
         """Begins an attempt, on an idle connection if there is one."""
         self.attempt_number += 1
         state.add_cookies(self.request)
+        self.request.run_hooks()
         self.request.timeouts.begin_attempt()
         self._was_reused = False
         self._connection = None
@@ -529,6 +531,7 @@ struct RequestTask(Movable):
 
     def _goes_on(mut self, mut state: ClientState) raises ClientError -> Bool:
         """Prepares the next attempt behind a response that is not final."""
+        self.request.undo_hooks()
         var pause_ms = 0
         if self.request.will_stop_expecting(
             self._builder.response, self._attempt[].content_len
@@ -565,6 +568,8 @@ struct RequestTask(Movable):
         """Decides whether the request is sent once more."""
         if self._has_told:
             return False
+        self.request.tell_failure(error)
+        self.request.undo_hooks()
         var failed = self.request.describe_failure(self._attempt[])
         var fate = self._let_go(state)
         if self.request.is_retry_planned():
