@@ -71,7 +71,7 @@ from flare.http.client.proxy import (
 )
 from flare.http.client.request import ClientRequest, RequestBody
 from flare.http.client.response import ClientResponse, SendResult, StatusError
-from flare.http.client.response_story import ResponseStory
+from flare.http.client.response_story import RedirectStep, ResponseStory
 from flare.http.client.retry_policy import (
     JitterSource,
     RetryBudget,

@@ -30,7 +30,7 @@ from flare.http.client.response import (
     StatusError,
     url_without_credentials,
 )
-from flare.http.client.response_story import ResponseStory
+from flare.http.client.response_story import RedirectStep, ResponseStory
 from flare.http.client.state import ClientState
 from flare.http.client.task import RequestTask
 from flare.http.client.task_event import TaskProgress
@@ -186,6 +186,18 @@ struct OpenResponse(Readable):
             How often the request was sent, and why not again.
         """
         return self._story.copy()
+
+    def history(self) -> List[RedirectStep]:
+        """Tells which redirections led to the response.
+
+            for step in response.history():
+                print(step.status, step.url)
+
+        Returns:
+            Each with its status and the URL that answered so, the first one
+            first; at most 32.
+        """
+        return self._story.history.copy()
 
     def ok(self) -> Bool:
         """Tells whether the request succeeded.

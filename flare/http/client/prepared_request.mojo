@@ -36,7 +36,12 @@ from flare.http.client.response import (
     url_without_credentials,
 )
 from flare.http.client.request_extras import RequestExtras, extras_of
-from flare.http.client.response_story import ResponseStory, describe_attempts
+from flare.http.client.response_story import (
+    HISTORY_COUNT_MAX,
+    RedirectStep,
+    ResponseStory,
+    describe_attempts,
+)
 from flare.http.client.retry import FailedAttempt, backoff_ms, is_idempotent
 from flare.http.h1.serialiser import (
     RequestFraming,
@@ -526,6 +531,7 @@ struct PreparedRequest(Movable):
                 ),
             )
         var next = redirect_url(self.url, location_of(response.headers))
+        self._remember(response)
         var method = redirected_method(response.status, self.method)
         if method != self.method:
             self.method = method^
@@ -546,6 +552,20 @@ struct PreparedRequest(Movable):
         self.endpoint = Endpoint.of(next)
         self._choose_way(config)
         self.url = next^
+
+    def _remember(mut self, response: ClientResponse):
+        """Notes a redirection for the final response."""
+        if not self.extras:
+            self.extras = OwnedPointer(RequestExtras())
+        ref history = self.extras.held()[].history
+        if len(history) < HISTORY_COUNT_MAX:
+            history.append(
+                RedirectStep(
+                    response.status,
+                    url_without_credentials(self.url),
+                    self.method,
+                )
+            )
 
     def describe_failure(self, attempt: Attempt) -> FailedAttempt:
         """Gathers what decides on a repetition.
@@ -669,6 +689,8 @@ struct PreparedRequest(Movable):
         """
         var story = ResponseStory()
         story.attempt_count = self.retry_count + 1
+        if self.extras:
+            story.history = self.extras.held()[].history.copy()
         if self.has_policy():
             story.retry_end = self.extras.held()[].retry.held().end
         return story^

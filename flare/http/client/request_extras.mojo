@@ -3,6 +3,7 @@
 from flare.http.client.config import ClientConfig
 from flare.http.client.hooks import HookRun
 from flare.http.client.request import ClientRequest
+from flare.http.client.response_story import RedirectStep
 from flare.http.client.retry_policy import RetryPlan
 from flare.trace.core.span import TraceSpan
 from std.memory import ArcPointer, OwnedPointer
@@ -15,6 +16,8 @@ struct RequestExtras(Movable):
     """The caller's span, and then the request's own."""
     var retry: Optional[RetryPlan]
     """When it is repeated, if a policy says so."""
+    var history: List[RedirectStep]
+    """The redirections so far."""
     var hooks: HookRun
     """What sees its attempts."""
 
@@ -22,6 +25,7 @@ struct RequestExtras(Movable):
         """Makes extras that change nothing."""
         self.trace = None
         self.retry = None
+        self.history = []
         self.hooks = HookRun()
 
 

@@ -11,7 +11,7 @@ from flare.http.client.error import (
     Phase,
     ResponseTooLarge,
 )
-from flare.http.client.response_story import ResponseStory
+from flare.http.client.response_story import RedirectStep, ResponseStory
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.body import Body
 from flare.http.message.charset import decode_text
@@ -152,6 +152,20 @@ struct ClientResponse(Movable):
             How often the request was sent, and why not again.
         """
         return self._story.held()[].copy() if self._story else ResponseStory()
+
+    def history(self) -> List[RedirectStep]:
+        """Tells which redirections led to the response.
+
+            for step in response.history():
+                print(step.status, step.url)
+
+        Returns:
+            Each with its status and the URL that answered so, the first one
+            first; at most 32.
+        """
+        if not self._story:
+            return []
+        return self._story.held()[].history.copy()
 
     def ok(self) -> Bool:
         """Tells whether the request succeeded.

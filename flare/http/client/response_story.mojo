@@ -1,11 +1,31 @@
 """How it came to a response."""
 
 from flare.http.client.retry_policy import RetryEnd
+from flare.http.message.status import Status
+
+comptime HISTORY_COUNT_MAX = 32
+"""Most redirections that are remembered, the first ones: whoever follows more
+does not look at each."""
+
+
+@fieldwise_init
+struct RedirectStep(Copyable, Movable):
+    """A response that led elsewhere (RFC 9110 section 15.4)."""
+
+    var status: Status
+    """Its status."""
+    var url: String
+    """The URL that answered, without user name, password and fragment."""
+    var method: String
+    """The method of the request that it answered."""
 
 
 struct ResponseStory(Copyable, Movable):
     """How it came to a response that was not the first one."""
 
+    var history: List[RedirectStep]
+    """The redirections that led to it, the first one first; at most
+    `HISTORY_COUNT_MAX`."""
     var attempt_count: Int
     """How often the request was sent, but for redirections."""
     var retry_end: RetryEnd
@@ -13,6 +33,7 @@ struct ResponseStory(Copyable, Movable):
 
     def __init__(out self):
         """Begins with one attempt."""
+        self.history = []
         self.attempt_count = 1
         self.retry_end = RetryEnd.NONE
 
