@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from processes import next_line  # noqa: E402
 from toolchain import BUILD, environment  # noqa: E402
 import wire_programs  # noqa: E402
+from client_asker import Asker  # noqa: E402
 from raw_server import RawServer  # noqa: E402
 from wire_programs import build_all, built  # noqa: E402
 
@@ -151,6 +152,14 @@ def fetcher():
 def fetcher_of_module():
     """A process of a file's own, whose memory no other file's tests have grown."""
     yield from running_fetcher()
+
+
+@pytest.fixture(scope="module")
+def asker():
+    """A process with a client of each kind; `meet` gives them settings."""
+    running = Asker(built("asker", "clients"))
+    yield running
+    assert running.close() == 0
 
 
 @pytest.fixture(scope="session")

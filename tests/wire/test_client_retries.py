@@ -1,90 +1,19 @@
 """Requests that are repeated by policy, over HTTP/1.1 and HTTP/2, by each kind of
 client."""
 
-import json
 import threading
 import time
 from email.utils import formatdate
 
 import pytest
-from raw_http2 import CANCEL, REFUSED_STREAM, Http2Peer, speaking
-from raw_server import Connection, Fetcher, RawServer
+from client_asker import KINDS, Script, meet
+from raw_http2 import REFUSED_STREAM, Http2Peer, speaking
+from raw_server import Connection, RawServer
 from test_client_hostile import sized
-from wire_programs import built
 
-KINDS = ["plain", "shared", "cached", "open", "shared open", "batch", "download"]
 SEED = 4767
 # SplitMix64 of the seed, modulo 201, 401 and 801.
 SEED_PAUSES_MS = [193, 383, 792]
-
-
-class Asker(Fetcher):
-    """The client under test: a policy is a text of its own."""
-
-    def ask(self, **command) -> dict:
-        if "policy" in command:
-            command["policy"] = json.dumps(command["policy"])
-        return super().ask(**command)
-
-
-@pytest.fixture(scope="module")
-def asker():
-    running = Asker(built("asker", "clients"))
-    yield running
-    assert running.close() == 0
-
-
-class Script:
-    """Answers one request after the other as the script says, on any
-    connection, and notes when each came: a number is a status."""
-
-    def __init__(self, *answers, fields: tuple = ()) -> None:
-        self.answers, self.fields = list(answers), fields
-        self.times: list[float] = []
-        self._lock = threading.Lock()
-
-    @property
-    def count(self) -> int:
-        return len(self.times)
-
-    def _next(self):
-        with self._lock:
-            self.times.append(time.monotonic())
-            return self.answers[min(len(self.times), len(self.answers)) - 1]
-
-    def http1(self, connection: Connection) -> None:
-        while head := connection.head():
-            connection.body(head)
-            answer = self._next()
-            if answer is None:
-                return
-            if isinstance(answer, bytes):
-                connection.send(answer)
-                continue
-            fields = "".join(f"{name}: {value}\r\n" for name, value in self.fields)
-            connection.send(
-                f"HTTP/1.1 {answer} X\r\n{fields}Content-Length: 4\r\n\r\ndone".encode()
-            )
-
-    def http2(self, peer: Http2Peer) -> None:
-        while True:
-            stream = peer.request()
-            answer = self._next()
-            if answer is None:
-                peer.reset(stream, CANCEL)
-                continue
-            fields = [(name.lower(), value) for name, value in self.fields]
-            peer.head(stream, *fields, status=answer)
-            peer.data(stream, b"done")
-
-    def serve(self, h2c: bool) -> RawServer:
-        return RawServer(speaking(self.http2) if h2c else self.http1)
-
-
-def meet(asker, h2c: bool = False, policy: dict | None = None, **config) -> None:
-    if policy is not None:
-        config["policy"] = policy
-    asker.client(**({"h2c": 1} if h2c else {}), **config)
 
 
 @pytest.mark.parametrize("h2c", [False, True])

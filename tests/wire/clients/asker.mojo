@@ -2,14 +2,17 @@
 input, one a line on standard output."""
 
 from flare.http.client import (
+    AttemptOutcome,
     CachedClient,
     ClientConfig,
     ClientError,
+    ClientHook,
     ClientRequest,
     ClientResponse,
     HttpClient,
     JitterSource,
     OpenResponse,
+    OutgoingAttempt,
     RequestBody,
     RetryBudget,
     RetryPolicy,
@@ -18,7 +21,68 @@ from flare.http.client import (
 )
 from flare.io import MemoryWriter, Readable
 from flare.json import JsonValue, JsonWriter, parse
+from flare.sys.mutex import Mutex
 from flare.tls.config import TlsConfig
+
+comptime Log = Mutex[List[String]]
+"""What the hooks have seen since the last answer."""
+
+
+struct Recorder(ClientHook):
+    """Notes all that it sees, numbers the attempts, and refuses one."""
+
+    var log: Log
+    var name: String
+    var refused: Int
+
+    def __init__(out self, log: Log, name: String, refused: Int):
+        self.log = log
+        self.name = name
+        self.refused = refused
+
+    def before_attempt(self, mut attempt: OutgoingAttempt) raises:
+        self.log.lock()[].append(
+            String(
+                self.name,
+                " ",
+                attempt.number,
+                " ",
+                attempt.method,
+                " ",
+                attempt.url.request_target(),
+                " ",
+                len(attempt.content),
+                " ",
+                len(attempt.headers),
+            )
+        )
+        if attempt.number == self.refused:
+            raise Error("the key has expired")
+        attempt.headers.set(
+            String("X-", self.name), String(attempt.number)
+        )
+
+    def after_attempt(self, outcome: AttemptOutcome):
+        var text = String(self.name, " ", outcome.number, " ")
+        if outcome.error:
+            text.write(outcome.error.value().kind.name)
+        else:
+            text.write(outcome.status, " ")
+            var kind = outcome.headers.get("content-length")
+            text.write(kind.value() if kind else String("-"))
+        if outcome.elapsed_ns <= 0 or outcome.elapsed_ns > 60_000_000_000:
+            text.write(" in no time")
+        self.log.lock()[].append(text)
+
+
+def add_plain_field(mut attempt: OutgoingAttempt) raises:
+    """A plain function as a hook."""
+    attempt.headers.set("X-Plain", attempt.method)
+
+
+def see_nothing(outcome: AttemptOutcome):
+    """A plain function that is told of each attempt."""
+    _ = outcome.elapsed_ns
 
 
 struct Source(Readable):
@@ -76,8 +140,14 @@ def _policy(command: JsonValue) raises -> RetryPolicy:
     return policy^
 
 
-def _config(command: JsonValue) raises -> ClientConfig:
+def _config(command: JsonValue, log: Log) raises -> ClientConfig:
     var config = ClientConfig()
+    if command.contains("hook"):
+        config.hooks.append(
+            Recorder(log, "Client", _number(command, "refused", 0))
+        )
+        config.hooks.append(add_plain_field)
+        config.hooks.append(see_nothing)
     config.read_timeout_ms = _number(command, "read_timeout_ms", 10_000)
     config.total_timeout_ms = _number(command, "total_timeout_ms", 20_000)
     config.http2_prior_knowledge = command.contains("h2c")
@@ -89,7 +159,7 @@ def _config(command: JsonValue) raises -> ClientConfig:
     return config^
 
 
-def _request(command: JsonValue) raises -> ClientRequest:
+def _request(command: JsonValue, log: Log) raises -> ClientRequest:
     var method = _text(command, "method")
     if method.byte_length() == 0:
         method = "GET"
@@ -100,6 +170,8 @@ def _request(command: JsonValue) raises -> ClientRequest:
     if command.contains("headers"):
         for member in command["headers"].members():
             request.set_header(member.name, member.value.string_value())
+    if command.contains("hook"):
+        request.add_hook(Recorder(log, "Own", _number(command, "refused", 0)))
     request.is_repeatable = command.contains("repeatable")
     if command.contains("policy"):
         request.set_retries(_policy(parse(_text(command, "policy"))))
@@ -159,6 +231,11 @@ def _write_response(mut out: JsonWriter, response: ClientResponse) raises:
     out.value(String(response.version))
     out.key("body")
     out.value(String(from_utf8_lossy=response.body.as_bytes()))
+    out.key("history")
+    out.begin_array()
+    for step in response.history():
+        out.value(String(step.status, " ", step.method, " ", step.url))
+    out.end_array()
     out.key("attempts")
     out.value(response.story().attempt_count)
     out.key("why")
@@ -172,16 +249,26 @@ def _write_response(mut out: JsonWriter, response: ClientResponse) raises:
     out.value(verdict)
 
 
-def _answer(mut clients: Clients, line: String) raises -> String:
+def _write_log(mut out: JsonWriter, log: Log) raises:
+    var guard = log.lock()
+    out.key("log")
+    out.begin_array()
+    for line in guard[]:
+        out.value(line)
+    out.end_array()
+    guard[].clear()
+
+
+def _answer(mut clients: Clients, log: Log, line: String) raises -> String:
     var command = parse(line)
     if _text(command, "do") == "client":
-        clients = Clients(_config(command))
+        clients = Clients(_config(command, log))
         return "{}"
     var out = JsonWriter()
     out.begin_object()
     var failure = Optional[ClientError]()
     var response = Optional[ClientResponse]()
-    var request = _request(command)
+    var request = _request(command, log)
     try:
         response = clients.ask(command, request^)
     except error:
@@ -198,6 +285,7 @@ def _answer(mut clients: Clients, line: String) raises -> String:
         out.value(error.attempt_count)
     else:
         _write_response(out, response.value())
+    _write_log(out, log)
     out.end_object()
     return out^.finish()
 
@@ -205,10 +293,11 @@ def _answer(mut clients: Clients, line: String) raises -> String:
 def main() raises:
     """Answers lines until the input ends."""
     var clients = Clients(ClientConfig())
+    var log = Log([])
     while True:
         var line: String
         try:
             line = input()
         except:
             return
-        print(_answer(clients, line), flush=True)
+        print(_answer(clients, log, line), flush=True)
