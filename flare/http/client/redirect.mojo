@@ -70,14 +70,20 @@ def redirect_url(base: Url, location: StringSpan) raises ClientError -> Url:
 
     Raises:
         ClientError: If it is no URL, its scheme is neither that of `base` nor
-            `http` or `https`, or it holds user name or password.
+            `http` or `https`, or it holds user name or password other than
+            those of `base`.
     """
     var next = _resolve(base, location)
     var is_web = next.protocol() == "http:" or next.protocol() == "https:"
     if not is_web and not next.has_same_origin(base):
         raise _refused(location, "only http and https are followed")
+    # A relative reference has that of `base`.
+    var is_own = next.has_same_origin(base) and (
+        next.username() == base.username()
+        and next.password() == base.password()
+    )
     var has_userinfo = next.username().byte_length() > 0
-    if has_userinfo or next.password().byte_length() > 0:
+    if not is_own and (has_userinfo or next.password().byte_length() > 0):
         # RFC 9110 section 4.2.4: such a reference is most likely a trap.
         raise _refused(location, "it holds user name or password")
     return next^

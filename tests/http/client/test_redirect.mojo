@@ -75,6 +75,10 @@ def test_locations() raises:
         _Location("socket", "http://a/", "http+unix://%2Frun%2Fx/", ""),
         _Location("9110-4.2.4 user", "http://a/", "http://u@a/", ""),
         _Location("9110-4.2.4 password", "http://a/", "//u:p@b/", ""),
+        _Location("other user", "http://u:p@a/", "http://v:p@a/", ""),
+        _Location("the same elsewhere", "http://u:p@a/", "//u:p@b/", ""),
+        _Location("its own", "http://u:p@a/b", "/c", "http://u:p@a/c"),
+        _Location("no user", "http://u:p@a/b", "//a/c", "http://a/c"),
         _Location("no URL", "http://a/", "http://[1", ""),
         _Location(
             "same socket",
