@@ -164,13 +164,28 @@ def test_waiting_has_a_deadline_and_says_what_to_do(sharer):
 
 
 def test_the_requests_own_time_counts_in_the_queue(sharer):
+    """Its total time ends it in the queue, though the queue's own time goes on,
+    and so does what holds the connection, and who waits behind it."""
     gate = Gate()
     server = RawServer(gate.handle)
-    sharer.client(per_host=1, total_timeout_ms=300)
-    sharer.start(server.url, threads=2)
-    lines = sharer.lines(2)
-    assert {line["phase"] for line in lines} == {"total"}
-    assert sharer.figures()["waiting"] == 0
+    sharer.client(per_host=1)
+    sharer.start(server.url, id=1)
+    assert wait_until(lambda: gate.waiting == 1)
+    began = time.monotonic()
+    sharer.start(server.url, id=2, request_ms=300)
+    sharer.start(server.url, id=3)
+    late = sharer.line()
+    took_s = time.monotonic() - began
+    assert (late["id"], late["phase"], late["kind"]) == (2, "total", "Timeout")
+    assert "not complete within 300 ms" in late["text"]
+    assert "(it was at: queue)" in late["text"]
+    # The queue allows 10 s.
+    assert 0.29 < took_s < 5
+    assert wait_until(lambda: sharer.figures()["waiting"] == 1)
+    assert server.connection_count == 1
+    gate.let(2)
+    assert sorted(line["id"] for line in sharer.lines(2)) == [1, 3]
+    assert gate.waiting == 0
     server.close()
 
 

@@ -11,6 +11,7 @@ from flare.http.client import (
     ConnectionLimits,
     SharedClient,
 )
+from flare.http.client.request import CLIENTS_OWN
 from flare.json import JsonValue, JsonWriter, parse
 from flare.sys.mutex import Mutex
 from flare.sys.thread import Task, Thread
@@ -70,6 +71,7 @@ struct Sender(Task):
     var id: Int
     var count: Int
     var token: CancelToken
+    var total_ms: Int
 
     def run(mut self) raises:
         var out = JsonWriter()
@@ -83,6 +85,7 @@ struct Sender(Task):
             try:
                 var request = ClientRequest(self.method, self.url)
                 request.cancel = self.token
+                request.total_timeout_ms = self.total_ms
                 var response = self.client.send(request^)
                 ok_count += Int(response.ok())
                 body = String(from_utf8_lossy=response.body.as_bytes())
@@ -122,6 +125,7 @@ def _start(
                 _number(command, "id", 0) + number,
                 _number(command, "count", 1),
                 token,
+                _number(command, "request_ms", CLIENTS_OWN),
             )
         )
 
