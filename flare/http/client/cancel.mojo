@@ -1,6 +1,7 @@
 """Ending requests from outside."""
 
 from flare.http.client.error import Cancelled, ClientError, Phase
+from flare.http.message.request import CancelWatcher, Request
 from flare.runtime.event import Interest, Waker
 from flare.runtime.reactor import Reactor
 from flare.sys.errno import OsError
@@ -12,7 +13,7 @@ comptime CANCEL_TOKEN = UInt64(1) << 33
 else are less."""
 
 
-struct CancelToken(ImplicitlyCopyable):
+struct CancelToken(CancelWatcher):
     """Ends requests that are under way, from any thread; copies are the same.
 
         var token = CancelToken()
@@ -36,6 +37,35 @@ struct CancelToken(ImplicitlyCopyable):
             OsError: If the process has no more descriptors.
         """
         self._state = ArcPointer(_CancelState(Waker()))
+
+    @staticmethod
+    def of(req: Request) raises OsError -> Self:
+        """Makes a token that ends what a handler asks of others when nobody
+        waits for its own response any more.
+
+            def gateway(req: Request) raises -> Response:
+                var asked = ClientRequest("GET", "/slow")
+                asked.cancel = CancelToken.of(req)
+                return ok(client.send(asked^).text())
+
+        It is cancelled once `req.cancelled()` is True: the client has gone, the
+        handler's time is over, or the server ends; on a worker's own thread
+        that is never. Further calls for the same request give the same token.
+
+        Args:
+            req: The request that the handler answers.
+
+        Returns:
+            The token; it may outlive the request.
+
+        Raises:
+            OsError: If the process has no more descriptors.
+        """
+        return req.watch_cancelled(Self())
+
+    def on_cancelled(self):
+        """Ends the requests."""
+        self.cancel()
 
     def cancel(self):
         """Ends the requests; more calls change nothing."""

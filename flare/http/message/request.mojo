@@ -3,6 +3,7 @@
 from flare.bytes.checked import *
 from flare.bytes.buffer import unsafe_lend_text
 from flare.bytes.padding import Padding
+from flare.http.message.body import Erased, destroy, erase
 from flare.http.message.body_reader import BodyReader, LentFeed
 from flare.http.message.cookie import (
     Cookie,
@@ -18,6 +19,7 @@ from flare.http.message.method import Method
 from flare.json.value import JsonValue, parse
 from flare.net.socket_addr import SocketAddr
 from std.atomic import Atomic, Ordering
+from std.reflection import reflect
 
 
 @fieldwise_init
@@ -255,6 +257,28 @@ struct Request[o: ImmOrigin](Movable):
             that answer later.
         """
         return Bool(self._cancel)
+
+    def watch_cancelled[W: CancelWatcher](self, watcher: W) -> W:
+        """Has somebody told when `cancelled` becomes True. One a request: who
+        came first stays.
+
+        Parameters:
+            W: The watcher's type.
+
+        Args:
+            watcher: Who is told; nobody is where `is_cancellable` is False.
+
+        Returns:
+            The watcher that is told: this one, or an earlier one of its type.
+        """
+        if not self._cancel:
+            return watcher
+        # SAFETY: the flag outlives the request, and is shared with the worker's
+        # thread by atomic words alone.
+        ref flag = self._cancel.held().unsafe_mut_cast[True]()[]
+        if flag.watch(watcher):
+            return watcher
+        return flag.watcher[W]().or_else(watcher)
 
     def is_tls(self) -> Bool:
         """Tells whether the request came over TLS.
@@ -857,18 +881,59 @@ def no_route() -> StringSpan[ImmUntrackedOrigin]:
     return unsafe_lend_text[ImmUntrackedOrigin](NOTHING.unsafe_ptr(), 0)
 
 
+trait CancelWatcher(Deinitable, ImplicitlyCopyable, Movable):
+    """Is told when a response is not wanted any more; copies mean the same."""
+
+    def on_cancelled(self):
+        """Is called on any thread, perhaps twice, and must not wait."""
+        ...
+
+
+def _tell[W: CancelWatcher](watcher: Erased):
+    # SAFETY: `_ErasedWatcher` made the pointer from a W of its own.
+    watcher.unsafe_bitcast[W]()[].on_cancelled()
+
+
+struct _ErasedWatcher(Movable):
+    # SAFETY: `watcher` points to memory that this value owns; the functions
+    # beside it were made for the type that `type_name` names.
+    var type_name: StaticString
+    var watcher: Erased
+    var tell: def(Erased) thin -> None
+    var release: def(Erased) thin -> None
+
+    def __init__[W: CancelWatcher](out self, watcher: W):
+        comptime NAME = reflect[W].name()
+        self.type_name = materialize[NAME]()
+        self.watcher = erase(watcher)
+        self.tell = _tell[W]
+        self.release = destroy[W]
+
+    def __deinit__(deinit self):
+        self.release(self.watcher)
+
+
 struct CancelFlag(Movable):
     """Set once by the thread that owns a connection, read by a handler's."""
 
     var _value: Atomic[Int64]
+    # 1 once there is a watcher, which stays until the flag ends.
+    var _is_watched: Atomic[Int64]
+    var _watcher: Optional[_ErasedWatcher]
 
     def __init__(out self):
         """Makes a flag that is not set."""
         self._value = Atomic[Int64](0)
+        self._is_watched = Atomic[Int64](0)
+        self._watcher = None
 
     def set(mut self):
-        """Sets the flag."""
-        self._value.store[ordering=Ordering.RELEASE](1)
+        """Sets the flag, and tells who watches it."""
+        # In one order with what `watch` does: one of both sees the other.
+        self._value.store(1)
+        if self._is_watched.load() != 0:
+            ref watcher = self._watcher.value()
+            watcher.tell(watcher.watcher)
 
     def is_set(self) -> Bool:
         """Reads the flag.
@@ -877,6 +942,45 @@ struct CancelFlag(Movable):
             True after `set`.
         """
         return self._value.load[ordering=Ordering.ACQUIRE]() != 0
+
+    def watch[W: CancelWatcher](mut self, watcher: W) -> Bool:
+        """Has somebody told when the flag is set, or at once if it is. Only the
+        handler's thread calls it.
+
+        Parameters:
+            W: The watcher's type.
+
+        Args:
+            watcher: Who is told.
+
+        Returns:
+            False if there is one already.
+        """
+        if self._is_watched.load() != 0:
+            return False
+        self._watcher = _ErasedWatcher(watcher)
+        self._is_watched.store(1)
+        if self._value.load() != 0:
+            watcher.on_cancelled()
+        return True
+
+    def watcher[W: CancelWatcher](self) -> Optional[W]:
+        """Copies who watches the flag. Only the handler's thread calls it.
+
+        Parameters:
+            W: The watcher's type.
+
+        Returns:
+            The watcher; nothing if there is none of this type.
+        """
+        comptime NAME = reflect[W].name()
+        if self._is_watched.load() == 0:
+            return None
+        ref found = self._watcher.value()
+        if found.type_name != materialize[NAME]():
+            return None
+        # SAFETY: it was made from a W, see `_ErasedWatcher`.
+        return found.watcher.unsafe_bitcast[W]()[]
 
 
 struct TlsPeer(Copyable, Movable):
