@@ -116,6 +116,16 @@ struct Deadline(ImplicitlyCopyable):
             var timeout_ns = min(timeout_ms, _TIMEOUT_MS_MAX) * 1_000_000
             self._end_ns = monotonic_ns() + timeout_ns
 
+    def start_ns(self) -> Int:
+        """Tells when the time has started.
+
+        Returns:
+            As `monotonic_ns`; the time now if there is no deadline.
+        """
+        if self._end_ns == _NEVER:
+            return monotonic_ns()
+        return self._end_ns - min(self.timeout_ms, _TIMEOUT_MS_MAX) * 1_000_000
+
     def left_ms(self) -> Int:
         """Tells how much time is left.
 

@@ -1,5 +1,6 @@
 """TLS 1.2 and 1.3 for clients and servers, by way of OpenSSL 3."""
 
+from flare.tls.certificate import PeerCertificate
 from flare.tls.context import TlsClientContext
 from flare.tls.config import KeyLog, TlsConfig
 from flare.tls.error import (

@@ -519,7 +519,7 @@ def _write_names(facts: CertificateFacts, mut writer: String):
         if written == _NAMES_MAX:
             break
         writer.write(", " if written > 0 else "")
-        writer.write_string(_ip_text(Span(octets)))
+        writer.write_string(ip_text(Span(octets)))
         written += 1
     if count > written:
         writer.write_string(" and ")
@@ -527,7 +527,15 @@ def _write_names(facts: CertificateFacts, mut writer: String):
         writer.write_string(" more")
 
 
-def _ip_text(octets: Span[UInt8, _]) -> String:
+def ip_text(octets: Span[UInt8, _]) -> String:
+    """Writes an address of a certificate.
+
+    Args:
+        octets: 4 or 16 octets.
+
+    Returns:
+        The address; "an unreadable address" for another number of octets.
+    """
     if len(octets) == 4:
         return String(
             IpAddr.v4(octets.at(0), octets.at(1), octets.at(2), octets.at(3))

@@ -11,12 +11,14 @@ worker can share one pair of buffers.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.sys.openssl.certificate import HeldCertificate
 from flare.sys.openssl.context import ServerChoices
 from flare.sys.openssl.session import (
     STEP_CLOSED,
     STEP_DONE,
     STEP_FAILED,
     SslSession,
+    peer_certificate,
     peer_subject,
     resume,
     take_ticket,
@@ -388,6 +390,14 @@ struct TlsSession(Movable):
             The name as it was sent: any text; empty for none.
         """
         return self._ssl.server_name()
+
+    def peer_certificate(self) -> Optional[HeldCertificate]:
+        """Keeps the certificate that the peer has shown.
+
+        Returns:
+            The certificate; nothing if there was none.
+        """
+        return peer_certificate(self._ssl)
 
     def peer_subject(self) -> String:
         """Reads whose certificate the peer has shown.

@@ -160,6 +160,7 @@ def test_history_tells_each_redirection(asker, by):
     server = RawServer(answering(answer))
     meet(asker)
     got = asker.get(server.url.replace("//", "//user:word@") + "/a", by=by)
+    assert "history" in got, got
     assert got["history"] == [
         f"301 GET {server.url}/a",
         f"307 GET {server.url}/b",

@@ -49,6 +49,11 @@ from flare.http.client.error import (
     UnexpectedResponse,
 )
 from flare.http.client.event_source import EventSource
+from flare.http.client.exchange_facts import (
+    ConnectTimes,
+    ConnectionInfo,
+    ExchangeFacts,
+)
 from flare.http.client.file_download import DownloadedFile
 from flare.http.client.progress import Transfer, TransferProgress
 from flare.http.client.hooks import (

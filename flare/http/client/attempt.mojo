@@ -23,6 +23,7 @@ from flare.http.message.method import Method
 from flare.net.error import Timeout
 from flare.sys.clock import NO_TIMEOUT_MS, Deadline
 from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE
+from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
 from flare.tls.error import ClosedEarly
 from std.memory import OwnedPointer
 
@@ -185,6 +186,20 @@ struct Attempt(Movable):
             until it has some.
         """
         return self._state == _SENDING
+
+    def watch(self, connection: ClientConnection) -> PollEntry:
+        """Tells what to wait for.
+
+        Args:
+            connection: The connection.
+
+        Returns:
+            Its descriptor.
+        """
+        var wanted = POLL_READ
+        if self.wants_write() or connection.transport.wants_write():
+            wanted |= POLL_WRITE
+        return PollEntry(connection.transport.fd(), wanted, 0)
 
     def delivers(mut self, connection: ClientConnection) -> Bool:
         """Tells whether the server has taken octets since this was asked last,
@@ -432,6 +447,8 @@ struct TimeoutPolicy(ImplicitlyCopyable):
     """Longest time without progress while sending; negative for ever."""
     var total: Deadline
     """When all of it has to be over, or to have made progress."""
+    var start_ns: Int
+    """When the request has begun, as `monotonic_ns` counts."""
     var _is_by_progress: Bool
     # The times once the head of a response that the caller reads has come.
     var _idle_ms: Int
@@ -459,6 +476,7 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         self.total = Deadline(
             PROGRESS_TIMEOUT_MS if self._is_by_progress else total_ms
         )
+        self.start_ns = self.total.start_ns()
         self._idle_ms = read_timeout_ms
         # What progresses has no total time once the caller reads.
         self._content_total = self.total
@@ -505,8 +523,13 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         self._is_for_head = False
 
     def restart(mut self):
-        """Starts the total time anew, for a request that has waited."""
+        """Starts the total time anew."""
         self.total = Deadline(self.total.timeout_ms)
+
+    def begin(mut self):
+        """Begins now, with a request that has waited for others."""
+        self.restart()
+        self.start_ns = self.total.start_ns()
 
     def begin_attempt(mut self):
         """Notes that content is counted from 0 again."""

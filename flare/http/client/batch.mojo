@@ -38,7 +38,7 @@ struct _WaitingRequest(Movable):
 
     def start(deinit self, mut state: ClientState, owner: Int) -> RequestTask:
         # It may have waited for others until now.
-        self.request.timeouts.restart()
+        self.request.timeouts.begin()
         return RequestTask(self.request^, state, owner)
 
 

@@ -18,6 +18,7 @@ from flare.http.client.addresses import HostAddresses
 from flare.http.client.attempt import shorter, total_error
 from flare.http.client.common_tls import CommonTls
 from flare.http.client.error import ClientError, Phase
+from flare.http.client.exchange_facts import ConnectionInfo, ConnectTimes
 from flare.http.client.pool import ClientConnection, Endpoint
 from flare.http.client.proxy import Proxy, ProxyScheme
 from flare.http.client.socks import (
@@ -208,6 +209,7 @@ struct Connector(Movable):
     # What a SOCKS5 proxy is still to be asked for, best first.
     var _targets: List[IpAddr]
     var _connection: Optional[OwnedPointer[ClientConnection]]
+    var _times: ConnectTimes
 
     def __init__(
         out self,
@@ -242,6 +244,7 @@ struct Connector(Movable):
         self._session = None
         self._tunnel = None
         self._connection = None
+        self._times = ConnectTimes()
 
     def advance(
         mut self, mut context: ConnectContext
@@ -268,7 +271,9 @@ struct Connector(Movable):
         mut self, mut context: ConnectContext
     ) raises ClientError -> Bool:
         while self._stage != _READY:
+            var phase = self._phase()
             if self._advance_stage(context):
+                self._times.end(phase)
                 continue
             # A race has an error of its own for its end.
             if self._stage != _RACING and self._deadline.left_ms() == 0:
@@ -570,13 +575,24 @@ struct Connector(Movable):
             return self._race.value().wait_ms()
         return self._deadline.left_ms()
 
+    def _info(self) -> ConnectionInfo:
+        """Tells what is known of the connection, which is ready."""
+        var info = ConnectionInfo(self._times)
+        if not self._endpoint.is_unix:
+            ref transport = self._connection.value()[].transport
+            transport.tell(info, self._endpoint.is_tls)
+        return info^
+
     def take(mut self) -> OwnedPointer[ClientConnection]:
         """Gives the connection.
 
         Returns:
             The connection; `advance` must have answered True.
         """
-        return self._connection.take()
+        var info = self._info()
+        var connection = self._connection.take()
+        connection[].info = ArcPointer(info^)
+        return connection^
 
     def connect(
         var self, mut context: ConnectContext

@@ -13,6 +13,7 @@ from flare.http.client.response import (
 )
 from flare.http.h1.chunked import LAST_CHUNK, append_chunk
 from flare.http.h1.field_section import HeadLimits
+from flare.sys.clock import monotonic_ns
 from std.memory import OwnedPointer
 
 
@@ -153,6 +154,9 @@ def content_use(
 ) -> ContentUse:
     """Decides what becomes of the content of a response whose head is there, and
     with that whether the response is the final one."""
+    builder.response.exchange.head_ns = (
+        monotonic_ns() - request.timeouts.start_ns
+    )
     request.tell_head(builder.response)
     var status = builder.response.status
     if request.will_follow(builder.response):

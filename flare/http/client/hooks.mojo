@@ -116,7 +116,7 @@ trait ClientHook(Deinitable, Movable):
             Error: Ends the request with `HookFailed`: it is not sent, nor
                 repeated.
         """
-        pass
+        return
 
     def after_attempt(self, outcome: AttemptOutcome):
         """Is told what came of an attempt, before the content is read.
@@ -124,7 +124,7 @@ trait ClientHook(Deinitable, Movable):
         Args:
             outcome: What came of it.
         """
-        pass
+        return
 
 
 comptime BeforeAttempt = def(mut OutgoingAttempt) raises thin -> None

@@ -11,6 +11,7 @@ from flare.http.client.attempt import (
 )
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError, NoResponse, Phase
+from flare.http.client.exchange_facts import ConnectionInfo
 from flare.http.client.exchange import (
     append_own_content,
     content_use,
@@ -325,6 +326,14 @@ struct Http2Exchange(Movable):
         if link.is_closing and not self.flight:
             return True
         return Bool(self.flight) and self.flight.value()[].has_news
+
+    def info(self) -> Optional[ArcPointer[ConnectionInfo]]:
+        """Lends what is known of the connection.
+
+        Returns:
+            The facts.
+        """
+        return self.link[].connection[].info
 
     def watch(self) -> PollEntry:
         """Tells what to wait for.

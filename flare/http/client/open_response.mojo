@@ -30,6 +30,7 @@ from flare.http.client.response import (
     StatusError,
     url_without_credentials,
 )
+from flare.http.client.exchange_facts import ExchangeFacts
 from flare.http.client.response_story import RedirectStep, ResponseStory
 from flare.http.client.state import ClientState
 from flare.http.client.task import RequestTask
@@ -97,6 +98,8 @@ struct OpenResponse(Readable):
     """The URL that answered, after redirections."""
     var redirect_count: Int
     """How many redirections led to it."""
+    var exchange: ExchangeFacts
+    """Over which connection it comes, and when its head was there."""
     var _story: ResponseStory
     var _state: ArcPointer[ClientState]
     # The request under way; none once the end was read, or it has failed.
@@ -151,6 +154,7 @@ struct OpenResponse(Readable):
         self.trailers = HeaderMap()
         self.url = head.url.copy()
         self.redirect_count = head.redirect_count
+        self.exchange = head.exchange.copy()
         self._story = head.story()
         self._content_len = task.content_len()
         self._task = OwnedPointer(task^)

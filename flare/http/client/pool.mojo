@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.http.client.error import BadUrl, ClientError, Phase
+from flare.http.client.exchange_facts import ConnectionInfo
 from flare.http.client.slot import ConnectionSlot
 from flare.http.client.transport import Transport
 from flare.http.message.header_map import HeaderMap
@@ -9,6 +10,7 @@ from flare.http.message.fields import ListElements
 from flare.url.percent import percent_decode_lenient
 from flare.url.url import Url
 from flare.sys.errno import EAGAIN
+from std.memory import ArcPointer
 
 comptime _TIMEOUT = StaticString("timeout=")
 comptime _TIMEOUT_DIGITS_MAX = 9
@@ -224,6 +226,8 @@ struct ClientConnection(Movable):
     """True if HTTP/2 is spoken on it."""
     var slot: Optional[ConnectionSlot]
     """Tells a pool that threads share when it is closed."""
+    var info: Optional[ArcPointer[ConnectionInfo]]
+    """What responses tell of it."""
 
     def __init__(out self, var transport: Transport, var endpoint: Endpoint):
         """Takes an open connection.
@@ -237,6 +241,7 @@ struct ClientConnection(Movable):
         self.request_count = 0
         self.is_http2 = False
         self.slot = None
+        self.info = None
 
     def is_quiet(mut self) -> Bool:
         """Tells whether an idle connection is good for a request.

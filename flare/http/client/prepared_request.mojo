@@ -35,6 +35,7 @@ from flare.http.client.response import (
     ContentUse,
     url_without_credentials,
 )
+from flare.http.client.request_trace import describe_request
 from flare.http.client.request_extras import RequestExtras, extras_of
 from flare.http.client.response_story import (
     HISTORY_COUNT_MAX,
@@ -238,7 +239,7 @@ struct PreparedRequest(Movable):
             var span = trace.held()[].child(self.method, kind=SpanKind.CLIENT)
             set_trace_fields(self.headers, span)
             if span.is_recording():
-                _describe_request(span, self.method, self.url)
+                describe_request(span, self.method, self.url)
             trace = ArcPointer(span^)
 
     def end_trace(self, status: Int):
@@ -247,15 +248,8 @@ struct PreparedRequest(Movable):
         Args:
             status: The response's status.
         """
-        if not self.extras or not self.extras.held()[].trace:
-            return
-        ref span = self.extras.held()[].trace.held()[]
-        span.set("http.response.status_code", status)
-        if status >= 400:
-            span.set("error.type", String(status))
-            span.fail()
-        self._count_attempts(span)
-        span.end()
+        if self.extras:
+            self.extras.held()[].end_trace(status, self._resend_count())
 
     def fail_trace(self, error: ClientError):
         """Ends the span without a response.
@@ -263,18 +257,11 @@ struct PreparedRequest(Movable):
         Args:
             error: Why there is none.
         """
-        if not self.extras or not self.extras.held()[].trace:
-            return
-        ref span = self.extras.held()[].trace.held()[]
-        span.set("error.type", String(error.kind))
-        span.fail(error.reason.copy())
-        self._count_attempts(span)
-        span.end()
+        if self.extras:
+            self.extras.held()[].fail_trace(error, self._resend_count())
 
-    def _count_attempts(self, span: TraceSpan):
-        var count = self.redirect_count + self.retry_count
-        if count > 0:
-            span.set("http.request.resend_count", count)
+    def _resend_count(self) -> Int:
+        return self.redirect_count + self.retry_count
 
     def run_hooks(mut self) raises ClientError:
         """Lets the hooks change the fields of an attempt that begins, unless
@@ -567,6 +554,16 @@ struct PreparedRequest(Movable):
                 )
             )
 
+    def upload_len(self) -> Int:
+        """Tells how long the request's content is.
+
+        Returns:
+            Bytes; -1 if that is not known.
+        """
+        if self.upload.is_streamed:
+            return self.upload.content_len
+        return self.body.content_len()
+
     def describe_failure(self, attempt: Attempt) -> FailedAttempt:
         """Gathers what decides on a repetition.
 
@@ -681,6 +678,15 @@ struct PreparedRequest(Movable):
         if self.has_policy():
             error.reason.write("; ", describe_attempts(story))
 
+    def tell_story(self, mut response: ClientResponse):
+        """Says in the final response what few have to tell.
+
+        Args:
+            response: The response.
+        """
+        if self.extras or self.retry_count > 0:
+            response.set_story(self.story())
+
     def story(self) -> ResponseStory:
         """Tells how it came to what the request has now.
 
@@ -742,32 +748,6 @@ struct PreparedRequest(Movable):
         )
         var left_ms = self.timeouts.total.left_ms()
         return -1 if left_ms >= 0 and pause_ms >= left_ms else pause_ms
-
-
-def _describe_request(span: TraceSpan, method: StringSpan, url: Url):
-    """Tells of a request what OpenTelemetry's conventions for HTTP ask for."""
-    span.set("http.request.method", method)
-    span.set("url.full", _without_secrets(url))
-    span.set("server.address", url.hostname())
-    span.set("server.port", Int(url.port_number()))
-
-
-def _without_secrets(url: Url) -> String:
-    """Writes a URL without credentials, fragment and the values of its query."""
-    var text = String(url.protocol(), "//", url.host(), url.pathname())
-    var query = url.query()
-    if query.byte_length() == 0:
-        return text^
-    var separator = "?"
-    for pair in query.split("&"):
-        var equals = pair.find("=")
-        text += separator
-        if equals < 0:
-            text += "REDACTED"
-        else:
-            text.write(pair[byte=0:equals], "=REDACTED")
-        separator = "&"
-    return text^
 
 
 def _random_bits() -> UInt64:

@@ -1,6 +1,7 @@
 """What few requests have on their way, in one box."""
 
 from flare.http.client.config import ClientConfig
+from flare.http.client.error import ClientError
 from flare.http.client.hooks import HookRun
 from flare.http.client.request import ClientRequest
 from flare.http.client.response_story import RedirectStep
@@ -27,6 +28,40 @@ struct RequestExtras(Movable):
         self.retry = None
         self.history = []
         self.hooks = HookRun()
+
+    def end_trace(self, status: Int, resend_count: Int):
+        """Ends the span with a response.
+
+        Args:
+            status: The response's status.
+            resend_count: How often the request was sent again.
+        """
+        if not self.trace:
+            return
+        ref span = self.trace.held()[]
+        span.set("http.response.status_code", status)
+        if status >= 400:
+            span.set("error.type", String(status))
+            span.fail()
+        if resend_count > 0:
+            span.set("http.request.resend_count", resend_count)
+        span.end()
+
+    def fail_trace(self, error: ClientError, resend_count: Int):
+        """Ends the span without a response.
+
+        Args:
+            error: Why there is none.
+            resend_count: How often the request was sent again.
+        """
+        if not self.trace:
+            return
+        ref span = self.trace.held()[]
+        span.set("error.type", String(error.kind))
+        span.fail(error.reason.copy())
+        if resend_count > 0:
+            span.set("http.request.resend_count", resend_count)
+        span.end()
 
 
 def extras_of(

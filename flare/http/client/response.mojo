@@ -11,6 +11,7 @@ from flare.http.client.error import (
     Phase,
     ResponseTooLarge,
 )
+from flare.http.client.exchange_facts import ExchangeFacts
 from flare.http.client.response_story import RedirectStep, ResponseStory
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.body import Body
@@ -118,6 +119,8 @@ struct ClientResponse(Movable):
     """The URL that answered, after redirections."""
     var redirect_count: Int
     """How many redirections led to it."""
+    var exchange: ExchangeFacts
+    """Over which connection it came, and when."""
     # In a box, for few have one.
     var _story: Optional[ArcPointer[ResponseStory]]
 
@@ -135,6 +138,7 @@ struct ClientResponse(Movable):
         self.trailers = HeaderMap()
         self.url = url^
         self.redirect_count = 0
+        self.exchange = ExchangeFacts()
         self._story = None
 
     def set_story(mut self, var story: ResponseStory):

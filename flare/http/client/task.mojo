@@ -30,18 +30,18 @@ from flare.http.client.http2_flight import StreamFate
 from flare.http.client.http2_link import Http2Link, IdleConnection
 from flare.http.client.pool import ClientConnection
 from flare.http.client.prepared_request import PreparedRequest
+from flare.http.client.repetition import EndedAttempt, plan_repetition
 from flare.http.client.response import (
     ClientResponse,
     ContentUse,
     ResponseBuilder,
     url_without_credentials,
 )
-from flare.http.client.retry import is_stale, may_retry
 from flare.http.client.shared_connections import ConnectionClaim
 from flare.http.client.state import ClientState
 from flare.http.client.task_event import TaskEvent, TaskProgress
 from flare.sys.clock import Deadline
-from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
+from flare.sys.poll import PollEntry
 from std.memory import ArcPointer, OwnedPointer
 
 comptime TURN_COUNT_MAX = 16
@@ -434,19 +434,24 @@ struct RequestTask(Movable):
         self._gives_way = True
         return TaskProgress.WAIT
 
+    def _note_exchange(mut self):
+        """Says in the response over which connection it came."""
+        ref facts = self._builder.response.exchange
+        facts.was_reused = self._was_reused
+        if self._stream:
+            facts.note_connection(self._stream.value()[].info())
+        else:
+            facts.note_connection(self._connection.value()[].info)
+
     def _tell(mut self, mut state: ClientState) -> TaskProgress:
         """Lets the caller know the head: from now on it is this response or
         none."""
         self._has_told = True
-        self._tell_story()
+        self._note_exchange()
+        self.request.tell_story(self._builder.response)
         state.keep_cookies(self._builder.response)
         self.request.timeouts.begin_content()
         return TaskProgress.HAS_HEAD
-
-    def _tell_story(mut self):
-        """Says in the response what few have to tell."""
-        if self.request.extras or self.request.retry_count > 0:
-            self._builder.response.set_story(self.request.story())
 
     def head(ref self) -> ref[self._builder.response] ClientResponse:
         """Lends what is known of the final response, after HAS_HEAD."""
@@ -471,16 +476,6 @@ struct RequestTask(Movable):
         in bytes."""
         ref attempt = self._attempt[]
         return max(attempt.content_len - len(attempt.output), 0)
-
-    def upload_len(self) -> Int:
-        """Tells how long the request's content is.
-
-        Returns:
-            Bytes; -1 if that is not known.
-        """
-        if self.request.upload.is_streamed:
-            return self.request.upload.content_len
-        return self.request.body.content_len()
 
     def go_on_reading(mut self):
         """Notes that the caller wants more: what it did in between is not the
@@ -516,6 +511,7 @@ struct RequestTask(Movable):
     def _end_exchange(mut self, mut state: ClientState):
         if not self._has_told:
             state.keep_cookies(self._builder.response)
+            self._note_exchange()
         if self._stream:
             var link = self._stream.value()[].link
             self._stream.value()[].end()
@@ -570,48 +566,16 @@ struct RequestTask(Movable):
             return False
         self.request.tell_failure(error)
         self.request.undo_hooks()
-        var failed = self.request.describe_failure(self._attempt[])
-        var fate = self._let_go(state)
-        if self.request.is_retry_planned():
-            # Nobody wants the content of a response that is not the final one.
-            if self.request.timeouts.total.left_ms() == 0:
-                return False
-            self._begin_again(self.request.begin_retry())
-            return True
-        if fate == StreamFate.NEEDS_HTTP_1_1 or fate == StreamFate.UNTOUCHED:
-            return self._plan_refused(state, fate)
-        if self._was_reused and is_stale(failed, error):
+        var ended = EndedAttempt(self._let_go(state), self._was_reused)
+        var next = plan_repetition(
+            self.request, self._attempt[], ended, error, state.config
+        )
+        if next.is_fresh:
             self._was_reused = False
             self._may_reuse = False
-            self._begin_again(0)
-            return True
-        if self.request.has_policy():
-            if not self.request.plan_after_failure(failed, error):
-                return False
-            self._begin_again(self.request.begin_retry())
-            return True
-        if not may_retry(failed, error):
-            return False
-        var pause_ms = self.request.plan_retry(state.config)
-        self._pause = Deadline(max(pause_ms, 0))
-        self._stage = _PAUSING
-        return pause_ms >= 0
-
-    def _plan_refused(
-        mut self, mut state: ClientState, fate: StreamFate
-    ) -> Bool:
-        """Decides whether a request that no server has begun with is sent
-        again: whatever its method, unless its content was read from a source
-        and is not there any more."""
-        if fate == StreamFate.NEEDS_HTTP_1_1:
-            self.request.endpoint.offers_http2 = False
-        var pause_ms = self.request.plan_refused(
-            state.config, self._attempt[].content_len
-        )
-        self._may_queue = self._owner >= 0
-        self._pause = Deadline(max(pause_ms, 0))
-        self._stage = _PAUSING
-        return pause_ms >= 0
+        if next.is_planned():
+            self._begin_again(next.pause_ms)
+        return next.is_planned()
 
     def wait_ms(self) -> Int:
         """Tells how long it may be left alone.
@@ -660,11 +624,7 @@ struct RequestTask(Movable):
         """Tells what to wait for while it `is_exchanging` or `is_streaming`."""
         if self._stream:
             return self._stream.value()[].watch()
-        ref transport = self._connection.value()[].transport
-        var wanted = POLL_READ
-        if self._attempt[].wants_write() or transport.wants_write():
-            wanted |= POLL_WRITE
-        return PollEntry(transport.fd(), wanted, 0)
+        return self._attempt[].watch(self._connection.value()[])
 
     def watches(self) -> List[PollEntry]:
         """Tells which descriptors to wait for.
@@ -696,7 +656,7 @@ struct RequestTask(Movable):
 
     def finish(deinit self, mut state: ClientState) -> ClientResponse:
         """Gives the response; `advance` must have answered DONE."""
-        self._tell_story()
+        self.request.tell_story(self._builder.response)
         state.give_attempt(self._attempt^)
         var response = self._builder^.take_response()
         self.request.end_trace(response.status.code)

@@ -1,6 +1,7 @@
 """The octets of a connection, with TLS or without."""
 
 from flare.http.client.error import ClientError, Phase
+from flare.http.client.exchange_facts import ConnectionInfo
 from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE, OsError
@@ -59,6 +60,29 @@ struct Transport(Movable):
         if self._tls:
             return self._tls.value()[].channel.pump.session.alpn()
         return String()
+
+    def tell(self, mut info: ConnectionInfo, is_tls: Bool):
+        """Says what is known of an IP connection.
+
+        Args:
+            info: Gets the facts.
+            is_tls: True if TLS is spoken with the host, and not with a proxy
+                alone.
+        """
+        try:
+            info.local = self._socket.local_addr()
+            info.remote = self._socket.peer_addr()
+        except:
+            # It has ended; the next read will tell.
+            pass
+        if not is_tls or not self._tls:
+            return
+        ref session = self._tls.value()[].channel.pump.session
+        info.tls_version = session.version()
+        info.tls_cipher = session.cipher()
+        info.alpn = session.alpn()
+        info.is_resumed = session.is_resumed()
+        info.keep_certificate(session.peer_certificate())
 
     def ticket(self) -> List[UInt8]:
         """Packs what a later connection can resume this one's session from.

@@ -100,6 +100,58 @@ struct CertificateFacts(Copyable, Movable):
         self.names.append(lower^)
 
 
+comptime SHA_256_LEN = 32
+"""Length of a SHA-256 digest in bytes."""
+
+
+struct HeldCertificate(Movable):
+    """A certificate that is kept beyond the session that has shown it."""
+
+    var _library: ArcPointer[OpenSsl]
+    var _handle: Int
+
+    def __init__(out self, library: ArcPointer[OpenSsl], handle: Int):
+        """Takes over a certificate.
+
+        Args:
+            library: OpenSSL.
+            handle: The certificate (`X509`), to be released by this value.
+        """
+        self._library = library
+        self._handle = handle
+
+    def __deinit__(deinit self):
+        """Releases it."""
+        self._library[].certificate.x509_free(self._handle)
+
+    def facts(self) -> CertificateFacts:
+        """Reads what it says.
+
+        Returns:
+            The facts.
+        """
+        return CertificateFacts(self._library[], self._handle)
+
+    def fingerprint(self) -> List[UInt8]:
+        """Computes the SHA-256 digest of its octets.
+
+        Returns:
+            `SHA_256_LEN` octets; none if the library cannot.
+        """
+        ref symbols = self._library[].certificate
+        var digest = List[UInt8](length=SHA_256_LEN, fill=0)
+        var length = List[UInt32](length=1, fill=0)
+        var result = symbols.x509_digest(
+            self._handle,
+            symbols.evp_sha256(),
+            Int(digest.unsafe_ptr()),
+            Int(length.unsafe_ptr()),
+        )
+        if result != 1 or length.at(0) != UInt32(SHA_256_LEN):
+            digest.clear()
+        return digest^
+
+
 def subject_of(library: OpenSsl, handle: Int) -> String:
     """Reads whose a certificate is.
 

@@ -9,6 +9,7 @@ from flare.sys.dynamic_library import DynamicLibrary, LibraryError
 comptime _I_P = def(Int) thin abi("C") -> Int32
 comptime _I_PII = def(Int, Int32, Int32) thin abi("C") -> Int32
 comptime _I_PP = def(Int, Int) thin abi("C") -> Int32
+comptime _I_PPPP = def(Int, Int, Int, Int) thin abi("C") -> Int32
 comptime _I_PPI = def(Int, Int, Int32) thin abi("C") -> Int32
 comptime _I_PPIQ = def(Int, Int, Int32, UInt64) thin abi("C") -> Int32
 comptime _I_PQ = def(Int, UInt64) thin abi("C") -> Int32
@@ -83,6 +84,10 @@ struct CertificateSymbols(Movable):
     """`PEM_read_bio_PrivateKey`."""
     var x509_free: _V_P
     """`X509_free`."""
+    var x509_digest: _I_PPPP
+    """`X509_digest`."""
+    var evp_sha256: _P_0
+    """`EVP_sha256`."""
     var x509_crl_free: _V_P
     """`X509_CRL_free`."""
     var evp_pkey_free: _V_P
@@ -145,6 +150,8 @@ struct CertificateSymbols(Movable):
             "PEM_read_bio_PrivateKey"
         )
         self.x509_free = library.symbol[_V_P]("X509_free")
+        self.x509_digest = library.symbol[_I_PPPP]("X509_digest")
+        self.evp_sha256 = library.symbol[_P_0]("EVP_sha256")
         self.x509_crl_free = library.symbol[_V_P]("X509_CRL_free")
         self.evp_pkey_free = library.symbol[_V_P]("EVP_PKEY_free")
         self.x509_get_subject_name = library.symbol[_P_P](

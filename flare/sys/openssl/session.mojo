@@ -2,7 +2,11 @@
 
 from flare.bytes.checked import *
 from flare.bytes.utf8 import lossy_text
-from flare.sys.openssl.certificate import CertificateFacts, subject_of
+from flare.sys.openssl.certificate import (
+    CertificateFacts,
+    HeldCertificate,
+    subject_of,
+)
 from flare.sys.openssl.context import SslContext
 from flare.sys.openssl.library import OpenSsl, OpenSslError, c_octets, c_text
 from std.memory import ArcPointer
@@ -481,6 +485,22 @@ def asks_for_certificate(session: SslSession) -> Bool:
     """
     var library = session.library()
     return library[].session.get0_peer_ca_list(session.handle()) != 0
+
+
+def peer_certificate(session: SslSession) -> Optional[HeldCertificate]:
+    """Keeps the certificate that the peer has shown.
+
+    Args:
+        session: A session.
+
+    Returns:
+        The certificate; nothing if there was none.
+    """
+    var library = session.library()
+    var handle = library[].session.get1_peer_certificate(session.handle())
+    if handle == 0:
+        return None
+    return HeldCertificate(library, handle)
 
 
 def peer_subject(session: SslSession) -> String:

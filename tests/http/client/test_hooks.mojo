@@ -73,6 +73,9 @@ def test_fields_are_for_one_attempt() raises:
         call.undo_hooks()
         assert_equal(call.headers.get("a").value(), "own")
     assert_equal(lines.lock()[], ["before 7", "before 7"])
+    # They keep the hook until here.
+    _ = call^
+    _ = config^
 
 
 def test_each_attempt_is_told_once() raises:
@@ -103,6 +106,8 @@ def test_each_attempt_is_told_once() raises:
             "after 0 0 http://a/: read head: NoResponse: x",
         ],
     )
+    _ = call^
+    _ = config^
 
 
 def test_a_refusal_names_the_hook() raises:

@@ -68,8 +68,11 @@ struct Recorder(ClientHook):
             text.write(outcome.error.value().kind.name)
         else:
             text.write(outcome.status, " ")
-            var kind = outcome.headers.get("content-length")
-            text.write(kind.value() if kind else String("-"))
+            var length = outcome.headers.get("content-length")
+            if length:
+                text.write(length.value())
+            else:
+                text.write("-")
         if outcome.elapsed_ns <= 0 or outcome.elapsed_ns > 60_000_000_000:
             text.write(" in no time")
         self.log.lock()[].append(text)
@@ -224,6 +227,46 @@ struct Clients(Movable):
         return results.pop().take()
 
 
+def _write_exchange(mut out: JsonWriter, response: ClientResponse) raises:
+    out.key("head_ns")
+    out.value(response.exchange.head_ns)
+    out.key("reused")
+    out.value(response.exchange.was_reused)
+    var connection = response.exchange.connection()
+    if not connection:
+        return
+    ref info = connection.value()
+    out.key("remote")
+    out.value(String(info.remote.value()) if info.remote else "")
+    out.key("local")
+    out.value(String(info.local.value()) if info.local else "")
+    out.key("tls")
+    out.value(String(info.tls_version, " ", info.tls_cipher, " ", info.alpn))
+    out.key("resumed")
+    out.value(info.is_resumed)
+    out.key("times")
+    out.begin_array()
+    out.value(info.times.resolve_ns)
+    out.value(info.times.connect_ns)
+    out.value(info.times.proxy_ns)
+    out.value(info.times.tls_ns)
+    out.end_array()
+    var certificate = info.certificate()
+    if not certificate:
+        return
+    ref shown = certificate.value()
+    out.key("certificate")
+    out.begin_array()
+    out.value(shown.subject)
+    out.value(shown.issuer)
+    out.value(shown.not_before)
+    out.value(shown.not_after)
+    out.value(",".join(shown.dns_names))
+    out.value(",".join(shown.ip_addresses))
+    out.value(shown.fingerprint)
+    out.end_array()
+
+
 def _write_response(mut out: JsonWriter, response: ClientResponse) raises:
     out.key("status")
     out.value(response.status.code)
@@ -231,6 +274,7 @@ def _write_response(mut out: JsonWriter, response: ClientResponse) raises:
     out.value(String(response.version))
     out.key("body")
     out.value(String(from_utf8_lossy=response.body.as_bytes()))
+    _write_exchange(out, response)
     out.key("history")
     out.begin_array()
     for step in response.history():
