@@ -106,7 +106,7 @@ def test_a_hook_may_refuse(asker, by):
     got = asker.get(server.url, by=by, hook=1, refused=2)
     server.close()
     assert (got["phase"], got["kind"]) == ("request", "HookFailed"), got
-    assert "the key has expired" in got["text"]
+    assert "the key has expired; 2 attempts: RetryPolicy does not" in got["text"]
     assert script.count == 1
     # All are told, also those that were asked before.
     assert got["log"][-2:] == ["Client 2 HookFailed", "Own 2 HookFailed"]

@@ -379,6 +379,9 @@ struct RetryPlan(Movable):
         Returns:
             True if an attempt is planned.
         """
+        if error.phase == Phase.REQUEST or error.phase == Phase.QUEUE:
+            # What is known of an attempt is of the one before.
+            return self._ends(RetryEnd.FAILURE)
         if failed.has_response:
             return self._ends(RetryEnd.ANSWERED)
         if not self._covers(error):

@@ -212,6 +212,12 @@ def _rows() -> List[_Failure]:
             RetryEnd.FAILURE,
         ),
         _Failure(
+            "a hook refuses what follows an answer",
+            answered,
+            _error(Phase.REQUEST, materialize[BadRequest]()),
+            RetryEnd.FAILURE,
+        ),
+        _Failure(
             "waiting longer in a queue does not help",
             unsent_post,
             _error(Phase.QUEUE),
