@@ -187,11 +187,15 @@ def test_the_total_time_bounds_all_attempts(asker):
     began = time.monotonic()
     answer = asker.get(server.url)
     took_s = time.monotonic() - began
-    assert answer["status"] == 503, answer
-    assert "total time" in answer["why"]
     # The pauses of 100 attempts would take 20 s.
     assert took_s < 5
-    assert 2 <= answer["attempts"] == script.count < 100
+    assert 2 <= answer["attempts"] < 100
+    assert answer["attempts"] - 1 <= script.count <= answer["attempts"]
+    if "status" in answer:
+        assert "total time" in answer["why"]
+    else:
+        # The last attempt began in time, and was not answered in time.
+        assert (answer["phase"], answer["kind"]) == ("total", "Timeout"), answer
     server.close()
     # So it is for what does not answer.
     answer = asker.get("http://127.0.0.1:1/")

@@ -927,12 +927,17 @@ struct CancelFlag(Movable):
         self._is_watched = Atomic[Int64](0)
         self._watcher = None
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Ends the watcher, too."""
+
+    @no_inline
     def set(mut self):
         """Sets the flag, and tells who watches it."""
         # In one order with what `watch` does: one of both sees the other.
         self._value.store(1)
         if self._is_watched.load() != 0:
-            ref watcher = self._watcher.value()
+            ref watcher = self._watcher.held()
             watcher.tell(watcher.watcher)
 
     def is_set(self) -> Bool:
@@ -976,7 +981,7 @@ struct CancelFlag(Movable):
         comptime NAME = reflect[W].name()
         if self._is_watched.load() == 0:
             return None
-        ref found = self._watcher.value()
+        ref found = self._watcher.held()
         if found.type_name != materialize[NAME]():
             return None
         # SAFETY: it was made from a W, see `_ErasedWatcher`.
