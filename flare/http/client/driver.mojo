@@ -80,7 +80,9 @@ def _tell[
     try:
         if sent_len != meter.sent_len:
             meter.sent_len = sent_len
-            progress.on_progress(Transfer(True, sent_len, task.request.upload_len()))
+            progress.on_progress(
+                Transfer(True, sent_len, task.request.upload_len())
+            )
     except error:
         raise ClientError(
             task.phase(), materialize[SourceFailed](), String(error)

@@ -626,13 +626,13 @@ struct PreparedRequest(Movable):
         Returns:
             True if another attempt is planned.
         """
-        return self.extras.held()[].retry.held().after_failure(
-            failed, error, self.timeouts.total.left_ms()
+        return (
+            self.extras.held()[]
+            .retry.held()
+            .after_failure(failed, error, self.timeouts.total.left_ms())
         )
 
-    def plans_retry(
-        mut self, response: ClientResponse, sent_len: Int
-    ) -> Bool:
+    def plans_retry(mut self, response: ClientResponse, sent_len: Int) -> Bool:
         """Has the policy, if there is one, decide on a request that was
         answered.
 
@@ -651,11 +651,15 @@ struct PreparedRequest(Movable):
             self.may_be_twice(),
             not self.upload.is_streamed or sent_len == 0,
         )
-        return self.extras.held()[].retry.held().after_response(
-            failed,
-            response.status,
-            response.headers,
-            self.timeouts.total.left_ms(),
+        return (
+            self.extras.held()[]
+            .retry.held()
+            .after_response(
+                failed,
+                response.status,
+                response.headers,
+                self.timeouts.total.left_ms(),
+            )
         )
 
     def begin_retry(mut self) -> Int:

@@ -279,7 +279,9 @@ def test_which_answers_are_repeated() raises:
         _Answer("9110-15.6.3", 502, "", True, True, RetryEnd.NONE, True),
         _Answer("9110-15.6.4", 503, "", True, True, RetryEnd.NONE, True),
         _Answer("9110-15.6.5", 504, "", True, True, RetryEnd.NONE, True),
-        _Answer("a fault of its own", 500, "", True, True, RetryEnd.NONE, False),
+        _Answer(
+            "a fault of its own", 500, "", True, True, RetryEnd.NONE, False
+        ),
         _Answer("ours", 404, "", True, True, RetryEnd.NONE, False),
         _Answer("an answer", 200, "", True, True, RetryEnd.NONE, False),
         _Answer(

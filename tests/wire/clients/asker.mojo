@@ -58,9 +58,7 @@ struct Recorder(ClientHook):
         )
         if attempt.number == self.refused:
             raise Error("the key has expired")
-        attempt.headers.set(
-            String("X-", self.name), String(attempt.number)
-        )
+        attempt.headers.set(String("X-", self.name), String(attempt.number))
 
     def after_attempt(self, outcome: AttemptOutcome):
         var text = String(self.name, " ", outcome.number, " ")
