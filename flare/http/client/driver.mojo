@@ -69,6 +69,13 @@ struct TransferMeter(TrivialRegisterPassable):
         self.received_len = 0
 
 
+def _upload_len(request: PreparedRequest) -> Int:
+    """Tells how long the request's content is; -1 if that is not known."""
+    if request.upload.is_streamed:
+        return request.upload.content_len
+    return request.body.content_len()
+
+
 def _tell[
     P: TransferProgress
 ](
@@ -81,7 +88,7 @@ def _tell[
         if sent_len != meter.sent_len:
             meter.sent_len = sent_len
             progress.on_progress(
-                Transfer(True, sent_len, task.request.upload_len())
+                Transfer(True, sent_len, _upload_len(task.request))
             )
     except error:
         raise ClientError(

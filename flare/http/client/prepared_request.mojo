@@ -554,16 +554,6 @@ struct PreparedRequest(Movable):
                 )
             )
 
-    def upload_len(self) -> Int:
-        """Tells how long the request's content is.
-
-        Returns:
-            Bytes; -1 if that is not known.
-        """
-        if self.upload.is_streamed:
-            return self.upload.content_len
-        return self.body.content_len()
-
     def describe_failure(self, attempt: Attempt) -> FailedAttempt:
         """Gathers what decides on a repetition.
 
