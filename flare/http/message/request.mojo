@@ -930,6 +930,7 @@ struct CancelFlag(Movable):
     @no_inline
     def __deinit__(deinit self):
         """Ends the watcher, too."""
+        return
 
     @no_inline
     def set(mut self):
