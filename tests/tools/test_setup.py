@@ -66,7 +66,7 @@ def test_an_unknown_need_is_refused(capsys):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_requirement_has_an_exact_version_and_a_hash(name):
-    assert len(entries(name)) >= 2
+    assert len(entries(name)) >= 1
     for entry in entries(name):
         assert re.match(r"[\w.-]+==[\w.]+ \\\n", entry), entry
         assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry
@@ -86,8 +86,9 @@ def test_running_installs_the_compiler_alone():
     assert [entry.split("==")[0] for entry in entries("run")] == [
         "mojo-compiler", "mojo-compiler-mojo-libs",
     ]
-    # tools/package.py has an environment of its own.
-    used = {name for names in setup.NEEDS.values() for name in names} | {"package"}
+    # tools/package.py has an environment of its own, and so has who makes tables.
+    used = {name for names in setup.NEEDS.values() for name in names}
+    used |= {"package", "tables"}
     assert sorted(used) == NAMES
 
 

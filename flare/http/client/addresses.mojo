@@ -75,7 +75,9 @@ struct HostAddresses(Copyable, Defaultable, Movable):
     ) raises ClientError:
         """Gives the addresses of a host.
 
-            config.addresses.pin("api.example.com:443", ["10.0.0.7"])
+            var choices = ClientConfig()
+            choices.addresses.pin("api.example.com:443", ["10.0.0.7"])
+            var api = HttpClient(config=choices^)
 
         Args:
             host: Its name; with a port behind a colon for that port alone.
