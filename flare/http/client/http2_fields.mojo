@@ -113,6 +113,38 @@ struct Http2RequestFields(Movable):
         for index in range(len(headers)):
             self._add_field(headers.name(index), headers.value(index))
 
+    def collect_forwarded(
+        mut self,
+        start: RequestStart,
+        is_tls: Bool,
+        headers: HeaderMap,
+        framing: RequestFraming,
+    ) raises ClientError:
+        """Collects the fields of a request that is passed on.
+
+        Args:
+            start: Method, target and authority.
+            is_tls: True for the scheme `https`.
+            headers: The fields; those of an HTTP/1.1 connection are not sent.
+            framing: How long the content is, and whether it waits for 100.
+
+        Raises:
+            ClientError: If a part of the request must not be sent, or the
+                fields are too long for any server.
+        """
+        self._clear()
+        check_request_start(start, RequestFraming.none())
+        self._add(":method", start.method)
+        self._add(":scheme", "https" if is_tls else "http")
+        self._add(":authority", start.host)
+        self._add(":path", start.target)
+        for index in range(len(headers)):
+            self._add_field(headers.name(index), headers.value(index))
+        if framing.expects_continue:
+            self._add_field("expect", "100-continue")
+        if framing.content_len >= 0:
+            self._add("content-length", String(framing.content_len))
+
     def _clear(mut self):
         self.size = 0
         self._octets.clear()

@@ -8,6 +8,7 @@ from flare.http.client.error import (
     StreamReset,
     TruncatedResponse,
 )
+from flare.http.client.kept_fields import KeptFields
 from flare.http.h2.error import ErrorCode
 from flare.http.message.header_map import HeaderMap
 
@@ -59,6 +60,13 @@ struct Http2Flight(Movable):
     """The final response's status; 0 until it has come."""
     var headers: HeaderMap
     """The response's header fields."""
+    var is_passed_on: Bool
+    """True for who passes the response on: its header fields are `kept`, as
+    those of 103 are."""
+    var kept: KeptFields
+    """The response's header fields for such a one, in place of `headers`."""
+    var hints: List[KeptFields]
+    """The fields of responses with 103 that nobody has taken yet."""
     var trailers: HeaderMap
     """The fields behind its content."""
     var content: Buffer
@@ -97,6 +105,9 @@ struct Http2Flight(Movable):
         self.owner = owner
         self.status = 0
         self.headers = HeaderMap()
+        self.is_passed_on = False
+        self.kept = KeptFields()
+        self.hints = []
         self.trailers = HeaderMap()
         self.content = Buffer(0)
         self.is_lent = False

@@ -19,6 +19,7 @@ from flare.http.client.error import (
     ResponseTooLarge,
 )
 from flare.http.client.http2_fields import Http2RequestFields
+from flare.http.client.kept_fields import KeptFields
 from flare.http.client.http2_flight import Http2Flight, StreamFate, reset_error
 from flare.http.client.pool import ClientConnection
 from flare.http.client.response import copy_fields
@@ -33,6 +34,7 @@ from flare.http.h2.error import ErrorCode, Http2Error
 from flare.http.h2.field_section import SectionLimits
 from flare.http.h2.frame import write_ping
 from flare.http.h2.hpack_table import ENTRY_OVERHEAD
+from flare.http.h2.message_fields import add_fields
 from flare.http.h2.priority import AbuseLimits
 from flare.http.h2.session import Http2Session
 from flare.http.message.header_map import HeaderMap
@@ -98,6 +100,7 @@ struct Http2Link(Movable):
     """Why it is over."""
     var _input: Buffer
     var _output: Buffer
+    var _name: Buffer
     var _flights: List[ArcPointer[Http2Flight]]
     # Owners that wait for a stream, the first one first.
     var _waiting: List[Int]
@@ -112,16 +115,21 @@ struct Http2Link(Movable):
         out self,
         var connection: OwnedPointer[ClientConnection],
         config: ClientConfig,
+        *,
+        stream_window: Int = STREAM_WINDOW_LEN,
     ):
         """Begins to speak HTTP/2.
 
         Args:
             connection: A new connection.
             config: The client's configuration.
+            stream_window: How much content of a response may wait here.
         """
         var now_ms = coarse_monotonic_ms()
         self.connection = connection^
-        self.session = Http2Session(Http2Role.CLIENT, _limits(config), now_ms)
+        var limits = _limits(config)
+        limits.stream_window = stream_window
+        self.session = Http2Session(Http2Role.CLIENT, limits, now_ms)
         self.fields = Http2RequestFields()
         self.is_closing = False
         self.user_count = 0
@@ -130,6 +138,7 @@ struct Http2Link(Movable):
         self.failure = None
         self._input = Buffer(0)
         self._output = Buffer(0)
+        self._name = Buffer(0)
         self._flights = []
         self._waiting = []
         self._goaway_code = None
@@ -306,6 +315,19 @@ struct Http2Link(Movable):
         """
         self.session.write_data(self._output, flight.stream_id, octets, ends)
         flight.has_sent_end = ends
+        flight.progress_ms = coarse_monotonic_ms()
+
+    def send_trailers(mut self, mut flight: Http2Flight, fields: HeaderMap):
+        """Ends a request with trailer fields (RFC 9113 section 8.1).
+
+        Args:
+            flight: The request, whose content has all been sent.
+            fields: The fields; those of HTTP/1.1 connections are not sent.
+        """
+        self.session.begin_block()
+        add_fields(self.session, fields, self._name)
+        self.session.end_block(self._output, flight.stream_id, True)
+        flight.has_sent_end = True
         flight.progress_ms = coarse_monotonic_ms()
 
     def take_content(mut self, mut flight: Http2Flight, count: Int):
@@ -606,14 +628,25 @@ struct Http2Link(Movable):
             self.session.section.unsafe_fields[ImmUntrackedOrigin](), headers
         )
 
+    def _kept_fields(self) -> KeptFields:
+        # SAFETY: as in `_copy_fields`.
+        return KeptFields(
+            self.session.section.unsafe_fields[ImmUntrackedOrigin]()
+        )
+
     def _note_head(mut self, mut flight: Http2Flight):
         ref section = self.session.section
         if section.response_status >= 200:
             flight.status = section.response_status
             flight.content_length = section.content_length
-            self._copy_fields(flight.headers)
+            if flight.is_passed_on:
+                flight.kept = self._kept_fields()
+            else:
+                self._copy_fields(flight.headers)
             return
         flight.interim_count += 1
+        if section.response_status == 103 and flight.is_passed_on:
+            flight.hints.append(self._kept_fields())
         if section.response_status == 100:
             flight.has_continue = True
         if flight.interim_count > INTERIM_COUNT_MAX:
@@ -697,7 +730,6 @@ def _limits(config: ClientConfig) -> Http2Limits:
     # Nothing is pushed.
     limits.stream_count_max = 0
     limits.abuse = AbuseLimits(ABUSE_COUNT_MAX, ABUSE_PER_SECOND)
-    limits.stream_window = STREAM_WINDOW_LEN
     limits.connection_window = CONNECTION_WINDOW_LEN
     return limits
 

@@ -3,8 +3,11 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
+from flare.http.client.config import ClientConfig
 from flare.http.client.connector import ConnectContext, Connector
 from flare.http.client.error import ClientError
+from flare.http.client.http2_flight import Http2Flight
+from flare.http.client.http2_link import Http2Link
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.h1.serialiser import (
     RequestFraming,
@@ -27,7 +30,7 @@ from flare.runtime.event import Event
 from flare.runtime.worker_loop import LoopTask, WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EAGAIN
-from std.memory import ArcPointer
+from std.memory import ArcPointer, OwnedPointer
 
 comptime _TICKS_PER_INTERVAL = 4
 comptime _TICK_MS_MIN = 10
@@ -114,28 +117,38 @@ struct _Check(LinkUser):
     var _padding: Padding[128]
     var shared: ArcPointer[ProxyShared]
     var member: MemberId
+    var authority: String
     var output: Buffer
     var sent_len: Int
     var parser: ResponseParser
     var has_begun: Bool
     var link: Optional[ArcPointer[UpstreamLink]]
+    # For an upstream that speaks HTTP/2.
+    var http2: Optional[OwnedPointer[Http2Link]]
+    var flight: Optional[ArcPointer[Http2Flight]]
 
-    def __init__(out self, shared: ArcPointer[ProxyShared], member: MemberId):
+    def __init__(out self, shared: ArcPointer[ProxyShared], pick: Pick):
         self._padding = {}
         self.shared = shared.copy()
-        self.member = member
+        self.member = pick.choice.member
+        self.authority = pick.upstream.held()[].authority
         self.output = Buffer(0)
         self.sent_len = 0
         self.parser = ResponseParser(_RESPONSE_LEN)
         self.has_begun = False
         self.link = None
+        self.http2 = None
+        self.flight = None
 
     @staticmethod
     def on_open(user: ArcPointer[Self]):
         user[].link.held()[].set_deadline(
             user[].shared[].group.health_timeout_ms
         )
-        _go_on(user)
+        if user[].link.held()[].connection.held()[].is_http2:
+            _begin_http2(user)
+        else:
+            _go_on(user)
 
     @staticmethod
     def on_refused(user: ArcPointer[Self], error: ClientError):
@@ -143,7 +156,10 @@ struct _Check(LinkUser):
 
     @staticmethod
     def on_ready(user: ArcPointer[Self], event: Event):
-        _go_on(user)
+        if user[].http2:
+            _go_on_http2(user)
+        else:
+            _go_on(user)
 
     @staticmethod
     def on_late(user: ArcPointer[Self]):
@@ -158,7 +174,7 @@ def _check(
 ):
     ref upstream = pick.upstream.held()[]
     ref group = shared[].group
-    var check = ArcPointer(_Check(shared, pick.choice.member))
+    var check = ArcPointer(_Check(shared, pick))
     try:
         write_request_head(
             check[].output,
@@ -174,7 +190,9 @@ def _check(
         )
     except error:
         return _end(check, False)
-    var connector = Connector(upstream.endpoint, None, group.health_timeout_ms)
+    var endpoint = upstream.endpoint.copy()
+    endpoint.offers_http2 = shared[].config.offers_http2(endpoint.is_tls)
+    var connector = Connector(endpoint, None, group.health_timeout_ms)
     var link = open_link(loop, context, connector^, check)
     check[].link = link.copy()
     start_link(link)
@@ -220,10 +238,52 @@ def _read_head(
             return
 
 
+def _begin_http2(check: ArcPointer[_Check]):
+    """Sends the question on a stream of the connection."""
+    ref self = check[]
+    var connection = self.link.held()[].connection.take()
+    var is_tls = connection[].endpoint.is_tls
+    var http2 = Http2Link(connection^, ClientConfig())
+    try:
+        http2.fields.collect_forwarded(
+            RequestStart(
+                StaticString("GET"),
+                StringSpan(self.shared[].group.health_path),
+                StringSpan(self.authority),
+                1,
+            ),
+            is_tls,
+            HeaderMap(),
+            RequestFraming.none(),
+        )
+    except:
+        return _end(check, False)
+    self.flight = http2.open(0, False, True)
+    self.http2 = OwnedPointer(http2^)
+    _go_on_http2(check)
+
+
+def _go_on_http2(check: ArcPointer[_Check]):
+    """Sends what is left of the question, and looks for the head of the answer."""
+    ref self = check[]
+    var flight = self.flight.held().copy()
+    self.http2.held()[].flush()
+    # The second look finds the end that stands behind the last octets.
+    for _ in range(2):
+        self.http2.held()[].pump()
+        if flight[].status > 0:
+            return _end(check, flight[].status < 400)
+        if flight[].failure:
+            return _end(check, False)
+    self.http2.held()[].flush()
+
+
 def _end(check: ArcPointer[_Check], is_good: Bool):
     """Tells the upstreams, once, and closes the connection."""
     ref self = check[]
     self.shared[].upstreams.end_check(self.member, is_good)
+    self.flight = None
+    self.http2 = None
     if self.link:
         var link = self.link.take()
         link[].close()

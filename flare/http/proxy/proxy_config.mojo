@@ -44,6 +44,17 @@ struct ProxyConfig(Copyable, Movable):
     var tls: TlsConfig
     """Whom to trust of upstreams that are reached over TLS, and what to show
     them."""
+    var http2: Bool
+    """True to offer HTTP/2 to upstreams that are reached over TLS (ALPN): those
+    that agree get all requests of a worker on one connection."""
+    var http2_prior_knowledge: Bool
+    """True to speak HTTP/2 to `http` upstreams, too, with no way back: for those
+    that are known to speak it without TLS (RFC 9113 section 3.3)."""
+    var http2_ping_after_ms: Int
+    """How long a connection of HTTP/2 may be silent while a response is awaited,
+    before PING asks whether the upstream is there; -1 for never."""
+    var http2_ping_timeout_ms: Int
+    """Time for the answer to PING; without one the connection is given up."""
 
     def __init__(out self):
         """Makes the default settings."""
@@ -59,6 +70,23 @@ struct ProxyConfig(Copyable, Movable):
         self.max_body_size = DEFAULT_BODY_LIMIT
         self.head_limits = HeadLimits(_HEAD_LEN_MAX, _HEAD_LEN_MAX, 256)
         self.tls = TlsConfig()
+        self.http2 = True
+        self.http2_prior_knowledge = False
+        self.http2_ping_after_ms = 15_000
+        self.http2_ping_timeout_ms = 5_000
+
+    def offers_http2(self, is_tls: Bool) -> Bool:
+        """Tells whether HTTP/2 may be spoken to an upstream.
+
+        Args:
+            is_tls: True for one that is reached over TLS.
+
+        Returns:
+            True to offer it over TLS, or to begin with it without.
+        """
+        if not is_tls:
+            return self.http2_prior_knowledge
+        return self.http2 and (len(self.tls.alpn) == 0 or "h2" in self.tls.alpn)
 
 
 struct ProxyShared(Movable):

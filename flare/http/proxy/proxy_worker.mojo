@@ -8,6 +8,7 @@ from flare.http.client.connector import ConnectContext, Connector
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.proxy.forwarding import ForwardedRequest
 from flare.http.proxy.health_check import start_health_checks
+from flare.http.proxy.http2_pool import Http2Pool
 from flare.http.proxy.proxy_config import ProxyShared
 from flare.http.proxy.upstream_group import MemberId
 from flare.http.proxy.upstream_link import UpstreamLink
@@ -70,6 +71,8 @@ struct ProxyWorker(Movable):
     """The request at hand."""
     var scratch: Buffer
     """Content on its way from one buffer to another; empty between calls."""
+    var http2: Http2Pool
+    """Connections on which HTTP/2 is spoken."""
     # By the slots of the upstreams.
     var _idle: List[_IdleLinks]
     var _parsers: List[OwnedPointer[ResponseParser]]
@@ -90,6 +93,7 @@ struct ProxyWorker(Movable):
         )
         self.forwarded = ForwardedRequest()
         self.scratch = Buffer(0)
+        self.http2 = Http2Pool()
         self._idle = []
         self._parsers = []
         self._outputs = []

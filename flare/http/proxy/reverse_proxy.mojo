@@ -25,6 +25,7 @@ from flare.http.proxy.forwarding import (
 from flare.http.proxy.group_config import Balance
 from flare.http.proxy.proxy_config import ProxyConfig, ProxyShared
 from flare.http.proxy.proxy_worker import ProxyWorker, worker_of
+from flare.http.proxy.stream_exchange import StreamExchange
 from flare.http.proxy.upstream_content import trailers_of
 from flare.http.proxy.upstreams import Upstreams
 from flare.http.routing.failure import refusal
@@ -153,7 +154,15 @@ struct ReverseProxy(Copyable, Handler):
             return refusal(400, String("the request cannot be sent on\n"))
         if exchange.has_all:
             _append_content(req, exchange)
-        return later(req, ArcPointer(exchange^))
+        var is_tls = exchange.place.upstream.held()[].endpoint.is_tls
+        var made = ArcPointer(exchange^)
+        # A change of the protocol is one of a connection of HTTP/1.1.
+        if shared.config.offers_http2(is_tls) and (
+            made[].upgrade.byte_length() == 0
+        ):
+            var stream = StreamExchange(made, req, forwarded, framing)
+            return later(req, ArcPointer(stream^))
+        return later(req, made)
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Asks for the request as soon as its head is there.

@@ -24,6 +24,14 @@ def set_proxy_option(
         config.keep_idle_ms = Int(value)
     elif name == "max_body_size":
         config.max_body_size = Int(value)
+    elif name == "http2":
+        config.http2 = value == "1"
+    elif name == "http2_prior_knowledge":
+        config.http2_prior_knowledge = value == "1"
+    elif name == "http2_ping_after_ms":
+        config.http2_ping_after_ms = Int(value)
+    elif name == "http2_ping_timeout_ms":
+        config.http2_ping_timeout_ms = Int(value)
     elif name == "max_header_size":
         config.head_limits.max_header_size = Int(value)
     elif name == "max_fields":

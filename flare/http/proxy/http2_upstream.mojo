@@ -1,0 +1,419 @@
+"""One connection of a worker to an upstream that speaks HTTP/2, for many requests
+at once.
+
+    open_upstream --> opening --> open <-- join, leave
+                         |          \\--> closing --last one leaves--> closed
+                         +--> refused, or the upstream speaks HTTP/1.1
+
+Whoever has joined is called when there is news: a stream is to be had, something
+has come on his own, or there is no connection. What all of them have written in
+one turn is sent with one call.
+"""
+
+from flare.bytes.checked import *
+from flare.bytes.padding import Padding
+from flare.http.client.config import ClientConfig
+from flare.http.client.connector import ConnectContext, Connector
+from flare.http.client.error import ClientError
+from flare.http.client.http2_link import Http2Link, STREAM_COUNT_MAX
+from flare.http.message.body import Erased, destroy, erase
+from flare.http.proxy.upstream_link import (
+    LinkUser,
+    UpstreamLink,
+    open_link,
+    start_link,
+)
+from flare.runtime.event import Event
+from flare.runtime.worker_loop import WorkerLoop
+from flare.sys.clock import coarse_monotonic_ms
+from std.memory import ArcPointer, OwnedPointer
+
+comptime STREAM_WINDOW_LEN = 256 << 10
+"""How much content of one response may wait here, in bytes: 2 Gbit/s over 1 ms.
+"""
+
+comptime _PUMP_COUNT_MAX = 8
+
+
+trait StreamUser(Deinitable, Movable):
+    """Who has a part in a connection."""
+
+    @staticmethod
+    def on_news(user: ArcPointer[Self]):
+        """Looks what has become of the connection, and of the stream.
+
+        Args:
+            user: The user.
+        """
+        ...
+
+
+def _on_news[U: StreamUser](user: Erased):
+    # SAFETY: `join` made the pointer from such a counted pointer; the copy
+    # outlives the call, in which the first may go.
+    var held = user.unsafe_bitcast[ArcPointer[U]]()[].copy()
+    U.on_news(held)
+    _ = held^
+
+
+@fieldwise_init
+struct _AnyUser(TrivialRegisterPassable):
+    """A user of any type."""
+
+    # SAFETY: the connection owns the counted pointer that this leads to, and
+    # drops it by `drop`; the functions were made for its type.
+    var user: Erased
+    var on_news: def(Erased) thin -> None
+    var drop: def(Erased) thin -> None
+
+
+struct Http2Upstream(LinkUser):
+    """A connection to an upstream, and who has a part in it."""
+
+    var _padding: Padding[200]
+    var http2: Optional[OwnedPointer[Http2Link]]
+    """What is spoken on it; nothing before it is open and after it is closed."""
+    var failure: Optional[ClientError]
+    """Why there is no connection."""
+    var plain: Optional[ArcPointer[UpstreamLink]]
+    """The connection if the upstream speaks HTTP/1.1, until somebody takes it."""
+    var speaks_http1: Bool
+    """True if it does."""
+    var request_count: Int
+    """How many requests were sent on it."""
+    # Where the loop knows it by; the octets are those of `http2`.
+    var _link: Optional[ArcPointer[UpstreamLink]]
+    var _config: ArcPointer[ClientConfig]
+    var _keep_idle_ms: Int
+    var _idle_since_ms: Int
+    var _users: List[Optional[_AnyUser]]
+    var _user_count: Int
+    var _is_settling: Bool
+    var _expected_streams_max: Int
+    var _had_settings: Bool
+    # True once the end of the stream stands behind what can be read.
+    var _has_end: Bool
+
+    def __init__(
+        out self,
+        config: ArcPointer[ClientConfig],
+        keep_idle_ms: Int,
+        expected_streams_max: Int,
+    ):
+        """Makes one that is not open; see `open_upstream`.
+
+        Args:
+            config: What HTTP/2 is spoken by.
+            keep_idle_ms: How long it stays open without requests.
+            expected_streams_max: How many requests may wait for it to open.
+        """
+        self._padding = {}
+        self.http2 = None
+        self.failure = None
+        self.plain = None
+        self.speaks_http1 = False
+        self.request_count = 0
+        self._link = None
+        self._config = config.copy()
+        self._keep_idle_ms = keep_idle_ms
+        self._idle_since_ms = coarse_monotonic_ms()
+        self._users = []
+        self._user_count = 0
+        self._is_settling = False
+        self._expected_streams_max = expected_streams_max
+        self._had_settings = False
+        self._has_end = False
+
+    def __deinit__(deinit self):
+        """Lets all users go."""
+        for index in range(len(self._users)):
+            if self._users.at(index):
+                var user = self._users.at(index).held()
+                user.drop(user.user)
+
+    def is_opening(self) -> Bool:
+        """Tells whether it is not known yet what becomes of it.
+
+        Returns:
+            True before it is open.
+        """
+        return self._link.__bool__() and not self.http2
+
+    def is_usable(self) -> Bool:
+        """Tells whether requests may join.
+
+        Returns:
+            False once it is over, or takes no more requests.
+        """
+        if self.http2:
+            return not self.http2.held()[].is_closing
+        return self.is_opening()
+
+    def has_room(self) -> Bool:
+        """Tells whether one request more had better go here than elsewhere.
+
+        Returns:
+            True if there is a stream for it, or as far as it is not known yet
+            there will be.
+        """
+        if self.knows_streams_max():
+            return self.streams_max() > self._user_count
+        return self._user_count < self._expected_streams_max
+
+    def knows_streams_max(self) -> Bool:
+        """Tells whether the upstream has said how many streams it takes.
+
+        Returns:
+            True once its SETTINGS have come.
+        """
+        return self.http2.__bool__() and (
+            self.http2.held()[].session.state.has_settings
+        )
+
+    def streams_max(self) -> Int:
+        """Tells how many requests at once the upstream takes here.
+
+        Returns:
+            What its SETTINGS say, bounded; what was expected before they come.
+        """
+        if not self.knows_streams_max():
+            return self._expected_streams_max
+        ref state = self.http2.held()[].session.state
+        return min(state.remote.max_concurrent_streams, STREAM_COUNT_MAX)
+
+    def join[U: StreamUser](mut self, user: ArcPointer[U]) -> Int:
+        """Takes a part in it, until `leave`.
+
+        Parameters:
+            U: The user's type.
+
+        Args:
+            user: Who is called when there is news.
+
+        Returns:
+            The number by which the connection knows him.
+        """
+        var number = 0
+        while number < len(self._users) and self._users.at(number):
+            number += 1
+        if number == len(self._users):
+            self._users.append(None)
+        self._users.at(number) = _AnyUser(
+            erase(user.copy()), _on_news[U], destroy[ArcPointer[U]]
+        )
+        self._user_count += 1
+        self._count_users()
+        return number
+
+    def _count_users(mut self):
+        if self.http2:
+            self.http2.held()[].user_count = self._user_count
+
+    @staticmethod
+    def on_open(user: ArcPointer[Self]):
+        """Begins to speak what was agreed on.
+
+        Args:
+            user: The connection.
+        """
+        ref self = user[]
+        var link = self._link.held().copy()
+        if link[].connection.held()[].is_http2:
+            var connection = link[].connection.take()
+            self.http2 = OwnedPointer(
+                Http2Link(
+                    connection^,
+                    self._config[],
+                    stream_window=STREAM_WINDOW_LEN,
+                )
+            )
+            self._count_users()
+        else:
+            self.speaks_http1 = True
+            self.plain = link^
+            self._link = None
+        _tell_all(user)
+        settle(user)
+        var unused = take_plain(user)
+        if unused:
+            unused.held()[].close()
+
+    @staticmethod
+    def on_refused(user: ArcPointer[Self], error: ClientError):
+        """Tells all that wait for it.
+
+        Args:
+            user: The connection.
+            error: Why there is none.
+        """
+        user[].failure = error.copy()
+        user[]._link = None
+        _tell_all(user)
+
+    @staticmethod
+    def on_ready(user: ArcPointer[Self], event: Event):
+        """Takes what has come, and sends what waits.
+
+        Args:
+            user: The connection.
+            event: What is ready.
+        """
+        if not user[].http2:
+            return
+        user[]._has_end = user[]._has_end or event.is_closed
+        if event.is_readable or event.is_closed:
+            _pump(user)
+        settle(user)
+
+    @staticmethod
+    def on_late(user: ArcPointer[Self]):
+        """Goes on with what is left to read, asks a silent upstream whether it
+        is there, and closes what nobody needs.
+
+        Args:
+            user: The connection.
+        """
+        if not user[].http2:
+            return
+        if user[].http2.held()[].has_more:
+            _pump(user)
+        user[].http2.held()[].check_time()
+        var idle_ms = coarse_monotonic_ms() - user[]._idle_since_ms
+        if user[]._user_count == 0 and idle_ms >= user[]._keep_idle_ms:
+            close_upstream(user)
+            return
+        settle(user)
+
+
+def open_upstream(
+    upstream: ArcPointer[Http2Upstream],
+    loop: ArcPointer[WorkerLoop],
+    context: ArcPointer[ConnectContext],
+    var connector: Connector,
+):
+    """Opens a connection; users hear of the end, perhaps at once.
+
+    Args:
+        upstream: The connection, which somebody has joined.
+        loop: The worker's.
+        context: What connections of the worker share.
+        connector: Opens it.
+    """
+    var link = open_link(loop, context, connector^, upstream)
+    upstream[]._link = link.copy()
+    start_link(link)
+
+
+def leave(upstream: ArcPointer[Http2Upstream], number: Int):
+    """Gives a part back.
+
+    Args:
+        upstream: The connection.
+        number: What `join` has answered.
+    """
+    ref self = upstream[]
+    if not self._users.at(number):
+        return
+    var user = self._users.at(number).held()
+    self._users.at(number) = None
+    self._user_count -= 1
+    self._count_users()
+    if self._user_count == 0:
+        self._idle_since_ms = coarse_monotonic_ms()
+    if self.http2:
+        self.http2.held()[].leave(number)
+    user.drop(user.user)
+
+
+def take_plain(
+    upstream: ArcPointer[Http2Upstream],
+) -> Optional[ArcPointer[UpstreamLink]]:
+    """Takes the connection of an upstream that speaks HTTP/1.1.
+
+    Args:
+        upstream: The connection.
+
+    Returns:
+        The connection, which nobody has; nothing if another one was first.
+    """
+    var plain = Optional[ArcPointer[UpstreamLink]](None)
+    swap(plain, upstream[].plain)
+    if plain:
+        plain.held()[].release()
+    return plain^
+
+
+def close_upstream(upstream: ArcPointer[Http2Upstream]):
+    """Closes a connection that nobody has a part in, saying goodbye.
+
+    Args:
+        upstream: The connection.
+    """
+    var http2 = Optional[OwnedPointer[Http2Link]](None)
+    swap(http2, upstream[].http2)
+    _ = http2^
+    var link = Optional[ArcPointer[UpstreamLink]](None)
+    swap(link, upstream[]._link)
+    if link:
+        link.held()[].close()
+
+
+def settle(upstream: ArcPointer[Http2Upstream]):
+    """Calls all that have news, sends what they have written, and sets the time
+    for what follows. Within such a call it does nothing: the outer one goes on.
+
+    Args:
+        upstream: The connection.
+    """
+    if upstream[]._is_settling or not upstream[].http2:
+        return
+    upstream[]._is_settling = True
+    if not upstream[]._had_settings and upstream[].knows_streams_max():
+        # Who finds no stream here goes elsewhere.
+        upstream[]._had_settings = True
+        _tell_all(upstream)
+    while True:
+        var woken = List[Int]()
+        swap(woken, upstream[].http2.held()[].woken)
+        if len(woken) == 0:
+            upstream[].http2.held()[].flush()
+            if len(upstream[].http2.held()[].woken) == 0:
+                break
+        for number in woken:
+            _tell(upstream, number)
+    upstream[]._is_settling = False
+    if upstream[]._user_count == 0 and not upstream[].is_usable():
+        close_upstream(upstream)
+        return
+    _set_time(upstream)
+
+
+def _set_time(upstream: ArcPointer[Http2Upstream]):
+    ref self = upstream[]
+    var wait_ms = self.http2.held()[].wait_ms()
+    if self._user_count == 0:
+        var idle_ms = coarse_monotonic_ms() - self._idle_since_ms
+        var left_ms = max(self._keep_idle_ms - idle_ms, 0)
+        wait_ms = left_ms if wait_ms < 0 else min(wait_ms, left_ms)
+    self._link.held()[].set_deadline(wait_ms)
+
+
+def _pump(upstream: ArcPointer[Http2Upstream]):
+    """Takes what has arrived. Behind the last octets stands the end, which no
+    other event will tell of."""
+    for _ in range(_PUMP_COUNT_MAX):
+        upstream[].http2.held()[].pump()
+        if not upstream[]._has_end or upstream[].http2.held()[].failure:
+            return
+    upstream[].http2.held()[].has_more = True
+
+
+def _tell_all(upstream: ArcPointer[Http2Upstream]):
+    for number in range(len(upstream[]._users)):
+        _tell(upstream, number)
+
+
+def _tell(upstream: ArcPointer[Http2Upstream], number: Int):
+    if number < len(upstream[]._users) and upstream[]._users.at(number):
+        var user = upstream[]._users.at(number).held()
+        user.on_news(user.user)

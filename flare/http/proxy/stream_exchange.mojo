@@ -1,0 +1,713 @@
+"""One request on its way to an upstream that speaks HTTP/2, on a stream of its own.
+
+    NEW --> CONNECTING --> SENDING --> AWAITING --head--> CONTENT --> OVER
+              |  ^           |  ^                  \\--all is here--> OVER
+              |  |           v  | 100, or no answer
+              |  untouched  ASKING
+              +--> the upstream speaks HTTP/1.1: its `Exchange` goes on
+
+What is to be sent goes as far as windows and connection allow; what has come
+stays within the stream's window until the client takes it. Functions take the
+counted pointer, since what they call may lead back here by another copy.
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.bytes.padding import Padding
+from flare.http.client.error import ClientError
+from flare.http.client.http2_flight import Http2Flight, StreamFate
+from flare.http.client.kept_fields import KeptFields
+from flare.http.h1.serialiser import RequestFraming
+from flare.http.message.body import Body, Poll, StreamWaker
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.method import Method
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+from flare.http.message.trailers import Trailers
+from flare.http.proxy.exchange import Exchange
+from flare.http.proxy.exchange_phase import ExchangePhase
+from flare.http.proxy.forwarding import ForwardedRequest
+from flare.http.proxy.http2_pool import http2_connector
+from flare.http.proxy.http2_upstream import (
+    Http2Upstream,
+    StreamUser,
+    leave,
+    open_upstream,
+    settle,
+    take_plain,
+)
+from flare.http.proxy.outcome import Outcome
+from flare.http.proxy.placement import (
+    gateway_failure,
+    log_failure,
+    outcome_of_refusal,
+    replace_text,
+)
+from flare.http.proxy.response_rewriting import UpstreamNames
+from flare.http.proxy.stream_request import SendState, StreamRequest
+from flare.http.proxy.upstream_content import (
+    ContentSide,
+    UpstreamContent,
+    announce,
+    has_events,
+    trailers_of,
+)
+from flare.http.routing.failure import refusal
+from flare.http.routing.later import Completion, Errand
+from flare.runtime.event import Event
+from flare.runtime.worker_loop import LoopTask, NO_DEADLINE_MS
+from flare.sys.clock import coarse_monotonic_ms
+from std.memory import ArcPointer
+
+comptime _STATUS_MAX = 599
+comptime _CONTINUE_TIMEOUT_MS = 1_000
+comptime _FIELDS_TOO_LARGE = 431
+
+comptime _AGAIN_COUNT_MAX = 5
+"""How often a request goes again that an upstream has left untouched (RFC 9113
+section 8.7), before that counts as a failure."""
+
+comptime _AGAIN_PAUSE_MS = 10
+"""The pause before the second time; the next one is twice as long."""
+
+
+struct StreamExchange(ContentSide, Errand, LoopTask, StreamUser):
+    """A request under way on a stream."""
+
+    var _padding: Padding[128]
+    var plain: ArcPointer[Exchange]
+    """The same request for an upstream that speaks HTTP/1.1: it has the upstream
+    that was chosen, and the content that goes on arriving."""
+    var phase: ExchangePhase
+    """What it waits for."""
+    var request: StreamRequest
+    """What is sent."""
+    var flight: Optional[ArcPointer[Http2Flight]]
+    """The stream."""
+    var upstream: Optional[ArcPointer[Http2Upstream]]
+    """The connection."""
+    var waker: Optional[StreamWaker]
+    """Rings for the client's connection, while content goes to it."""
+    var trailers: Trailers
+    """What has followed the content of the response."""
+    var _completion: Optional[Completion]
+    var _number: Int
+    var _token: UInt64
+    var _is_plain: Bool
+    var _was_reused: Bool
+    var _again_count: Int
+
+    def __init__(
+        out self,
+        plain: ArcPointer[Exchange],
+        req: Request,
+        forwarded: ForwardedRequest,
+        framing: RequestFraming,
+    ):
+        """Takes a request.
+
+        Args:
+            plain: The request as an upstream of HTTP/1.1 would get it.
+            req: The request as it was received.
+            forwarded: What is sent of it.
+            framing: How its content is framed.
+        """
+        self._padding = {}
+        self.plain = plain.copy()
+        self.phase = ExchangePhase.NEW
+        self.request = StreamRequest(
+            req, forwarded, framing, has_all=plain[].has_all
+        )
+        self.trailers = Trailers()
+        self.flight = None
+        self.upstream = None
+        self.waker = None
+        self._completion = None
+        self._number = 0
+        self._token = 0
+        self._is_plain = False
+        self._was_reused = False
+        self._again_count = 0
+
+    @staticmethod
+    def begin(errand: ArcPointer[Self], var completion: Completion):
+        """Sends the request.
+
+        Args:
+            errand: The exchange.
+            completion: Takes the response.
+        """
+        errand[]._completion = completion^
+        var loop = errand[].plain[].loop.copy()
+        errand[]._token = loop[].add(errand)
+        _start(errand)
+
+    @staticmethod
+    def on_content(errand: ArcPointer[Self]):
+        """Sends what has come of the request's content.
+
+        Args:
+            errand: The exchange.
+        """
+        if errand[]._is_plain:
+            Exchange.on_content(errand[].plain)
+        elif errand[].phase == ExchangePhase.SENDING:
+            _send(errand)
+            _settle(errand)
+
+    @staticmethod
+    def cancel(errand: ArcPointer[Self]):
+        """Gives the upstream up, since the client has gone.
+
+        Args:
+            errand: The exchange.
+        """
+        errand[]._completion = None
+        if errand[]._is_plain:
+            Exchange.cancel(errand[].plain)
+        else:
+            _drop(errand)
+
+    @staticmethod
+    def on_event(task: ArcPointer[Self], event: Event):
+        """Never comes: the connection has the socket.
+
+        Args:
+            task: The exchange.
+            event: What is ready.
+        """
+        return
+
+    @staticmethod
+    def on_deadline(task: ArcPointer[Self]):
+        """Ends what has waited too long, or begins anew behind a pause.
+
+        Args:
+            task: The exchange.
+        """
+        ref config = task[].plain[].worker[].shared[].config
+        if task[].phase == ExchangePhase.NEW:
+            _start(task)
+        elif task[].phase == ExchangePhase.CONNECTING:
+            _fail(
+                task,
+                Outcome.CONNECT_TIMEOUT,
+                String("no stream within ", config.connect_timeout_ms, " ms"),
+            )
+        elif task[].phase == ExchangePhase.ASKING:
+            task[].phase = ExchangePhase.SENDING
+            _send(task)
+            _settle(task)
+        elif task[].phase == ExchangePhase.SENDING:
+            _fail(
+                task,
+                Outcome.SEND_TIMEOUT,
+                String("it took nothing for ", config.write_timeout_ms, " ms"),
+            )
+        elif task[].phase == ExchangePhase.AWAITING:
+            _fail(
+                task,
+                Outcome.HEAD_TIMEOUT,
+                String("no answer within ", config.head_timeout_ms, " ms"),
+            )
+
+    @staticmethod
+    def on_news(user: ArcPointer[Self]):
+        """Goes on with what has come.
+
+        Args:
+            user: The exchange.
+        """
+        if user[].phase == ExchangePhase.CONNECTING:
+            _on_connection(user)
+        elif user[].flight:
+            _go_on(user)
+
+    @staticmethod
+    def set_waker(side: ArcPointer[Self], var waker: StreamWaker):
+        """Hears how to say that there is more content.
+
+        Args:
+            side: The exchange.
+            waker: The connection's.
+        """
+        side[].waker = waker^
+
+    @staticmethod
+    def is_over(side: ArcPointer[Self]) -> Bool:
+        """Tells whether no more content will come.
+
+        Args:
+            side: The exchange.
+
+        Returns:
+            True behind the end, or a failure.
+        """
+        return side[].phase == ExchangePhase.OVER
+
+    @staticmethod
+    def pull(
+        side: ArcPointer[Self], mut out: Buffer, length_max: Int
+    ) raises -> Poll:
+        """Takes what has come of the content, and lets the upstream send more.
+
+        Args:
+            side: The exchange.
+            out: Where to append it.
+            length_max: How long that may become, in bytes.
+
+        Returns:
+            What follows.
+
+        Raises:
+            Error: If the upstream fails.
+        """
+        var flight = side[].flight.held().copy()
+        flight[].has_news = False
+        var count = min(len(flight[].content), length_max - len(out))
+        if count > 0:
+            out.append(flight[].content.span().before(count))
+            ref link = side[].upstream.held()[].http2.held()[]
+            link.take_content(flight[], count)
+            _settle(side)
+        if len(flight[].content) > 0:
+            return Poll.READY
+        if flight[].failure:
+            raise Error(flight[].failure.held().reason)
+        if not flight[].has_ended:
+            return Poll.PENDING
+        _end(side)
+        return Poll.DONE
+
+    @staticmethod
+    def break_off(side: ArcPointer[Self], is_late: Bool):
+        """Takes note of content that has broken off, and ends the stream.
+
+        Args:
+            side: The exchange.
+            is_late: True if the upstream was silent for too long.
+        """
+        side[].plain[].place.note_broken(
+            Outcome.CONTENT_TIMEOUT if is_late else Outcome.CONTENT_FAILED
+        )
+        _drop(side)
+
+    @staticmethod
+    def give_up(side: ArcPointer[Self]):
+        """Ends the stream, since nobody wants the rest.
+
+        Args:
+            side: The exchange.
+        """
+        _drop(side)
+
+    @staticmethod
+    def trailers_behind(side: ArcPointer[Self]) -> Trailers:
+        """Gives what has followed the content.
+
+        Args:
+            side: The exchange.
+
+        Returns:
+            The fields.
+        """
+        return side[].trailers.copy()
+
+    @staticmethod
+    def silence_ms(side: ArcPointer[Self]) -> Int:
+        """Tells how long the upstream may be silent.
+
+        Args:
+            side: The exchange.
+
+        Returns:
+            Milliseconds.
+        """
+        return side[].plain[].worker[].shared[].config.idle_timeout_ms
+
+
+def _settle(e: ArcPointer[StreamExchange]):
+    """Sends what was written, unless the connection does so itself."""
+    if e[].upstream:
+        var upstream = e[].upstream.held().copy()
+        settle(upstream)
+
+
+def _set_deadline(e: ArcPointer[StreamExchange], wait_ms: Int):
+    var deadline_ms = NO_DEADLINE_MS
+    if wait_ms >= 0:
+        deadline_ms = coarse_monotonic_ms() + wait_ms
+    e[].plain[].loop[].set_deadline(e[]._token, deadline_ms)
+
+
+def _start(e: ArcPointer[StreamExchange]):
+    """Begins an attempt, on a connection that is there or a new one."""
+    ref x = e[]
+    var worker = x.plain[].worker.copy()
+    x.phase = ExchangePhase.CONNECTING
+    _set_deadline(e, -1)
+    var member = x.plain[].place.member
+    if not worker[].http2.may_ask(member):
+        return _go_plain(e)
+    var found = worker[].http2.find(member)
+    if found:
+        x.upstream = found.held().copy()
+        x._number = found.held()[].join(e)
+        if not found.held()[].is_opening():
+            _open(e)
+            _settle(e)
+        return
+    ref config = worker[].shared[].config
+    var made = worker[].http2.add(member, config)
+    x.upstream = made.copy()
+    x._number = made[].join(e)
+    var connector = http2_connector(x.plain[].place.upstream.held()[], config)
+    var loop = x.plain[].loop.copy()
+    open_upstream(made, loop, worker[].context, connector^)
+
+
+def _on_connection(e: ArcPointer[StreamExchange]):
+    """Looks what has become of the connection."""
+    ref x = e[]
+    ref upstream = x.upstream.held()[]
+    if upstream.failure:
+        var error = upstream.failure.held().copy()
+        return _fail(
+            e,
+            outcome_of_refusal(error),
+            String("cannot connect: ", error.reason),
+        )
+    if upstream.speaks_http1:
+        x.plain[].worker[].http2.note_http1(x.plain[].place.member)
+        return _go_plain(e)
+    if upstream.http2:
+        _open(e)
+
+
+def _go_plain(e: ArcPointer[StreamExchange]):
+    """Goes on over HTTP/1.1, on the connection that has been opened if nobody
+    was first."""
+    ref x = e[]
+    var plain = x.plain.copy()
+    if x.upstream:
+        var upstream = x.upstream.held().copy()
+        var link = take_plain(upstream)
+        _part(e)
+        if link:
+            plain[].worker[].put_idle(plain[].place.member, link.held())
+    x.plain[].loop[].remove(x._token)
+    x._is_plain = True
+    x.phase = ExchangePhase.OVER
+    x.request.content = Buffer(0)
+    var completion = x._completion.take()
+    Exchange.begin(plain, completion^)
+
+
+def _part(e: ArcPointer[StreamExchange]):
+    """Gives stream and connection back, complete or not."""
+    ref x = e[]
+    if not x.upstream:
+        return
+    var upstream = x.upstream.take()
+    if x.flight:
+        var flight = x.flight.take()
+        if upstream[].http2:
+            upstream[].http2.held()[].release(flight[])
+    leave(upstream, x._number)
+    settle(upstream)
+
+
+def _open(e: ArcPointer[StreamExchange]):
+    """Sends the head as soon as there is a stream for it."""
+    ref x = e[]
+    var upstream = x.upstream.held().copy()
+    ref link = upstream[].http2.held()[]
+    ref place = x.plain[].place
+    ref config = x.plain[].worker[].shared[].config
+    if link.is_closing:
+        return _again(e)
+    if upstream[].knows_streams_max() and link.room() == 0:
+        if upstream[].streams_max() > 0:
+            return _start_anew(e, 0)
+        link.wait(x._number)
+        return _set_deadline(e, config.connect_timeout_ms)
+    var is_doubtful = link.awaits_pong() and not place.is_idempotent()
+    try:
+        x.request.collect(
+            link, StringSpan(place.method_name), StringSpan(x.plain[].host)
+        )
+    except error:
+        return _finish(
+            e, refusal(_FIELDS_TOO_LARGE, String(error.reason, "\n"))
+        )
+    if is_doubtful or not link.has_room():
+        link.wait(x._number)
+        return _set_deadline(e, config.connect_timeout_ms)
+    var is_head = x.plain[].method == Method.HEAD
+    var flight = x.request.open(link, x._number, is_head)
+    if not flight:
+        return _again(e)
+    x.flight = flight.take()
+    x._was_reused = upstream[].request_count > 0
+    upstream[].request_count += 1
+    x.phase = ExchangePhase.SENDING
+    _send(e)
+
+
+def _again(e: ArcPointer[StreamExchange]):
+    """Begins anew with a request that the upstream has left untouched."""
+    ref x = e[]
+    x._again_count += 1
+    if x._again_count > _AGAIN_COUNT_MAX:
+        return _fail(
+            e, Outcome.RESET, String("it has left the request untouched")
+        )
+    var pause_ms = 0
+    if x._again_count > 1:
+        pause_ms = _AGAIN_PAUSE_MS << (x._again_count - 2)
+    _start_anew(e, pause_ms)
+
+
+def _start_anew(e: ArcPointer[StreamExchange], pause_ms: Int):
+    """Goes to another connection of the same upstream, in a moment."""
+    _part(e)
+    e[].phase = ExchangePhase.NEW
+    _set_deadline(e, pause_ms)
+
+
+def _send(e: ArcPointer[StreamExchange]):
+    """Sends what is there of the request, and takes more of its content."""
+    ref x = e[]
+    ref config = x.plain[].worker[].shared[].config
+    ref link = x.upstream.held()[].http2.held()[]
+    var flight = x.flight.held().copy()
+    while True:
+        var state = x.request.send(link, flight[])
+        if state == SendState.CONTENT:
+            if not _take_content(e):
+                return
+        elif state == SendState.WINDOW:
+            return _set_deadline(e, config.write_timeout_ms)
+        elif state == SendState.ANSWER:
+            x.phase = ExchangePhase.ASKING
+            return _set_deadline(
+                e, min(_CONTINUE_TIMEOUT_MS, config.head_timeout_ms)
+            )
+        else:
+            x.phase = ExchangePhase.AWAITING
+            return _set_deadline(e, config.head_timeout_ms)
+
+
+def _take_content(e: ArcPointer[StreamExchange]) -> Bool:
+    """Takes content of the request; False if there is none now, or the request
+    is over."""
+    ref x = e[]
+    try:
+        if x.request.take(x.plain[].content.held()):
+            return True
+        # It is the client's turn, who has a time of his own.
+        _set_deadline(e, -1)
+    except error:
+        # The client has broken a rule or gone, and was told so.
+        _finish(e, refusal(error.status, String(error.reason)))
+    return False
+
+
+def _go_on(e: ArcPointer[StreamExchange]):
+    """Takes what has come, and sends what windows allow."""
+    ref x = e[]
+    var flight = x.flight.held().copy()
+    flight[].has_news = False
+    if x.phase == ExchangePhase.CONTENT:
+        if x.waker:
+            x.plain[].loop[].woken.append(x.waker.held().token())
+        return
+    try:
+        _take_hints(e)
+        if flight[].status > 0:
+            return _respond(e)
+    except error:
+        return _fail(e, Outcome.BAD_RESPONSE, String(error))
+    if flight[].failure:
+        return _on_failure(e, flight)
+    if x.phase == ExchangePhase.ASKING and flight[].has_continue:
+        x.phase = ExchangePhase.SENDING
+    if x.phase == ExchangePhase.SENDING:
+        _send(e)
+
+
+def _on_failure(e: ArcPointer[StreamExchange], flight: ArcPointer[Http2Flight]):
+    """Looks what is known of a request that will not be answered."""
+    ref x = e[]
+    var fate = flight[].fate
+    if fate == StreamFate.UNTOUCHED and x.request.is_kept:
+        return _again(e)
+    if fate == StreamFate.NEEDS_HTTP_1_1 and x.request.is_kept:
+        x.plain[].worker[].http2.note_http1(x.plain[].place.member)
+        return _go_plain(e)
+    var is_new = not x._was_reused or flight[].has_answer()
+    if fate == StreamFate.OPEN and x.request.is_kept and not is_new:
+        # That a connection ends which was there says nothing of the upstream.
+        if x.plain[].place.is_idempotent():
+            return _again(e)
+    _fail(e, Outcome.RESET, flight[].failure.held().reason)
+
+
+def _take_hints(e: ArcPointer[StreamExchange]) raises:
+    """Passes 103 (Early Hints) on."""
+    ref x = e[]
+    var flight = x.flight.held().copy()
+    while len(flight[].hints) > 0:
+        var hints = flight[].hints.pop(0)
+        if x._completion:
+            var fields = HeaderMap()
+            _forward_fields(e, hints, fields)
+            x._completion.held().send_hints(fields^)
+
+
+def _forward_fields(
+    e: ArcPointer[StreamExchange], received: KeptFields, mut out: HeaderMap
+) raises:
+    ref plain = e[].plain[]
+    plain.worker[].shared[].config.rules.forward_response(
+        received.fields(),
+        UpstreamNames(
+            StringSpan(plain.place.upstream.held()[].authority),
+            StringSpan(plain.host),
+        ),
+        out,
+    )
+
+
+def _respond(e: ArcPointer[StreamExchange]) raises:
+    """Makes the response of a head that has come, with its content if that is
+    here, too."""
+    ref x = e[]
+    var flight = x.flight.held().copy()
+    if flight[].status > _STATUS_MAX:
+        # RFC 9110 section 15: there is no such class.
+        raise Error("it answers with status ", flight[].status)
+    var response = Response(flight[].status)
+    var is_head = x.plain[].method == Method.HEAD
+    var is_empty = is_head or not response.status.allows_content()
+    if is_empty and not flight[].has_ended:
+        # It says so in a moment; a reset would be told as a failure there.
+        return
+    if _is_retried(e, flight[].status):
+        return
+    _forward_fields(e, flight[].kept, response.headers)
+    var length = Optional[Int](None)
+    if flight[].content_length >= 0:
+        length = flight[].content_length
+    x.plain[].content = None
+    _set_deadline(e, -1)
+    if is_empty:
+        if is_head:
+            announce(response, length)
+        _end(e)
+        return _finish(e, response^)
+    if flight[].has_ended and len(flight[].trailers) == 0:
+        var content = List[UInt8](capacity=len(flight[].content))
+        content.extend(flight[].content.span())
+        response.body = Body(content^)
+        _end(e)
+        return _finish(e, response^)
+    var source = UpstreamContent(e, List[UInt8](), has_events(response))
+    response.body = Body(source^, length=length)
+    x.phase = ExchangePhase.CONTENT
+    var completion = x._completion.take()
+    completion^.finish(response^)
+
+
+def _is_retried(e: ArcPointer[StreamExchange], status: Int) -> Bool:
+    """Sends the request again if its status says so, and that is safe."""
+    ref x = e[]
+    ref shared = x.plain[].worker[].shared[]
+    if len(shared.group.retried_statuses) == 0:
+        return False
+    var outcome = Outcome.answered(status)
+    if (
+        not x.plain[]
+        .place.decide(outcome, was_sent=True, content_is_kept=x.request.is_kept)
+        .is_again()
+    ):
+        return False
+    _ = x.plain[].place.report(outcome)
+    if not _start_elsewhere(e):
+        _finish(e, x.plain[].place.no_upstream(shared.config.rules.via))
+    return True
+
+
+def _start_elsewhere(e: ArcPointer[StreamExchange]) -> Bool:
+    """Begins another attempt; False if there is no upstream for it."""
+    ref x = e[]
+    _part(e)
+    if not x.plain[].place.choose():
+        return False
+    if x.plain[].asks_upstreams_host:
+        var host = x.plain[].place.authority()
+        var old_len = x.plain[].host.byte_length()
+        var offset = x.plain[].host_offset
+        replace_text(x.plain[].output, offset, old_len, host)
+        x.plain[].host = host^
+    _start(e)
+    return True
+
+
+def _end(e: ArcPointer[StreamExchange]):
+    """Gives the stream back, since the response is complete."""
+    ref x = e[]
+    var status = x.flight.held()[].status
+    if len(x.flight.held()[].trailers) > 0:
+        x.trailers = trailers_of(x.flight.held()[].trailers)
+    _ = x.plain[].place.report(Outcome.answered(status))
+    _let_go(e)
+
+
+def _drop(e: ArcPointer[StreamExchange]):
+    """Ends the stream, whatever the exchange waits for."""
+    if e[].phase == ExchangePhase.OVER:
+        return
+    _ = e[].plain[].place.report(Outcome.CANCELLED)
+    _let_go(e)
+
+
+def _let_go(e: ArcPointer[StreamExchange]):
+    """Gives back what the request has needed."""
+    ref x = e[]
+    x.phase = ExchangePhase.OVER
+    x.plain[].loop[].remove(x._token)
+    _part(e)
+    x.plain[].content = None
+    x.request.content = Buffer(0)
+    var output = Buffer(0)
+    swap(output, x.plain[].output)
+    x.plain[].worker[].give_output(output^)
+
+
+def _finish(e: ArcPointer[StreamExchange], var response: Response):
+    """Answers, and ends what is left."""
+    ref x = e[]
+    _drop(e)
+    if x._completion:
+        var completion = x._completion.take()
+        completion^.finish(response^)
+
+
+def _fail(e: ArcPointer[StreamExchange], outcome: Outcome, reason: String):
+    """Sends the request again if that is safe, or answers in place of the
+    upstream."""
+    ref x = e[]
+    if x.phase == ExchangePhase.OVER:
+        return
+    var was_sent = x.flight.__bool__()
+    _ = x.plain[].place.report(outcome)
+    var decision = x.plain[].place.decide(
+        outcome, was_sent=was_sent, content_is_kept=x.request.is_kept
+    )
+    if decision.is_again() and _start_elsewhere(e):
+        return
+    if x.plain[].logs_errors:
+        log_failure(x.plain[].place.authority(), outcome, decision, reason)
+    ref via = x.plain[].worker[].shared[].config.rules.via
+    _finish(e, gateway_failure(outcome, via))
