@@ -94,6 +94,9 @@ struct Http2Link(Movable):
     var has_more: Bool
     """True if there is more to read at once, though the descriptor may stay
     silent."""
+    var reads_to_end: Bool
+    """True to read until nothing is there, whatever came: for who is told of
+    octets once, or of an end that stands behind them."""
     var woken: List[Int]
     """The owners of requests that have news; the driver empties it."""
     var failure: Optional[ClientError]
@@ -134,6 +137,7 @@ struct Http2Link(Movable):
         self.is_closing = False
         self.user_count = 0
         self.has_more = False
+        self.reads_to_end = False
         self.woken = []
         self.failure = None
         self._input = Buffer(0)
@@ -505,7 +509,8 @@ struct Http2Link(Movable):
                 self._input.commit(count)
                 self._heard_ms = coarse_monotonic_ms()
                 self._take_events()
-                if count < len(room) and not self._has_buffered():
+                var is_short = count < len(room) and not self.reads_to_end
+                if is_short and not self._has_buffered():
                     return
             elif count == 0:
                 self._end()

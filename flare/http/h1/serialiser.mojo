@@ -136,7 +136,7 @@ def write_response_head(
     if unlikely(len(lines) > 0):
         has_own_date = "date" in response.headers
         if framing.is_head and content_len == 0:
-            content_len = _announced_len(response.headers)
+            content_len = announced_len(response.headers)
     if likely(status == 200 and not has_own_date):
         out.append(date.ok_head())
     else:
@@ -273,8 +273,15 @@ def asks_for_close(headers: HeaderMap) -> Bool:
 
 
 @no_inline
-def _announced_len(headers: HeaderMap) -> Int:
-    """Reads the one Content-Length that a handler has set; 0 without one."""
+def announced_len(headers: HeaderMap) -> Int:
+    """Reads the one Content-Length that a handler has set, for HEAD.
+
+    Args:
+        headers: The response's.
+
+    Returns:
+        The length in bytes; 0 without one.
+    """
     var index = headers.find("content-length")
     if index < 0 or headers.find("content-length", index + 1) >= 0:
         return 0

@@ -244,6 +244,7 @@ def _begin_http2(check: ArcPointer[_Check]):
     var connection = self.link.held()[].connection.take()
     var is_tls = connection[].endpoint.is_tls
     var http2 = Http2Link(connection^, ClientConfig())
+    http2.reads_to_end = True
     try:
         http2.fields.collect_forwarded(
             RequestStart(
@@ -268,13 +269,11 @@ def _go_on_http2(check: ArcPointer[_Check]):
     ref self = check[]
     var flight = self.flight.held().copy()
     self.http2.held()[].flush()
-    # The second look finds the end that stands behind the last octets.
-    for _ in range(2):
-        self.http2.held()[].pump()
-        if flight[].status > 0:
-            return _end(check, flight[].status < 400)
-        if flight[].failure:
-            return _end(check, False)
+    self.http2.held()[].pump()
+    if flight[].status > 0:
+        return _end(check, flight[].status < 400)
+    if flight[].failure:
+        return _end(check, False)
     self.http2.held()[].flush()
 
 

@@ -32,8 +32,6 @@ comptime STREAM_WINDOW_LEN = 256 << 10
 """How much content of one response may wait here, in bytes: 2 Gbit/s over 1 ms.
 """
 
-comptime _PUMP_COUNT_MAX = 8
-
 
 trait StreamUser(Deinitable, Movable):
     """Who has a part in a connection."""
@@ -91,8 +89,6 @@ struct Http2Upstream(LinkUser):
     var _is_settling: Bool
     var _expected_streams_max: Int
     var _had_settings: Bool
-    # True once the end of the stream stands behind what can be read.
-    var _has_end: Bool
 
     def __init__(
         out self,
@@ -122,7 +118,6 @@ struct Http2Upstream(LinkUser):
         self._is_settling = False
         self._expected_streams_max = expected_streams_max
         self._had_settings = False
-        self._has_end = False
 
     def __deinit__(deinit self):
         """Lets all users go."""
@@ -220,6 +215,7 @@ struct Http2Upstream(LinkUser):
         var link = self._link.held().copy()
         if link[].connection.held()[].is_http2:
             var connection = link[].connection.take()
+            var is_tls = connection[].endpoint.is_tls
             self.http2 = OwnedPointer(
                 Http2Link(
                     connection^,
@@ -227,6 +223,8 @@ struct Http2Upstream(LinkUser):
                     stream_window=STREAM_WINDOW_LEN,
                 )
             )
+            # More records may be there than one read gives.
+            self.http2.held()[].reads_to_end = is_tls
             self._count_users()
         else:
             self.speaks_http1 = True
@@ -260,9 +258,12 @@ struct Http2Upstream(LinkUser):
         """
         if not user[].http2:
             return
-        user[]._has_end = user[]._has_end or event.is_closed
+        ref http2 = user[].http2.held()[]
+        if event.is_closed:
+            # The end stands behind the octets, and no other event will say so.
+            http2.reads_to_end = True
         if event.is_readable or event.is_closed:
-            _pump(user)
+            http2.pump()
         settle(user)
 
     @staticmethod
@@ -276,7 +277,7 @@ struct Http2Upstream(LinkUser):
         if not user[].http2:
             return
         if user[].http2.held()[].has_more:
-            _pump(user)
+            user[].http2.held()[].pump()
         user[].http2.held()[].check_time()
         var idle_ms = coarse_monotonic_ms() - user[]._idle_since_ms
         if user[]._user_count == 0 and idle_ms >= user[]._keep_idle_ms:
@@ -396,16 +397,6 @@ def _set_time(upstream: ArcPointer[Http2Upstream]):
         var left_ms = max(self._keep_idle_ms - idle_ms, 0)
         wait_ms = left_ms if wait_ms < 0 else min(wait_ms, left_ms)
     self._link.held()[].set_deadline(wait_ms)
-
-
-def _pump(upstream: ArcPointer[Http2Upstream]):
-    """Takes what has arrived. Behind the last octets stands the end, which no
-    other event will tell of."""
-    for _ in range(_PUMP_COUNT_MAX):
-        upstream[].http2.held()[].pump()
-        if not upstream[]._has_end or upstream[].http2.held()[].failure:
-            return
-    upstream[].http2.held()[].has_more = True
 
 
 def _tell_all(upstream: ArcPointer[Http2Upstream]):

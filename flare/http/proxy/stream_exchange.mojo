@@ -14,7 +14,6 @@ counted pointer, since what they call may lead back here by another copy.
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
-from flare.http.client.error import ClientError
 from flare.http.client.http2_flight import Http2Flight, StreamFate
 from flare.http.client.kept_fields import KeptFields
 from flare.http.h1.serialiser import RequestFraming

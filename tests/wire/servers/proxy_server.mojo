@@ -135,6 +135,8 @@ def main() raises:
             workers = Int(parts[1])
         elif name == "server_body_timeout_ms":
             config.body_timeout_ms = Int(parts[1])
+        elif name == "server_linger_timeout_ms":
+            config.linger_timeout_ms = Int(parts[1])
         elif name == "server_shutdown_timeout_ms":
             config.shutdown_timeout_ms = Int(parts[1])
         elif not set_proxy_option(proxy_config, name, String(parts[1])):

@@ -14,6 +14,7 @@ from flare.http.h2.message_fields import (
 from flare.http.h2.settings import FRAME_LEN_MIN
 from flare.http.h1.serialiser import (
     ResponseFraming,
+    announced_len,
     asks_for_close,
     sends_content,
 )
@@ -82,6 +83,8 @@ def begin_response(
             content_len = LENGTH_UNKNOWN
     elif content_len == 0:
         has_content = False
+        if unlikely(is_head):
+            content_len = announced_len(response.headers)
     session.begin_block()
     add_response_fields(
         session, response, content_len, state.date.text(), link.name

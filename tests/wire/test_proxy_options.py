@@ -1,0 +1,211 @@
+"""Options of ReverseProxy, seen from both sides: each test fails if its option is
+ignored."""
+
+import threading
+import time
+
+import pytest
+from conftest import Client, wait_until
+from raw_server import Connection, RawServer, answering
+
+WAIT_S = 10
+
+
+def get(path: bytes = b"/", fields: bytes = b"") -> bytes:
+    return b"GET %s HTTP/1.1\r\nHost: x\r\n%s\r\n" % (path, fields)
+
+
+def response(content: bytes, status: bytes = b"200 OK") -> bytes:
+    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status, len(content), content)
+
+
+def ask(server, request: bytes = get()):
+    with Client(server, WAIT_S) as client:
+        client.send(request)
+        return client.response()
+
+
+@pytest.fixture
+def group(start):
+    """Starts an upstream for each handler, and a proxy to all; gives both."""
+    upstreams = []
+
+    def launch(*handlers, **config):
+        own = [RawServer(handle) for handle in handlers]
+        upstreams.extend(own)
+        urls = ",".join(one.url for one in own)
+        return own, start("proxy_server", upstream=urls, **config)
+
+    yield launch
+    for upstream in upstreams:
+        upstream.close()
+
+
+def named(count: int) -> list:
+    return [answering(response(b"%d" % number)) for number in range(count)]
+
+
+def silent(connection: Connection) -> None:
+    connection.head()
+    connection.sock.settimeout(WAIT_S)
+    connection.sock.recv(1)
+
+
+POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx"
+
+
+@pytest.mark.parametrize(
+    ("options", "request_octets", "statuses"),
+    [
+        ({}, get(), {200, 503}),
+        ({"retried_statuses": "503"}, get(), {200}),
+        ({"retried_statuses": "500,503"}, get(), {200}),
+        ({"retried_statuses": "500"}, get(), {200, 503}),
+        # RFC 9110 section 9.2.2: not what may have been acted upon.
+        ({"retried_statuses": "503"}, POST, {200, 503}),
+    ],
+)
+def test_retried_statuses(group, options, request_octets, statuses):
+    answers = response(b"ok"), response(b"busy", b"503 Busy")
+    # Without ejection, so that each upstream has its turn.
+    options |= {"failures_to_eject": 0, "failure_share_percent": 0}
+    _, server = group(*[answering(answer) for answer in answers], **options)
+    assert {ask(server, request_octets).status for _ in range(8)} == statuses
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"key_field": "X-User"}, b"X-User: %d\r\n"),
+        ({"key_cookie": "user"}, b"Cookie: a=b; user=%d\r\n"),
+        ({"key_path": 1}, None),
+        ({}, b"X-User: %d\r\nCookie: user=%d\r\n"),
+    ],
+)
+def test_what_consistent_hashing_looks_at(group, options, field):
+    """The same key leads to the same upstream, and others elsewhere."""
+    _, server = group(*named(4), balance="consistent_hash", **options)
+
+    def upstream_of(number: int) -> bytes:
+        if field is None:
+            return ask(server, get(b"/%d" % number)).body
+        values = (number,) * field.count(b"%d")
+        return ask(server, get(b"/", field % values)).body
+
+    found = [upstream_of(number) for number in range(16)]
+    assert found == [upstream_of(number) for number in range(16)]
+    # By default it is the client's address, which all have in common.
+    assert len(set(found)) == 1 if not options else len(set(found)) > 1
+
+
+def test_a_weight_may_be_changed(group):
+    upstreams, server = group(*named(2))
+    counts = [ask(server).body for _ in range(20)]
+    assert counts.count(b"0") == counts.count(b"1") == 10
+    answer = ask(server, get(b"/upstreams?weight=4&url=" + upstreams[1].url.encode()))
+    assert answer.status == 200
+    counts = [ask(server).body for _ in range(50)]
+    assert counts.count(b"0") == 10 and counts.count(b"1") == 40
+
+
+def test_time_to_connect(start):
+    """It counts until TLS is agreed on, too."""
+    ended = threading.Event()
+    upstream = RawServer(lambda _: ended.wait(WAIT_S))
+    server = start(
+        "proxy_server", upstream=f"https://localhost:{upstream.port}", connect_timeout_ms=300
+    )
+    began = time.monotonic()
+    answer = ask(server)
+    took = time.monotonic() - began
+    ended.set()
+    upstream.close()
+    assert answer.status == 504 and 0.25 < took < 4
+    assert answer.fields["proxy-status"] == "flare; error=connection_timeout"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_how_often_a_request_is_sent(group, count):
+    def ends(connection: Connection) -> None:
+        connection.head()
+
+    upstreams, server = group(*[ends] * 5, max_attempts=count)
+    assert ask(server).status == 502
+    assert sum(upstream.connection_count for upstream in upstreams) == count
+
+
+@pytest.mark.parametrize(("options", "status"), [({}, 504), ({"retries_timeouts": 1}, 200)])
+def test_timeouts_are_repeated_if_that_is_wanted(group, options, status):
+    _, server = group(silent, answering(response(b"ok")), head_timeout_ms=300, **options)
+    # The first in turn is the silent one.
+    assert ask(server).status == status
+
+
+def test_how_many_requests_an_upstream_has(group):
+    asked, go_on = threading.Semaphore(0), threading.Event()
+
+    def waits(connection: Connection) -> None:
+        while connection.head():
+            asked.release()
+            go_on.wait(WAIT_S)
+            connection.send(response(b"ok"))
+
+    _, server = group(waits, max_requests=2)
+    clients = [Client(server, WAIT_S) for _ in range(2)]
+    for client in clients:
+        client.send(get())
+        assert asked.acquire(timeout=WAIT_S)
+    answer = ask(server)
+    assert answer.status == 503
+    assert answer.fields["proxy-status"] == "flare; error=connection_limit_reached"
+    assert answer.body.startswith(b"all upstreams have as many requests as they may")
+    go_on.set()
+    for client in clients:
+        assert client.response().body == b"ok"
+        client.sock.close()
+    assert ask(server).body == b"ok"
+
+
+def test_time_for_health_checks(group):
+    """What does not answer in time is down, long before the next check."""
+
+    def handle(connection: Connection) -> None:
+        if connection.head().startswith("GET /health "):
+            connection.sock.recv(1)
+        else:
+            connection.send(response(b"ok"))
+
+    _, server = group(
+        handle, health_path="/health", health_timeout_ms=100, health_interval_ms=100,
+        unhealthy_after=2,
+    )
+    assert ask(server).body == b"ok"
+    began = time.monotonic()
+    assert wait_until(lambda: ask(server, get(b"/upstreams")).body.startswith(b"down"))
+    assert time.monotonic() - began < 1.9
+
+
+@pytest.mark.parametrize(
+    ("options", "fields"),
+    [
+        ({"max_fields": 20}, b"X: y\r\n" * 20),
+        ({"max_header_size": 1_000}, b"X: %s\r\n" % (b"y" * 1_000)),
+    ],
+)
+def test_how_much_of_a_head_is_read(group, options, fields):
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n%s\r\nok" % fields
+    _, server = group(answering(answer))
+    with Client(server) as client:
+        client.send(get())
+        assert client.sock.recv(12) == b"HTTP/1.1 200"
+    _, server = group(answering(answer), **options)
+    assert ask(server).status == 502
+
+
+def test_how_long_content_may_be(group):
+    upload = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n" + bytes(1_001)
+    upstreams, server = group(answering(response(b"ok")), max_body_size=1_000)
+    assert ask(server, upload).status == 413
+    assert upstreams[0].connection_count == 0
+    _, server = group(answering(response(b"ok")), max_body_size=1_001)
+    assert ask(server, upload).status == 200
