@@ -575,6 +575,21 @@ def test_idle_connections_say_goodbye(proxied_h2):
     assert said.wait(WAIT_S)
 
 
+def test_a_proxy_that_ends_says_goodbye(proxied_h2):
+    last = []
+
+    def handle(peer: Upstream) -> None:
+        peer.answer(peer.request())
+        last.append(peer.drain()[-1])
+
+    _, server = proxied_h2(handle)
+    assert ask(server).body == b"ok"
+    server.process.terminate()
+    assert server.process.wait(WAIT_S) == 0
+    assert wait_until(lambda: last)
+    assert last[0].kind == GOAWAY and last[0].code == NO_ERROR
+
+
 def test_fields_that_the_upstream_does_not_take(proxied_h2):
     """RFC 9113 section 6.5.2: the client is told, and the others are served."""
     _, server = proxied_h2(answering_all, (MAX_HEADER_LIST_SIZE, 2_000))

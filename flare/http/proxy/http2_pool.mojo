@@ -3,7 +3,7 @@
 from flare.bytes.checked import *
 from flare.http.client.config import ClientConfig
 from flare.http.client.connector import Connector
-from flare.http.proxy.http2_upstream import Http2Upstream
+from flare.http.proxy.http2_upstream import Http2Upstream, close_upstream
 from flare.http.proxy.proxy_config import ProxyConfig
 from flare.http.proxy.upstream_group import MemberId
 from flare.http.proxy.upstreams import Upstream
@@ -51,6 +51,12 @@ struct Http2Pool(Movable):
         """Makes one without connections."""
         self._slots = []
         self._config = None
+
+    def __deinit__(deinit self):
+        """Closes all connections, saying goodbye: the worker ends."""
+        for index in range(len(self._slots)):
+            for connection in self._slots.at(index).connections:
+                close_upstream(connection)
 
     def _index(mut self, member: MemberId) -> Int:
         """Finds the slot of an upstream, or makes it."""

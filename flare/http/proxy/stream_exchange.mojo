@@ -545,10 +545,11 @@ def _on_failure(e: ArcPointer[StreamExchange], flight: ArcPointer[Http2Flight]):
         x.plain[].worker[].http2.note_http1(x.plain[].place.member)
         return _go_plain(e)
     var is_new = not x._was_reused or flight[].has_answer()
-    if fate == StreamFate.OPEN and x.request.is_kept and not is_new:
+    if fate == StreamFate.OPEN and not is_new:
         # That a connection ends which was there says nothing of the upstream.
-        if x.plain[].place.is_idempotent():
+        if x.request.is_kept and x.plain[].place.is_idempotent():
             return _again(e)
+        _ = x.plain[].place.report(Outcome.CANCELLED)
     _fail(e, Outcome.RESET, flight[].failure.held().reason)
 
 
