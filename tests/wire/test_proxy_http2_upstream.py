@@ -16,6 +16,7 @@ from raw_server import Connection, RawServer, answering
 GET = b"GET /items?page=1 HTTP/1.1\r\nHost: shop.example\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
 OPEN_POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe"
+PLAIN = answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 WAIT_S = 10
 
 
@@ -188,6 +189,52 @@ def test_a_refused_stream_is_sent_again(proxied_h2, request_octets):
     assert upstream.connection_count == 1
 
 
+@pytest.mark.parametrize("is_chunked", [False, True])
+@pytest.mark.parametrize("way", ["refused", "over HTTP/1.1"])
+def test_content_that_comes_late_is_sent_again(start, certs, is_chunked, way):
+    """As long as it is short: all of it, and what follows behind it."""
+    code = REFUSED_STREAM if way == "refused" else HTTP_1_1_REQUIRED
+    got, agreed, went_on = [], [], threading.Event()
+
+    def speak(peer: Upstream) -> None:
+        stream = peer.request()
+        if not got:
+            got.append(peer.until(DATA).payload)
+            peer.reset(stream, code)
+            went_on.set()
+            stream = peer.request()
+        content = b""
+        while True:
+            found = peer.until(DATA)
+            content += found.payload
+            if found.flags & END_STREAM:
+                break
+        got.append(content)
+        peer.answer(stream)
+        peer.drain()
+
+    def over_http1(head: str, content: bytes) -> bytes:
+        got.append(content)
+        return b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+    upstream = RawServer(
+        over_tls(certs, ["h2", "http/1.1"], agreed, speak, answering(over_http1))
+    )
+    server = start(
+        "proxy_server", upstream=f"https://localhost:{upstream.port}", ca=certs / "root.pem"
+    )
+    framing = b"Transfer-Encoding: chunked" if is_chunked else b"Content-Length: 10"
+    piece = b"5\r\nhello\r\n" if is_chunked else b"hello"
+    with Client(server, WAIT_S) as client:
+        client.send(b"POST / HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n" % framing)
+        client.send(piece)
+        assert went_on.wait(WAIT_S)
+        client.send(piece + (b"0\r\n\r\n" if is_chunked else b""))
+        assert client.response().body == b"ok"
+    upstream.close()
+    assert got == [b"hello", b"hellohello"]
+
+
 def test_an_upstream_that_refuses_for_ever(proxied_h2):
     count = 0
 
@@ -201,7 +248,7 @@ def test_an_upstream_that_refuses_for_ever(proxied_h2):
     response = ask(server, POST)
     assert response.status == 502
     assert response.fields["proxy-status"] == "flare; error=connection_terminated"
-    assert 3 <= count <= 30
+    assert 3 <= count <= 30, server.stderr()
 
 
 def test_goaway_ends_a_connection_for_new_requests(proxied_h2):
@@ -652,7 +699,7 @@ def test_bad_upstreams_are_a_502(start, octets):
     assert "answered with 502" in server.stderr()
 
 
-def over_tls(certs, protocols: list[str], agreed: list, speak=answering_all):
+def over_tls(certs, protocols: list[str], agreed: list, speak=answering_all, plain=PLAIN):
     """Makes a handler that speaks, within TLS, what was agreed on by ALPN."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certs / "good_chain.pem", certs / "good.key")
@@ -667,7 +714,7 @@ def over_tls(certs, protocols: list[str], agreed: list, speak=answering_all):
                 peer = Upstream(inner)
                 peer.begin()
                 return speak(peer)
-            answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")(inner)
+            plain(inner)
 
     return handle
 

@@ -397,6 +397,8 @@ def _go_plain(e: ArcPointer[StreamExchange]):
     x.plain[].loop[].remove(x._token)
     x._is_plain = True
     x.phase = ExchangePhase.OVER
+    x.request.write_plain(plain[].output, plain[].is_chunked)
+    plain[].has_all = x.request.has_all
     x.request.content = Buffer(0)
     var completion = x._completion.take()
     Exchange.begin(plain, completion^)

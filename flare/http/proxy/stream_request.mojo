@@ -5,6 +5,7 @@ from flare.bytes.checked import *
 from flare.http.client.error import ClientError
 from flare.http.client.http2_flight import Http2Flight
 from flare.http.client.http2_link import Http2Link
+from flare.http.h1.chunked import append_chunk, append_last_chunk
 from flare.http.h1.serialiser import RequestFraming, RequestStart
 from flare.http.message.body_reader import BodyError, owned_fields
 from flare.http.message.header_map import HeaderMap
@@ -15,6 +16,10 @@ from flare.http.routing.later import RequestContent
 from std.memory import ArcPointer
 
 comptime _PIECE_LEN = 65_536
+
+comptime KEPT_LEN_MAX = 65_536
+"""How much content that goes on arriving is kept to be sent once more, in bytes.
+"""
 
 
 struct SendState(Equatable, TrivialRegisterPassable):
@@ -58,6 +63,8 @@ struct StreamRequest(Movable):
     """True once all of it is here."""
     var is_kept: Bool
     """True if it could be sent once more."""
+    var has_taken: Bool
+    """True once some of it was taken that had not come with the head."""
     var _asks: Bool
     var _sent_len: Int
 
@@ -84,6 +91,7 @@ struct StreamRequest(Movable):
         self.trailers = HeaderMap()
         self.has_all = has_all
         self.is_kept = True
+        self.has_taken = False
         self._asks = framing.expects_continue
         self._sent_len = 0
         if has_all and len(req.body) > 0:
@@ -181,8 +189,27 @@ struct StreamRequest(Movable):
         if ends and has_trailers:
             link.send_trailers(flight, self.trailers)
 
+    def write_plain(self, mut out: Buffer, is_chunked: Bool):
+        """Writes content as HTTP/1.1 frames it behind the head, unless it has
+        come with that.
+
+        Args:
+            out: Has the head.
+            is_chunked: True if chunks frame it.
+        """
+        if not self.has_taken:
+            return
+        if not is_chunked:
+            out.append(self.content.span())
+            return
+        if len(self.content) > 0:
+            append_chunk(out, self.content.span())
+        if self.has_all:
+            append_last_chunk(out, trailers_of(self.trailers))
+
     def take(mut self, mut arriving: RequestContent) raises BodyError -> Bool:
-        """Takes what has come of the content, in place of what was sent.
+        """Takes what has come of the content, in place of what was sent if that
+        is too much to be kept.
 
         Args:
             arriving: Brings it.
@@ -193,12 +220,13 @@ struct StreamRequest(Movable):
         Raises:
             BodyError: If no more will come.
         """
-        self.content.clear()
-        self._sent_len = 0
-        self.has_all = arriving.take(self.content)
-        var has_some = len(self.content) > 0
-        if has_some:
+        if len(self.content) >= KEPT_LEN_MAX or not self.is_kept:
             self.is_kept = False
+            self.content.clear()
+            self._sent_len = 0
+        self.has_all = arriving.take(self.content)
+        var has_some = len(self.content) > self._sent_len
+        self.has_taken = self.has_taken or has_some or self.has_all
         if self.has_all:
             self.trailers = trailers_of(arriving.trailers()).fields()
         return has_some or self.has_all
