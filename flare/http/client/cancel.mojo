@@ -43,10 +43,8 @@ struct CancelToken(CancelWatcher):
         """Makes a token that ends what a handler asks of others when nobody
         waits for its own response any more.
 
-            def gateway(req: Request) raises -> Response:
-                var asked = ClientRequest("GET", "/slow")
-                asked.cancel = CancelToken.of(req)
-                return ok(client.send(asked^).text())
+            request.cancel = CancelToken.of(req)
+            return ok(client.send(request^).text())
 
         It is cancelled once `req.cancelled()` is True: the client has gone, the
         handler's time is over, or the server ends; on a worker's own thread

@@ -91,15 +91,16 @@ trait ClientHook(Deinitable, Movable):
     and what is repeated.
 
         struct Signer(ClientHook):
-            var key: SigningKey
+            var key: String
+
+            def __init__(out self, var key: String):
+                self.key = key^
 
             def before_attempt(self, mut attempt: OutgoingAttempt) raises:
-                var text = String(attempt.method, " ", attempt.url)
-                attempt.headers.set("X-Signature", self.key.sign(text))
+                var text = String(attempt.method, attempt.url, self.key)
+                attempt.headers.set("X-Signature", String(hash(text)))
 
-        config.hooks.append(Signer(key^))
-
-    It owns what it needs. The threads of a `SharedClient` call it at the same
+    `ClientConfig.hooks` takes it, or `ClientRequest.add_hook`. It owns what it needs. The threads of a `SharedClient` call it at the same
     time: what it changes is atomic, or under a lock. Hooks are called in turn,
     those of the client first, and each `before_attempt` is followed by one
     `after_attempt`.

@@ -145,8 +145,6 @@ struct ClientRequest(Copyable, Movable):
     def add_hook(mut self, hook: AnyHook):
         """Has each attempt of the request seen by a hook, behind the client's.
 
-            request.add_hook(Signer(key^))
-
         Args:
             hook: A `ClientHook`, or a plain function: `BeforeAttempt` or
                 `AfterAttempt`.

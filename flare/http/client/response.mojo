@@ -160,7 +160,7 @@ struct ClientResponse(Movable):
     def history(self) -> List[RedirectStep]:
         """Tells which redirections led to the response.
 
-            for step in response.history():
+            for step in client.get("/old").history():
                 print(step.status, step.url)
 
         Returns:
