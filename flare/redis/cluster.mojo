@@ -14,10 +14,11 @@ from flare.redis.core.hash_slot import (
 )
 from flare.redis.core.reply import Reply
 from flare.redis.core.retry import may_repeat
-from flare.redis.link import RedisLink, pause, random_word, set_address
+from flare.redis.link import RedisLink, pause, set_address
 from flare.redis.script import ScriptCommands
 from flare.redis.streams import StreamCommands
 from flare.sys.clock import Deadline
+from flare.sys.random import random_word
 from std.memory import OwnedPointer
 
 comptime REDIRECTION_MAX = 16

@@ -7,9 +7,9 @@ from flare.redis.core.command import Command
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply
 from flare.redis.core.retry import may_repeat
-from flare.sys.clock import Deadline, coarse_monotonic_ms, monotonic_ns
+from flare.sys.clock import Deadline, coarse_monotonic_ms
 from flare.sys.poll import wait_for
-from flare.sys.random import fill_random
+from flare.sys.random import random_word
 from flare.tls.context import TlsClientContext
 from flare.tls.error import TlsError
 from std.sys.intrinsics import likely, unlikely
@@ -331,24 +331,6 @@ def _make_context(config: RedisConfig) raises RedisError -> TlsClientContext:
         return TlsClientContext(config.tls)
     except error:
         raise RedisError(RedisErrorKind.BAD_ARGUMENT, String(error))
-
-
-def random_word() -> UInt64:
-    """Draws random bits, for waits that differ between clients.
-
-    Returns:
-        The bits.
-    """
-    var octets = Array[UInt8, 8](fill=0)
-    try:
-        fill_random(Span(octets))
-    except:
-        # Not secret; two clients only have to differ.
-        return UInt64(monotonic_ns())
-    var word = UInt64(0)
-    for index in range(8):
-        word = (word << 8) | UInt64(octets[index])
-    return word
 
 
 def pause(time_ms: Int):

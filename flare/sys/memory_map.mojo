@@ -104,7 +104,8 @@ def unmap_memory(address: Int, length: Int):
     debug_assert(result == 0, "munmap refuses what was mapped")
 
 
-comptime _MAP_SHARED_ANONYMOUS = by_platform(0x21, 0x1001)
+comptime MAP_SHARED_ANONYMOUS = by_platform(0x21, 0x1001)
+"""Memory that children of a fork share."""
 comptime _WORD_LEN = 8
 
 
@@ -128,7 +129,7 @@ struct SharedCounters(Movable):
             OsError: If the kernel refuses.
         """
         self._count = count
-        self._address = map_memory(count * _WORD_LEN, _MAP_SHARED_ANONYMOUS)
+        self._address = map_memory(count * _WORD_LEN, MAP_SHARED_ANONYMOUS)
 
     def __deinit__(deinit self):
         """Unmaps the memory, in this process alone."""

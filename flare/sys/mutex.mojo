@@ -21,6 +21,33 @@ comptime _Words = Array[UInt64, _WORD_COUNT]
 comptime _WordsAddress = Pointer[_Words, MutUntrackedOrigin]
 
 
+def init_mutex(words: _WordsAddress, attributes: Int) raises OsError:
+    """Makes a lock.
+
+    Args:
+        words: Where the C library's memory is; the caller keeps it, and does
+            not move it.
+        attributes: Address of its attributes; 0 for none.
+
+    Raises:
+        OsError: If the system has no more locks.
+    """
+    var result = external_call["pthread_mutex_init", Int32](words, attributes)
+    if result != 0:
+        raise OsError("pthread_mutex_init", Int(result))
+
+
+@always_inline
+def unlock_mutex(words: _WordsAddress):
+    """Gives a lock away.
+
+    Args:
+        words: The lock, held by this thread.
+    """
+    var result = external_call["pthread_mutex_unlock", Int32](words)
+    debug_assert(result == 0, "pthread_mutex_unlock gives ", result)
+
+
 struct _Cell[T: Movable & Deinitable](Movable):
     """The value beside its lock. Once the lock is made, neither moves."""
 
@@ -71,14 +98,12 @@ struct Mutex[T: Movable & Deinitable](ImplicitlyCopyable):
             OsError: If the system has no more locks.
         """
         self._cell = ArcPointer(_Cell(value^))
-        var result = external_call["pthread_mutex_init", Int32](
+        init_mutex(
             Pointer(to=self._cell[].words)
             .unsafe_mut_cast[True]()
             .unsafe_origin_cast[MutUntrackedOrigin](),
-            Int(0),
+            0,
         )
-        if result != 0:
-            raise OsError("pthread_mutex_init", Int(result))
 
     def lock[o: ImmOrigin](ref[o] self) -> MutexGuard[Self.T, o]:
         """Waits until no other thread has the lock, and takes it.
@@ -150,8 +175,7 @@ struct MutexGuard[T: Movable & Deinitable, o: ImmOrigin](Movable):
 
     def __deinit__(deinit self):
         """Gives the lock away."""
-        var result = external_call["pthread_mutex_unlock", Int32](self._words())
-        debug_assert(result == 0, "pthread_mutex_unlock gives ", result)
+        unlock_mutex(self._words())
 
     def _words(self) -> _WordsAddress:
         return Pointer(to=self._cell[].words).unsafe_origin_cast[

@@ -2,7 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.bytes.siphash import Keyed, SipHash, SipKey
-from flare.sys.clock import realtime_ns
+from flare.sys.clock import monotonic_ns, realtime_ns
 from flare.sys.errno import EINTR, OsError, last_errno
 from flare.sys.platform import IS_MACOS
 from std.ffi import _Global, external_call
@@ -40,6 +40,25 @@ comptime _AT_RANDOM = UInt64(25)
 
 
 @always_inline
+def random_word() -> UInt64:
+    """Draws random bits that are no secret, for waits and numbers that differ
+    between processes.
+
+    Returns:
+        The bits.
+    """
+    var octets = Array[UInt8, 8](fill=0)
+    try:
+        fill_random(Span(octets))
+    except:
+        # getentropy fails on no system that is in use.
+        return UInt64(monotonic_ns())
+    var word = UInt64(0)
+    for index in range(8):
+        word = (word << 8) | UInt64(octets[index])
+    return word
+
+
 def process_key() -> SipKey:
     """Gives the key of this process, which its children have, too.
 

@@ -69,6 +69,11 @@ struct Thread(Movable):
         var result = external_call["pthread_join", Int32](self._handle, Int(0))
         debug_assert(result == 0, "pthread_join gives ", result)
 
+    def forget(deinit self):
+        """Lets go of a thread that this process does not have: a fork copies
+        the value, but not the thread."""
+        return
+
     def __deinit__(deinit self):
         """Lets the thread run on by itself."""
         var result = external_call["pthread_detach", Int32](self._handle)
