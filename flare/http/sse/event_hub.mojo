@@ -1,6 +1,10 @@
 """Server-sent events (WHATWG HTML section 9.2): one, and a hub that sends them to many."""
 
+from flare.backplane.backplane import Backplane, BackplaneCounts
+from flare.backplane.channel import BackplaneListener, HubChannel
+from flare.backplane.message import BackplaneMessage, MessageKind
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.message.body import Body, BodySource, Poll, StreamWaker
 from flare.http.message.request import Request
 from flare.http.message.response import Response
@@ -21,6 +25,11 @@ struct _Message(Movable):
         self.id = event.id
         self.octets = Buffer(64)
         event.append_to(self.octets)
+
+    def __init__(out self, message: BackplaneMessage):
+        self.id = String(message.id())
+        self.octets = Buffer(len(message.payload()))
+        self.octets.append(message.payload())
 
 
 struct _Subscriber(Movable):
@@ -76,7 +85,7 @@ struct _Subscriber(Movable):
             self.taken_count = 0
 
 
-struct _Subscribers(Movable):
+struct _Subscribers(BackplaneListener):
     """Who gets the events of a hub, and what of them is kept."""
 
     var list: List[ArcPointer[_Subscriber]]
@@ -91,6 +100,12 @@ struct _Subscribers(Movable):
         self.history_max = history_max
         self.waiting_len_max = waiting_len_max
         self.is_closed = False
+
+    def on_message(mut self, message: BackplaneMessage, *, is_own: Bool) -> Int:
+        if message.kind != MessageKind.EVENT:
+            return 0
+        self.publish(ArcPointer(_Message(message)))
+        return len(self.list)
 
     def publish(mut self, message: ArcPointer[_Message]):
         for index in range(len(self.list)):
@@ -216,7 +231,7 @@ struct EventHub(Copyable, Movable):
     Copies are the same hub: one goes to the handler that subscribes clients,
     others to whoever publishes. An event is written once, however many get it.
     A worker process has a hub of its own: what one publishes the others'
-    clients do not get.
+    clients do not get, unless a backplane carries it.
 
         var hub = EventHub()
         # In a handler: return hub.subscribe(req)
@@ -225,6 +240,8 @@ struct EventHub(Copyable, Movable):
 
     var _subscribers: Mutex[_Subscribers]
     var _heartbeat_ms: Int
+    # None if it is the process's own.
+    var _channel: Optional[ArcPointer[HubChannel]]
 
     def __init__(
         out self,
@@ -259,6 +276,43 @@ struct EventHub(Copyable, Movable):
             )
         self._subscribers = Mutex(_Subscribers(history, buffer_max))
         self._heartbeat_ms = heartbeat_ms
+        self._channel = None
+
+    def __init__[
+        B: Backplane
+    ](
+        out self,
+        var backplane: B,
+        *,
+        history: Int = 0,
+        buffer_max: Int = 1024 * 1024,
+        heartbeat_ms: Int = 15_000,
+    ) raises:
+        """Makes a hub that shares its events with those of other processes.
+
+        All of them have the events in one order, and with what the backplane
+        keeps of earlier ones a worker that is new begins its history.
+
+        Parameters:
+            B: The backplane's type.
+
+        Args:
+            backplane: What carries events; a hub has one of its own. Make both
+                before worker processes are forked.
+            history: As without a backplane.
+            buffer_max: As without a backplane.
+            heartbeat_ms: As without a backplane.
+
+        Raises:
+            Error: If a number is out of range.
+        """
+        self = Self(
+            history=history, buffer_max=buffer_max, heartbeat_ms=heartbeat_ms
+        )
+        comptime if not B.IS_LOCAL:
+            self._channel = ArcPointer(
+                HubChannel(backplane^, self._subscribers, wants_order=True)
+            )
 
     def publish(self, event: ServerSentEvent):
         """Sends an event to all who are subscribed now.
@@ -268,6 +322,11 @@ struct EventHub(Copyable, Movable):
         """
         # Written before the lock is taken.
         var message = ArcPointer(_Message(event))
+        if self._channel:
+            _ = self._channel.held()[].send(
+                MessageKind.EVENT, "", event.id, message[].octets.span()
+            )
+            return
         self._subscribers.lock()[].publish(message)
 
     def subscribe(self, req: Request) raises -> Response:
@@ -284,6 +343,8 @@ struct EventHub(Copyable, Movable):
         Raises:
             Error: Never with a sound request.
         """
+        if self._channel:
+            self._channel.held()[].open()
         var last_id = req.headers.get("last-event-id")
         var subscribers = self._subscribers.lock()
         var subscriber = (
@@ -310,8 +371,18 @@ struct EventHub(Copyable, Movable):
         """
         return len(self._subscribers.lock()[].list)
 
+    def backplane_counts(self) -> BackplaneCounts:
+        """Tells what went to other processes and came from them.
+
+        Returns:
+            The figures of this process; zeros without a backplane.
+        """
+        if self._channel:
+            return self._channel.held()[].counts()
+        return BackplaneCounts()
+
     def close(self):
-        """Ends all streams, in good order."""
+        """Ends all streams of this process, in good order."""
         self._subscribers.lock()[].close()
 
 

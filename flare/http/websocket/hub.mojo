@@ -1,6 +1,10 @@
 """Messages for many WebSocket clients at once."""
 
+from flare.backplane.backplane import Backplane, BackplaneCounts
+from flare.backplane.channel import BackplaneListener, HubChannel
+from flare.backplane.message import BackplaneMessage, MessageKind
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.websocket.outbox import WsSender, shared_frame
 from flare.sys.mutex import Mutex
 from flare.sys.random import KeyedHasher
@@ -8,7 +12,7 @@ from flare.ws.core.frame import Opcode
 from std.memory import ArcPointer
 
 
-struct _Rooms(Movable):
+struct _Rooms(BackplaneListener):
     """Who is where, by connection."""
 
     var members: Dict[String, Dict[UInt64, WsSender], KeyedHasher]
@@ -43,6 +47,20 @@ struct _Rooms(Movable):
             pass
         return count
 
+    def on_message(mut self, message: BackplaneMessage, *, is_own: Bool) -> Int:
+        var room = String(message.room())
+        if self.count(room) == 0:
+            return 0
+        if message.kind == MessageKind.TEXT:
+            return self.send_to_all(
+                room, shared_frame(Opcode.TEXT, message.payload())
+            )
+        if message.kind == MessageKind.BINARY:
+            return self.send_to_all(
+                room, shared_frame(Opcode.BINARY, message.payload())
+            )
+        return 0
+
 
 def _drop(mut members: Dict[UInt64, WsSender], id: UInt64):
     try:
@@ -65,18 +83,43 @@ struct WsHub(Copyable, Movable):
     """Rooms of clients; copies are the same hub.
 
     A message is written once, however many get it, on whatever worker they
-    are, and in the same order for all. A worker process has a hub of its own.
+    are, and in the same order for all. A worker process has a hub of its own,
+    unless a backplane carries its messages to the others:
+
+        var hub = WsHub(SharedMemoryBackplane())
     """
 
     var _rooms: Mutex[_Rooms]
+    # None if it is the process's own.
+    var _channel: Optional[ArcPointer[HubChannel]]
 
     def __init__(out self) raises:
-        """Makes a hub without rooms.
+        """Makes a hub without rooms, of this process alone.
 
         Raises:
             OsError: If the system has no more locks.
         """
         self._rooms = Mutex(_Rooms())
+        self._channel = None
+
+    def __init__[B: Backplane](out self, var backplane: B) raises:
+        """Makes a hub that shares its messages with those of other processes.
+
+        Parameters:
+            B: The backplane's type.
+
+        Args:
+            backplane: What carries messages; a hub has one of its own. Make
+                both before worker processes are forked.
+
+        Raises:
+            OsError: If the system has no more locks.
+        """
+        self = Self()
+        comptime if not B.IS_LOCAL:
+            self._channel = ArcPointer(
+                HubChannel(backplane^, self._rooms, wants_order=False)
+            )
 
     def join(self, sender: WsSender, room: StringSpan = ""):
         """Lets a client into a room; it is in it once.
@@ -85,6 +128,8 @@ struct WsHub(Copyable, Movable):
             sender: Sends to the client.
             room: The room; made when the first one joins.
         """
+        if self._channel:
+            self._channel.held()[].open()
         var rooms = self._rooms.lock()
         rooms[].members.setdefault(String(room), {})[
             sender.id()
@@ -100,7 +145,7 @@ struct WsHub(Copyable, Movable):
         self._rooms.lock()[].leave(String(room), sender.id())
 
     def count(self, room: StringSpan = "") -> Int:
-        """Counts the clients in a room.
+        """Counts the clients of this process in a room.
 
         Args:
             room: The room.
@@ -118,9 +163,13 @@ struct WsHub(Copyable, Movable):
             room: The room.
 
         Returns:
-            To how many it goes; those that are closed, or too far behind, do
-            not count.
+            To how many of this process it goes; those that are closed, or too
+            far behind, do not count.
         """
+        if self._channel:
+            return self._channel.held()[].send(
+                MessageKind.TEXT, room, "", text.as_bytes()
+            )
         var frame = shared_frame(Opcode.TEXT, text.as_bytes())
         return self._rooms.lock()[].send_to_all(String(room), frame)
 
@@ -132,7 +181,21 @@ struct WsHub(Copyable, Movable):
             room: The room.
 
         Returns:
-            To how many it goes.
+            To how many of this process it goes.
         """
+        if self._channel:
+            return self._channel.held()[].send(
+                MessageKind.BINARY, room, "", octets
+            )
         var frame = shared_frame(Opcode.BINARY, octets)
         return self._rooms.lock()[].send_to_all(String(room), frame)
+
+    def backplane_counts(self) -> BackplaneCounts:
+        """Tells what went to other processes and came from them.
+
+        Returns:
+            The figures of this process; zeros without a backplane.
+        """
+        if self._channel:
+            return self._channel.held()[].counts()
+        return BackplaneCounts()

@@ -1,10 +1,13 @@
 """Who gets which events, and what waits for whom."""
 
+from flare.backplane.shared_memory import SharedMemoryBackplane
 from flare.bytes.buffer import Buffer
 from flare.http.message.body import BodyStream, Poll
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.sse.event_hub import EventHub, ServerSentEvent
-from flare.sys.clock import thread_cpu_ns
+from flare.sys.clock import Deadline, thread_cpu_ns
+from flare.sys.process import end_process, fork_process, reap
+from flare.sys.signal import SignalPause
 from std.memory import ArcPointer
 from std.testing import assert_equal, assert_raises, assert_true
 
@@ -158,3 +161,35 @@ def test_names_and_ids_are_one_line() raises:
         _ = ServerSentEvent("d", id="a\0b")
     with assert_raises(contains="retry_ms is -1"):
         _ = ServerSentEvent("d", retry_ms=-1)
+
+
+def test_events_reach_a_history_that_begins_later() raises:
+    """A process that subscribes its first client finds what was published."""
+    var hub = EventHub(SharedMemoryBackplane(), history=3)
+    var pause = SignalPause()
+    var child = fork_process()
+    if child == 0:
+        for number in range(5):
+            try:
+                hub.publish(
+                    ServerSentEvent(String(number), id=String(number))
+                )
+            except:
+                end_process(1)
+        end_process(0)
+    pause^.end()
+    var deadline = Deadline(20_000)
+    var status = reap(child)
+    while not status:
+        assert_true(deadline.left_ms() > 0, "the child does not end")
+        status = reap(child)
+    assert_equal(status.value().code, 0)
+    # Of five, three are kept; one client has had the third of them.
+    var third = Listener(hub, "3")
+    assert_equal(third.heard().replace("id: 4\n", ""), "4.")
+    var stranger = Listener(hub, "gone")
+    assert_equal(len(stranger.heard().split(".")), 4)
+    assert_equal(hub.backplane_counts().received, 5)
+    var listener = Listener(hub)
+    hub.publish(ServerSentEvent("own"))
+    assert_equal(listener.heard(), "own.")

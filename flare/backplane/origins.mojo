@@ -1,0 +1,85 @@
+"""Which messages of other processes have come: none twice, and how many are
+missing; pure."""
+
+from std.collections import Dict
+
+comptime ORIGIN_COUNT_MAX = 4_096
+"""How many processes are remembered."""
+
+
+@fieldwise_init
+struct _Origin(Copyable, Movable):
+    var sequence: Int
+    var heard_ms: Int
+
+
+struct OriginTable(Movable, Sized):
+    """The last message of each process."""
+
+    var lost_count: Int
+    """Messages that never came."""
+    var repeated_count: Int
+    """Messages that came again."""
+    var _origins: Dict[UInt64, _Origin]
+
+    def __init__(out self):
+        """Remembers nobody."""
+        self.lost_count = 0
+        self.repeated_count = 0
+        self._origins = {}
+
+    def note(mut self, origin: UInt64, sequence: Int, now_ms: Int) -> Bool:
+        """Takes note of a message.
+
+        Args:
+            origin: Who sent it.
+            sequence: Its number.
+            now_ms: The time.
+
+        Returns:
+            False if it has come before.
+        """
+        var last = self._origins.get(origin)
+        if last:
+            var known = last.value().sequence
+            if sequence <= known:
+                self.repeated_count += 1
+                return False
+            self.lost_count += sequence - known - 1
+        elif len(self._origins) >= ORIGIN_COUNT_MAX:
+            self._forget_oldest()
+        self._origins[origin] = _Origin(sequence, now_ms)
+        return True
+
+    def last(self, origin: UInt64) -> Int:
+        """Tells the number of the last message of a process.
+
+        Args:
+            origin: The process.
+
+        Returns:
+            The number; 0 if none has come.
+        """
+        var last = self._origins.get(origin)
+        return last.value().sequence if last else 0
+
+    def __len__(self) -> Int:
+        """Counts the processes that are remembered.
+
+        Returns:
+            How many there are.
+        """
+        return len(self._origins)
+
+    def _forget_oldest(mut self):
+        """Forgets the half that has been silent for the longest."""
+        var times = List[Int]()
+        for item in self._origins.values():
+            times.append(item.heard_ms)
+        sort(Span(times))
+        var limit_ms = times[len(times) // 2]
+        var kept = Dict[UInt64, _Origin]()
+        for item in self._origins.items():
+            if item.value.heard_ms > limit_ms:
+                kept[item.key] = item.value.copy()
+        self._origins = kept^

@@ -1,0 +1,153 @@
+"""What waits for an engine, and what came from it; pure."""
+
+from flare.backplane.backplane import Handover
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+
+
+struct Outbox(Movable, Sized):
+    """Two bounded queues, and whether the engine answers.
+
+    Messages that come back are not delivered before they do. If the engine
+    fails meanwhile, they arrive from here, and wait on to be sent: receivers
+    know by their numbers what they have had.
+    """
+
+    var is_over: Bool
+    """True if nothing more is sent."""
+    var dropped_count: Int
+    """Messages for which there was no room."""
+    var gaps_count: Int
+    """Times that the connection was lost."""
+    var _waiting: List[Buffer]
+    # What was sent stands before it until the list is shortened.
+    var _sent_count: Int
+    # Of those that wait, the first that was not delivered here.
+    var _undelivered: Int
+    var _waiting_len: Int
+    var _waiting_len_max: Int
+    var _is_up: Bool
+    var _arrived: List[Buffer]
+    var _taken_count: Int
+
+    def __init__(out self, waiting_len_max: Int):
+        """Makes empty queues.
+
+        Args:
+            waiting_len_max: Most bytes that may wait to be sent.
+        """
+        self.is_over = False
+        self.dropped_count = 0
+        self.gaps_count = 0
+        self._waiting = []
+        self._sent_count = 0
+        self._undelivered = 0
+        self._waiting_len = 0
+        self._waiting_len_max = waiting_len_max
+        self._is_up = True
+        self._arrived = []
+        self._taken_count = 0
+
+    def __len__(self) -> Int:
+        """Counts what waits to be sent.
+
+        Returns:
+            How many messages.
+        """
+        return len(self._waiting) - self._sent_count
+
+    def waiting_at(ref self, index: Int) -> ref[self._waiting[0]] Buffer:
+        """Lends a message that waits.
+
+        Args:
+            index: Counted from the oldest.
+
+        Returns:
+            The message.
+        """
+        return self._waiting[self._sent_count + index]
+
+    def put(mut self, octets: Span[UInt8, _], comes_back: Bool) -> Handover:
+        """Adds a message that is to be sent.
+
+        Args:
+            octets: The message.
+            comes_back: True if it is to be delivered when it comes back.
+
+        Returns:
+            What becomes of it.
+        """
+        if self._waiting_len + len(octets) > self._waiting_len_max:
+            self.dropped_count += 1
+            # What came before it comes before it here, too.
+            self._deliver_waiting()
+            return Handover.STAYS
+        self._waiting.append(_copy(octets))
+        self._waiting_len += len(octets)
+        if comes_back and self._is_up:
+            return Handover.COMES_BACK
+        self._undelivered = len(self._waiting)
+        return Handover.GOES_OUT
+
+    def sent(mut self, count: Int):
+        """Takes note that the oldest were sent.
+
+        Args:
+            count: How many.
+        """
+        self._is_up = True
+        for _ in range(count):
+            self._waiting_len -= len(self._waiting.at(self._sent_count))
+            self._sent_count += 1
+        # Shortened when half of it is gone, so that each message moves once.
+        if 2 * self._sent_count >= len(self._waiting):
+            var rest = List[Buffer]()
+            while len(self._waiting) > self._sent_count:
+                rest.append(self._waiting.pop())
+            rest.reverse()
+            self._waiting = rest^
+            self._undelivered = max(self._undelivered - self._sent_count, 0)
+            self._sent_count = 0
+
+    def failed(mut self):
+        """Takes note that the engine does not answer: what waits is delivered
+        here."""
+        self._is_up = False
+        self._deliver_waiting()
+
+    def _deliver_waiting(mut self):
+        var start = max(self._undelivered, self._sent_count)
+        for index in range(start, len(self._waiting)):
+            self._arrived.append(_copy(self._waiting.at(index).span()))
+        self._undelivered = len(self._waiting)
+
+    def put_arrived(mut self, octets: Span[UInt8, _]):
+        """Adds a message that has come.
+
+        Args:
+            octets: The message.
+        """
+        self._arrived.append(_copy(octets))
+
+    def take_arrived(mut self, mut out: Buffer) -> Bool:
+        """Takes the oldest message that has come.
+
+        Args:
+            out: Where to append it.
+
+        Returns:
+            False if there is none.
+        """
+        if self._taken_count == len(self._arrived):
+            self._arrived.clear()
+            self._taken_count = 0
+            return False
+        out.append(self._arrived.at(self._taken_count).span())
+        self._taken_count += 1
+        return True
+
+
+def _copy(octets: Span[UInt8, _]) -> Buffer:
+    var copy = Buffer(len(octets))
+    copy.append(octets)
+    return copy^

@@ -1,0 +1,449 @@
+"""The backplane of many machines: Redis or Valkey."""
+
+from flare.backplane.backplane import Backplane, BackplaneCounts, Handover
+from flare.backplane.outbox import Outbox
+from flare.bytes.buffer import Buffer
+from flare.bytes.text import Text
+from flare.redis.client import RedisClient
+from flare.redis.config import RedisConfig
+from flare.redis.core.error import RedisError
+from flare.redis.core.reply import Reply, ReplyKind
+from flare.redis.pipeline import Pipeline
+from flare.redis.subscriber import RedisSubscriber
+from flare.sys.clock import Deadline
+from flare.sys.log import log_line
+from flare.sys.mutex import Condvar, Mutex
+from flare.sys.poll import wait_for
+from flare.sys.thread import Task, Thread
+from std.memory import ArcPointer
+
+comptime _MESSAGE_LEN_MAX = 1024 * 1024
+comptime _QUEUE_LEN_DEFAULT = 4 * 1024 * 1024
+
+# Longest time for one exchange: a server that is stopped shows itself by it.
+comptime _TIMEOUT_MS = 2_000
+comptime _CONNECT_TIMEOUT_MS = 1_000
+comptime _BATCH_COUNT = 256
+comptime _READ_COUNT = 128
+comptime _PAUSE_MIN_MS = 50
+comptime _PAUSE_MAX_MS = 1_000
+
+
+struct RedisBackplane(Backplane):
+    """Carries messages between the processes of many machines.
+
+        var hub = WsHub(RedisBackplane("redis://10.0.0.1", "chat"))
+        var news = EventHub(
+            RedisBackplane("redis://10.0.0.1", "news", history=1_000),
+            history=1_000,
+        )
+
+    All hubs of one name share their messages. Without a history they go over a
+    channel (PUBLISH), and what is sent while a process has no connection does
+    not reach it. With one they are entries of a stream (XADD with MAXLEN),
+    which every process reads on from where it was: nothing is lost that the
+    stream still holds, and a program that starts finds what was there.
+
+    While Redis is away, messages reach the clients of their own process, and
+    wait in a bounded queue for the others. What does not fit is dropped and
+    counted. Whoever can write to this Redis can write to all clients.
+    """
+
+    var _config: RedisConfig
+    var _key: String
+    var _history: Int
+    var _queue_size: Int
+    var _outbox: Mutex[Outbox]
+    var _changed: Condvar
+    # Behind which entry of the stream to read on; empty if nobody knows yet.
+    var _position: String
+    var _reader: Optional[ArcPointer[_Reader]]
+
+    def __init__(
+        out self,
+        url: StringSpan,
+        name: StringSpan,
+        *,
+        history: Int = 0,
+        queue_size: Int = _QUEUE_LEN_DEFAULT,
+    ) raises:
+        """Takes an address; nothing is connected yet.
+
+        Args:
+            url: Where Redis is, as for `RedisClient.connect`.
+            name: Hubs of this name are one.
+            history: About how many messages the stream keeps; 0 for a channel,
+                which keeps none.
+            queue_size: Bytes that may wait while Redis is away.
+
+        Raises:
+            Error: If the URL cannot be read, or a number is out of range.
+        """
+        self = Self(
+            RedisConfig.from_url(url),
+            name,
+            history=history,
+            queue_size=queue_size,
+        )
+
+    def __init__(
+        out self,
+        var config: RedisConfig,
+        name: StringSpan,
+        *,
+        history: Int = 0,
+        queue_size: Int = _QUEUE_LEN_DEFAULT,
+    ) raises:
+        """Takes a configuration; nothing is connected yet.
+
+        Args:
+            config: Where Redis is, and how to log in. Times beyond 2 s for a
+                command and 1 s for a connection are shortened to that.
+            name: Hubs of this name are one.
+            history: About how many messages the stream keeps; 0 for a channel.
+            queue_size: Bytes that may wait while Redis is away.
+
+        Raises:
+            Error: If a number is out of range, or the configuration is.
+        """
+        if history < 0 or queue_size < 1 or name.byte_length() == 0:
+            raise Error(
+                "RedisBackplane: history is ",
+                history,
+                ", queue_size ",
+                queue_size,
+                ", name '",
+                name,
+                "'; the first must be at least 0, the second at least 1, and",
+                " the name must not be empty",
+            )
+        config.check()
+        config.timeout_ms = _shorter(config.timeout_ms, _TIMEOUT_MS)
+        config.connect_timeout_ms = _shorter(
+            config.connect_timeout_ms, _CONNECT_TIMEOUT_MS
+        )
+        # The queue repeats, and knows what may be repeated.
+        config.retry_max = 0
+        self._config = config^
+        self._key = String("flare:", name)
+        self._history = history
+        self._queue_size = queue_size
+        self._outbox = Mutex(Outbox(queue_size))
+        self._changed = Condvar()
+        self._position = String()
+        self._reader = None
+
+    def __init__(out self, *, copy: Self):
+        """Makes a copy, which has no connections of its own yet.
+
+        Args:
+            copy: What to copy.
+        """
+        self._config = copy._config.copy()
+        self._key = copy._key
+        self._history = copy._history
+        self._queue_size = copy._queue_size
+        self._outbox = copy._outbox
+        self._changed = copy._changed
+        self._position = copy._position
+        self._reader = None
+
+    def connect(mut self, *, wants_past: Bool) raises:
+        """Starts the thread that sends, and reads what the stream holds. Where
+        Redis does not answer, that is left to the thread that waits.
+
+        Args:
+            wants_past: True to begin with the oldest entry of the stream.
+
+        Raises:
+            Error: If the system has no more threads.
+        """
+        # Another one, with no lock that a parent may hold.
+        self._outbox = Mutex(Outbox(self._queue_size))
+        self._changed = Condvar()
+        self._position = String("0-0") if wants_past else String()
+        self._reader = None
+        _ = Thread(
+            _Writer(
+                self._config.copy(),
+                self._key,
+                self._history,
+                self._outbox,
+                self._changed,
+            )
+        )
+        if self._history == 0:
+            return
+        try:
+            var client = RedisClient(self._config.copy())
+            if not wants_past:
+                self._position = _last_id(client, self._key)
+            while wants_past and self._read_stream(client, 0) > 0:
+                pass
+        except error:
+            _tell(error)
+
+    def publish(
+        mut self, octets: Span[UInt8, _], *, wants_order: Bool
+    ) -> Handover:
+        """Puts a message into the queue; its thread sends it.
+
+        Args:
+            octets: The message.
+            wants_order: True if it is to come back from the stream.
+
+        Returns:
+            That it comes back, if there is a stream and Redis answers.
+        """
+        var comes_back = wants_order and self._history > 0
+        var handover = self._outbox.lock()[].put(octets, comes_back)
+        self._changed.notify_one()
+        return handover
+
+    def receive(mut self, mut out: Buffer) -> Bool:
+        """Takes a message that has come.
+
+        Args:
+            out: Where to append it.
+
+        Returns:
+            False if there is none.
+        """
+        return self._outbox.lock()[].take_arrived(out)
+
+    def wait(mut self, timeout_ms: Int):
+        """Reads from Redis; pauses while it is away.
+
+        Args:
+            timeout_ms: Longest wait for a message.
+        """
+        if not self._reader:
+            self._reader = ArcPointer(_Reader())
+        var reader = self._reader.value()
+        try:
+            if self._history > 0:
+                self._wait_for_entries(reader[], timeout_ms)
+            else:
+                self._wait_for_messages(reader[], timeout_ms)
+            reader[].failures = 0
+        except error:
+            reader[].failures += 1
+            if reader[].failures == 1:
+                # The subscriber counts for itself when it is back.
+                self._outbox.lock()[].gaps_count += Int(self._history > 0)
+                _tell(error)
+            var wait_ms = min(
+                _PAUSE_MIN_MS << min(reader[].failures, 8), _PAUSE_MAX_MS
+            )
+            _ = wait_for(-1, 0, Deadline(min(wait_ms, timeout_ms)))
+
+    def _wait_for_entries(
+        mut self, mut reader: _Reader, timeout_ms: Int
+    ) raises RedisError:
+        if not reader.client:
+            reader.client = RedisClient(self._config.copy())
+        ref client = reader.client.value()
+        if self._position.byte_length() == 0:
+            self._position = _last_id(client, self._key)
+        # Less than the time for one exchange, which holds for it, too.
+        _ = self._read_stream(client, min(timeout_ms, _TIMEOUT_MS // 2))
+
+    def _wait_for_messages(
+        mut self, mut reader: _Reader, timeout_ms: Int
+    ) raises RedisError:
+        if not reader.subscriber:
+            reader.subscriber = RedisSubscriber(self._config.copy())
+            reader.subscriber.value().subscribe(self._key)
+        ref subscriber = reader.subscriber.value()
+        var wait_ms = timeout_ms
+        for _ in range(_READ_COUNT):
+            var message = subscriber.receive(timeout_ms=wait_ms)
+            if not message:
+                break
+            self._outbox.lock()[].put_arrived(message.value().octets())
+            wait_ms = 0
+        self._outbox.lock()[].gaps_count += (
+            subscriber.gap_count() - reader.gap_count
+        )
+        reader.gap_count = subscriber.gap_count()
+
+    def _read_stream(
+        mut self, mut client: RedisClient, wait_ms: Int
+    ) raises RedisError -> Int:
+        """Reads entries behind the position, and tells how many there were."""
+        var reply = client.command(
+            "XREAD",
+            "COUNT",
+            _READ_COUNT,
+            "BLOCK",
+            # 0 would wait for ever.
+            max(wait_ms, 1),
+            "STREAMS",
+            self._key,
+            self._position,
+        )
+        reply.check()
+        if reply.is_null() or len(reply) == 0:
+            return 0
+        var items = reply.__iter__()
+        var first = items.next()
+        var entries = (
+            items.next() if reply.kind() == ReplyKind.MAP else first[1]
+        )
+        var count = 0
+        var rest = entries.__iter__()
+        while rest.has_next():
+            var entry = rest.next()
+            count += 1
+            self._position = String(entry[0].text())
+            var fields = entry[1]
+            if not fields.is_null() and len(fields) >= 2:
+                self._outbox.lock()[].put_arrived(fields[1].octets())
+        return count
+
+    def interrupt(self):
+        """Ends the thread that sends, and the wait of the other within the
+        time of one exchange."""
+        self._outbox.lock()[].is_over = True
+        self._changed.notify_all()
+
+    def message_len_max(self) -> Int:
+        """Tells how long a message may be.
+
+        Returns:
+            1 MiB, or what may wait if that is less.
+        """
+        return min(_MESSAGE_LEN_MAX, self._queue_size)
+
+    def add_counts(self, mut counts: BackplaneCounts):
+        """Adds what waits, what was dropped, and how often Redis was away.
+
+        Args:
+            counts: The figures so far.
+        """
+        var outbox = self._outbox.lock()
+        counts.dropped += outbox[].dropped_count
+        counts.waiting += len(outbox[])
+        counts.gaps += outbox[].gaps_count
+
+
+struct _Reader(Movable):
+    """The connection of the thread that waits."""
+
+    var client: Optional[RedisClient]
+    var subscriber: Optional[RedisSubscriber]
+    var failures: Int
+    var gap_count: Int
+
+    def __init__(out self):
+        self.client = None
+        self.subscriber = None
+        self.failures = 0
+        self.gap_count = 0
+
+
+struct _Writer(Task):
+    """Sends what is in the queue, for as long as the hub is there."""
+
+    var _config: RedisConfig
+    var _key: String
+    var _history: Int
+    var _outbox: Mutex[Outbox]
+    var _changed: Condvar
+
+    def __init__(
+        out self,
+        var config: RedisConfig,
+        key: String,
+        history: Int,
+        outbox: Mutex[Outbox],
+        changed: Condvar,
+    ):
+        self._config = config^
+        self._key = key
+        self._history = history
+        self._outbox = outbox
+        self._changed = changed
+
+    def run(mut self) raises:
+        var client = RedisClient(self._config.copy())
+        var failures = 0
+        while True:
+            var pipe = Pipeline()
+            var count = self._next_batch(pipe)
+            if count < 0:
+                return
+            if count == 0:
+                continue
+            if self._sends(client, pipe, failures == 0):
+                self._outbox.lock()[].sent(count)
+                failures = 0
+                continue
+            failures += 1
+            self._outbox.lock()[].failed()
+            var wait_ms = min(_PAUSE_MIN_MS << min(failures, 8), _PAUSE_MAX_MS)
+            _ = wait_for(-1, 0, Deadline(wait_ms))
+
+    def _next_batch(self, mut pipe: Pipeline) -> Int:
+        """Waits for messages; gives their number, or -1 at the end."""
+        var guard = self._outbox.lock()
+        if len(guard[]) == 0 and not guard[].is_over:
+            _ = self._changed.wait_for(guard, _PAUSE_MAX_MS)
+        if guard[].is_over:
+            return -1
+        var count = min(len(guard[]), _BATCH_COUNT)
+        for index in range(count):
+            ref octets = guard[].waiting_at(index)
+            if self._history > 0:
+                pipe.command(
+                    "XADD",
+                    self._key,
+                    "MAXLEN",
+                    "~",
+                    self._history,
+                    "*",
+                    "m",
+                    octets.span(),
+                )
+            else:
+                pipe.command("PUBLISH", self._key, octets.span())
+        return count
+
+    def _sends(
+        self, mut client: RedisClient, pipe: Pipeline, is_first: Bool
+    ) -> Bool:
+        """Sends a batch. One whose answer is lost goes once more: receivers
+        know by its numbers what they have had."""
+        try:
+            var replies = client.execute(pipe)
+            for reply in replies:
+                reply.check()
+            return True
+        except error:
+            client.close()
+            if is_first:
+                _tell(error)
+            return False
+
+
+def _shorter(time_ms: Int, longest_ms: Int) -> Int:
+    return longest_ms if time_ms < 0 else min(time_ms, longest_ms)
+
+
+def _last_id(mut client: RedisClient, key: String) raises RedisError -> String:
+    """The newest entry of a stream."""
+    var reply = client.command("XREVRANGE", key, "+", "-", "COUNT", 1)
+    reply.check()
+    if len(reply) == 0:
+        return String("0-0")
+    return String(reply[0][0].text())
+
+
+@no_inline
+def _tell(error: RedisError):
+    log_line(
+        Text()
+        .add("Redis does not carry the messages of a hub for now: ")
+        .add(error)
+        .end()
+    )

@@ -1,0 +1,92 @@
+"""What waits for an engine, and who has it meanwhile."""
+
+from flare.backplane.backplane import Handover
+from flare.backplane.outbox import Outbox
+from flare.bytes.buffer import Buffer
+from std.testing import assert_equal, assert_true
+
+
+def _put(mut box: Outbox, text: StringSpan, comes_back: Bool) -> Handover:
+    return box.put(text.as_bytes(), comes_back)
+
+
+def _arrived(mut box: Outbox) -> String:
+    var text = String()
+    var out = Buffer()
+    while box.take_arrived(out):
+        text.write(StringSpan(unsafe_from_utf8=out.span()), ".")
+        out.clear()
+    return text
+
+
+def test_what_does_not_come_back_is_for_the_sender_to_deliver() raises:
+    var box = Outbox(100)
+    assert_true(_put(box, "a", False) == Handover.GOES_OUT)
+    assert_true(_put(box, "b", False) == Handover.GOES_OUT)
+    box.failed()
+    assert_equal(_arrived(box), "")
+    assert_equal(len(box), 2)
+    box.sent(2)
+    assert_equal(len(box), 0)
+
+
+def test_what_should_come_back_is_delivered_once_when_the_engine_fails() raises:
+    var box = Outbox(100)
+    assert_true(_put(box, "a", True) == Handover.COMES_BACK)
+    box.sent(1)
+    assert_true(_put(box, "b", True) == Handover.COMES_BACK)
+    assert_true(_put(box, "c", True) == Handover.COMES_BACK)
+    assert_equal(_arrived(box), "")
+    box.failed()
+    assert_equal(_arrived(box), "b.c.")
+    # From now on the sender delivers itself.
+    assert_true(_put(box, "d", True) == Handover.GOES_OUT)
+    box.failed()
+    assert_equal(_arrived(box), "")
+    # All of them wait for the engine.
+    var waiting = String()
+    for index in range(len(box)):
+        waiting.write(StringSpan(unsafe_from_utf8=box.waiting_at(index).span()))
+    assert_equal(waiting, "bcd")
+    box.sent(2)
+    assert_true(_put(box, "e", True) == Handover.COMES_BACK)
+    box.failed()
+    assert_equal(_arrived(box), "e.")
+    box.sent(2)
+    assert_equal(len(box), 0)
+
+
+def test_what_does_not_fit_is_dropped_and_counted() raises:
+    var box = Outbox(10)
+    assert_true(_put(box, "12345", True) == Handover.COMES_BACK)
+    assert_true(_put(box, "1234567", True) == Handover.STAYS)
+    # What came before it is delivered before it.
+    assert_equal(_arrived(box), "12345.")
+    assert_equal(box.dropped_count, 1)
+    assert_true(_put(box, "12345", False) == Handover.GOES_OUT)
+    assert_true(_put(box, "1", False) == Handover.STAYS)
+    assert_equal(box.dropped_count, 2)
+    box.sent(1)
+    assert_true(_put(box, "1", False) == Handover.GOES_OUT)
+    assert_equal(len(box), 2)
+
+
+def test_many_go_through() raises:
+    """As many as are sent, in order, and no more is kept."""
+    var box = Outbox(100)
+    var next = 0
+    for number in range(1_000):
+        assert_true(
+            _put(box, String(number), False) == Handover.GOES_OUT,
+            String(number),
+        )
+        if number % 7 == 6:
+            for index in range(5):
+                assert_equal(
+                    StringSpan(unsafe_from_utf8=box.waiting_at(index).span()),
+                    String(next + index),
+                )
+            var count = 7 if len(box) >= 14 else 5
+            box.sent(count)
+            next += count
+    assert_equal(len(box), 1_000 - next)

@@ -1,0 +1,194 @@
+"""Who is there, as several processes see it; they talk through lists."""
+
+from flare.backplane.channel import OutgoingMessage
+from flare.backplane.message import (
+    MessageKind,
+    append_word,
+    parse_message,
+    write_message,
+)
+from flare.backplane.presence import Presence
+from flare.backplane.presence_table import HEARTBEAT_MS, PresenceTable
+from flare.bytes.buffer import Buffer
+from std.testing import assert_equal, assert_raises, assert_true
+
+comptime _EXPIRES_MS = 5_000
+
+
+struct _World:
+    """Some processes; what one says all hear, unless it is lost."""
+
+    var tables: List[PresenceTable]
+    var is_alive: List[Bool]
+    var now_ms: Int
+    var sequence: Int
+
+    def __init__(out self, count: Int):
+        self.tables = []
+        self.is_alive = []
+        for _ in range(count):
+            self.tables.append(PresenceTable(_EXPIRES_MS))
+            self.is_alive.append(True)
+        self.now_ms = 1_000_000
+        self.sequence = 0
+
+    def say(
+        mut self,
+        sender: Int,
+        kind: MessageKind,
+        room: StringSpan,
+        id: StringSpan,
+        payload: Span[UInt8, _],
+    ) raises:
+        self.sequence += 1
+        var octets = Buffer()
+        write_message(
+            octets, kind, UInt64(sender), self.sequence, room, id, payload
+        )
+        for index in range(len(self.tables)):
+            if self.is_alive[index]:
+                _ = self.tables[index].on_message(
+                    parse_message(octets.span()).value(),
+                    is_own=index == sender,
+                )
+
+    def enter(mut self, sender: Int, name: StringSpan, key: UInt64) raises:
+        var version = self.tables[sender].enter("room", name, key)
+        self.say(
+            sender,
+            MessageKind.ENTERED,
+            "room",
+            name,
+            _news(version, key).span(),
+        )
+
+    def leave(mut self, sender: Int, key: UInt64) raises:
+        var version = self.tables[sender].leave("room", key)
+        self.say(
+            sender, MessageKind.LEFT, "room", "", _news(version, key).span()
+        )
+
+    def go_on(mut self, time_ms: Int) raises:
+        """Lets time go by, a quarter of a second at a time."""
+        for _ in range(time_ms // 250):
+            self.now_ms += 250
+            for index in range(len(self.tables)):
+                if not self.is_alive[index]:
+                    continue
+                var outgoing = List[OutgoingMessage]()
+                self.tables[index].on_tick(self.now_ms, UInt64(index), outgoing)
+                for place in range(len(outgoing)):
+                    ref message = outgoing[place]
+                    self.say(
+                        index,
+                        message.kind,
+                        message.room,
+                        "",
+                        message.payload.span(),
+                    )
+
+    def names(self, index: Int) -> String:
+        var text = String()
+        for name in self.tables[index].names("room"):
+            text += name + " "
+        return text
+
+
+def _news(version: Int, key: UInt64) -> Buffer:
+    var payload = Buffer()
+    append_word(payload, UInt64(version))
+    append_word(payload, key)
+    return payload^
+
+
+def test_who_comes_and_goes_is_seen_by_all_at_once() raises:
+    var world = _World(3)
+    world.go_on(1_000)
+    world.enter(0, "ann", 1)
+    world.enter(1, "bob", 1)
+    world.enter(1, "ann", 2)
+    for index in range(3):
+        assert_equal(world.names(index), "ann bob ", String(index))
+    world.leave(0, 1)
+    for index in range(3):
+        assert_equal(world.names(index), "ann bob ", "she has another tab")
+    world.leave(1, 2)
+    for index in range(3):
+        assert_equal(world.names(index), "bob ")
+    assert_equal(world.tables[0].process_count(), 2)
+
+
+def test_who_was_not_there_learns_of_all() raises:
+    var world = _World(3)
+    world.is_alive[2] = False
+    # More than one message holds.
+    for key in range(2_000):
+        world.enter(0, String("member ", key), UInt64(key))
+    world.enter(1, "bob", 1)
+    world.is_alive[2] = True
+    world.go_on(3_000)
+    assert_equal(len(world.tables[2].names("room")), 2_001)
+    assert_equal(world.names(2), world.names(0))
+
+
+def test_news_that_are_lost_are_asked_for() raises:
+    var world = _World(2)
+    world.enter(0, "ann", 1)
+    world.is_alive[1] = False
+    world.leave(0, 1)
+    world.enter(0, "bob", 2)
+    world.is_alive[1] = True
+    assert_equal(world.names(1), "ann ")
+    world.go_on(3_000)
+    assert_equal(world.names(1), "bob ")
+
+
+def test_who_dies_is_gone_and_who_was_silent_comes_back() raises:
+    var world = _World(3)
+    world.go_on(1_000)
+    world.enter(0, "ann", 1)
+    world.enter(1, "bob", 1)
+    world.is_alive[0] = False
+    world.go_on(_EXPIRES_MS - 1_000)
+    assert_equal(world.names(1), "ann bob ")
+    world.go_on(2_000)
+    assert_equal(world.names(1), "bob ")
+    assert_equal(world.names(2), "bob ")
+    assert_equal(world.tables[1].process_count(), 1)
+    world.is_alive[0] = True
+    world.go_on(3_000)
+    for index in range(3):
+        assert_equal(world.names(index), "ann bob ", String(index))
+
+
+def test_whatever_is_told_does_no_harm() raises:
+    """Each kind with each beginning of octets that lie."""
+    var lies = Buffer()
+    for number in [0, 0, -1, -1, 1 << 40, 3, 9, -1]:
+        append_word(lies, UInt64(number))
+    for value in range(16, 21):
+        for length in range(len(lies) + 1):
+            var world = _World(2)
+            world.enter(1, "bob", 1)
+            world.say(
+                0,
+                MessageKind(UInt8(value)),
+                "last",
+                "",
+                lies.span()[:length],
+            )
+            world.go_on(1_000)
+            assert_true("bob" in world.names(0))
+
+
+def test_alone_it_needs_no_others() raises:
+    var presence = Presence()
+    presence.enter("room", "ann", 1)
+    presence.enter("room", "eve", 1)
+    assert_equal(len(presence.names("room")), 1)
+    assert_equal(presence.names("room")[0], "eve")
+    presence.leave("room", 1)
+    presence.leave("room", 1)
+    assert_equal(len(presence.names("room")), 0)
+    with assert_raises(contains="at least 2000"):
+        _ = Presence(expires_ms=1_999)

@@ -1,0 +1,160 @@
+"""A chat room and a stream of events under `serve_prefork`, over any backplane.
+
+Options: workers, plane (local, shared, redis), redis (its URL), history,
+queue_size, ring_size.
+"""
+
+from flare.backplane import Presence, RedisBackplane, SharedMemoryBackplane
+from flare.http import (
+    EventHub,
+    HttpServer,
+    Request,
+    Response,
+    Router,
+    ServerSentEvent,
+    ok,
+)
+from flare.http.routing import Handler
+from flare.net import SocketAddr
+from flare.sys.signal import process_id
+from flare.ws import WsHandler, WsHub, WsIncoming, WsSender
+from std.sys import argv
+
+
+@fieldwise_init
+struct Room(WsHandler):
+    """Sends on what it hears; `pid` asks which process that is."""
+
+    var hub: WsHub
+    var presence: Presence
+
+    def on_open(self, req: Request, sender: WsSender) raises:
+        self.hub.join(sender, "room")
+        var name = req.query_param("name")
+        if name != "":
+            self.presence.enter("room", name, sender.id())
+
+    def on_message(self, message: WsIncoming, sender: WsSender) raises:
+        if not message.is_text:
+            _ = self.hub.send_binary(message.as_bytes(), "room")
+        elif message.as_text() == "pid":
+            sender.send_text(String("pid ", process_id()))
+        else:
+            _ = self.hub.send_text(message.as_text(), "room")
+
+    def on_close(self, code: Int, reason: StringSpan, sender: WsSender):
+        self.hub.leave(sender, "room")
+        self.presence.leave("room", sender.id())
+
+
+@fieldwise_init
+struct Events(Copyable, Handler):
+    """Subscribes, publishes, and tells figures."""
+
+    var events: EventHub
+    var hub: WsHub
+    var presence: Presence
+
+    def serve(self, req: Request) raises -> Response:
+        if req.path == "/events":
+            var response = self.events.subscribe(req)
+            response.headers.set("Process", String(process_id()))
+            return response^
+        if req.path == "/publish":
+            self.events.publish(
+                ServerSentEvent(
+                    String(req.query_param("text")),
+                    id=String(req.query_param("id")),
+                )
+            )
+            return ok(String(process_id()))
+        if req.path == "/say":
+            return ok(
+                String(self.hub.send_text(req.query_param("text"), "room"))
+            )
+        if req.path == "/names":
+            var text = String(process_id(), ":")
+            for name in self.presence.names("room"):
+                text += " " + name
+            return ok(text)
+        var of_room = self.hub.backplane_counts()
+        var of_events = self.events.backplane_counts()
+        var text = String(
+            '{"pid": ',
+            process_id(),
+            ', "sent": ',
+            of_room.sent,
+            ', "received": ',
+            of_room.received,
+            ', "dropped": ',
+            of_room.dropped,
+            ', "refused": ',
+            of_room.refused,
+            ', "lost": ',
+            of_room.lost,
+        )
+        return ok(
+            String(
+                text,
+                ', "waiting": ',
+                of_room.waiting,
+                ', "gaps": ',
+                of_room.gaps,
+                ', "events_dropped": ',
+                of_events.dropped,
+                ', "events_lost": ',
+                of_events.lost,
+                ', "events_waiting": ',
+                of_events.waiting,
+                "}",
+            )
+        )
+
+
+def main() raises:
+    var workers = 3
+    var plane = String("shared")
+    var url = String()
+    var history = 0
+    var ring_size = 4 << 20
+    var queue_size = 4 << 20
+    for index in range(2, len(argv())):
+        var parts = String(argv()[index]).split("=", 1)
+        var value = String(parts[1])
+        if parts[0] == "workers":
+            workers = Int(value)
+        elif parts[0] == "plane":
+            plane = value
+        elif parts[0] == "redis":
+            url = value
+        elif parts[0] == "history":
+            history = Int(value)
+        elif parts[0] == "ring_size":
+            ring_size = Int(value)
+        elif parts[0] == "queue_size":
+            queue_size = Int(value)
+        else:
+            raise Error("there is no option '", parts[0], "'")
+    var hub = WsHub()
+    var events = EventHub(history=100)
+    var presence = Presence()
+    if plane == "shared":
+        hub = WsHub(SharedMemoryBackplane(ring_size))
+        events = EventHub(SharedMemoryBackplane(ring_size), history=100)
+        presence = Presence(SharedMemoryBackplane(ring_size))
+    elif plane == "redis":
+        hub = WsHub(
+            RedisBackplane(url, "room", history=history, queue_size=queue_size)
+        )
+        events = EventHub(
+            RedisBackplane(url, "news", history=1_000, queue_size=queue_size),
+            history=100,
+        )
+        presence = Presence(RedisBackplane(url, "presence"))
+    var router = Router()
+    router.ws("/ws", Room(hub.copy(), presence.copy()))
+    router.get("/*rest", Events(events.copy(), hub.copy(), presence^))
+    var port = UInt16(Int(String(argv()[1])))
+    var server = HttpServer.bind(SocketAddr.localhost(port))
+    print("listening on", server.local_addr(), flush=True)
+    server.serve_prefork(router^, workers=workers)
