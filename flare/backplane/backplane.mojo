@@ -137,6 +137,7 @@ struct LocalBackplane(Backplane):
     """No other processes: a hub is its process's own. The default."""
 
     comptime IS_LOCAL: Bool = True
+    """There is nothing to call."""
 
     def __init__(out self):
         """Makes it."""
@@ -147,6 +148,9 @@ struct LocalBackplane(Backplane):
 
         Args:
             wants_past: Not used.
+
+        Raises:
+            Error: Never.
         """
         return
 

@@ -57,6 +57,7 @@ struct PresenceTable(BackplaneListener):
     """The members of this process and of all others."""
 
     comptime TICKS: Bool = True
+    """It has something to say each second."""
 
     var expires_ms: Int
     """After how long a silent process is taken for dead."""

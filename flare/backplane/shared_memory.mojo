@@ -67,6 +67,9 @@ struct SharedMemoryBackplane(Backplane):
 
         Args:
             wants_past: True to begin with the oldest message that is kept.
+
+        Raises:
+            Error: Never.
         """
         var ring = self._ring
         self._cursor = RingCursor(
