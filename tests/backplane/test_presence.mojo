@@ -31,6 +31,10 @@ struct _World:
             self.is_alive.append(True)
         self.now_ms = 1_000_000
         self.sequence = 0
+        # A process ticks when it joins, before it hears anybody.
+        for index in range(count):
+            var unheard = List[OutgoingMessage]()
+            self.tables[index].on_tick(self.now_ms, UInt64(index), unheard)
 
     def say(
         mut self,
@@ -103,7 +107,7 @@ def _news(version: Int, key: UInt64) -> Buffer:
 
 def test_who_comes_and_goes_is_seen_by_all_at_once() raises:
     var world = _World(3)
-    world.go_on(1_000)
+    world.go_on(2_000)
     world.enter(0, "ann", 1)
     world.enter(1, "bob", 1)
     world.enter(1, "ann", 2)
@@ -133,6 +137,7 @@ def test_who_was_not_there_learns_of_all() raises:
 
 def test_news_that_are_lost_are_asked_for() raises:
     var world = _World(2)
+    world.go_on(2_000)
     world.enter(0, "ann", 1)
     world.is_alive[1] = False
     world.leave(0, 1)
@@ -145,7 +150,7 @@ def test_news_that_are_lost_are_asked_for() raises:
 
 def test_who_dies_is_gone_and_who_was_silent_comes_back() raises:
     var world = _World(3)
-    world.go_on(1_000)
+    world.go_on(2_000)
     world.enter(0, "ann", 1)
     world.enter(1, "bob", 1)
     world.is_alive[0] = False
@@ -177,7 +182,7 @@ def test_whatever_is_told_does_no_harm() raises:
                 "",
                 lies.span()[:length],
             )
-            world.go_on(1_000)
+            world.go_on(3_000)
             assert_true("bob" in world.names(0))
 
 
