@@ -171,9 +171,7 @@ def test_events_reach_a_history_that_begins_later() raises:
     if child == 0:
         for number in range(5):
             try:
-                hub.publish(
-                    ServerSentEvent(String(number), id=String(number))
-                )
+                hub.publish(ServerSentEvent(String(number), id=String(number)))
             except:
                 end_process(1)
         end_process(0)
