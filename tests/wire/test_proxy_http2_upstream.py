@@ -244,8 +244,10 @@ def test_an_upstream_that_refuses_for_ever(proxied_h2):
     def handle(peer: Upstream) -> None:
         nonlocal count
         while True:
-            peer.reset(peer.request(), REFUSED_STREAM)
+            stream = peer.request()
+            # Counted before the proxy can give up and answer.
             count += 1
+            peer.reset(stream, REFUSED_STREAM)
 
     _, server = proxied_h2(handle)
     response = ask(server, POST)
