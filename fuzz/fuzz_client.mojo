@@ -157,7 +157,7 @@ def _exchange(
 def _go_on(
     mut attempt: Attempt,
     mut connection: OwnedPointer[ClientConnection],
-    call: PreparedRequest,
+    mut call: PreparedRequest,
     mut builder: ResponseBuilder,
     config: ClientConfig,
 ) raises ClientError -> Bool:

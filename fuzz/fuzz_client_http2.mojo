@@ -187,7 +187,7 @@ def _go_on(
     mut exchange: Http2Exchange,
     mut far: RawSocket,
     mut attempt: Attempt,
-    call: PreparedRequest,
+    mut call: PreparedRequest,
     mut builder: ResponseBuilder,
     config: ClientConfig,
 ) raises ClientError -> Bool:
