@@ -482,7 +482,8 @@ def test_slow_clients_hold_the_upstream_back(proxied):
 
 
 def test_large_bodies_take_little_memory(proxied):
-    """256 MiB each way in less than 16 MB."""
+    """256 MiB each way in less than 8 MB more than the process begins with; how
+    much of libraries is resident then is the kernel's choice."""
     length = 256 << 20
 
     def handle(connection: Connection) -> None:
@@ -499,6 +500,7 @@ def test_large_bodies_take_little_memory(proxied):
             connection.send(piece)
 
     _, server = proxied(handle, max_body_size=1 << 30)
+    before = memory_len(server.process.pid, "VmRSS")
     room = memoryview(bytearray(1 << 20))
     with Client(server, 20) as client:
         client.send(GET)
@@ -513,8 +515,8 @@ def test_large_bodies_take_little_memory(proxied):
             client.send(room)
         assert client.response().body == b"ok"
     peak = memory_len(server.process.pid, "VmHWM")
-    print(f"peak {peak / 1e6:.1f} MB")
-    assert peak < 16_000_000
+    print(f"peak {peak / 1e6:.1f} MB, at first {before / 1e6:.1f} MB")
+    assert peak - before < 8_000_000
 
 
 def test_a_thousand_that_wait_hold_no_thread(proxied):
