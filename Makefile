@@ -2,7 +2,7 @@
 # FLAGS=--all widens `make autobahn`.
 PY = MODULAR_TELEMETRY_ENABLED=0 .venv/bin/python
 SETUP = python3 tools/setup.py
-.PHONY: run test check format test-asan fuzz autobahn bench bench-quick examples docs nightly wheel release-check clean setup
+.PHONY: run test check format test-asan fuzz autobahn bench bench-quick examples docs chat-proof nightly wheel release-check clean setup
 setup: ; @$(SETUP) test
 run: ; @$(SETUP) run && $(PY) tools/run.py examples/server.mojo
 test: setup ; @$(PY) tools/test.py $(ONLY)
@@ -14,6 +14,7 @@ autobahn: setup ; @$(PY) tools/autobahn.py $(FLAGS)
 bench: ; @$(SETUP) bench && $(PY) bench/bench.py run
 bench-quick: ; @$(SETUP) bench && $(PY) bench/bench.py run --quick
 examples: setup ; @$(PY) tools/test.py examples
+chat-proof: setup ; @$(PY) tests/wire/chat_proof.py $(FLAGS)
 nightly: ; @$(SETUP) nightly && $(PY) tools/test.py nightly
 docs: ; @$(SETUP) docs && $(PY) tools/docs.py
 wheel: ; @$(SETUP) run && $(PY) tools/package.py wheel

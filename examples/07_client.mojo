@@ -5,7 +5,7 @@
 #   Bearer tok, then Basic bWU6cGFzc3dvcmQ=
 #   visit=1 after 1 redirection
 #   0 1 2 3 4 5 6 7
-#   *: the server answered 401 Unauthorized; it accepts Digest and this client *
+#   *: the server answered 401 Unauthorized; it accepts Digest; this client has *
 #   total: Timeout
 
 from flare.http import BasicAuth, BearerAuth, ClientConfig, ClientRequest

@@ -47,6 +47,7 @@ REGISTRY_HOST = re.compile(
         )
     ) + ")"
 )
+SELECT = re.compile(r"\bselect\.select\(")
 POINTER = re.compile(
     # A pointer with an origin that the compiler follows is as safe as a span.
     r"Pointer\[[^\]]*(Untracked|External|Any\w*Origin)|\bOpaquePointer\["
@@ -81,6 +82,9 @@ def check_text(path: Path, text: str) -> Iterator[Problem]:
             yield Problem(
                 path, number, "path of one machine; use a relative one"
             )
+        if path.parts[0] == "tests" and path.suffix == ".py" and SELECT.search(line):
+            message = "`select.select` fails at 1,024 descriptors; use `ready`"
+            yield Problem(path, number, message)
         if found := REGISTRY_HOST.search(line):
             message = f"registry host {found[0]}; leave the choice to the user"
             yield Problem(path, number, message)

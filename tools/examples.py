@@ -1,6 +1,8 @@
 """Builds and runs the examples, and compares what they print.
 
 Each names it in its header, behind `# Expected output:`; a `*` matches anything.
+`# Needs: redis-server` runs it with the address of one, `# Also with:
+redis-server --redis` a second time, with that option.
 """
 
 import re
@@ -19,6 +21,7 @@ from toolchain import BUILD, ROOT, environment
 TIMEOUT_S = 60
 START_TIMEOUT_S = 10
 NEEDS = re.compile(r"^# Needs: (\S+)$", re.MULTILINE)
+ALSO_WITH = re.compile(r"^# Also with: (\S+) (--\S+)$", re.MULTILINE)
 FOLDER = BUILD / "examples"
 
 
@@ -94,8 +97,24 @@ def run_one(binary: Path, wanted: list[str], *arguments: str) -> str:
     return "\n".join([*lines, outcome.stderr])
 
 
+def report_run(
+    report: Report, source: Path, name: str, wanted: list[str], need: str, *options: str
+) -> None:
+    """Runs one that is built, with the server that it needs, if any."""
+    if need and not shutil.which(need):
+        report.skipped(name, f"{need} is not here: apt-get install {need}")
+        return
+    with SERVERS[need]() if need else nullcontext([]) as addresses:
+        trouble = run_one(FOLDER / source.stem, wanted, *options, *addresses)
+    if trouble:
+        report.fail(name, trouble)
+    else:
+        report.passed(name)
+        print(f"  {name}: as expected", flush=True)
+
+
 def check(source: Path, report: Report) -> None:
-    """Runs one that is built."""
+    """Runs one that is built, in all the ways that its header names."""
     text = source.read_text()
     try:
         wanted = expected_output(text)
@@ -103,16 +122,11 @@ def check(source: Path, report: Report) -> None:
         report.fail(source.name, str(error))
         return
     need = NEEDS.search(text)
-    if need and not shutil.which(need[1]):
-        report.skipped(source.name, f"{need[1]} is not here: apt-get install {need[1]}")
-        return
-    with SERVERS[need[1]]() if need else nullcontext([]) as arguments:
-        trouble = run_one(FOLDER / source.stem, wanted, *arguments)
-    if trouble:
-        report.fail(source.name, trouble)
-    else:
-        report.passed(source.name)
-        print(f"  {source.name}: as expected", flush=True)
+    report_run(report, source, source.name, wanted, need[1] if need else "")
+    if also := ALSO_WITH.search(text):
+        server, option = also.groups()
+        name = f"{source.name} with {server}"
+        report_run(report, source, name, wanted, server, option)
 
 
 def run(report: Report, below: str = "examples") -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from report import Report
 from toolchain import build
 
-BATCH_COUNT = 4
+BATCH_COUNT = 2
 MAIN = re.compile(r"^def main\(", re.MULTILINE)
 
 

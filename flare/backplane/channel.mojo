@@ -11,16 +11,25 @@ from flare.backplane.message import (
     write_message,
 )
 from flare.backplane.origins import OriginTable
+from flare.backplane.totals import BackplaneTotals
 from flare.bytes.buffer import Buffer
 from flare.bytes.text import Text
 from flare.sys.clock import coarse_monotonic_ms
+from flare.sys.errno import OsError
 from flare.sys.log import log_line
 from flare.sys.memory_map import ProcessWord
 from flare.sys.mutex import Mutex
 from flare.sys.random import random_word
 from flare.sys.signal import process_id
 from flare.sys.thread import Task, Thread
-from std.memory import Allocation, Layout, OpaquePointer, alloc, dealloc
+from std.memory import (
+    Allocation,
+    ArcPointer,
+    Layout,
+    OpaquePointer,
+    alloc,
+    dealloc,
+)
 
 # SAFETY: a channel owns what this points to, from its making to its end.
 comptime _Erased = OpaquePointer[MutUntrackedOrigin]
@@ -98,6 +107,7 @@ struct HubChannel(Movable):
     var _send: _Send
     var _open: _Open
     var _counts: _Counts
+    var _totals: _Counts
     var _drop: _Open
 
     def __init__[
@@ -126,6 +136,7 @@ struct HubChannel(Movable):
         self._send = _send[B, S, ...]
         self._open = _open[B, S]
         self._counts = _counts[B, S]
+        self._totals = _totals[B, S]
         self._drop = _drop[B, S]
 
     def __deinit__(deinit self):
@@ -166,6 +177,26 @@ struct HubChannel(Movable):
         """
         return self._counts(self._link)
 
+    def totals(self) -> BackplaneCounts:
+        """Tells the figures of all processes of this server.
+
+        Returns:
+            The figures; those of others as they were at most a second ago.
+        """
+        return self._totals(self._link)
+
+
+trait HasBackplane:
+    """A hub, or what else has a way to other processes."""
+
+    def backplane_channel(self) -> Optional[ArcPointer[HubChannel]]:
+        """Tells of that way, for figures.
+
+        Returns:
+            The way; None if it is the process's own.
+        """
+        ...
+
 
 def _send[
     B: Backplane,
@@ -196,6 +227,13 @@ def _counts[
     return link.unsafe_bitcast[_Link[B, S]]()[].counts()
 
 
+def _totals[
+    B: Backplane, S: BackplaneListener
+](link: _Erased) -> BackplaneCounts:
+    # SAFETY: the channel owns the link, and made it of these types.
+    return link.unsafe_bitcast[_Link[B, S]]()[].totals()
+
+
 def _drop[B: Backplane, S: BackplaneListener](link: _Erased):
     # SAFETY: the channel ends with this call.
     var typed = link.unsafe_bitcast[_Link[B, S]]()
@@ -220,10 +258,13 @@ struct _LinkState[B: Backplane](Movable):
     var sequence: Int
     var origins: OriginTable
     var counts: BackplaneCounts
+    # What is in the figures of all processes.
+    var told: BackplaneCounts
+    var totals: BackplaneTotals
     var outgoing: Buffer
     var incoming: Buffer
 
-    def __init__(out self, var plane: Self.B, wants_order: Bool):
+    def __init__(out self, var plane: Self.B, wants_order: Bool) raises OsError:
         self.plane = plane^
         self.wants_order = wants_order
         self.is_over = False
@@ -234,6 +275,8 @@ struct _LinkState[B: Backplane](Movable):
         self.sequence = 0
         self.origins = OriginTable()
         self.counts = BackplaneCounts()
+        self.told = BackplaneCounts()
+        self.totals = BackplaneTotals()
         self.outgoing = Buffer()
         self.incoming = Buffer()
 
@@ -246,8 +289,21 @@ struct _LinkState[B: Backplane](Movable):
             self.sequence = 0
             self.origins = OriginTable()
             self.counts = BackplaneCounts()
+            self.told = BackplaneCounts()
             self.retry_ms = 0
         self.plane.connect(wants_past=self.wants_order)
+
+    def figures(self) -> BackplaneCounts:
+        """What this process has counted."""
+        var counts = self.counts.copy()
+        counts.lost = self.origins.lost_count
+        counts.repeated = self.origins.repeated_count
+        self.plane.add_counts(counts)
+        return counts^
+
+    def tell(mut self):
+        """Brings the figures of all processes up to date."""
+        self.totals.tell(self.figures(), self.told)
 
     def forget_thread(mut self):
         """Lets go of the thread of a parent: a fork does not copy threads."""
@@ -424,12 +480,13 @@ struct _Link[B: Backplane, S: BackplaneListener](Movable):
         return self._shared.lock()[].write(kind, room, id, payload, self._state)
 
     def counts(self) -> BackplaneCounts:
+        return self._shared.lock()[].figures()
+
+    def totals(self) -> BackplaneCounts:
         var guard = self._shared.lock()
-        var counts = guard[].counts.copy()
-        counts.lost = guard[].origins.lost_count
-        counts.repeated = guard[].origins.repeated_count
-        guard[].plane.add_counts(counts)
-        return counts^
+        if guard[].process == process_id():
+            guard[].tell()
+        return guard[].totals.counts()
 
     def end(mut self):
         """Ends the thread, and waits for its end."""
@@ -437,6 +494,7 @@ struct _Link[B: Backplane, S: BackplaneListener](Movable):
         guard[].is_over = True
         var thread = Optional[Thread]()
         if guard[].process == process_id():
+            guard[].tell()
             swap(thread, guard[].thread)
         else:
             guard[].forget_thread()
@@ -486,3 +544,4 @@ struct _Reader[B: Backplane, S: BackplaneListener](Task):
             _ = guard[].pump(self._state, 0)
             comptime if Self.S.TICKS:
                 guard[].tick(self._state)
+            guard[].tell()

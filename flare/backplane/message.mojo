@@ -146,7 +146,8 @@ def parse_message[
     if payload_start > len(octets):
         return None
     var kind = MessageKind(octets.at(1))
-    if not kind.is_known() or load_word(octets, 16) >> 62 != 0:
+    var sequence = load_word(octets, 16)
+    if not kind.is_known() or sequence == 0 or sequence >> 62 != 0:
         return None
     var text_end = len(octets) if kind == MessageKind.TEXT else payload_start
     # Each by itself, so that no character lies across a border.

@@ -5,7 +5,7 @@ from flare.backplane.backplane import (
     BackplaneCounts,
     LocalBackplane,
 )
-from flare.backplane.channel import HubChannel
+from flare.backplane.channel import HasBackplane, HubChannel
 from flare.backplane.message import MessageKind, append_word
 from flare.backplane.presence_table import HEARTBEAT_MS, PresenceTable
 from flare.bytes.buffer import Buffer
@@ -13,7 +13,7 @@ from flare.sys.mutex import Mutex
 from std.memory import ArcPointer
 
 
-struct Presence(Copyable, Movable):
+struct Presence(Copyable, HasBackplane):
     """Who is in which room; copies are the same.
 
         var presence = Presence(SharedMemoryBackplane())
@@ -126,6 +126,14 @@ struct Presence(Copyable, Movable):
         if self._channel:
             return self._channel.value()[].counts()
         return BackplaneCounts()
+
+    def backplane_channel(self) -> Optional[ArcPointer[HubChannel]]:
+        """Tells of its way to other processes; `BackplaneMetrics` asks.
+
+        Returns:
+            The way; None without a backplane.
+        """
+        return self._channel.copy()
 
     def _tell(
         self,

@@ -2,15 +2,16 @@
 
 from flare.backplane.backplane import Backplane, BackplaneCounts, Handover
 from flare.backplane.outbox import Outbox
+from flare.backplane.redis_way import TURN_MAX, RedisWay, id_of_time, last_id
 from flare.bytes.buffer import Buffer
 from flare.bytes.text import Text
 from flare.redis.client import RedisClient
 from flare.redis.config import RedisConfig
-from flare.redis.core.error import RedisError
+from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyKind
 from flare.redis.pipeline import Pipeline
 from flare.redis.subscriber import RedisSubscriber
-from flare.sys.clock import Deadline
+from flare.sys.clock import Deadline, monotonic_ms
 from flare.sys.log import log_line
 from flare.sys.mutex import Condvar, Mutex
 from flare.sys.poll import wait_for
@@ -42,14 +43,15 @@ struct RedisBackplane(Backplane):
     channel (PUBLISH), and what is sent while a process has no connection does
     not reach it. With one they are entries of a stream (XADD with MAXLEN),
     which every process reads on from where it was: nothing is lost that the
-    stream still holds, and a program that starts finds what was there.
+    stream still holds, and a program that starts finds what was there. In a
+    cluster, name any node: a stream is found, and followed when it moves.
 
     While Redis is away, messages reach the clients of their own process, and
     wait in a bounded queue for the others. What does not fit is dropped and
     counted. Whoever can write to this Redis can write to all clients.
     """
 
-    var _config: RedisConfig
+    var _way: RedisWay
     var _key: String
     var _history: Int
     var _queue_size: Int
@@ -57,6 +59,7 @@ struct RedisBackplane(Backplane):
     var _changed: Condvar
     # Behind which entry of the stream to read on; empty if nobody knows yet.
     var _position: String
+    var _begun_ms: Int
     var _reader: Optional[ArcPointer[_Reader]]
 
     def __init__(
@@ -124,13 +127,14 @@ struct RedisBackplane(Backplane):
         )
         # The queue repeats, and knows what may be repeated.
         config.retry_max = 0
-        self._config = config^
+        self._way = RedisWay(config)
         self._key = String("flare:", name)
         self._history = history
         self._queue_size = queue_size
         self._outbox = Mutex(Outbox(queue_size))
         self._changed = Condvar()
         self._position = String()
+        self._begun_ms = 0
         self._reader = None
 
     def __init__(out self, *, copy: Self):
@@ -139,13 +143,14 @@ struct RedisBackplane(Backplane):
         Args:
             copy: What to copy.
         """
-        self._config = copy._config.copy()
+        self._way = copy._way.copy()
         self._key = copy._key
         self._history = copy._history
         self._queue_size = copy._queue_size
         self._outbox = copy._outbox
         self._changed = copy._changed
         self._position = copy._position
+        self._begun_ms = copy._begun_ms
         self._reader = None
 
     def connect(mut self, *, wants_past: Bool) raises:
@@ -162,10 +167,11 @@ struct RedisBackplane(Backplane):
         self._outbox = Mutex(Outbox(self._queue_size))
         self._changed = Condvar()
         self._position = String("0-0") if wants_past else String()
+        self._begun_ms = monotonic_ms()
         self._reader = None
         _ = Thread(
             _Writer(
-                self._config.copy(),
+                self._way.copy(),
                 self._key,
                 self._history,
                 self._outbox,
@@ -174,14 +180,21 @@ struct RedisBackplane(Backplane):
         )
         if self._history == 0:
             return
-        try:
-            var client = RedisClient(self._config.copy())
-            if not wants_past:
-                self._position = _last_id(client, self._key)
-            while wants_past and self._read_stream(client, 0) > 0:
-                pass
-        except error:
-            _tell(error)
+        for _ in range(TURN_MAX):
+            try:
+                self._find_position(wants_past)
+                return
+            except error:
+                if not self._way.turns(error):
+                    _tell(error)
+                    return
+
+    def _find_position(mut self, wants_past: Bool) raises RedisError:
+        var client = RedisClient(self._way.config.copy())
+        if not wants_past:
+            self._position = last_id(client, self._key)
+        while wants_past and self._read_stream(client, 0) > 0:
+            pass
 
     def publish(
         mut self, octets: Span[UInt8, _], *, wants_order: Bool
@@ -227,7 +240,15 @@ struct RedisBackplane(Backplane):
                 self._wait_for_messages(reader[], timeout_ms)
             reader[].failures = 0
         except error:
+            if reader[].subscriber:
+                # A subscription that was refused is asked for again.
+                reader[].subscriber.value().close()
             reader[].failures += 1
+            if self._history > 0 and self._way.turns(error):
+                reader[].client = None
+                # Again and again would be a cluster that disagrees.
+                if reader[].failures == 1:
+                    return
             if reader[].failures == 1:
                 # The subscriber counts for itself when it is back.
                 self._outbox.lock()[].gaps_count += Int(self._history > 0)
@@ -241,10 +262,10 @@ struct RedisBackplane(Backplane):
         mut self, mut reader: _Reader, timeout_ms: Int
     ) raises RedisError:
         if not reader.client:
-            reader.client = RedisClient(self._config.copy())
+            reader.client = RedisClient(self._way.config.copy())
         ref client = reader.client.value()
         if self._position.byte_length() == 0:
-            self._position = _last_id(client, self._key)
+            self._position = id_of_time(client, self._key, self._begun_ms)
         # Less than the time for one exchange, which holds for it, too.
         _ = self._read_stream(client, min(timeout_ms, _TIMEOUT_MS // 2))
 
@@ -252,7 +273,7 @@ struct RedisBackplane(Backplane):
         mut self, mut reader: _Reader, timeout_ms: Int
     ) raises RedisError:
         if not reader.subscriber:
-            reader.subscriber = RedisSubscriber(self._config.copy())
+            reader.subscriber = RedisSubscriber(self._way.config.copy())
             reader.subscriber.value().subscribe(self._key)
         ref subscriber = reader.subscriber.value()
         var wait_ms = timeout_ms
@@ -262,8 +283,9 @@ struct RedisBackplane(Backplane):
                 break
             self._outbox.lock()[].put_arrived(message.value().octets())
             wait_ms = 0
-        self._outbox.lock()[].gaps_count += (
-            subscriber.gap_count() - reader.gap_count
+        # However often it took, nobody was heard in between.
+        self._outbox.lock()[].gaps_count += Int(
+            subscriber.gap_count() > reader.gap_count
         )
         reader.gap_count = subscriber.gap_count()
 
@@ -345,28 +367,31 @@ struct _Reader(Movable):
 struct _Writer(Task):
     """Sends what is in the queue, for as long as the hub is there."""
 
-    var _config: RedisConfig
+    var _way: RedisWay
     var _key: String
     var _history: Int
     var _outbox: Mutex[Outbox]
     var _changed: Condvar
+    # False for a user who may not say MULTI.
+    var _has_transactions: Bool
 
     def __init__(
         out self,
-        var config: RedisConfig,
+        var way: RedisWay,
         key: String,
         history: Int,
         outbox: Mutex[Outbox],
         changed: Condvar,
     ):
-        self._config = config^
+        self._way = way^
         self._key = key
         self._history = history
         self._outbox = outbox
         self._changed = changed
+        self._has_transactions = True
 
     def run(mut self) raises:
-        var client = RedisClient(self._config.copy())
+        var client = RedisClient(self._way.config.copy())
         var failures = 0
         while True:
             var pipe = Pipeline()
@@ -410,33 +435,55 @@ struct _Writer(Task):
         return count
 
     def _sends(
-        self, mut client: RedisClient, pipe: Pipeline, is_first: Bool
+        mut self, mut client: RedisClient, pipe: Pipeline, is_first: Bool
     ) -> Bool:
         """Sends a batch. One whose answer is lost goes once more: receivers
         know by its numbers what they have had."""
-        try:
-            var replies = client.execute(pipe)
-            for reply in replies:
-                reply.check()
-            return True
-        except error:
-            client.close()
-            if is_first:
-                _tell(error)
+        for _ in range(TURN_MAX):
+            try:
+                self._send(client, pipe)
+                return True
+            except error:
+                client.close()
+                if self._turns(client, error):
+                    continue
+                if error.kind == RedisErrorKind.NO_PERMISSION and (
+                    "'multi'" in error.message or "'exec'" in error.message
+                ):
+                    self._has_transactions = False
+                if is_first:
+                    _tell(error)
+                return False
+        return False
+
+    def _send(self, mut client: RedisClient, pipe: Pipeline) raises RedisError:
+        if len(pipe) > 1 and self._has_transactions:
+            # All or none: a message that was refused could not follow those
+            # behind it.
+            var replies = client.transaction(pipe)
+            if replies:
+                _check_all(replies.value())
+        else:
+            _check_all(client.execute(pipe))
+
+    def _turns(mut self, mut client: RedisClient, error: RedisError) -> Bool:
+        if self._history == 0 or not self._way.turns(error):
             return False
+        try:
+            client = RedisClient(self._way.config.copy())
+            return True
+        except:
+            # It was checked when the hub was made.
+            return False
+
+
+def _check_all(replies: Reply[_]) raises RedisError:
+    for reply in replies:
+        reply.check()
 
 
 def _shorter(time_ms: Int, longest_ms: Int) -> Int:
     return longest_ms if time_ms < 0 else min(time_ms, longest_ms)
-
-
-def _last_id(mut client: RedisClient, key: String) raises RedisError -> String:
-    """The newest entry of a stream."""
-    var reply = client.command("XREVRANGE", key, "+", "-", "COUNT", 1)
-    reply.check()
-    if len(reply) == 0:
-        return String("0-0")
-    return String(reply[0][0].text())
 
 
 @no_inline

@@ -1,6 +1,7 @@
 """Checksums and hashes: SHA-1, SHA-256 (FIPS 180-4), HMAC (RFC 2104), CRC-32C."""
 
 from flare.bytes.checked import *
+from flare.bytes.hash_padding import last_blocks
 from std.bit import byte_swap
 from std.builtin.globals import global_constant
 
@@ -8,8 +9,6 @@ comptime SHA1_LEN = 20
 """Length of a digest in bytes."""
 
 comptime _BLOCK_LEN = 64
-# Where the length of the message stands in its last block.
-comptime _LENGTH_OFFSET = 56
 
 
 def sha1(octets: Span[UInt8, _]) -> Array[UInt8, SHA1_LEN]:
@@ -32,31 +31,14 @@ def sha1(octets: Span[UInt8, _]) -> Array[UInt8, SHA1_LEN]:
     while len(octets) - start >= _BLOCK_LEN:
         _add_block(state, octets.between(start, start + _BLOCK_LEN))
         start += _BLOCK_LEN
-    _add_last(state, octets.after(start), len(octets))
+    var end = last_blocks[_BLOCK_LEN](octets.after(start), len(octets))
+    for start in range(0, len(end), _BLOCK_LEN):
+        _add_block(state, Span(end).between(start, start + _BLOCK_LEN))
     var digest = Array[UInt8, SHA1_LEN](uninitialized=True)
     for index in range(SHA1_LEN):
         var shift = UInt32(24 - 8 * (index & 3))
         digest.at(index) = UInt8((state.at(index >> 2) >> shift) & 0xFF)
     return digest^
-
-
-def _add_last(
-    mut state: Array[UInt32, 5], rest: Span[UInt8, _], message_len: Int
-):
-    """Adds the octets that fill no block, a 1 bit, and the length in bits."""
-    var block = Array[UInt8, _BLOCK_LEN](uninitialized=True)
-    for index in range(_BLOCK_LEN):
-        block.at(index) = rest.at(index) if index < len(rest) else 0
-    block.at(len(rest)) = 0x80
-    if len(rest) >= _LENGTH_OFFSET:
-        _add_block(state, Span(block))
-        for index in range(_BLOCK_LEN):
-            block.at(index) = 0
-    var bit_count = UInt64(message_len) * 8
-    for index in range(8):
-        var shift = UInt64(56 - 8 * index)
-        block.at(_LENGTH_OFFSET + index) = UInt8((bit_count >> shift) & 0xFF)
-    _add_block(state, Span(block))
 
 
 def _add_block(mut state: Array[UInt32, 5], block: Span[UInt8, _]):

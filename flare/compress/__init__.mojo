@@ -1,4 +1,4 @@
-"""Compression: gzip, zlib, deflate and brotli, streaming, with output limits."""
+"""Compression: gzip, zlib, deflate, brotli and zstd, streaming, with output limits."""
 
 from flare.compress.content_coding import (
     ContentCoding,

@@ -22,6 +22,8 @@ struct ContentCoding(Equatable, TrivialRegisterPassable, Writable):
     """RFC 9110 section 8.4.1.2."""
     comptime BR = ContentCoding(3)
     """RFC 7932 section 13."""
+    comptime ZSTD = ContentCoding(4)
+    """RFC 8878 section 7.2, RFC 9659."""
 
     @staticmethod
     def parse(token: Span[UInt8, _]) -> Optional[Self]:
@@ -29,7 +31,7 @@ struct ContentCoding(Equatable, TrivialRegisterPassable, Writable):
 
         Source: RFC 9110 section 8.4.1: case does not matter, and `x-gzip` is
         `gzip`. Registered codings that flare has no library for, such as
-        `zstd`, are unknown here.
+        `dcb`, are unknown here.
 
         Args:
             token: The name.
@@ -45,6 +47,8 @@ struct ContentCoding(Equatable, TrivialRegisterPassable, Writable):
             return Self.DEFLATE
         if equals_ignore_case(token, "br".as_bytes()):
             return Self.BR
+        if equals_ignore_case(token, "zstd".as_bytes()):
+            return Self.ZSTD
         if equals_ignore_case(token, "identity".as_bytes()):
             return Self.IDENTITY
         return None
@@ -61,6 +65,8 @@ struct ContentCoding(Equatable, TrivialRegisterPassable, Writable):
             return Format.DEFLATE
         if self == Self.BR:
             return Format.BROTLI
+        if self == Self.ZSTD:
+            return Format.ZSTD
         return None
 
     def name(self) -> StaticString:
@@ -75,6 +81,8 @@ struct ContentCoding(Equatable, TrivialRegisterPassable, Writable):
             return "deflate"
         if self == Self.BR:
             return "br"
+        if self == Self.ZSTD:
+            return "zstd"
         return "identity"
 
     def write_to(self, mut writer: Some[Writer]):

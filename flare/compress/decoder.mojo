@@ -11,6 +11,7 @@ from flare.sys.zlib import (
     InflateStream,
     RAW_DEFLATE,
 )
+from flare.sys.zstd import ZstdDecoder
 
 comptime OUTPUT_LEN_MAX = 64 * 1024 * 1024
 """Most decompressed octets, unless the caller says otherwise, in bytes.
@@ -39,8 +40,8 @@ struct Decoder(Movable):
     however the octets are cut.
 
     Never more than `output_len_max` octets come out. Memory: 40 KiB for the
-    formats of zlib; brotli takes up to 16 MiB if the sender wants it, and no
-    sender can ask for more.
+    formats of zlib; brotli takes up to 16 MiB, and zstd a little over 8 MiB
+    (RFC 9659), if the sender wants it, and no sender can ask for more.
     """
 
     var format: Format
@@ -49,6 +50,7 @@ struct Decoder(Movable):
     """Most octets that may come out, in bytes."""
     var _inflate: Optional[InflateStream]
     var _brotli: Optional[BrotliDecoder]
+    var _zstd: Optional[ZstdDecoder]
     var _phase: UInt8
     # The first octet of a deflate stream, until the second tells its wrapping.
     var _held: UInt8
@@ -72,6 +74,7 @@ struct Decoder(Movable):
         self.output_len_max = output_len_max
         self._inflate = None
         self._brotli = None
+        self._zstd = None
         self._phase = _START
         self._held = 0
         self._has_pending = False
@@ -80,6 +83,8 @@ struct Decoder(Movable):
         try:
             if format == Format.BROTLI:
                 self._brotli = BrotliDecoder()
+            elif format == Format.ZSTD:
+                self._zstd = ZstdDecoder()
             else:
                 self._inflate = InflateStream(format.window_bits())
         except error:
@@ -173,7 +178,12 @@ struct Decoder(Movable):
 
     def _begin(mut self, octets: Span[UInt8, _]) raises CompressError -> Int:
         """Goes on to the next stream; the octets are at least one."""
-        if self._phase == _ENDED:
+        if self.format == Format.ZSTD and not _may_start_zstd(octets[0]):
+            # Libraries may also read what was written before there was an RFC.
+            if self._phase == _ENDED:
+                raise self._error(CompressErrorKind.TRAILING, "")
+            raise self._error(CompressErrorKind.CORRUPT, "it is no zstd")
+        if self._phase == _ENDED and self.format != Format.ZSTD:
             if self.format != Format.GZIP or octets[0] != _GZIP_FIRST:
                 raise self._error(CompressErrorKind.TRAILING, "")
             # RFC 1952 section 2.2: members follow each other without a mark.
@@ -221,6 +231,8 @@ struct Decoder(Movable):
     ) -> CodecStep:
         if self.format == Format.BROTLI:
             return self._brotli.held().step(octets, room)
+        if self.format == Format.ZSTD:
+            return self._zstd.held().step(octets, room)
         return self._inflate.held().step(octets, room)
 
     def _note(
@@ -235,6 +247,11 @@ struct Decoder(Movable):
         elif step.status == CodecStatus.NEEDS_DICTIONARY:
             raise self._error(
                 CompressErrorKind.CORRUPT, "it needs a preset dictionary"
+            )
+        elif step.status == CodecStatus.WINDOW_TOO_LARGE:
+            raise self._error(
+                CompressErrorKind.CORRUPT,
+                "its window is larger than 8 MiB (RFC 9659)",
             )
         elif step.status == CodecStatus.NO_MEMORY:
             raise self._error(CompressErrorKind.NO_MEMORY, "")
@@ -289,6 +306,11 @@ def decompress(
 def _may_start_zlib(first: UInt8) -> Bool:
     # RFC 1950 section 2.2: method 8, and a window of at most 32 KiB.
     return first & 15 == 8 and first >> 4 <= 7
+
+
+def _may_start_zstd(first: UInt8) -> Bool:
+    # RFC 8878 sections 3.1.1 and 3.1.2: magic numbers, the low octet first.
+    return first == 0x28 or first & 0xF0 == 0x50
 
 
 def _starts_zlib(first: UInt8, second: UInt8) -> Bool:

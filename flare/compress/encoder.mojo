@@ -18,6 +18,12 @@ from flare.sys.zlib import (
     NO_FLUSH,
     SYNC_FLUSH,
 )
+from flare.sys.zstd import (
+    CONTINUE as ZSTD_CONTINUE,
+    END as ZSTD_END,
+    FLUSH as ZSTD_FLUSH,
+    ZstdEncoder,
+)
 
 comptime LEVEL_DEFAULT = -1
 """The format's usual balance of time and length."""
@@ -26,11 +32,15 @@ comptime ZLIB_LEVEL_MAX = 9
 """The level of smallest output for the formats of zlib."""
 comptime BROTLI_LEVEL_MAX = 11
 """The level of smallest output for brotli."""
+comptime ZSTD_LEVEL_MAX = 19
+"""The level of smallest output for zstd with windows of 8 MiB (RFC 9659)."""
 
 # zlib's own default.
 comptime _ZLIB_LEVEL_USUAL = 6
 # About as quick as level 6 of zlib, and smaller; brotli's own 11 takes seconds.
 comptime _BROTLI_LEVEL_USUAL = 5
+# zstd's own default.
+comptime _ZSTD_LEVEL_USUAL = 3
 
 
 @fieldwise_init
@@ -39,23 +49,25 @@ struct _Flush(Equatable, TrivialRegisterPassable):
 
     var zlib: Int32
     var brotli: Int32
+    var zstd: Int32
 
-    comptime NONE = _Flush(NO_FLUSH, BROTLI_PROCESS)
-    comptime ALL = _Flush(SYNC_FLUSH, BROTLI_FLUSH)
-    comptime END = _Flush(FINISH, BROTLI_FINISH)
+    comptime NONE = _Flush(NO_FLUSH, BROTLI_PROCESS, ZSTD_CONTINUE)
+    comptime ALL = _Flush(SYNC_FLUSH, BROTLI_FLUSH, ZSTD_FLUSH)
+    comptime END = _Flush(FINISH, BROTLI_FINISH, ZSTD_END)
 
 
 struct Encoder(Movable):
     """A stream that is being compressed.
 
     Give it octets with `receive`, and call `finish` behind the last. Memory:
-    270 KiB for the formats of zlib, a few MiB for brotli.
+    270 KiB for the formats of zlib, a few MiB for brotli and zstd.
     """
 
     var format: Format
     """What the stream is written in."""
     var _deflate: Optional[DeflateStream]
     var _brotli: Optional[BrotliEncoder]
+    var _zstd: Optional[ZstdEncoder]
     var _input_len: Int
     var _is_open: Bool
 
@@ -66,8 +78,8 @@ struct Encoder(Movable):
 
         Args:
             format: What to write.
-            level: 0 (quickest) to 9, to 11 for brotli (smallest), or
-                `LEVEL_DEFAULT`.
+            level: 0 (quickest) to 9, to 11 for brotli, 1 to 19 for zstd
+                (smallest), or `LEVEL_DEFAULT`.
 
         Raises:
             CompressError: `UNAVAILABLE` if the library is missing; `MISUSED` if
@@ -76,12 +88,15 @@ struct Encoder(Movable):
         self.format = format
         self._deflate = None
         self._brotli = None
+        self._zstd = None
         self._input_len = 0
         self._is_open = True
         var chosen = _checked_level(format, level)
         try:
             if format == Format.BROTLI:
                 self._brotli = BrotliEncoder(chosen)
+            elif format == Format.ZSTD:
+                self._zstd = ZstdEncoder(chosen)
             else:
                 self._deflate = DeflateStream(format.window_bits(), chosen)
         except error:
@@ -158,6 +173,8 @@ struct Encoder(Movable):
     ) -> CodecStep:
         if self.format == Format.BROTLI:
             return self._brotli.held().step(octets, room, flush.brotli)
+        if self.format == Format.ZSTD:
+            return self._zstd.held().step(octets, room, flush.zstd)
         return self._deflate.held().step(octets, room, flush.zlib)
 
     @no_inline
@@ -194,16 +211,31 @@ def compress(
 
 
 def _checked_level(format: Format, level: Int) raises CompressError -> Int:
-    var is_brotli = format == Format.BROTLI
+    var level_min = 0
+    var level_max = ZLIB_LEVEL_MAX
+    var level_usual = _ZLIB_LEVEL_USUAL
+    if format == Format.BROTLI:
+        level_max = BROTLI_LEVEL_MAX
+        level_usual = _BROTLI_LEVEL_USUAL
+    elif format == Format.ZSTD:
+        level_min = 1
+        level_max = ZSTD_LEVEL_MAX
+        level_usual = _ZSTD_LEVEL_USUAL
     if level == LEVEL_DEFAULT:
-        return _BROTLI_LEVEL_USUAL if is_brotli else _ZLIB_LEVEL_USUAL
-    var level_max = BROTLI_LEVEL_MAX if is_brotli else ZLIB_LEVEL_MAX
-    if level < 0 or level > level_max:
+        return level_usual
+    if level < level_min or level > level_max:
         raise CompressError(
             CompressErrorKind.MISUSED,
             format,
             0,
             -1,
-            String("there is no level ", level, "; choose 0 to ", level_max),
+            String(
+                "there is no level ",
+                level,
+                "; choose ",
+                level_min,
+                " to ",
+                level_max,
+            ),
         )
     return level

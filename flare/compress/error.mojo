@@ -113,6 +113,9 @@ struct Format(Equatable, TrivialRegisterPassable, Writable):
     read as `ZLIB` or as `RAW_DEFLATE`, which some servers send instead."""
     comptime BROTLI = Format(4)
     """RFC 7932. Its library may be missing."""
+    comptime ZSTD = Format(5)
+    """RFC 8878, with the windows of RFC 9659. Its library may be missing. A
+    stream may have several frames behind each other."""
 
     def name(self) -> StaticString:
         """Names the format.
@@ -128,13 +131,16 @@ struct Format(Equatable, TrivialRegisterPassable, Writable):
             return "raw deflate"
         if self == Self.DEFLATE:
             return "deflate"
+        if self == Self.ZSTD:
+            return "zstd"
         return "brotli"
 
     def window_bits(self) -> Int:
         """Gives what zlib knows the format by.
 
         Returns:
-            A number of `flare/sys/zlib.mojo`; for brotli it means nothing.
+            A number of `flare/sys/zlib.mojo`; for brotli and zstd it means
+            nothing.
         """
         if self == Self.GZIP:
             return GZIP_WRAPPED

@@ -6,7 +6,12 @@ from flare.redis.core.command import Command
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply
 from flare.redis.link import RedisLink
-from flare.redis.pipeline import Pipeline
+from flare.redis.pipeline import (
+    Pipeline,
+    append_transaction,
+    nothing_to_send,
+    transaction_replies,
+)
 from flare.redis.script import ScriptCommands
 from flare.redis.streams import StreamCommands
 
@@ -96,7 +101,7 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
                 been carried out then.
         """
         if len(pipe) == 0:
-            raise _nothing_to_send()
+            raise nothing_to_send()
         self._link.run_all(pipe.commands)
         return self._link.connection.all().unsafe_lent_by[
             ImmOrigin(origin_of(self))
@@ -147,20 +152,11 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
                 carries out none, or the connection fails.
         """
         if len(pipe) == 0:
-            raise _nothing_to_send()
-        ref room = self._next()
-        room.begin["MULTI"](0)
-        room.octets.append(pipe.commands.octets.span())
-        room.count += pipe.commands.count
-        room.begin["EXEC"](0)
+            raise nothing_to_send()
+        append_transaction(self._next(), pipe)
         self._link.run_all(self._command)
         self._link.is_pinned = False
-        var items = self._link.connection.all().__iter__()
-        for _ in range(len(pipe) + 1):
-            # The first refusal says more than that of EXEC.
-            items.next().check()
-        var replies = items.next()
-        replies.check()
+        var replies = transaction_replies(self._link.connection.all())
         if replies.is_null():
             return None
         return replies.unsafe_lent_by[ImmOrigin(origin_of(self))]()
@@ -200,9 +196,3 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
     def close(mut self):
         """Closes the connection; a next command makes another."""
         self._link.close()
-
-
-def _nothing_to_send() -> RedisError:
-    return RedisError(
-        RedisErrorKind.BAD_ARGUMENT, String("the pipeline has no commands")
-    )

@@ -14,7 +14,18 @@ from flare.redis.core.hash_slot import (
 )
 from flare.redis.core.reply import Reply
 from flare.redis.core.retry import may_repeat
+from flare.redis.core.routing import (
+    GatheredReplies,
+    RoutedCommand,
+    route_commands,
+)
 from flare.redis.link import RedisLink, pause, set_address
+from flare.redis.pipeline import (
+    Pipeline,
+    append_transaction,
+    nothing_to_send,
+    transaction_replies,
+)
 from flare.redis.script import ScriptCommands
 from flare.redis.streams import StreamCommands
 from flare.sys.clock import Deadline
@@ -30,10 +41,105 @@ struct _Node(Movable):
 
     var name: String
     var link: RedisLink
+    # Its part of a pipeline, and which commands that are.
+    var batch: Command
+    var members: List[Int]
 
     def __init__(out self, var name: String, var link: RedisLink):
         self.name = name^
         self.link = link^
+        self.batch = Command()
+        self.members = []
+
+    def start_batch(mut self) raises RedisError:
+        """Sends its part of a pipeline."""
+        var was_open = self.link.connection.is_open()
+        self.link.open()
+        try:
+            self.link.connection.start(self.batch)
+        except error:
+            # A connection that was idle for too long had ended.
+            if error.kind != RedisErrorKind.CONNECTION_LOST or not was_open:
+                raise error.copy()
+            self.link.open()
+            self.link.connection.start(self.batch)
+
+
+@fieldwise_init
+struct _Errand(Movable):
+    """A command of a pipeline on its way."""
+
+    var command: RoutedCommand
+    var place: Int
+    var is_asking: Bool
+    # What its last attempt has come to.
+    var is_done: Bool
+    var is_redirected: Bool
+
+
+struct _Errands(Movable):
+    """The commands of a pipeline, and their replies so far."""
+
+    var list: List[_Errand]
+    var replies: GatheredReplies
+    var left_count: Int
+
+    def __init__(out self):
+        self.list = []
+        self.replies = GatheredReplies()
+        self.left_count = 0
+
+    def begin(mut self, pipe: Pipeline) raises RedisError:
+        """Takes the commands of a pipeline; none is placed yet."""
+        if len(pipe) == 0:
+            raise nothing_to_send()
+        var routed = route_commands(pipe.commands.octets.span())
+        self.list.clear()
+        for index in range(len(routed)):
+            self.list.append(
+                _Errand(routed[index].copy(), -1, False, False, False)
+            )
+        self.left_count = len(routed)
+        self.replies.begin(len(routed))
+
+    def take(mut self, index: Int, reply: Reply[_]):
+        """Notes the reply of a command, which may be to repeat it."""
+        self.replies.put(index, reply)
+        if reply.is_error():
+            self._take_error(index, reply.error())
+        else:
+            self._end(index)
+
+    def fail(mut self, index: Int, error: RedisError):
+        """Notes that a command has no reply."""
+        self.replies.put_failure(index, error)
+        self._take_error(index, error)
+
+    def _take_error(mut self, index: Int, error: RedisError):
+        ref errand = self.list[index]
+        errand.is_redirected = (
+            error.kind == RedisErrorKind.MOVED
+            or error.kind == RedisErrorKind.ASK
+        )
+        var is_over = not (
+            errand.is_redirected
+            or error.kind == RedisErrorKind.READ_ONLY
+            or may_repeat(error, errand.command.is_repeatable)
+        )
+        if is_over:
+            self._end(index)
+
+    def _end(mut self, index: Int):
+        self.list[index].is_done = True
+        self.left_count -= 1
+
+    def waiting_count(self) -> Int:
+        """Counts those that no other node was named for."""
+        var count = 0
+        for index in range(len(self.list)):
+            ref errand = self.list[index]
+            count += Int(not errand.is_done and not errand.is_redirected)
+        return count
 
 
 struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
@@ -44,8 +150,9 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         redis.set("{user1}.name", "Ada")
 
     A command goes to the node of its key. All keys of one command must be in
-    one slot: give them one hash tag. The map of slots is read again when a node
-    says that it has changed, or does not answer.
+    one slot: give them one hash tag. `execute` takes commands of many slots,
+    `transaction` those of one. The map of slots is read again when a node says
+    that it has changed, or does not answer.
     """
 
     var _config: RedisConfig
@@ -56,6 +163,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
     # The node that answered last: it lends the reply.
     var _last: Int
     var _redirection_count: Int
+    var _errands: _Errands
 
     def __init__(
         out self,
@@ -93,6 +201,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         self._command = Command()
         self._last = 0
         self._redirection_count = 0
+        self._errands = _Errands()
 
     def _commands(ref self) -> ref[self] Command:
         # SAFETY: the field lives as long as what it is a field of.
@@ -127,17 +236,12 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
             ):
                 self._redirection_count += 1
                 is_asking = error.kind == RedisErrorKind.ASK
-                place = self._follow(error, place)
+                place = self._follow(error, place, True)
                 continue
             attempt += 1
             self._prepare_repetition(error, attempt, deadline)
             place = self._place_of(slot, deadline)
-        raise RedisError(
-            RedisErrorKind.CLUSTER_DOWN,
-            String(
-                "the nodes have sent a command on ", REDIRECTION_MAX, " times"
-            ),
-        )
+        raise _sent_on_for_ever()
 
     def _exchange(
         mut self, place: Int, is_asking: Bool, deadline: Deadline
@@ -152,7 +256,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         link.connection.exchange(self._command)
 
     def _follow(
-        mut self, error: RedisError, place: Int
+        mut self, error: RedisError, place: Int, reads_map: Bool
     ) raises RedisError -> Int:
         """Goes where a node says that the key is."""
         var there = read_redirection(error.message)
@@ -163,10 +267,201 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         if error.kind == RedisErrorKind.MOVED:
             # Many slots have moved, as a rule. The old map still serves if the
             # node that would tell does not answer.
-            var target = self._place_of_node(name)
-            self._try_to_refresh(target)
+            if reads_map:
+                self._try_to_refresh(self._place_of_node(name))
             self._slots.set_owner(there.slot, there.slot, name)
         return self._place_of_node(name)
+
+    def execute(
+        mut self, pipe: Pipeline
+    ) raises RedisError -> Reply[ImmOrigin(origin_of(self))]:
+        """Sends each command of a pipeline to the node of its key, to all
+        nodes at once.
+
+        Commands to one key are carried out in their order, unless its slot
+        moves or its node fails meanwhile; then those that a node refused for
+        that, and those alone, are repeated behind the others.
+
+        Args:
+            pipe: The commands; each has a key, or publishes.
+
+        Returns:
+            Their replies in order, lent until the next command. Some may be
+            errors, also of a connection that failed: `is_error` tells, and
+            reading one raises it.
+
+        Raises:
+            RedisError: If a command has no key (`BAD_ARGUMENT`), or no node
+                says where the slots are; nothing was sent then.
+        """
+        self._errands.begin(pipe)
+        var deadline = Deadline(self._config.timeout_ms)
+        self._place_errands(pipe.commands, deadline)
+        var attempt = 0
+        for _ in range(REDIRECTION_MAX):
+            self._run_batches()
+            if self._errands.left_count == 0:
+                break
+            if self._errands.waiting_count() > 0:
+                attempt += 1
+                if not self._wait(attempt, deadline):
+                    break
+            try:
+                self._follow_redirections()
+                self._place_errands(pipe.commands, deadline)
+            except:
+                # Each command that is left has its last error as its reply.
+                break
+        self._errands.replies.arrange()
+        return self._errands.replies.lend().unsafe_lent_by[
+            ImmOrigin(origin_of(self))
+        ]()
+
+    def _place_errands(
+        mut self, commands: Command, deadline: Deadline
+    ) raises RedisError:
+        """Sorts the commands that are left by node."""
+        for index in range(len(self._nodes)):
+            self._nodes[index][].batch.clear()
+            self._nodes[index][].members.clear()
+        for index in range(len(self._errands.list)):
+            if self._errands.list[index].is_done:
+                continue
+            if not self._errands.list[index].is_asking:
+                var slot = self._errands.list[index].command.slot
+                self._errands.list[index].place = self._place_of(slot, deadline)
+            ref errand = self._errands.list[index]
+            ref node = self._nodes[errand.place][]
+            if errand.is_asking:
+                node.batch.begin["ASKING"](0)
+            node.batch.octets.append(
+                commands.octets.span().between(
+                    errand.command.start, errand.command.end
+                )
+            )
+            node.batch.count += 1
+            node.members.append(index)
+
+    def _run_batches(mut self):
+        """Sends to all nodes, then receives from all."""
+        var started = List[Int]()
+        for place in range(len(self._nodes)):
+            ref node = self._nodes[place][]
+            if len(node.members) == 0:
+                continue
+            try:
+                node.start_batch()
+                started.append(place)
+            except error:
+                for index in node.members:
+                    self._errands.fail(index, error)
+        for place in started:
+            ref node = self._nodes[place][]
+            try:
+                node.link.connection.finish()
+            except error:
+                for index in node.members:
+                    self._errands.fail(index, error)
+                continue
+            var replies = node.link.connection.all().__iter__()
+            for index in node.members:
+                if self._errands.list[index].is_asking:
+                    _ = replies.next()
+                self._errands.take(index, replies.next())
+
+    def _follow_redirections(mut self) raises RedisError:
+        """Goes where nodes say that keys are; the map is read again once."""
+        var has_read = False
+        for index in range(len(self._errands.list)):
+            ref errand = self._errands.list[index]
+            errand.is_asking = False
+            if errand.is_done or not errand.is_redirected:
+                continue
+            errand.is_redirected = False
+            self._redirection_count += 1
+            var error = self._errands.replies.error(index)
+            var from_place = self._errands.list[index].place
+            var is_moved = error.kind == RedisErrorKind.MOVED
+            var place = self._follow(error, from_place, not has_read)
+            has_read = has_read or is_moved
+            self._errands.list[index].place = place
+            self._errands.list[index].is_asking = not is_moved
+
+    def _wait(mut self, attempt: Int, deadline: Deadline) -> Bool:
+        """Waits before commands are repeated; False if the time is over."""
+        var wait_ms = self._config.backoff.wait_ms(attempt, random_word())
+        var left_ms = deadline.left_ms()
+        if left_ms >= 0 and wait_ms >= left_ms:
+            return False
+        pause(wait_ms)
+        self._slots = SlotMap()
+        return True
+
+    def transaction(
+        mut self, pipe: Pipeline
+    ) raises RedisError -> Optional[Reply[ImmOrigin(origin_of(self))]]:
+        """Has all commands of a pipeline carried out with no other in between
+        (MULTI, EXEC), by the node that has all their keys.
+
+        Args:
+            pipe: The commands; all their keys are in one slot.
+
+        Returns:
+            Their replies in order, lent until the next command.
+
+        Raises:
+            RedisError: If the keys are in several slots (`CROSS_SLOT`), the
+                server refuses one of the commands, and so carries out none, or
+                the connection fails.
+        """
+        self._errands.begin(pipe)
+        var slot = self._errands.list[0].command.slot
+        for index in range(len(self._errands.list)):
+            if self._errands.list[index].command.slot != slot:
+                raise _keys_apart(index + 1)
+        var deadline = Deadline(self._config.timeout_ms)
+        var place = self._place_of(slot, deadline)
+        var is_asking = False
+        var attempt = 0
+        for _ in range(REDIRECTION_MAX):
+            ref room = self._next()
+            if is_asking:
+                # It holds for all up to EXEC.
+                room.begin["ASKING"](0)
+            append_transaction(room, pipe)
+            var error: RedisError
+            try:
+                var reply = self._transact(place)
+                if reply.is_null():
+                    return None
+                return reply.unsafe_lent_by[ImmOrigin(origin_of(self))]()
+            except failure:
+                error = failure.copy()
+            is_asking = error.kind == RedisErrorKind.ASK
+            if is_asking or error.kind == RedisErrorKind.MOVED:
+                self._redirection_count += 1
+                place = self._follow(error, place, True)
+                continue
+            attempt += 1
+            self._prepare_repetition(error, attempt, deadline)
+            place = self._place_of(slot, deadline)
+        raise _sent_on_for_ever()
+
+    def _transact(
+        mut self, place: Int
+    ) raises RedisError -> Reply[ImmUntrackedOrigin]:
+        ref link = self._nodes[place][].link
+        link.open()
+        link.connection.exchange(self._command)
+        try:
+            var replies = transaction_replies(link.connection.all())
+            self._last = place
+            return replies
+        except error:
+            var refusal = error.copy()
+            refusal.server = self._nodes[place][].name
+            refusal.was_sent = True
+            raise refusal^
 
     def _prepare_repetition(
         mut self, error: RedisError, attempt: Int, deadline: Deadline
@@ -279,3 +574,26 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         """Closes all connections; a next command makes others."""
         for index in range(len(self._nodes)):
             self._nodes[index][].link.close()
+
+
+@no_inline
+def _sent_on_for_ever() -> RedisError:
+    return RedisError(
+        RedisErrorKind.CLUSTER_DOWN,
+        String("the nodes have sent a command on ", REDIRECTION_MAX, " times"),
+    )
+
+
+@no_inline
+def _keys_apart(place: Int) -> RedisError:
+    return RedisError(
+        RedisErrorKind.CROSS_SLOT,
+        String(
+            "command ",
+            place,
+            (
+                " of the transaction has its key in another slot than the"
+                " first, and only one node can carry out a transaction"
+            ),
+        ),
+    )

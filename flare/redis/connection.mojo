@@ -249,6 +249,47 @@ struct RedisConnection(Movable):
             failure.server = self.name
             raise failure^
 
+    def start(mut self, command: Command) raises RedisError:
+        """Sends commands; `finish` receives their replies. Other connections
+        may be used in between.
+
+        Args:
+            command: The commands; at least one.
+
+        Raises:
+            RedisError: As `exchange` does.
+        """
+        try:
+            self._drop_lent()
+            var start_ms = coarse_monotonic_ms()
+            if start_ms - self._used_ms > IDLE_CHECK_MS:
+                self._check_idle()
+            self._used_ms = start_ms
+            self._parser.begin(command.count)
+            self._send(command.octets.span(), self._timeout_ms)
+        except error:
+            self.close()
+            var failure = error.copy()
+            failure.server = self.name
+            raise failure^
+
+    def finish(mut self) raises RedisError:
+        """Receives the replies of what `start` sent, within the usual time
+        since then.
+
+        Raises:
+            RedisError: As `exchange` does.
+        """
+        try:
+            while not self._parser.advance(self._input.terminate()):
+                self._receive_until(self._used_ms, self._timeout_ms)
+            self._lent_len = self._parser.length()
+        except error:
+            self.close()
+            var failure = error.copy()
+            failure.server = self.name
+            raise failure^
+
     @always_inline
     def first(self) -> Reply[ImmUntrackedOrigin]:
         """Lends the first reply.

@@ -1,10 +1,13 @@
 """Several commands that are sent together."""
 
 from flare.redis.core.command import Command, RedisArg, key_place
+from flare.redis.core.error import RedisError, RedisErrorKind
+from flare.redis.core.reply import Reply
 
 
 struct Pipeline(Movable, Sized):
-    """Commands for `RedisClient.execute` and `RedisClient.transaction`.
+    """Commands for `execute` and `transaction` of `RedisClient` and
+    `RedisCluster`.
 
         var pipe = Pipeline()
         pipe.set("greeting", "hello")
@@ -114,3 +117,52 @@ struct Pipeline(Movable, Sized):
         self.commands.begin["PUBLISH"](2)
         self.commands.add(channel)
         self.commands.add(message)
+
+
+def append_transaction(mut room: Command, pipe: Pipeline):
+    """Appends commands between MULTI and EXEC.
+
+    Args:
+        room: Where to.
+        pipe: The commands.
+    """
+    room.begin["MULTI"](0)
+    room.octets.append(pipe.commands.octets.span())
+    room.count += pipe.commands.count
+    room.begin["EXEC"](0)
+
+
+def transaction_replies[
+    o: ImmOrigin
+](all: Reply[o]) raises RedisError -> Reply[o]:
+    """Gives the replies of the commands between MULTI and EXEC.
+
+    Parameters:
+        o: The origin of what owns the octets.
+
+    Args:
+        all: The replies to all that was sent, from MULTI to EXEC.
+
+    Returns:
+        The reply to EXEC; null if a key that is watched was changed.
+
+    Raises:
+        RedisError: What the server refused first: it says more than EXEC.
+    """
+    var items = all.__iter__()
+    while True:
+        var reply = items.next()
+        reply.check()
+        if not items.has_next():
+            return reply
+
+
+def nothing_to_send() -> RedisError:
+    """Says that a pipeline is empty.
+
+    Returns:
+        The error.
+    """
+    return RedisError(
+        RedisErrorKind.BAD_ARGUMENT, String("the pipeline has no commands")
+    )

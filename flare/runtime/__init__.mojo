@@ -17,4 +17,5 @@ from flare.runtime.event import Waker
 from flare.runtime.worker_count import default_worker_count
 from flare.runtime.worker_loop import LoopTask, WorkerLoop
 from flare.sys.mutex import Condvar, Mutex, MutexGuard
+from flare.sys.signal import process_id
 from flare.sys.thread import Task, Thread

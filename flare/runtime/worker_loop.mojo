@@ -253,6 +253,23 @@ struct WorkerLoop(Movable):
             raise OsError("watch", EBADF)
         self._selector.held()[].register(number, token, interest)
 
+    def rewatch(
+        mut self, number: Int32, token: UInt64, interest: Interest
+    ) raises OsError:
+        """Watches a descriptor for something else than before.
+
+        Args:
+            number: The descriptor, which is watched.
+            token: The task's.
+            interest: What to watch for from now on.
+
+        Raises:
+            OsError: If the kernel refuses, or the worker has ended.
+        """
+        if not self._selector:
+            raise OsError("watch", EBADF)
+        self._selector.held()[].modify(number, token, interest)
+
     def unwatch(mut self, number: Int32):
         """Watches a descriptor no more.
 

@@ -63,6 +63,8 @@ struct FileStatus(TrivialRegisterPassable):
     var modified_ns: Int
     """When it was last changed, in nanoseconds since 1970-01-01 00:00:00 UTC.
     """
+    var mode: Int
+    """Who may do what with it, such as 0o600."""
 
 
 struct File(Movable):
@@ -190,7 +192,8 @@ struct File(Movable):
             self._descriptor.fd(), words.unsafe_ptr()
         ):
             raise OsError("fstat", last_errno())
-        var kind = _short[_MODE_OFFSET](words) & _KIND_MASK
+        var mode = _short[_MODE_OFFSET](words)
+        var kind = mode & _KIND_MASK
         return FileStatus(
             kind == _KIND_REGULAR,
             kind == _KIND_FOLDER,
@@ -200,6 +203,7 @@ struct File(Movable):
             words[_SIZE_OFFSET // 8],
             words[_MODIFIED_OFFSET // 8] * 1_000_000_000
             + words[_MODIFIED_OFFSET // 8 + 1],
+            Int(mode & ~_KIND_MASK),
         )
 
     def read_at(

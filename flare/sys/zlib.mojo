@@ -340,6 +340,8 @@ struct CodecStatus(Equatable, TrivialRegisterPassable):
     """The stream was made with a dictionary that nobody gave us."""
     comptime NO_MEMORY = CodecStatus(4)
     """The library could not get memory."""
+    comptime WINDOW_TOO_LARGE = CodecStatus(5)
+    """The stream wants more memory than is allowed."""
 
 
 @fieldwise_init

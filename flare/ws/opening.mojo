@@ -4,7 +4,8 @@ from flare.bytes.buffer import Buffer
 from flare.compress.content_coding import is_available
 from flare.http.client.attempt import shorter
 from flare.http.client.pool import ClientConnection, Endpoint
-from flare.http.client.connector import ConnectContext, Connector
+from flare.http.client.connect_context import ConnectContext
+from flare.http.client.connector import Connector
 from flare.http.client.error import BadUrl, ClientError, Phase
 from flare.http.client.proxy import choose_proxy, credentials_of
 from flare.http.client.request import parse_request_url

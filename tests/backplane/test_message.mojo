@@ -58,6 +58,7 @@ def test_what_is_wrong_is_none() raises:
         _Row("a room beyond the end", 3, 1),
         _Row("an id beyond the end", 5, 1),
         _Row("a number that is too large", 23, 0x40),
+        _Row("a number below the first, which is 1", 16, 0),
         _Row("a room that is no UTF-8", MESSAGE_HEAD_LEN, 0xFF),
         _Row("an id that is no UTF-8", MESSAGE_HEAD_LEN + 4, 0xC3),
         _Row("a text that is no UTF-8", MESSAGE_HEAD_LEN + 6, 0x80),

@@ -25,7 +25,8 @@ def test_parse() raises:
         _Row("9110-8.4.1.2", "Deflate", "deflate"),
         _Row("7932-13", "bR", "br"),
         _Row("9110-12.5.3", "identity", "identity"),
-        _Row("8878-7.2 is not supported", "zstd", ""),
+        _Row("8878-7.2", "ZStd", "zstd"),
+        _Row("dictionaries are not supported", "dcz", ""),
         _Row("9110-8.4.1.1 is not supported", "compress", ""),
         _Row("no name", "", ""),
         _Row("no prefix", "gzi", ""),
@@ -43,6 +44,7 @@ def test_formats() raises:
     assert_true(ContentCoding.GZIP.format().value() == Format.GZIP)
     assert_true(ContentCoding.DEFLATE.format().value() == Format.DEFLATE)
     assert_true(ContentCoding.BR.format().value() == Format.BROTLI)
+    assert_true(ContentCoding.ZSTD.format().value() == Format.ZSTD)
     assert_false(ContentCoding.IDENTITY.format())
 
 
@@ -51,7 +53,11 @@ def test_availability() raises:
     assert_true(is_available("x-gzip"))
     assert_true(is_available("deflate"))
     assert_true(is_available("identity"))
-    assert_false(is_available("zstd"))
+    assert_false(is_available("dcz"))
+    assert_equal(
+        is_available("zstd"),
+        can_decode(ContentCoding.ZSTD) and can_encode(ContentCoding.ZSTD),
+    )
     assert_equal(
         is_available("br"),
         can_decode(ContentCoding.BR) and can_encode(ContentCoding.BR),

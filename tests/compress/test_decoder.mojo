@@ -24,6 +24,9 @@ comptime _BROTLI = StaticString(
     "8b098068656c6c6f2c2068656c6c6f2c2068656c6c6f2103"
 )
 
+comptime _ZSTD = StaticString("28b52ffd20147500004068656c6c6f2c20210100e28a11")
+comptime _ZSTD_EMPTY = StaticString("28b52ffd2000010000")
+
 
 @fieldwise_init
 struct _Row(Copyable, Movable):
@@ -100,6 +103,14 @@ def _good_rows() -> List[_Row]:
         ),
         _Row("7932-9 stream", Format.BROTLI, _BROTLI, _HELLO),
         _Row("7932-9.2 no data", Format.BROTLI, "3b", ""),
+        _Row("8878-3.1.1 frame", Format.ZSTD, _ZSTD, _HELLO),
+        _Row("8878-3.1.1 no data", Format.ZSTD, _ZSTD_EMPTY, ""),
+        _Row(
+            "9659-3 a window of 8 MiB",
+            Format.ZSTD,
+            "28b52ffd006829000068656c6c6f",
+            "hello",
+        ),
     ]
 
 
@@ -271,6 +282,7 @@ def _bad_rows() -> List[_BadRow]:
         ),
         _BadRow("7932-9.1 WBITS", Format.BROTLI, "11", CORRUPT, 1),
         _BadRow("7932 trailing", Format.BROTLI, "3b00", TRAILING, 1),
+        _BadRow("no octets", Format.ZSTD, "-", TRUNCATED, 0),
         _BadRow("no octets", Format.GZIP, "-", TRUNCATED, 0),
         _BadRow("no octets", Format.DEFLATE, "-", TRUNCATED, 0),
         _BadRow("no octets", Format.BROTLI, "-", TRUNCATED, 0),
@@ -364,7 +376,12 @@ def test_long_octets_both_ways() raises:
     for number in range(60_000):
         octets.append(UInt8((number * number >> 7) & 255))
         octets.append(UInt8(number & 15))
-    for format in [Format.GZIP, Format.RAW_DEFLATE, Format.BROTLI]:
+    for format in [
+        Format.GZIP,
+        Format.RAW_DEFLATE,
+        Format.BROTLI,
+        Format.ZSTD,
+    ]:
         var stream = compress(octets, format)
         assert_true(decompress(stream, format) == octets)
         for step in [1, 4_093, 16_384]:
@@ -377,3 +394,68 @@ def test_long_octets_both_ways() raises:
                 start = end
             decoder.finish()
             assert_true(List[UInt8](output.span()) == octets)
+
+
+def test_frames_of_zstd() raises:
+    """RFC 8878 section 3: frames behind each other, and some to be skipped."""
+    comptime FRAMES = StaticString(
+        "28b52ffd2000010000502a4d1803000000ffffff28b52ffd20147500004068656c6c6f"
+        "2c20210100e28a115f2a4d1800000000"
+    )
+    var octets = octets_of(FRAMES)
+    for step in [1, 2, 7, 1000]:
+        var decoder = Decoder(Format.ZSTD)
+        var output = Buffer()
+        var start = 0
+        while start < len(octets):
+            var end = min(start + step, len(octets))
+            decoder.receive(Span(octets)[start:end], output)
+            start = end
+        decoder.finish()
+        assert_equal(String(from_utf8_lossy=output.span()), _HELLO)
+
+
+def test_what_is_no_zstd() raises:
+    """How far the library gets before it finds a fault hangs on the cuts, so
+    the offset is not looked at."""
+    comptime CORRUPT = CompressErrorKind.CORRUPT
+    comptime TRAILING = CompressErrorKind.TRAILING
+    comptime TRUNCATED = CompressErrorKind.TRUNCATED
+    var rows: List[_BadRow] = [
+        _BadRow("8878-3.1.1 magic", Format.ZSTD, "28b52ffe00", CORRUPT, 0),
+        _BadRow(
+            "8878-3.1.1 version 0.7", Format.ZSTD, "27b52ffd20", CORRUPT, 0
+        ),
+        _BadRow(
+            "8878-3 trailing", Format.ZSTD, "28b52ffd200001000000", TRAILING, 0
+        ),
+        _BadRow(
+            "8878-3 text", Format.ZSTD, "28b52ffd200001000061", TRAILING, 0
+        ),
+        _BadRow("8878 cut", Format.ZSTD, "28b52ffd2014", TRUNCATED, 0),
+        _BadRow(
+            "8878-3.1.1.1.3 a dictionary",
+            Format.ZSTD,
+            "28b52ffd214200290000",
+            CORRUPT,
+            0,
+        ),
+        _BadRow(
+            "9659-3 a window of 9 MiB",
+            Format.ZSTD,
+            "28b52ffd006929000068656c6c6f",
+            CORRUPT,
+            0,
+        ),
+    ]
+    for row in rows:
+        for step in [1, 2, 1000]:
+            var octets = octets_of(row.hex)
+            var text = String()
+            try:
+                _refusal(octets, row.format, step)
+            except error:
+                assert_true(error.kind == row.kind, String(row.rule, error))
+                text = String(error)
+            assert_true(text.byte_length() > 0, row.rule)
+            assert_true("9659-3" not in row.rule or "8 MiB" in text, text)

@@ -15,6 +15,10 @@ comptime _GZIP_BOMB = StaticString(
     "00000080b70186d254ab00400000"
 )
 comptime _BROTLI_BOMB = StaticString("5bffff8f7f02201e0b0472ef1f00")
+comptime _ZSTD_BOMB = StaticString(
+    "28b52ffda0000010005400001000000100fbff39c0020200100002001000020010000200"
+    "1000020010000200100003001000"
+)
 
 
 def _bomb(
@@ -45,7 +49,9 @@ def test_bombs_stop_at_the_limit() raises:
         assert_equal(_bomb(_GZIP_BOMB, Format.GZIP, 16_384, step), -1)
         for limit in [0, 1, 2, 777, 1_048_575]:
             assert_equal(_bomb(_BROTLI_BOMB, Format.BROTLI, limit, step), limit)
+            assert_equal(_bomb(_ZSTD_BOMB, Format.ZSTD, limit, step), limit)
         assert_equal(_bomb(_BROTLI_BOMB, Format.BROTLI, 1_048_576, step), -1)
+        assert_equal(_bomb(_ZSTD_BOMB, Format.ZSTD, 1_048_576, step), -1)
     # The limit is for all members together.
     var two = _GZIP + _GZIP
     assert_equal(_bomb(two, Format.GZIP, 20, 1000), 20)

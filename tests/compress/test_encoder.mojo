@@ -20,6 +20,7 @@ def _formats() -> List[Format]:
         Format.RAW_DEFLATE,
         Format.DEFLATE,
         Format.BROTLI,
+        Format.ZSTD,
     ]
 
 
@@ -34,7 +35,11 @@ def test_round_trip_at_every_level() raises:
     var octets = _sample()
     for format in _formats():
         var level_max = 11 if format == Format.BROTLI else 9
+        if format == Format.ZSTD:
+            level_max = 19
         for level in range(-1, level_max + 1):
+            if format == Format.ZSTD and level == 0:
+                continue
             var stream = compress(octets, format, level)
             assert_true(
                 decompress(stream, format) == octets, String(format, level)
@@ -114,6 +119,12 @@ def test_levels_have_bounds() raises:
     var refused = False
     try:
         _ = Encoder(Format.BROTLI, 12)
+    except error:
+        refused = error.kind == CompressErrorKind.MISUSED
+    assert_true(refused)
+    refused = False
+    try:
+        _ = Encoder(Format.ZSTD, 20)
     except error:
         refused = error.kind == CompressErrorKind.MISUSED
     assert_true(refused)

@@ -229,6 +229,10 @@ REFUSED = {
         "path of one machine",
     ),
     "registry": ({"requirements/run.txt": "# py" + "pi.org\n"}, "registry host"),
+    "few descriptors": (
+        {"tests/wire/test_f.py": "ready = select.select([a], [], [], 1)\n"},
+        "1,024 descriptors",
+    ),
     "unused file": (
         {"flare/x/a.mojo": "def f():\n    x = 1\n"},
         "no file imports",

@@ -1,12 +1,12 @@
 """Proxies of the client's tests: SOCKS5 and HTTPS, octet for octet."""
 
-import select
 import socket
 import ssl
 import struct
 from pathlib import Path
 
 from raw_server import Connection, RawServer
+from ready import ready
 
 WAIT_S = 20
 PIECE_LEN = 65_536
@@ -25,10 +25,10 @@ def _relay(near: socket.socket, far: socket.socket) -> None:
             for end in ends
             if isinstance(end, ssl.SSLSocket) and end.pending()
         ]
-        ready = held or select.select(list(ends), [], [], WAIT_S)[0]
-        if not ready:
+        readable = held or ready(ends, WAIT_S)
+        if not readable:
             return
-        for end in ready:
+        for end in readable:
             piece = end.recv(PIECE_LEN)
             if not piece:
                 return

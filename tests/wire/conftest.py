@@ -1,5 +1,6 @@
 """Builds the servers of the wire tests once, and starts them on free ports."""
 
+import gc
 import os
 import signal
 import socket
@@ -95,6 +96,13 @@ class Server:
         self._log.close()
         self.log.unlink(missing_ok=True)
         return code
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collected():
+    """Closes what the tests of a file have left in cycles, such as sockets."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="session")

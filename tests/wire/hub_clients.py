@@ -2,6 +2,7 @@
 
 import json
 import socket
+import time
 
 from conftest import Client, wait_until
 from processes import is_alive, workers
@@ -30,6 +31,14 @@ def figures(server, pid: int) -> dict:
 
     assert wait_until(is_found, WAIT_S)
     return found
+
+
+def metric(server, name: str, hub: str) -> int:
+    """A figure of all workers, as whichever is asked tells it."""
+    label = f'flare_backplane_{name}{{hub="{hub}"}} '
+    lines = fetch(server, "/metrics").splitlines()
+    [line] = [line for line in lines if line.startswith(label)]
+    return int(line.removeprefix(label))
 
 
 class Member:
@@ -87,6 +96,23 @@ class Member:
 
     def close(self) -> None:
         self.client.sock.close()
+
+
+def connected(sender: Member, members: list[Member]) -> None:
+    """Waits until a message of one reaches all: nobody is told when a process
+    has its connection to Redis."""
+    end = time.monotonic() + WAIT_S
+    missing = set(members)
+    number = 0
+    while missing:
+        assert time.monotonic() < end, "a process does not hear the others"
+        sender.say(f"hello {number}")
+        number += 1
+        missing = {member for member in missing if member.is_silent(0.1)}
+    sender.say("begin")
+    for member in members:
+        while member.hear() != "begin":
+            pass
 
 
 class Listener:
@@ -164,3 +190,17 @@ def all_workers(server, count: int = 3) -> list[int]:
     """The processes of the workers, once there are so many."""
     assert wait_until(lambda: len(workers(server.process.pid)) == count, WAIT_S)
     return [pid for pid in workers(server.process.pid) if is_alive(pid)]
+
+
+def two_machines(start, **options) -> tuple[list, list[Member]]:
+    """Two masters with one worker each, and a client of each."""
+    servers = [start("hub_server", plane="redis", workers=1, **options) for _ in range(2)]
+    return servers, [Member(server) for server in servers]
+
+
+def say(member: Member, count: int, start: int = 0) -> list[str]:
+    """Says numbers; gives the texts."""
+    texts = [f"{member.pid} {number}" for number in range(start, start + count)]
+    for text in texts:
+        member.say(text)
+    return texts

@@ -6,6 +6,8 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -50,6 +52,25 @@ def is_alive(pid: int) -> bool:
     except OSError:
         return False
     return text.rsplit(")", 1)[1].split()[0] != "Z"
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """Stops a process for a while: what comes meanwhile it sees at the same time."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        end = time.monotonic() + 10
+        while _state(pid) != "T":
+            assert time.monotonic() < end, "it does not stop"
+            time.sleep(0.005)
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def _state(pid: int) -> str:
+    text = Path(f"/proc/{pid}/stat").read_text()
+    return text.rsplit(")", 1)[1].split()[0]
 
 
 def workers(pid: int) -> list[int]:

@@ -137,6 +137,37 @@ class Http2Peer:
             return self.seen
 
 
+class Tunnel:
+    """A stream with the calls of a `Connection`."""
+
+    def __init__(self, peer: Http2Peer, stream: int) -> None:
+        self.peer, self.stream, self.buffer, self.has_end = peer, stream, b"", False
+
+    def send(self, octets: bytes) -> None:
+        for at in range(0, len(octets), 16_384):
+            self.peer.data(self.stream, octets[at : at + 16_384], ends=False)
+
+    def take(self, count: int) -> bytes:
+        while len(self.buffer) < count:
+            self.read()
+        data, self.buffer = self.buffer[:count], self.buffer[count:]
+        return data
+
+    def read(self) -> None:
+        got = self.peer.until(DATA, RST_STREAM, GOAWAY)
+        if got.kind != DATA:
+            raise EOFError("the stream is over")
+        self.buffer += got.payload
+        self.has_end = bool(got.flags & END_STREAM)
+        if got.payload:
+            more = struct.pack(">I", len(got.payload))
+            self.peer.send(frame(WINDOW_UPDATE, 0, 0, more))
+            self.peer.send(frame(WINDOW_UPDATE, 0, self.stream, more))
+
+    def end(self) -> None:
+        self.peer.data(self.stream, b"", ends=True)
+
+
 def speaking(handle: Callable[[Http2Peer], None], *pairs) -> Callable:
     """Makes a handler of connections for `RawServer`: the preface is taken and
     the SETTINGS are sent."""

@@ -2,7 +2,6 @@
 tests, which is told what to do."""
 
 import json
-import select
 import socket
 import subprocess
 import threading
@@ -10,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from processes import memory_len, next_line
+from ready import ready
 from toolchain import environment
 
 ANSWER_TIMEOUT_S = 30
@@ -73,7 +73,7 @@ class Connection:
             far.sendall(self.buffer)
             ends = {self.sock: far, far: self.sock}
             while True:
-                for end in select.select(list(ends), [], [], 20)[0]:
+                for end in ready(ends, 20):
                     piece = end.recv(65536)
                     if not piece:
                         return
@@ -101,10 +101,10 @@ class RawServer:
         self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def limit_room(self) -> None:
+    def limit_room(self, segment_len: int = 536) -> None:
         """Leaves senders little room from now on: small segments, a small buffer."""
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+        self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, segment_len)
 
     def _accept(self) -> None:
         while True:

@@ -4,11 +4,12 @@ import signal
 import socket
 import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from peer_servers import program
 
-START_TIMEOUT_S = 10
+START_TIMEOUT_S = 20
 STOP_TIMEOUT_S = 5
 PACKAGE = "redis-server"
 
@@ -131,6 +132,37 @@ class Sentinel(RedisServer):
                 stderr=log,
             )
         self.wait_until_ready()
+
+
+@dataclass
+class Watched:
+    """A master, its replica, and three sentinels that know both."""
+
+    master: RedisServer
+    replica: RedisServer
+    sentinels: list[Sentinel]
+
+    def stop(self) -> None:
+        for server in (*self.sentinels, self.replica, self.master):
+            server.stop()
+
+
+def start_watched(folder: Path) -> Watched:
+    """Starts them, and waits until all know each other."""
+    master = RedisServer(folder / "master")
+    replica = RedisServer(folder / "replica", replicaof=f"127.0.0.1 {master.port}")
+    sentinels = [
+        Sentinel(folder / f"sentinel{index}", master.port, 2) for index in range(3)
+    ]
+    end = time.monotonic() + START_TIMEOUT_S
+    while not all(
+        b"num-slaves\r\n$1\r\n1" in (said := sentinel.ask("SENTINEL", "MASTER", "mymaster"))
+        and b"num-other-sentinels\r\n$1\r\n2" in said
+        for sentinel in sentinels
+    ) or b"master_link_status:up" not in replica.ask("INFO", "replication"):
+        assert time.monotonic() < end, "the sentinels do not find each other"
+        time.sleep(0.02)
+    return Watched(master, replica, sentinels)
 
 
 def start_cluster(folder: Path, count: int = 3) -> list[RedisServer]:

@@ -328,6 +328,16 @@ class TestHttpbin:
         assert echo["headers"]["User-Agent"] == "flare"
         assert said(fetcher.get("/anything/a%2Fb"))["method"] == "GET"
 
+    @pytest.mark.parametrize("algorithm", ["MD5", "SHA-256"])
+    def test_digest(self, fetcher, httpbin, algorithm):
+        """RFC 7616, as others read it."""
+        path = f"/digest-auth/auth/me/secret/{algorithm}"
+        fetcher.client(base=httpbin.url, digest_user="me", password="guess")
+        assert fetcher.get(path)["status"] == 401
+        fetcher.client(base=httpbin.url, digest_user="me", password="secret")
+        for _ in range(2):
+            assert said(fetcher.get(path))["authenticated"] is True
+
     def test_files(self, fetcher, httpbin):
         fetcher.client(base=httpbin.url)
         files = {"a.txt": "first\r\nfile"}
@@ -391,7 +401,7 @@ class TestHttpbin:
         fetcher.client(base=httpbin.url, user="user", password="word")
         answer = fetcher.get("/digest-auth/auth/user/word")
         assert answer["status"] == 401
-        wanted = "it accepts Digest and this client speaks Basic"
+        wanted = "it accepts Digest; this client has BasicAuth"
         assert wanted in answer["verdict"]
 
     @pytest.mark.parametrize("code", [200, 204, 304, 404, 418, 429, 500, 503])

@@ -1,7 +1,6 @@
 """Connections that come, go and break, and the server's own end."""
 
 import resource
-import select
 import signal
 import socket
 import struct
@@ -13,6 +12,7 @@ import crowd
 import httpx
 from conftest import Client, read_all, read_to, wait_until
 from processes import anonymous_len, cpu_s
+from ready import ready
 
 HEAD = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -179,7 +179,7 @@ def test_connections_leave_descriptors_for_files(start, tmp_path):
 
     def refused() -> int:
         """Those that are too many are told, as long as answers fit."""
-        for sock in select.select(kept, [], [], 0)[0]:
+        for sock in ready(kept, 0):
             answers.setdefault(sock, sock.recv(4096))
         return len(answers)
 
@@ -255,7 +255,7 @@ def test_old_connections_do_not_end_together(start):
     ends = []
     waiting = {client.sock: client for client in clients}
     while waiting:
-        for sock in select.select(list(waiting), [], [], 20)[0]:
+        for sock in ready(waiting, 20):
             assert sock.recv(1) == b""
             ends.append(time.monotonic())
             waiting.pop(sock).sock.close()

@@ -75,6 +75,21 @@ def test_nothing_raised_is_logged_if_that_is_switched_off(start, name, act, told
     assert "flare:" not in server.stderr()
 
 
+@pytest.mark.parametrize("is_on", [1, 0])
+def test_failures_of_upstreams_and_of_what_answers_later(start, is_on):
+    server = start(
+        "proxy_server", upstream="http://127.0.0.1:1", server_logs_errors=is_on
+    )
+    for path, status in [(b"/x", 502), (b"/not-deferred", 500)]:
+        with Client(server, 10) as client:
+            client.send(GET % path)
+            assert client.response().status == status
+    server.process.terminate()
+    assert server.process.wait(10) == 0
+    lines = [line for line in server.stderr().splitlines() if "flare:" in line]
+    assert len(lines) == 2 * is_on, lines
+
+
 def ended(server, path):
     """Asks for what kills the server; gives what it has written."""
     with Client(server) as client:

@@ -14,6 +14,7 @@ from hub_clients import (
     all_workers,
     fetch,
     figures,
+    metric,
     names_everywhere,
     one_of_each,
 )
@@ -105,6 +106,9 @@ def test_a_worker_that_is_stopped_holds_nobody(start):
     server = start("hub_server", ring_size=65_536)
     members = one_of_each(server, Member)
     sleeper, *others = members
+    # What is lost is counted from the first message that is not.
+    others[0].say("hello")
+    assert [member.hear() for member in members] == ["hello"] * 3
     os.kill(sleeper.pid, signal.SIGSTOP)
     text = "x" * 1_000
     try:
@@ -122,7 +126,13 @@ def test_a_worker_that_is_stopped_holds_nobody(start):
     assert numbers == sorted(set(numbers)), "in order, none twice"
     found = figures(server, sleeper.pid)
     assert len(late) < 200
-    assert found["received"] == len(late)
+    assert found["received"] == 1 + len(late)
+    assert found["lost"] == 200 - len(late)
+    # Whichever worker is asked tells it of all, within a second or so.
+    for _ in range(20):
+        assert wait_until(lambda: metric(server, "lost_total", "room") == found["lost"])
+    assert metric(server, "sent_total", "room") == 201
+    assert metric(server, "lost_total", "news") == 0
 
 
 def test_what_is_too_long_goes_to_nobody(start):
@@ -132,6 +142,7 @@ def test_what_is_too_long_goes_to_nobody(start):
     members[0].say("short")
     assert [member.hear() for member in members] == ["short"] * 3
     assert figures(server, members[0].pid)["refused"] == 1
+    assert wait_until(lambda: metric(server, "refused_total", "room") == 1)
     assert "at most 16" in server.stderr()
 
 

@@ -11,6 +11,7 @@ from hub_clients import (
     Listener,
     Member,
     all_workers,
+    connected,
     fetch,
     figures,
     names_everywhere,
@@ -42,23 +43,6 @@ def machines(start, redis):
         ]
 
     return launch
-
-
-def connected(sender: Member, members: list[Member]) -> None:
-    """Waits until a message of one reaches all: nobody is told when a process
-    has its connection to Redis."""
-    end = time.monotonic() + WAIT_S
-    missing = set(members)
-    number = 0
-    while missing:
-        assert time.monotonic() < end, "a process does not hear the others"
-        sender.say(f"hello {number}")
-        number += 1
-        missing = {member for member in missing if member.is_silent(0.1)}
-    sender.say("begin")
-    for member in members:
-        while member.hear() != "begin":
-            pass
 
 
 def everybody(machines: list) -> list[Member]:

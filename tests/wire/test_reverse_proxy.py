@@ -51,6 +51,20 @@ def test_request_and_response_are_written_anew(proxied):
     assert "x-two" not in response.fields and "keep-alive" not in response.fields
 
 
+def test_a_trace_passes_as_it_came(proxied):
+    """W3C Trace Context section 3.2, of one that makes no span: without `Tracing`."""
+    seen = []
+
+    def answer(head: str, _: bytes) -> bytes:
+        seen.append(head)
+        return OK
+
+    _, server = proxied(answering(answer))
+    fields = b"traceparent: 00-%s-%s-01\r\ntracestate: a=1\r\n" % (b"a" * 32, b"b" * 16)
+    assert ask(server, GET.replace(b"Host", fields + b"Host")).body == b"ok"
+    assert "\r\n" + fields.decode() in seen[0]
+
+
 def test_connections_to_the_upstream_are_used_again(proxied):
     upstream, server = proxied(answering(OK))
     with Client(server) as client:
@@ -59,6 +73,26 @@ def test_connections_to_the_upstream_are_used_again(proxied):
             assert client.response().body == b"ok"
     for _ in range(10):
         assert ask(server).body == b"ok"
+    assert upstream.connection_count == 1
+
+
+def test_connections_are_used_again_behind_content_that_streams(proxied):
+    """RFC 9112 section 9.3, also where the head comes long before the rest."""
+    go_on = threading.Semaphore(0)
+
+    def handle(connection: Connection) -> None:
+        while connection.head():
+            connection.send(UNFINISHED)
+            go_on.acquire(timeout=20)
+            connection.send(b"content")
+
+    upstream, server = proxied(handle)
+    with Client(server) as client:
+        for _ in range(4):
+            client.send(GET)
+            read_to(client.sock, b"\r\n\r\nok")
+            go_on.release()
+            assert read_to(client.sock, b"content") == b"content"
     assert upstream.connection_count == 1
 
 

@@ -9,7 +9,10 @@ from contextlib import contextmanager
 import httpx
 import pytest
 from conftest import Client, wait_until
+from h2_hpack import Decoder
 from otlp_receiver import Answer, ReceivedSpan, receiving
+from raw_http2 import Http2Peer
+from raw_server import Connection, RawServer
 from websockets.sync.client import connect
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
@@ -154,6 +157,84 @@ def test_from_server_to_handler_to_client_to_server(traced, second, collector):
         "server.port": second.port,
         "http.response.status_code": 200,
     }
+
+
+@pytest.fixture
+def passed_on(start, collector):
+    """Gives what an upstream is asked behind a `ReverseProxy` that is traced."""
+    upstreams = []
+
+    def launch(fields: bytes, **options) -> str:
+        heads = []
+
+        def handle(connection: Connection) -> None:
+            if options.get("http2"):
+                peer = Http2Peer(connection)
+                peer.begin()
+                stream = peer.request()
+                heads.append(peer.seen[-1].payload.decode("latin-1"))
+                peer.answer(stream)
+                peer.drain()
+            while head := connection.head():
+                heads.append(head.lower())
+                connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+        upstream = RawServer(handle)
+        upstreams.append(upstream)
+        server = start(
+            "traced_server", collector=collector.url, upstream=upstream.url, **QUICK, **options
+        )
+        with Client(server, 10) as client:
+            client.send(b"GET /far HTTP/1.1\r\nHost: a\r\n" + fields + b"\r\n")
+            assert client.response().status == 200
+        return heads[0]
+
+    yield launch
+    for upstream in upstreams:
+        upstream.close()
+
+
+PARENT = b"Traceparent: %s\r\nTracestate: a=1\r\ntracestate: b=2\r\n" % SAMPLED.encode()
+
+
+def test_an_upstream_gets_the_span_as_its_parent(passed_on, collector):
+    """W3C Trace Context sections 3.2 and 3.3: the client's fields go first."""
+    head = passed_on(PARENT)
+    span = named(collector.wait_for_spans(1), "GET")
+    assert span.parent_id == SPAN_ID
+    assert head.count("\r\ntraceparent:") == 1
+    assert f"\r\ntraceparent: 00-{TRACE_ID}-{span.span_id}-01\r\n" in head
+    assert head.count("\r\ntracestate:") == 1
+    assert "\r\ntracestate: a=1,b=2\r\n" in head
+
+
+def test_a_trace_that_begins_here_is_the_upstreams_too(passed_on, collector):
+    head = passed_on(b"tracestate: a=1\r\n")
+    span = named(collector.wait_for_spans(1), "GET")
+    assert f"\r\ntraceparent: 00-{span.trace_id}-{span.span_id}-01\r\n" in head
+    assert "tracestate" not in head
+
+
+def test_an_upstream_of_http2_gets_it_too(passed_on, collector):
+    head = passed_on(PARENT, http2=1)
+    span = named(collector.wait_for_spans(1), "GET")
+    # The encoder may take Huffman's code, which digits are shorter in.
+    assert decoded(head)["traceparent"] == f"00-{TRACE_ID}-{span.span_id}-01"
+    assert decoded(head)["tracestate"] == "a=1,b=2"
+
+
+def decoded(block: str) -> dict[str, str]:
+    return dict(Decoder().decode(block.encode("latin-1")))
+
+
+@pytest.mark.parametrize(
+    "removed, names", [("traceparent,tracestate", []), ("tracestate", ["traceparent"])]
+)
+def test_fields_that_the_rules_remove_are_not_sent(passed_on, removed, names):
+    """As to an upstream of others, who need not know of the trace."""
+    head = passed_on(PARENT, removed=removed)
+    found = [name for name in ("traceparent", "tracestate") if f"\r\n{name}:" in head]
+    assert found == names
 
 
 def test_requests_side_by_side(traced, second, collector):

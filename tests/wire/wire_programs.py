@@ -9,15 +9,19 @@ from programs import build_together
 from toolchain import BUILD, ROOT, build, mojo_sources
 
 WIRE = ROOT / "tests" / "wire"
-# Built together, to take less time. `counting_server` stands alone: it brings
-# an allocator of its own.
+# Built together, to take less time: two thirds of what each of two halves takes.
+# `counting_server` stands alone: it brings an allocator of its own.
 TOGETHER = [
-    ["servers/probe_server", "servers/ws_server", "clients/fetcher",
+    ["servers/probe_server", "servers/ws_server", "servers/hub_server",
+     "servers/stores_server", "servers/asking_server", "servers/surface_server",
+     "servers/log_server", "servers/message_server", "clients/fetcher",
      "clients/talker", "clients/redis_talker", "clients/reader",
-     "clients/sharer"],
+     "clients/sharer", "clients/hpack_tool"],
     ["servers/app_server", "servers/file_server", "servers/stream_server",
      "servers/workers_server", "servers/tls_client", "servers/tls_echo",
-     "servers/h2_server", "servers/proxy_server"],
+     "servers/h2_server", "servers/proxy_server", "servers/traced_server",
+     "servers/cache_server", "servers/cached_proxy", "servers/fetch_server",
+     "clients/asker", "clients/cached_client"],
 ]
 
 # More options of the compiler, for a whole run; see `--asserts`.

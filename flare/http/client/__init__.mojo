@@ -12,7 +12,12 @@ from flare.http.client.arguments import (
     QueryParams,
     RequestHeaders,
 )
-from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
+from flare.http.client.auth import (
+    BasicAuth,
+    BearerAuth,
+    Credentials,
+    DigestAuth,
+)
 from flare.http.client.cached_client import CachedClient
 from flare.http.client.cancel import CancelToken
 from flare.http.client.client import (
@@ -66,6 +71,7 @@ from flare.http.client.hooks import (
 )
 from flare.http.client.multipart import MultipartForm
 from flare.http.client.open_response import OpenResponse
+from flare.http.client.netrc import Netrc
 from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import (
     NoProxy,

@@ -150,6 +150,7 @@ struct Attempt(Movable):
 
     def forget(mut self):
         """Drops the last request, while the next one waits for its turn."""
+        self.parser.reset()
         self.output.clear()
         self.content_len = 0
         self.was_sent = False

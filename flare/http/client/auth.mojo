@@ -6,6 +6,10 @@ from std.base64 import b64decode, b64encode
 
 comptime _BASIC = StaticString("Basic ")
 
+comptime _AS_FIELD = UInt8(0)
+comptime _HAS_COLON = UInt8(1)
+comptime _DIGEST = UInt8(2)
+
 
 @fieldwise_init
 struct BasicAuth(Copyable, Movable):
@@ -25,19 +29,36 @@ struct BearerAuth(Copyable, Movable):
     """The token."""
 
 
+@fieldwise_init
+struct DigestAuth(Copyable, Movable):
+    """A user name and a password that are not sent, but proven (RFC 7616).
+
+    The first request to a server is repeated behind its challenge; what can be
+    sent once alone, such as streamed content, is not, and the response is the
+    401 then. Later requests have an answer with them from the start. SHA-256,
+    SHA-512-256 and MD5 are known, also as sessions (`-sess`), and `qop=auth`.
+    """
+
+    var user: String
+    """The user name."""
+    var password: String
+    """The password."""
+
+
 struct Credentials(Boolable, Copyable, Defaultable, Movable):
     """The value of an Authorization field, or none; it does not print.
 
-    `BasicAuth` and `BearerAuth` convert to it.
+    `BasicAuth`, `BearerAuth` and `DigestAuth` convert to it.
     """
 
+    # For Digest: the length of the user name, a colon, user name, password.
     var _field: String
-    var _has_colon: Bool
+    var _kind: UInt8
 
     def __init__(out self):
         """Makes no credentials."""
         self._field = String()
-        self._has_colon = False
+        self._kind = _AS_FIELD
 
     @implicit
     def __init__(out self, auth: BasicAuth):
@@ -50,7 +71,7 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
         """
         # The first colon ends the name, so that the server would read another
         # name and another password.
-        self._has_colon = ":" in auth.user
+        self._kind = _HAS_COLON if ":" in auth.user else _AS_FIELD
         var pair = String(auth.user, ":", auth.password)
         self._field = String(_BASIC, b64encode(pair.as_bytes()))
 
@@ -63,8 +84,22 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
         Args:
             auth: The token.
         """
-        self._has_colon = False
+        self._kind = _AS_FIELD
         self._field = String("Bearer ", auth.token)
+
+    @implicit
+    def __init__(out self, auth: DigestAuth):
+        """Keeps user name and password for answers to challenges.
+
+        Source: RFC 7616.
+
+        Args:
+            auth: Both.
+        """
+        self._kind = _DIGEST
+        self._field = String(auth.user.byte_length(), ":")
+        self._field += auth.user
+        self._field += auth.password
 
     def __bool__(self) -> Bool:
         """Tells whether there are credentials.
@@ -83,7 +118,7 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
             ClientError: If there is a colon in the user name; the error does
                 not show it.
         """
-        if self._has_colon:
+        if self._kind == _HAS_COLON:
             raise ClientError(
                 materialize[Phase.REQUEST](),
                 materialize[BadRequest](),
@@ -99,6 +134,8 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
         Returns:
             Both; nothing for other credentials, or none.
         """
+        if self._kind == _DIGEST:
+            return self._digest_login()
         if not self._field.startswith(_BASIC):
             return None
         try:
@@ -113,12 +150,36 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
             # What was encoded here can be decoded.
             return None
 
+    def _digest_login(self) -> Optional[BasicAuth]:
+        var colon = self._field.find(":")
+        try:
+            var start = colon + 1
+            var end = start + Int(self._field[byte=0:colon])
+            return BasicAuth(
+                String(self._field[byte=start:end]),
+                String(self._field[byte=end:]),
+            )
+        except:
+            # A length that was written here can be read.
+            return None
+
+    def is_digest(self) -> Bool:
+        """Tells whether they answer challenges, and are no field by themselves.
+
+        Returns:
+            True for `DigestAuth`.
+        """
+        return self._kind == _DIGEST
+
     def field_value(self) -> StringSpan[origin_of(self._field)]:
         """Lends the value of the field.
 
         Returns:
-            Scheme and credentials; empty if there are none.
+            Scheme and credentials; empty if there are none, or they are
+            `DigestAuth`.
         """
+        if self._kind == _DIGEST:
+            return StringSpan(self._field)[byte=0:0]
         return StringSpan(self._field)
 
 

@@ -234,20 +234,12 @@ struct _SharedLinks(Movable):
         for index in range(len(state.links)):
             self._begin(state.links[index], reactor)
         for index in range(len(self._watched) - 1, -1, -1):
-            ref link = self._watched[index].link[]
-            if state.has_left(self._watched[index].link):
-                reactor.deregister(link.fd())
-                _ = self._watched.pop(index)
-                continue
-            if link.wants_write():
-                link.flush()
-            state.woken.extend(link.woken.copy())
-            link.woken.clear()
-            if link.failure or (link.is_closing and not link.is_in_use()):
-                reactor.deregister(link.fd())
-                _ = self._watched.pop(index)
-            else:
+            var link = self._watched[index].link
+            if state.serve_link(link):
                 self._watch(index, reactor)
+            else:
+                reactor.deregister(link[].fd())
+                _ = self._watched.pop(index)
         var woken = List[Int]()
         swap(woken, state.woken)
         return woken^
@@ -370,7 +362,7 @@ struct _Lane(Movable):
     ) -> Bool:
         """Stores what becomes of the request; True if it is over."""
         try:
-            if not _is_done(self.task.value(), state, event):
+            if not is_done(self.task.value(), state, event):
                 return False
             results[self._index] = SendResult(self.task.take().finish(state))
         except error:
@@ -394,7 +386,9 @@ struct _Lane(Movable):
         if number >= 0 and number == self._watched_number:
             # The same connection; but it may be watched for something else.
             if entries[0].wanted != self._watched[0].wanted:
-                reactor.modify(entries[0].number, token, _interest(entries[0]))
+                reactor.modify(
+                    entries[0].number, token, interest_of(entries[0])
+                )
             self._watched = entries^
             return
         for entry in self._watched:
@@ -405,15 +399,27 @@ struct _Lane(Movable):
                 pass
         for entry in entries:
             if entry.number >= 0:
-                reactor.register(entry.number, token, _interest(entry))
+                reactor.register(entry.number, token, interest_of(entry))
         self._watched = entries^
         self._watched_number = number
 
 
-def _is_done(
+def is_done(
     mut task: RequestTask, mut state: ClientState, event: TaskEvent
 ) raises ClientError -> Bool:
-    """Goes on with a task; what is always ready may still be overdue."""
+    """Goes on with a task; what is always ready may still be overdue.
+
+    Args:
+        task: The task.
+        state: The client.
+        event: Why it goes on.
+
+    Returns:
+        True if its response is complete.
+
+    Raises:
+        ClientError: If it fails for good, or was cancelled.
+    """
     check_cancelled(task, state)
     var progress = task.advance(state, event)
     while progress != TaskProgress.DONE:
@@ -423,7 +429,15 @@ def _is_done(
     return True
 
 
-def _interest(entry: PollEntry) -> Interest:
+def interest_of(entry: PollEntry) -> Interest:
+    """Tells for what a selector watches a descriptor.
+
+    Args:
+        entry: The same for `poll`.
+
+    Returns:
+        The interest.
+    """
     if entry.wanted == POLL_WRITE:
         return Interest.WRITE
     if (entry.wanted & POLL_WRITE) != 0:

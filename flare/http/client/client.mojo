@@ -84,8 +84,8 @@ struct HttpClient(RequestMethods):
 
         Args:
             base_url: What URLs without a scheme are appended to.
-            auth: `BasicAuth` or `BearerAuth`. With a base URL they are only
-                sent to its origin.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`. With a base URL
+                they are only sent to its origin.
             config: Times, limits and habits.
 
         Raises:
@@ -503,7 +503,7 @@ struct HttpClient(RequestMethods):
                 `MultipartForm`.
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it, reading included, in milliseconds.
-            auth: `BasicAuth` or `BearerAuth`.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
             trace: The span that the request is a part of, such as
                 `current_span(req)`; see `ClientRequest.set_trace`.
             raw: True to read the content as it is transferred, not decoded.
@@ -709,7 +709,7 @@ def _single[
         headers: Header fields, such as `{"Accept": "text/html"}`.
         params: Appended to the URL's query, such as `{"page": 2}`.
         timeout_ms: Time for all of it in milliseconds.
-        auth: `BasicAuth` or `BearerAuth`.
+        auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
         trace: The span that the request is a part of, such as
             `current_span(req)`; see `ClientRequest.set_trace`.
 
@@ -763,7 +763,7 @@ def _single_with_content[
             `MultipartForm`.
         data: The content as it is: text or octets.
         timeout_ms: Time for all of it in milliseconds.
-        auth: `BasicAuth` or `BearerAuth`.
+        auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
         trace: The span that the request is a part of, such as
             `current_span(req)`; see `ClientRequest.set_trace`.
 

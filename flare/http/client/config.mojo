@@ -3,6 +3,7 @@
 from flare.compress.content_coding import ContentCoding, can_decode
 from flare.http.client.addresses import HostAddresses
 from flare.http.client.hooks import AnyHook
+from flare.http.client.netrc import Netrc
 from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import ProxySettings
 from flare.http.client.retry_policy import RetryPolicy
@@ -97,6 +98,9 @@ struct ClientConfig(Copyable, Movable):
     """Which requests go through a proxy; none does by default."""
     var addresses: HostAddresses
     """Where hosts are to be found, instead of asking the system."""
+    var netrc: Netrc
+    """Who logs in where, for requests that bring no credentials; nobody by
+    default, and no file is looked for."""
     var strict: Bool
     """True to refuse responses that are irregular but clear. False by default:
     bare LF as line ends of the head, folded field lines, equal Content-Lengths
@@ -133,6 +137,7 @@ struct ClientConfig(Copyable, Movable):
         self.retries = None
         self.hooks = []
         self.headers = default_headers()
+        self.netrc = Netrc()
         self.decodes_content = True
         self.tls = TlsConfig()
         self.http2 = True
@@ -262,10 +267,15 @@ def accepted_codings() -> String:
     """Writes the Accept-Encoding field for what can be decoded here.
 
     Returns:
-        Such as `gzip, deflate, br`; empty if no library is there.
+        Such as `gzip, deflate, br, zstd`; empty if no library is there.
     """
     var names = String()
-    for coding in [ContentCoding.GZIP, ContentCoding.DEFLATE, ContentCoding.BR]:
+    for coding in [
+        ContentCoding.GZIP,
+        ContentCoding.DEFLATE,
+        ContentCoding.BR,
+        ContentCoding.ZSTD,
+    ]:
         if can_decode(coding):
             if names.byte_length() > 0:
                 names.write(", ")

@@ -14,9 +14,9 @@ Who drives it (a blocking call, or a reactor with many) waits for the
 """
 
 from flare.dns.resolve import Resolving
-from flare.http.client.addresses import HostAddresses
 from flare.http.client.attempt import shorter, total_error
-from flare.http.client.common_tls import CommonTls
+from flare.http.client.connect_context import ConnectContext
+from flare.http.client.digest import DigestTurn
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.exchange_facts import ConnectionInfo, ConnectTimes
 from flare.http.client.pool import ClientConnection, Endpoint
@@ -29,8 +29,7 @@ from flare.http.client.socks import (
     socks_destination,
 )
 from flare.http.client.transport import Transport
-from flare.http.client.tunnel import Tunnel
-from flare.http.h1.field_section import HeadLimits
+from flare.http.client.tunnel import Tunnel, tunnel_authority
 from flare.net.error import ConnectionTimeout
 from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
@@ -39,9 +38,6 @@ from flare.sys.errno import EAGAIN, EINTR
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry, poll_descriptors
 from flare.sys.socket_option import SocketOption
 from flare.tcp.connecting import AddressRace, STILL_RACING
-from flare.tls.context import TlsClientContext
-from flare.tls.config import TlsConfig
-from flare.tls.error import TlsError
 from flare.tls.session import TlsSession
 from flare.unix.stream import UnixStream
 from flare.unix.unix_addr import UnixAddr
@@ -60,136 +56,7 @@ comptime _READY = UInt8(5)
 comptime _TARGET = UInt8(6)
 comptime _PROXY_HANDSHAKE = UInt8(7)
 comptime _SOCKS = UInt8(8)
-
-
-struct ConnectContext(Movable):
-    """What the connections of one client share."""
-
-    var tls_config: TlsConfig
-    """Whom to trust, and what to show and offer to servers."""
-    var head_limits: HeadLimits
-    """Bounds of the head with which a proxy answers."""
-    var common: Optional[CommonTls]
-    """Where several clients have their TLS contexts from."""
-    var addresses: HostAddresses
-    """Where hosts are to be found, if the system is not asked."""
-    # Made for the first connection with TLS; the second one offers HTTP/2.
-    var _tls: Optional[TlsClientContext]
-    var _tls_http2: Optional[TlsClientContext]
-    # Of proxies to which TLS is spoken.
-    var _proxies: List[_ProxyTls]
-
-    def __init__(out self, var tls_config: TlsConfig, head_limits: HeadLimits):
-        """Takes the settings; nothing is loaded yet."""
-        self.tls_config = tls_config^
-        self.head_limits = head_limits
-        self.common = None
-        self.addresses = HostAddresses()
-        self._tls = None
-        self._tls_http2 = None
-        self._proxies = []
-
-    def proxy_session(mut self, proxy: Proxy) raises ClientError -> TlsSession:
-        """Begins a TLS session with a proxy.
-
-        Args:
-            proxy: With whom.
-
-        Returns:
-            The session, before its handshake.
-
-        Raises:
-            ClientError: If OpenSSL is missing or the proxy's configuration does
-                not work.
-        """
-        var name = proxy.name()
-        try:
-            for index in range(len(self._proxies)):
-                if self._proxies[index].name == name:
-                    return self._proxies[index].context.session(proxy.host)
-            var config = proxy.tls.copy()
-            # What a proxy is spoken to in, whatever goes through it.
-            config.alpn = ["http/1.1"]
-            var made = TlsClientContext(config)
-            var session = made.session(proxy.host)
-            self._proxies.append(_ProxyTls(name^, made))
-            return session^
-        except error:
-            raise ClientError(materialize[Phase.PROXY](), error)
-
-    def session(mut self, endpoint: Endpoint) raises ClientError -> TlsSession:
-        """Begins a TLS session, resuming an earlier one if there is a ticket.
-
-        Args:
-            endpoint: With whom.
-
-        Returns:
-            The session, before its handshake.
-
-        Raises:
-            ClientError: If OpenSSL is missing or the configuration does not
-                work.
-        """
-        try:
-            ref own = self._tls_http2 if endpoint.offers_http2 else self._tls
-            if not own:
-                own = self._make_context(endpoint.offers_http2)
-            ref context = own.value()
-            var session = context.session(endpoint.host)
-            var ticket = context.tickets.take(endpoint.name())
-            _ = session.resume(Span(ticket))
-            return session^
-        except error:
-            raise ClientError(materialize[Phase.TLS](), error)
-
-    def _make_context(
-        self, offers_http2: Bool
-    ) raises TlsError -> TlsClientContext:
-        var config = self.tls_config.copy()
-        config.alpn = offered_protocols(config.alpn, offers_http2)
-        if self.common:
-            return self.common.value().context(config, offers_http2)
-        return TlsClientContext(config)
-
-    def keep_ticket(self, connection: ClientConnection):
-        """Keeps what the next session with the same server begins with."""
-        var offers_http2 = connection.endpoint.offers_http2
-        ref own = self._tls_http2 if offers_http2 else self._tls
-        if own:
-            own.value().tickets.put(
-                connection.endpoint.name(), connection.transport.ticket()
-            )
-
-
-@fieldwise_init
-struct _ProxyTls(Copyable, Movable):
-    """Trust of a proxy, by its name."""
-
-    var name: String
-    var context: TlsClientContext
-
-
-def offered_protocols(
-    configured: List[String], offers_http2: Bool
-) -> List[String]:
-    """Chooses what a TLS session offers (RFC 7301, RFC 9113 section 3.2).
-
-    Args:
-        configured: What the configuration names; may be empty.
-        offers_http2: True if HTTP/2 may be spoken.
-
-    Returns:
-        The protocols, best first.
-    """
-    var offered = List[String]()
-    for protocol in configured:
-        if offers_http2 or protocol != "h2":
-            offered.append(protocol)
-    if len(offered) == 0 and offers_http2:
-        offered.append("h2")
-    if len(configured) == 0 or len(offered) == 0:
-        offered.append("http/1.1")
-    return offered^
+comptime _REFUSAL = UInt8(9)
 
 
 struct Connector(Movable):
@@ -208,6 +75,10 @@ struct Connector(Movable):
     var _socks: Optional[SocksHandshake]
     # What a SOCKS5 proxy is still to be asked for, best first.
     var _targets: List[IpAddr]
+    # How many challenges of the proxy were answered.
+    var _answer_count: Int
+    # True if the proxy has refused a tunnel on this connection.
+    var _asks_again: Bool
     var _connection: Optional[OwnedPointer[ClientConnection]]
     var _times: ConnectTimes
 
@@ -239,6 +110,8 @@ struct Connector(Movable):
             self._stage = _TARGET
         self._socks = None
         self._targets = []
+        self._answer_count = 0
+        self._asks_again = False
         self._resolving = None
         self._race = None
         self._session = None
@@ -297,10 +170,12 @@ struct Connector(Movable):
             return self._connect_unix(context)
         if self._stage == _TUNNEL:
             return self._open_tunnel(context)
+        if self._stage == _REFUSAL:
+            return self._end_refusal(context)
         if self._stage == _TARGET:
             return self._resolve_target(context)
         if self._stage == _PROXY_HANDSHAKE:
-            return self._shake_hands_with_proxy()
+            return self._shake_hands_with_proxy(context)
         return self._ask_socks()
 
     def _phase(self) -> Phase:
@@ -308,6 +183,7 @@ struct Connector(Movable):
             return materialize[Phase.RESOLVE]()
         if (
             self._stage == _TUNNEL
+            or self._stage == _REFUSAL
             or self._stage == _SOCKS
             or self._stage == _PROXY_HANDSHAKE
         ):
@@ -418,16 +294,26 @@ struct Connector(Movable):
             transport.begin_tls(context.proxy_session(proxy))
             self._stage = _PROXY_HANDSHAKE
         elif proxy.scheme.is_http():
-            self._begin_tunnel()
+            self._begin_tunnel(context)
         else:
             self._begin_socks()
 
-    def _begin_tunnel(mut self) raises ClientError:
+    def _begin_tunnel(mut self, mut context: ConnectContext) raises ClientError:
         """Asks a proxy for a tunnel, unless it takes requests."""
         if not self._needs_tunnel:
             self._begin_handshake()
             return
-        self._tunnel = Tunnel(self._endpoint, self._proxy.value()[])
+        ref proxy = self._proxy.value()[]
+        var answer = String()
+        if proxy.credentials.is_digest():
+            answer = context.challenges.answer(
+                proxy.name(),
+                proxy.credentials.login().value(),
+                "CONNECT",
+                tunnel_authority(self._endpoint),
+                is_asked=True,
+            )
+        self._tunnel = Tunnel(self._endpoint, proxy, answer)
         self._stage = _TUNNEL
 
     def _begin_socks(mut self) raises ClientError:
@@ -443,20 +329,32 @@ struct Connector(Movable):
         self._socks = SocksHandshake(destination^, proxy.socks_login())
         self._stage = _SOCKS
 
-    def _shake_hands_with_proxy(mut self) raises ClientError -> Bool:
+    def _shake_hands_with_proxy(
+        mut self, mut context: ConnectContext
+    ) raises ClientError -> Bool:
+        if not self._advance_handshake():
+            return False
+        self._begin_tunnel(context)
+        return True
+
+    def _advance_handshake(mut self) raises ClientError -> Bool:
+        """Goes on with the TLS handshake of the stage; False to wait."""
         ref transport = self._connection.value()[].transport
         var result = transport.shake_hands()
         if result == -EAGAIN:
             return False
-        if result != 0:
+        if result == 0:
+            return True
+        if self._stage == _HANDSHAKE:
             raise transport.failure(
-                materialize[Phase.PROXY](),
-                result,
-                "TLS handshake with the proxy",
-                self._name(),
+                self._phase(), result, "TLS handshake", self._endpoint.host
             )
-        self._begin_tunnel()
-        return True
+        raise transport.failure(
+            self._phase(),
+            result,
+            "TLS handshake with the proxy",
+            self._name(),
+        )
 
     def _ask_socks(mut self) raises ClientError -> Bool:
         try:
@@ -467,10 +365,7 @@ struct Connector(Movable):
                 self._socks.value().refused_with
             ):
                 raise error^
-        self._connection = None
-        self._session = None
-        self._socks = None
-        self._stage = _RESOLVING
+        self._start_over()
         return True
 
     def _go_on_with_socks(mut self) raises ClientError -> Bool:
@@ -502,12 +397,69 @@ struct Connector(Movable):
     def _open_tunnel(
         mut self, mut context: ConnectContext
     ) raises ClientError -> Bool:
-        if not self._tunnel.value().advance(
+        try:
+            if not self._tunnel.value().advance(
+                self._connection.value(), context.head_limits
+            ):
+                return False
+        except error:
+            if self._asks_again and not self._tunnel.value().attempt.has_head:
+                # It has closed the connection behind its challenge.
+                self._start_over()
+                return True
+            if not self._takes_challenge(context):
+                raise error^
+            self._stage = _REFUSAL
+            return True
+        self._begin_handshake()
+        return True
+
+    def _end_refusal(
+        mut self, mut context: ConnectContext
+    ) raises ClientError -> Bool:
+        """Asks again with an answer to the challenge: on the same connection if
+        the proxy keeps it (RFC 9112 section 9.3)."""
+        ref tunnel = self._tunnel.value()
+        if not tunnel.end_refusal(
             self._connection.value(), context.head_limits
         ):
             return False
-        self._begin_handshake()
+        if not tunnel.attempt.parser.is_reusable():
+            self._start_over()
+            return True
+        self._asks_again = True
+        self._begin_tunnel(context)
         return True
+
+    def _takes_challenge(
+        mut self, mut context: ConnectContext
+    ) raises ClientError -> Bool:
+        """Keeps the challenge of a proxy that refused a tunnel, if it can be
+        answered (RFC 7616)."""
+        ref credentials = self._proxy.value()[].credentials
+        if not credentials.is_digest():
+            return False
+        var login = credentials.login().value().copy()
+        var turn = DigestTurn()
+        turn.proxy_login = login.copy()
+        turn.proxy_answer_count = self._answer_count
+        var found = self._tunnel.value().challenge(turn)
+        var name = self._proxy.value()[].name()
+        if not found:
+            context.challenges.refuse(name, login.user)
+            return False
+        self._answer_count += 1
+        context.challenges.keep(name^, login.user, found.take())
+        return True
+
+    def _start_over(mut self):
+        """Opens another connection to the proxy."""
+        self._connection = None
+        self._session = None
+        self._socks = None
+        self._tunnel = None
+        self._asks_again = False
+        self._stage = _RESOLVING
 
     def _begin_handshake(mut self):
         if not self._session:
@@ -518,20 +470,11 @@ struct Connector(Movable):
         self._stage = _HANDSHAKE
 
     def _shake_hands(mut self) raises ClientError -> Bool:
-        ref transport = self._connection.value()[].transport
-        var result = transport.shake_hands()
-        if result == -EAGAIN:
+        if not self._advance_handshake():
             return False
-        if result != 0:
-            raise transport.failure(
-                materialize[Phase.TLS](),
-                result,
-                "TLS handshake",
-                self._endpoint.host,
-            )
         if self._endpoint.offers_http2:
-            var is_http2 = transport.protocol() == "h2"
-            self._connection.value()[].is_http2 = is_http2
+            ref connection = self._connection.value()[]
+            connection.is_http2 = connection.transport.protocol() == "h2"
         self._stage = _READY
         return True
 

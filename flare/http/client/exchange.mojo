@@ -5,6 +5,7 @@ from flare.http.client.attempt import PIECE_LEN, Attempt, Step
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError, SourceFailed
 from flare.http.client.pool import ClientConnection
+from flare.http.client.http1_head import write_head
 from flare.http.client.prepared_request import PreparedRequest, UNKNOWN_LEN
 from flare.http.client.response import (
     ContentUse,
@@ -54,7 +55,7 @@ def begin_attempt(
     """
     var asks = request.expects_continue and request.has_content()
     attempt.begin(request.method, asks, config.strict)
-    request.write_head(attempt.output, config)
+    write_head(request, attempt.output, config)
     if request.upload.is_streamed:
         return
     if not asks:
@@ -163,8 +164,9 @@ def content_use(
         return ContentUse.DISCARD
     if request.will_stop_expecting(builder.response, attempt.content_len):
         return ContentUse.DISCARD
-    if request.extras and request.plans_retry(
-        builder.response, attempt.content_len
+    if request.extras and (
+        request.will_authenticate(builder.response, attempt.content_len)
+        or request.plans_retry(builder.response, attempt.content_len)
     ):
         return ContentUse.DISCARD
     var is_success = status >= 200 and status < 300

@@ -95,7 +95,6 @@ struct Http2RequestFields(Movable):
             ClientError: If a part of the request must not be sent, or the
                 fields are too long for any server.
         """
-        self._clear()
         var target = String(url.request_target())
         var host = String(url.host())
         var own_host = headers.find("host")
@@ -103,12 +102,30 @@ struct Http2RequestFields(Movable):
             host = String(headers.value(own_host))
         # What is asked for is named as in a GET.
         var start = RequestStart("GET", target, host, 1)
+        self.collect_forwarded_tunnel(start, url.protocol() == "wss:", headers)
+
+    def collect_forwarded_tunnel(
+        mut self, start: RequestStart, is_tls: Bool, headers: HeaderMap
+    ) raises ClientError:
+        """Collects the fields of an extended CONNECT for a WebSocket that is
+        passed on (RFC 8441 section 4).
+
+        Args:
+            start: Target and authority; the method is that of the handshake
+                over HTTP/1.1.
+            is_tls: True for the scheme `https`.
+            headers: The fields; those of an HTTP/1.1 connection are not sent.
+
+        Raises:
+            ClientError: If a part of the request must not be sent, or the
+                fields are too long for any server.
+        """
+        self._clear()
         check_request_start(start, RequestFraming.none())
-        var is_tls = url.protocol() == "wss:"
         self._add(":method", "CONNECT")
         self._add(":scheme", "https" if is_tls else "http")
-        self._add(":authority", host)
-        self._add(":path", target)
+        self._add(":authority", start.host)
+        self._add(":path", start.target)
         self._add(":protocol", "websocket")
         for index in range(len(headers)):
             self._add_field(headers.name(index), headers.value(index))

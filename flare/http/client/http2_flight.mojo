@@ -129,6 +129,16 @@ struct Http2Flight(Movable):
         """
         return self.status > 0 or self.interim_count > 0
 
+    def announced_len(self) -> Optional[Int]:
+        """Tells how long the content is by Content-Length.
+
+        Returns:
+            The length in bytes; nothing if that is not known.
+        """
+        if self.content_length < 0:
+            return None
+        return self.content_length
+
     def fail(mut self, var error: ClientError, fate: StreamFate):
         """Ends it without a response, unless that is complete.
 

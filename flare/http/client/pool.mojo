@@ -336,6 +336,17 @@ struct Endpoint(Copyable, Equatable, Movable):
         except:
             raise _bad("the path of a Unix socket must be UTF-8")
 
+    def origin(self) -> String:
+        """Writes scheme, host and port, for challenges.
+
+        Returns:
+            Such as `https://example.com:443`.
+        """
+        var scheme = "https://" if self.is_tls else "http://"
+        if ":" in self.host:
+            return String(scheme, "[", self.host, "]:", self.port)
+        return String(scheme, self.host, ":", self.port)
+
     def name(self) -> String:
         """Writes host and port, for the tickets of TLS.
 

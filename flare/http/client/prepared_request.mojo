@@ -1,10 +1,10 @@
 """A request on its way through redirections and repetitions."""
 
-from flare.bytes.buffer import Buffer
 from flare.http.client.attempt import Attempt, TimeoutPolicy
 from flare.http.client.auth import Credentials
 from flare.http.client.cancel import CancelToken
 from flare.http.client.config import ClientConfig
+from flare.http.client.digest import DigestTurn
 from flare.http.client.error import (
     BadRequest,
     ClientError,
@@ -14,7 +14,12 @@ from flare.http.client.error import (
 )
 from flare.http.client.hooks import OutgoingAttempt
 from flare.http.client.pool import Endpoint
-from flare.http.client.proxy import Proxy, choose_proxy, credentials_of
+from flare.http.client.proxy import (
+    Proxy,
+    choose_proxy,
+    credentials_of,
+    user_of,
+)
 from flare.http.client.redirect import (
     drop_content_fields,
     drop_credentials,
@@ -44,11 +49,7 @@ from flare.http.client.response_story import (
     describe_attempts,
 )
 from flare.http.client.retry import FailedAttempt, backoff_ms, is_idempotent
-from flare.http.h1.serialiser import (
-    RequestFraming,
-    RequestStart,
-    write_request_head,
-)
+from flare.http.h1.serialiser import RequestFraming
 from flare.http.message.header_map import HeaderMap
 from flare.trace.core.propagation import set_trace_fields
 from flare.trace.core.span import TraceSpan
@@ -188,11 +189,43 @@ struct PreparedRequest(Movable):
         """Completes the endpoint: with the proxy on the way, and with what may
         be spoken."""
         self.proxy = choose_proxy(config.proxy, self.endpoint)
-        if self.proxy:
-            self.endpoint.proxy = self.proxy.value()[].name()
         self.endpoint.offers_http2 = self.minor_version > 0 and (
             config.offers_http2(self.endpoint.is_tls)
         )
+        if self.proxy:
+            ref proxy = self.proxy.value()[]
+            self.endpoint.proxy = proxy.name()
+            if self.asks_proxy() and proxy.credentials.is_digest():
+                self._make_turn()
+                ref turn = self.extras.value()[].digest.value()[]
+                turn.proxy_login = proxy.credentials.login()
+
+    def asks_proxy(self) -> Bool:
+        """Tells whether a proxy takes the request itself, and makes no tunnel.
+
+        Returns:
+            True if its target is in absolute form (RFC 9112 section 3.2.2).
+        """
+        return (
+            Bool(self.proxy)
+            and not self.endpoint.is_tls
+            and not self.endpoint.offers_http2
+            and self.proxy.value()[].scheme.is_http()
+        )
+
+    def has_turn(self) -> Bool:
+        """Tells whether it answers challenges.
+
+        Returns:
+            True if `extras` has a `digest`.
+        """
+        return Bool(self.extras) and Bool(self.extras.value()[].digest)
+
+    def _make_turn(mut self):
+        if not self.extras:
+            self.extras = OwnedPointer(RequestExtras())
+        if not self.extras.value()[].digest:
+            self.extras.value()[].digest = OwnedPointer(DigestTurn())
 
     def set_credentials(mut self, credentials: Credentials) raises ClientError:
         """Sets Authorization unless the request has its own.
@@ -212,6 +245,11 @@ struct PreparedRequest(Movable):
                 self.set_credentials(of_url)
             return
         credentials.check()
+        if credentials.is_digest():
+            self._make_turn()
+            ref turn = self.extras.value()[].digest.value()[]
+            turn.login = credentials.login()
+            return
         try:
             self.headers.set("Authorization", credentials.field_value())
         except:
@@ -350,82 +388,6 @@ struct PreparedRequest(Movable):
                 String(error),
             )
 
-    def write_head(
-        self, mut out: Buffer, config: ClientConfig
-    ) raises ClientError:
-        """Writes the head of the next attempt.
-
-        Args:
-            out: Where to.
-            config: The client's configuration.
-
-        Raises:
-            ClientError: If a part of the request must not be sent.
-        """
-        var target = String(self.url.request_target())
-        var extra = HeaderMap()
-        var is_absolute = (
-            Bool(self.proxy)
-            and not self.endpoint.is_tls
-            and self.proxy.value()[].scheme.is_http()
-        )
-        if is_absolute:
-            # RFC 9112 section 3.2.2: absolute-form to a proxy.
-            target = url_without_credentials(self.url)
-        var host = String(self.url.host())
-        if self.endpoint.is_unix:
-            host = "localhost"
-        if is_absolute or self.cookie.byte_length() > 0:
-            self._add_extra(extra, is_absolute)
-        if len(extra) == 0:
-            self._write(out, target, host, self.headers, config)
-        else:
-            self._write(out, target, host, extra, config)
-
-    def _add_extra(
-        self, mut extra: HeaderMap, is_absolute: Bool
-    ) raises ClientError:
-        extra = self.headers.copy()
-        try:
-            if self.cookie.byte_length() > 0 and "cookie" not in extra:
-                extra.set("Cookie", self.cookie)
-            if is_absolute and self.proxy.value()[].credentials:
-                ref credentials = self.proxy.value()[].credentials
-                extra.set("Proxy-Authorization", credentials.field_value())
-        except:
-            raise ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[BadRequest](),
-                "cookies or the proxy's credentials hold a control octet",
-            )
-
-    def _write(
-        self,
-        mut out: Buffer,
-        target: StringSpan,
-        host: StringSpan,
-        headers: HeaderMap,
-        config: ClientConfig,
-    ) raises ClientError:
-        var start = RequestStart(
-            StringSpan(self.method), target, host, self.minor_version
-        )
-        if self.has_left_origin:
-            # The client's own credentials were for where the request began.
-            var defaults = config.headers.copy()
-            drop_credentials(defaults)
-            if config.drops_codings(headers):
-                _ = defaults.remove("accept-encoding")
-            write_request_head(out, start, headers, defaults, self.framing())
-        elif config.drops_codings(headers):
-            var defaults = config.headers.copy()
-            _ = defaults.remove("accept-encoding")
-            write_request_head(out, start, headers, defaults, self.framing())
-        else:
-            write_request_head(
-                out, start, headers, config.headers, self.framing()
-            )
-
     def framing(self) -> RequestFraming:
         """Decides how the content is framed.
 
@@ -492,7 +454,40 @@ struct PreparedRequest(Movable):
             response.status == 417
             and self.expects_continue
             and self.has_content()
-            and (not self.upload.is_streamed or sent_len == 0)
+            and not self.has_lost_content(sent_len)
+        )
+
+    def has_lost_content(self, sent_len: Int) -> Bool:
+        """Tells whether content was read from its source, which gives it once.
+
+        Args:
+            sent_len: How much of the content the attempt has taken, in bytes.
+
+        Returns:
+            False if the request can be sent again.
+        """
+        return self.upload.is_streamed and sent_len > 0
+
+    def will_authenticate(
+        self, response: ClientResponse, sent_len: Int
+    ) -> Bool:
+        """Tells whether the request goes out again with an answer to a
+        challenge (RFC 7616).
+
+        Args:
+            response: The response; its head is enough.
+            sent_len: How much of the content the attempt has taken, in bytes.
+
+        Returns:
+            False if the response is the final one, or the content was read
+            from its source and is not there any more.
+        """
+        if not self.has_turn() or self.has_lost_content(sent_len):
+            return False
+        return Bool(
+            self.extras.value()[]
+            .digest.value()[]
+            .challenge(response.status.code, response.headers)
         )
 
     def follow(
@@ -532,13 +527,26 @@ struct PreparedRequest(Movable):
                 materialize[BadRequest](),
                 "streamed content cannot be sent again; send it to the new URL",
             )
+        if self.has_turn():
+            self.extras.value()[].digest.value()[].go_elsewhere(
+                next.has_same_origin(self.url)
+            )
         if not next.has_same_origin(self.url):
             drop_credentials(self.headers)
             self.has_left_origin = True
+            self._log_in(next, config)
         self.redirect_count += 1
         self.endpoint = Endpoint.of(next)
         self._choose_way(config)
         self.url = next^
+
+    def _log_in(mut self, next: Url, config: ClientConfig) raises ClientError:
+        """Takes the login that the next host itself has in a netrc file."""
+        if self.endpoint.is_tls and next.protocol() == "http:":
+            return
+        var login = config.netrc.find_for(next, takes_default=False)
+        if login:
+            self.set_credentials(login)
 
     def _remember(mut self, response: ClientResponse):
         """Notes a redirection for the final response."""
@@ -749,6 +757,13 @@ def _random_bits() -> UInt64:
     return (UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15) >> 32
 
 
+def _netrc_login(url: Url, config: ClientConfig) -> Credentials:
+    """Finds who logs in at a URL that has no password itself."""
+    if url.password().byte_length() > 0 or "authorization" in config.headers:
+        return Credentials()
+    return config.netrc.find_for(url, user_of(url))
+
+
 def prepare_request(
     var request: ClientRequest,
     upload: Upload,
@@ -785,6 +800,8 @@ def prepare_request(
     var credentials = request.auth.copy()
     if not credentials and (not base or base.value().has_same_origin(url)):
         credentials = auth.copy()
+    if not credentials and not config_at[].netrc.is_empty():
+        credentials = _netrc_login(url, config_at[])
     var call = PreparedRequest(request^, url^, upload, config_at[])
     try:
         call.set_content_type()

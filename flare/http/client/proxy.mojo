@@ -243,6 +243,18 @@ def credentials_of(url: Url) -> Credentials:
     return BasicAuth(_decoded(user), _decoded(password))
 
 
+def user_of(url: Url) -> String:
+    """Takes the user name of a URL.
+
+    Args:
+        url: The URL.
+
+    Returns:
+        The name; empty if there is none.
+    """
+    return _decoded(url.username())
+
+
 def _decoded(text: StringSpan) -> String:
     try:
         return percent_decode(text.as_bytes())

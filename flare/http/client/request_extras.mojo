@@ -1,6 +1,7 @@
 """What few requests have on their way, in one box."""
 
 from flare.http.client.config import ClientConfig
+from flare.http.client.digest import DigestTurn
 from flare.http.client.error import ClientError
 from flare.http.client.hooks import HookRun
 from flare.http.client.request import ClientRequest
@@ -21,6 +22,8 @@ struct RequestExtras(Movable):
     """The redirections so far."""
     var hooks: HookRun
     """What sees its attempts."""
+    var digest: Optional[OwnedPointer[DigestTurn]]
+    """What answers challenges, if anything does."""
 
     def __init__(out self):
         """Makes extras that change nothing."""
@@ -28,6 +31,7 @@ struct RequestExtras(Movable):
         self.retry = None
         self.history = []
         self.hooks = HookRun()
+        self.digest = None
 
     def end_trace(self, status: Int, resend_count: Int):
         """Ends the span with a response.

@@ -96,7 +96,7 @@ struct StatusError(Copyable, Movable, Writable):
             writer.write(" ", self.attempts)
         if self.challenges.byte_length() > 0:
             writer.write("; it accepts ", self.challenges)
-            writer.write(" and this client speaks Basic and Bearer")
+            writer.write("; this client has BasicAuth, BearerAuth, DigestAuth")
 
 
 struct ClientResponse(Movable):
@@ -113,6 +113,9 @@ struct ClientResponse(Movable):
     the content as transferred."""
     var body: Body
     """The content, decoded; empty if it went to a sink."""
+    var is_decoded: Bool
+    """True if a coding of the content was undone; False if there was none, or
+    it is the caller's as it came."""
     var trailers: HeaderMap
     """Fields behind the content: of chunks, or of HTTP/2."""
     var url: Url
@@ -135,6 +138,7 @@ struct ClientResponse(Movable):
         self.version = Version.HTTP_1_1
         self.headers = HeaderMap()
         self.body = Body()
+        self.is_decoded = False
         self.trailers = HeaderMap()
         self.url = url^
         self.redirect_count = 0
@@ -433,6 +437,7 @@ struct ResponseBuilder(Movable):
         # A part of coded content cannot be decoded.
         if config.decodes_content and self.response.status != 206:
             self._decoder = content_decoder(self.response.headers, decoded_max)
+            self.response.is_decoded = Bool(self._decoder)
         return length_max
 
     def expect_content(mut self, length: Int):

@@ -6,6 +6,7 @@ from flare.http.client.batch import run_tasks
 from flare.http.client.driver import NoStream, run_task
 from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.prepared_request import (
+    PreparedRequest,
     UNKNOWN_LEN,
     Upload,
     prepare_request,
@@ -100,8 +101,8 @@ struct SharedClient(ImplicitlyCopyable, RequestMethods):
 
         Args:
             base_url: What URLs without a scheme are appended to.
-            auth: `BasicAuth` or `BearerAuth`. With a base URL they are only
-                sent to its origin.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`. With a base URL
+                they are only sent to its origin.
             config: Times, limits and habits of each request.
             limits: How many connections there may be, and who waits.
 
@@ -329,14 +330,7 @@ struct SharedClient(ImplicitlyCopyable, RequestMethods):
         mut source: R,
         mut sink: W,
     ) raises ClientError -> ClientResponse:
-        ref shared = self._shared[]
-        var prepared = prepare_request(
-            request^,
-            upload,
-            shared.base,
-            shared.auth,
-            Pointer(to=shared.config),
-        )
+        var prepared = self.prepare(request^, upload)
         if wants_stream:
             prepared.content_use = ContentUse.PASS_ON
         var state = self._take_state()
@@ -350,15 +344,66 @@ struct SharedClient(ImplicitlyCopyable, RequestMethods):
         self._give_state(state^)
         return response^
 
+    def prepare(
+        self, var request: ClientRequest, upload: Upload = Upload()
+    ) raises ClientError -> PreparedRequest:
+        """Fills in what a request leaves to the client.
+
+        Args:
+            request: The request.
+            upload: Where its content comes from.
+
+        Returns:
+            What is to be sent.
+
+        Raises:
+            ClientError: If it cannot be sent.
+        """
+        ref shared = self._shared[]
+        return prepare_request(
+            request^,
+            upload,
+            shared.base,
+            shared.auth,
+            Pointer(to=shared.config),
+        )
+
+    def new_state(self) -> ArcPointer[ClientState]:
+        """Makes what one thread needs to send requests.
+
+        Returns:
+            Buffers and the like, and the connections that all threads share.
+        """
+        var state = ArcPointer(ClientState(self._shared[].config.copy()))
+        state[].share(self._shared[].parts.copy())
+        return state^
+
+    def is_same(self, other: Self) -> Bool:
+        """Tells whether another one is a copy.
+
+        Args:
+            other: The other one.
+
+        Returns:
+            True if they are the same client.
+        """
+        return self._shared is other._shared
+
+    def is_last(self) -> Bool:
+        """Tells whether there is no other copy.
+
+        Returns:
+            True if so.
+        """
+        return self._shared.count() == 1
+
     def _take_state(self) -> ArcPointer[ClientState]:
         """Gives buffers and the like to a request, for itself alone."""
         var spare = self._shared[].spare.lock()
         if len(spare[]) > 0:
             return spare[].pop()
         deinit(spare^)
-        var state = ArcPointer(ClientState(self._shared[].config.copy()))
-        state[].share(self._shared[].parts.copy())
-        return state^
+        return self.new_state()
 
     def _give_state(self, var state: ArcPointer[ClientState]):
         var spare = self._shared[].spare.lock()

@@ -2,9 +2,10 @@
 cookies, and buffers."""
 
 from flare.http.client.attempt import Attempt
+from flare.http.client.challenges import Challenges
 from flare.http.client.common_tls import CommonTls
 from flare.http.client.config import ClientConfig, accept_codings
-from flare.http.client.connector import ConnectContext
+from flare.http.client.connect_context import ConnectContext
 from flare.http.client.error import ClientError
 from flare.http.client.http2_link import Http2Link, IdleConnection
 from flare.http.client.pool import (
@@ -15,7 +16,7 @@ from flare.http.client.pool import (
     keep_alive_ms,
 )
 from flare.http.client.prepared_request import PreparedRequest
-from flare.http.client.response import ClientResponse
+from flare.http.client.response import ClientResponse, ResponseBuilder
 from flare.http.client.shared_connections import (
     ConnectionClaim,
     SharedConnections,
@@ -88,6 +89,7 @@ struct ClientState(Movable):
             parts: The same for all of them.
         """
         self.context.common = parts.contexts
+        self.context.challenges = parts.challenges
         self.shared = parts^
 
     def take_attempt(mut self) -> OwnedPointer[Attempt]:
@@ -238,6 +240,27 @@ struct ClientState(Movable):
                 return False
         return True
 
+    def serve_link(mut self, link: ArcPointer[Http2Link]) -> Bool:
+        """Sends what waits on a connection that requests share, and notes who
+        of them can go on; behind it its driver watches for what comes next.
+
+        Args:
+            link: One that was among the `links`.
+
+        Returns:
+            False if it is to be watched no more.
+        """
+        if self.has_left(link):
+            return False
+        ref shared = link[]
+        if shared.wants_write():
+            shared.flush()
+        self.woken.extend(shared.woken.copy())
+        shared.woken.clear()
+        return not shared.failure and (
+            not shared.is_closing or shared.is_in_use()
+        )
+
     def give_up_links(mut self, error: ClientError):
         """Closes the connections that requests share, and forgets who waits.
 
@@ -347,6 +370,45 @@ struct ClientState(Movable):
                 request.url, unix_seconds()
             )
 
+    def add_credentials(
+        mut self, mut request: PreparedRequest
+    ) raises ClientError:
+        """Gives a request the cookies that go to its URL, and its answers to
+        challenges that were kept (RFC 7616).
+
+        Args:
+            request: The request.
+
+        Raises:
+            ClientError: If an answer cannot stand in a field.
+        """
+        self.add_cookies(request)
+        if request.has_turn():
+            self.context.challenges.answer_request(request)
+
+    def answers(
+        mut self,
+        mut request: PreparedRequest,
+        builder: ResponseBuilder,
+        attempt: OwnedPointer[Attempt],
+    ) raises ClientError -> Bool:
+        """Keeps the challenge of a response, and what else it says of answers.
+
+        Args:
+            request: The request.
+            builder: Has its response.
+            attempt: How it was sent.
+
+        Returns:
+            True if the request goes out again with an answer.
+
+        Raises:
+            ClientError: If the challenge cannot be kept.
+        """
+        return request.has_turn() and self.context.challenges.take(
+            request, builder.response, attempt[].content_len
+        )
+
     def keep_cookies(mut self, response: ClientResponse):
         """Stores the cookies that a response sets.
 
@@ -376,6 +438,8 @@ struct SharedParts(Copyable, Movable):
     """The connections."""
     var contexts: CommonTls
     """The contexts of TLS, with their tickets."""
+    var challenges: Challenges
+    """What was answered to servers and proxies."""
     var jar: Optional[Mutex[CookieJar]]
     """Cookies, if they are kept."""
     var queue_timeout_ms: Int
@@ -395,6 +459,8 @@ struct SharedParts(Copyable, Movable):
         """
         self.connections = SharedConnections(limits, idle_limits)
         self.contexts = CommonTls()
+        self.challenges = Challenges()
+        self.challenges.share()
         self.jar = None
         self.queue_timeout_ms = limits.queue_timeout_ms
 

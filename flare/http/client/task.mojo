@@ -224,7 +224,7 @@ struct RequestTask(Movable):
     def _start(mut self, mut state: ClientState) raises ClientError:
         """Begins an attempt, on an idle connection if there is one."""
         self.attempt_number += 1
-        state.add_cookies(self.request)
+        state.add_credentials(self.request)
         self.request.run_hooks()
         self.request.timeouts.begin_attempt()
         self._was_reused = False
@@ -537,7 +537,7 @@ struct RequestTask(Movable):
             self.request.follow(self._builder.response, state.config)
         elif self.request.is_retry_planned():
             pause_ms = self.request.begin_retry()
-        else:
+        elif not state.answers(self.request, self._builder, self._attempt):
             return False
         self._builder = ResponseBuilder(
             self.request.url.copy(), self.request.redirect_count

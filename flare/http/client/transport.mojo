@@ -117,6 +117,23 @@ struct Transport(Movable):
             return self._tls.value()[].send(self._socket, octets)
         return self._socket.send(octets)
 
+    def send_two(
+        mut self, first: Span[UInt8, _], second: Span[UInt8, _]
+    ) -> Int:
+        """Writes two pieces, with one call where there is no TLS.
+
+        Args:
+            first: What goes first; not empty.
+            second: What follows.
+
+        Returns:
+            How many octets of both were taken, or a negative number as
+            `failure` takes it.
+        """
+        if self._tls:
+            return self._tls.value()[].send(self._socket, first)
+        return self._socket.send_two(first, second)
+
     @always_inline
     def flush(mut self) -> Int:
         """Sends what was taken and has not left yet.

@@ -2,6 +2,7 @@
 
 from flare.http.client.attempt import Attempt, Step
 from flare.http.client.auth import challenge_schemes
+from flare.http.client.digest import DigestChallenge, DigestTurn
 from flare.http.client.error import (
     BadRequest,
     ClientError,
@@ -11,6 +12,7 @@ from flare.http.client.error import (
 )
 from flare.http.client.pool import ClientConnection, Endpoint
 from flare.http.client.proxy import Proxy
+from flare.http.client.response import copy_fields
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.serialiser import (
     RequestFraming,
@@ -19,6 +21,9 @@ from flare.http.h1.serialiser import (
 )
 from flare.http.message.header_map import HeaderMap
 from std.memory import OwnedPointer
+
+comptime _REFUSAL_LEN_MAX = 65_536
+# Most content of a refusal that is read to keep its connection, in bytes.
 
 
 struct Tunnel(Movable):
@@ -30,20 +35,38 @@ struct Tunnel(Movable):
     var attempt: Attempt
     """The request and its response."""
 
-    def __init__(out self, endpoint: Endpoint, proxy: Proxy) raises ClientError:
+    def __init__(
+        out self, endpoint: Endpoint, proxy: Proxy, answer: String
+    ) raises ClientError:
         """Writes the request.
 
         Args:
             endpoint: Where the tunnel is to lead.
             proxy: The proxy.
+            answer: What is said to its challenge; empty for nothing.
 
         Raises:
             ClientError: In the phase `PROXY`.
         """
         self.attempt = Attempt()
         self.attempt.begin("CONNECT")
-        _write_head(self.attempt, endpoint, proxy)
+        _write_head(self.attempt, endpoint, proxy, answer)
         self.attempt.end_content()
+
+    def challenge(self, turn: DigestTurn) -> Optional[DigestChallenge]:
+        """Finds the challenge of a proxy that has refused.
+
+        Args:
+            turn: What was answered before.
+
+        Returns:
+            The challenge; nothing if there is none to answer.
+        """
+        if not self.attempt.has_head:
+            return None
+        var headers = HeaderMap()
+        copy_fields(self.attempt.parser.fields(), headers)
+        return turn.challenge(Int(self.attempt.parser.head.status), headers)
 
     def advance(
         mut self,
@@ -91,16 +114,57 @@ struct Tunnel(Movable):
             )
         return True
 
+    def end_refusal(
+        mut self,
+        mut connection: OwnedPointer[ClientConnection],
+        limits: HeadLimits,
+    ) -> Bool:
+        """Reads what follows the head of a refusal, without waiting.
+
+        Args:
+            connection: The connection.
+            limits: Bounds of the response's head.
+
+        Returns:
+            False to wait for more; the parser says whether the connection may
+            be used again.
+        """
+        self.attempt.parser.body.max_body_size = _REFUSAL_LEN_MAX
+        try:
+            while True:
+                var step = self.attempt.step(connection, limits)
+                if step == Step.END:
+                    return True
+                if step == Step.WAIT and not self.attempt.receive(connection):
+                    return False
+        except:
+            # A new connection will show what is wrong.
+            return True
+
+
+def tunnel_authority(endpoint: Endpoint) -> String:
+    """Writes the target of a CONNECT (RFC 9112 section 3.2.3).
+
+    Args:
+        endpoint: Where the tunnel is to lead.
+
+    Returns:
+        Host and port.
+    """
+    if ":" in endpoint.host:
+        return String("[", endpoint.host, "]:", endpoint.port)
+    return String(endpoint.host, ":", endpoint.port)
+
 
 def _write_head(
-    mut attempt: Attempt, endpoint: Endpoint, proxy: Proxy
+    mut attempt: Attempt, endpoint: Endpoint, proxy: Proxy, answer: String
 ) raises ClientError:
-    var authority = String(endpoint.host, ":", endpoint.port)
-    if ":" in endpoint.host:
-        authority = String("[", endpoint.host, "]:", endpoint.port)
+    var authority = tunnel_authority(endpoint)
     var headers = HeaderMap()
     try:
-        if proxy.credentials:
+        if answer.byte_length() > 0:
+            headers.set("Proxy-Authorization", answer)
+        elif proxy.credentials and not proxy.credentials.is_digest():
             headers.set("Proxy-Authorization", proxy.credentials.field_value())
     except:
         raise ClientError(

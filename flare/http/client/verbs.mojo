@@ -73,7 +73,7 @@ trait RequestMethods(Deinitable, Movable):
                 `MultipartForm`.
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth` or `BearerAuth`.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
             trace: The span that the request is a part of, such as
                 `current_span(req)`; see `ClientRequest.set_trace`.
 
@@ -115,7 +115,7 @@ trait RequestMethods(Deinitable, Movable):
             headers: Header fields, such as `{"Accept": "text/html"}`.
             params: Appended to the URL's query, such as `{"page": 2}`.
             timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth` or `BearerAuth`.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
             trace: The span that the request is a part of, such as
                 `current_span(req)`; see `ClientRequest.set_trace`.
 
@@ -148,7 +148,7 @@ trait RequestMethods(Deinitable, Movable):
             headers: Header fields, such as `{"Accept": "text/html"}`.
             params: Appended to the URL's query, such as `{"page": 2}`.
             timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth` or `BearerAuth`.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
             trace: The span that the request is a part of, such as
                 `current_span(req)`; see `ClientRequest.set_trace`.
 
@@ -181,7 +181,7 @@ trait RequestMethods(Deinitable, Movable):
             headers: Header fields, such as `{"Accept": "text/html"}`.
             params: Appended to the URL's query, such as `{"page": 2}`.
             timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth` or `BearerAuth`.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
             trace: The span that the request is a part of, such as
                 `current_span(req)`; see `ClientRequest.set_trace`.
 
@@ -225,7 +225,7 @@ trait RequestMethods(Deinitable, Movable):
                 `MultipartForm`.
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth` or `BearerAuth`.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
             trace: The span that the request is a part of, such as
                 `current_span(req)`; see `ClientRequest.set_trace`.
 
@@ -277,7 +277,7 @@ trait RequestMethods(Deinitable, Movable):
                 `MultipartForm`.
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth` or `BearerAuth`.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
             trace: The span that the request is a part of, such as
                 `current_span(req)`; see `ClientRequest.set_trace`.
 
@@ -329,7 +329,7 @@ trait RequestMethods(Deinitable, Movable):
                 `MultipartForm`.
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth` or `BearerAuth`.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
             trace: The span that the request is a part of, such as
                 `current_span(req)`; see `ClientRequest.set_trace`.
 
@@ -381,7 +381,7 @@ trait RequestMethods(Deinitable, Movable):
                 `MultipartForm`.
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it in milliseconds.
-            auth: `BasicAuth` or `BearerAuth`.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
             trace: The span that the request is a part of, such as
                 `current_span(req)`; see `ClientRequest.set_trace`.
 

@@ -275,6 +275,15 @@ struct RequestParser(Movable):
         self.head.begin()
         self._state = _IN_HEAD
 
+    def has_more(self) -> Bool:
+        """Tells whether octets stand behind the complete request.
+
+        Returns:
+            True if the next request has begun.
+        """
+        debug_assert(self._state == _COMPLETE, "asked before it was whole")
+        return len(self.input) > self._request_len()
+
     @always_inline
     def _request_len(self) -> Int:
         if unlikely(self.head.framing.has(IS_CHUNKED)):

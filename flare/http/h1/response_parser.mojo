@@ -141,6 +141,7 @@ struct ResponseParser(Movable):
         self.body.forget()
         self._drop_len = 0
         self._is_closed = False
+        self._interim_count = 0
         self._state = _IDLE
 
     def end_request(mut self):

@@ -17,6 +17,10 @@ from flare.http.h2.stream import StreamEvent, StreamState, StreamTable
 from std.sys.intrinsics import likely, unlikely
 
 
+comptime TINY_LEN = 15
+"""WINDOW_UPDATE of no more makes work, unless it gives back what we have sent."""
+
+
 @fieldwise_init
 struct Http2Limits(TrivialRegisterPassable):
     """What a peer may ask for; `ServerConfig` has the fields of a server."""
@@ -163,6 +167,10 @@ struct ConnectionState(Movable):
     """True until the peer has acknowledged ours."""
     var budget: AbuseBudget
     """What of no use the peer may send."""
+    # How many tiny WINDOW_UPDATEs give back what we have sent.
+    var _free_update_count: Int
+    # Up to this stream each has been counted there.
+    var _counted_id: Int
 
     def __init__(out self, role: Http2Role, limits: Http2Limits, now_ms: Int):
         """Makes the state of a new connection.
@@ -190,6 +198,43 @@ struct ConnectionState(Movable):
         self.has_settings = False
         self.owes_settings_ack = True
         self.budget = AbuseBudget(limits.abuse, now_ms)
+        self._free_update_count = 0
+        self._counted_id = -1 if role.is_server else 1
+
+    def note_data(mut self, index: Int, length: Int):
+        """Notes that we have sent content behind which its stream goes on.
+
+        The peer may give it back, to the stream and to the connection, and so
+        what its windows have cut off next. If they alone have made it short,
+        it may not: all content could be had octet by octet (CVE-2019-9511).
+
+        Args:
+            index: The stream's.
+            length: Of the content, in bytes.
+        """
+        if length > TINY_LEN or (
+            self.send_window > 0 and self.table.at(index).send_window > 0
+        ):
+            self._free_update_count += 2
+
+    def spend_update(mut self, now_ms: Int) raises Http2Error:
+        """Takes a token for a tiny WINDOW_UPDATE that gives nothing back.
+
+        Args:
+            now_ms: The time now.
+
+        Raises:
+            Http2Error: If there is none left.
+        """
+        # What ends a stream may be short, too: two for each, since numbers go
+        # up by two. That counts none which the peer has left out.
+        var id = self.unskipped_id if self.role.is_server else self.next_id
+        self._free_update_count += id - self._counted_id
+        self._counted_id = id
+        if self._free_update_count > 0:
+            self._free_update_count -= 1
+            return
+        self.spend(now_ms)
 
     def spend(mut self, now_ms: Int) raises Http2Error:
         """Takes a token for what makes work and has no use.

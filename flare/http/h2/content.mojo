@@ -14,7 +14,8 @@ from std.sys.intrinsics import likely, unlikely
 
 comptime _TINY_LEN = 4
 # DATA of no more octets cost a token unless they end a stream: what travels in
-# HTTP/2 has frames of its own, and those are longer.
+# HTTP/2 has frames of its own, and those are longer. Only what the other end of a
+# tunnel that we have opened says may be as short: a WebSocket's "ok" has 4 octets.
 
 
 struct ContentReceiver(Movable):
@@ -90,7 +91,8 @@ struct ContentReceiver(Movable):
             raise Http2Error(Http2Rule.BEYOND_WINDOW, 0)
         self._ends = header.has(Flags.END_STREAM)
         if length <= _TINY_LEN and not self._ends:
-            state.spend(now_ms)
+            if length == 0 or not _is_of_tunnel(state, header.stream_id):
+                state.spend(now_ms)
         try:
             self._stream_id = _check(state, header, length)
         except error:
@@ -155,6 +157,11 @@ struct ContentReceiver(Movable):
             return Http2Event(EventKind.DATA, id)
         state.end_received(index)
         return Http2Event(EventKind.DATA, id, True)
+
+
+def _is_of_tunnel(state: ConnectionState, id: Int) -> Bool:
+    var index = state.table.find(id)
+    return index >= 0 and state.table.at(index).is_tunnel
 
 
 def _check(

@@ -8,6 +8,7 @@ from flare.http.h2.connection_state import (
     ConnectionState,
     EventKind,
     Http2Event,
+    TINY_LEN,
 )
 from flare.http.h2.error import ErrorCode, Http2Error, Http2Rule
 from flare.http.h2.frame import (
@@ -28,9 +29,6 @@ from flare.http.h2.settings import (
     setting_id,
     setting_value,
 )
-
-comptime _TINY_INCREMENT = 15
-# WINDOW_UPDATE of no more costs a token.
 
 
 def take_window_update(
@@ -57,8 +55,8 @@ def take_window_update(
         raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
     var increment = read_u31(payload, 0)
     var id = header.stream_id
-    if increment <= _TINY_INCREMENT:
-        state.spend(now_ms)
+    if increment <= TINY_LEN:
+        state.spend_update(now_ms)
     if id == 0:
         if increment == 0:
             raise Http2Error(Http2Rule.WINDOW_ZERO, 0)

@@ -607,6 +607,8 @@ struct Http2Session(Movable):
             rest = rest.after(length)
         if ends:
             self.state.end_sent(index)
+        else:
+            self.state.note_data(index, len(octets))
 
     def begin_drain(mut self, mut out: Buffer):
         """Tells the peer that the connection will end, without refusing what is

@@ -5,10 +5,19 @@ from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.message.header_map import HeaderError
 from flare.http.message.trailers import Trailers
-from std.memory import Allocation, ArcPointer, Layout, alloc, dealloc
+from std.memory import (
+    Allocation,
+    ArcPointer,
+    Layout,
+    alloc,
+    dealloc,
+    forget_deinit,
+)
+from std.sys import size_of
 
 
 comptime _PIECE_LEN = 16_384
+comptime _KEPT_LEN_MAX = 1_024
 
 
 struct Body(Copyable, Defaultable, Movable, Sized, Writable):
@@ -133,6 +142,25 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         swap(content, self)
         var length = len(content)
         self._stream = ArcPointer(BodyStream(_Kept(content^), length))
+
+    def reuse(mut self):
+        """Empties it, and keeps what little room it has."""
+        self._text = String()
+        self._stream = None
+        if self._octets.capacity() > _KEPT_LEN_MAX:
+            self._octets = []
+        else:
+            self._octets.clear()
+
+    def take_octets(mut self) -> List[UInt8]:
+        """Takes the octets out, to fill them and make content of them again.
+
+        Returns:
+            The octets; none of text, or of what a source makes.
+        """
+        var octets = List[UInt8]()
+        swap(octets, self._octets)
+        return octets^
 
     @always_inline
     def __len__(self) -> Int:
@@ -399,6 +427,16 @@ trait UpgradedProtocol(BodySource):
         """
         return False
 
+    def end_input(mut self) -> Bool:
+        """Hears that the client has ended its own direction, in good order and
+        behind all that was received.
+
+        Returns:
+            True to go on with `fill` until that ends; False, unless the
+            protocol knows better, to end at once.
+        """
+        return False
+
     def take_failure(mut self) -> String:
         """Tells what went wrong in what was received last, though the
         conversation goes on or ends in good order.
@@ -435,6 +473,11 @@ def _receive[
 def _is_full[T: UpgradedProtocol](source: Erased) -> Bool:
     # SAFETY: as for `_wake`.
     return source.unsafe_bitcast[T]()[].is_full()
+
+
+def _end_input[T: UpgradedProtocol](source: Erased) -> Bool:
+    # SAFETY: as for `_wake`.
+    return source.unsafe_bitcast[T]()[].end_input()
 
 
 def _take_failure[T: UpgradedProtocol](source: Erased) -> String:
@@ -521,6 +564,7 @@ struct BodyStream(Movable):
         def(Erased, mut Buffer, mut Buffer) raises thin -> Poll
     ]
     var _is_full: Optional[def(Erased) thin -> Bool]
+    var _end_input: Optional[def(Erased) thin -> Bool]
     var _take_failure: Optional[def(Erased) thin -> String]
     var _stall_timeout_ms: Optional[def(Erased) thin -> Int]
     var _poll_interval_ms: def(Erased) thin -> Int
@@ -552,6 +596,7 @@ struct BodyStream(Movable):
         self._receive = None
         self._stall_timeout_ms = None
         self._is_full = None
+        self._end_input = None
         self._take_failure = None
         self._poll_interval_ms = _poll_interval_ms[T]
         self._has_given_up = _has_given_up[T]
@@ -574,6 +619,7 @@ struct BodyStream(Movable):
         stream._receive = _receive[T]
         stream._stall_timeout_ms = _stall_timeout_ms[T]
         stream._is_full = _is_full[T]
+        stream._end_input = _end_input[T]
         stream._take_failure = _take_failure[T]
         return stream^
 
@@ -702,6 +748,14 @@ struct BodyStream(Movable):
             What it says.
         """
         return self._is_full.held()(self._source)
+
+    def end_input(self) -> Bool:
+        """Tells a conversation that the client has ended its direction.
+
+        Returns:
+            True if it goes on all the same.
+        """
+        return self._end_input.held()(self._source)
 
     def take_failure(self) -> String:
         """Asks a conversation what went wrong in what was received last.
@@ -885,3 +939,54 @@ def destroy[T: Deinitable & Movable](value: Erased):
     var typed = value.unsafe_bitcast[T]()
     typed.unsafe_deinit_pointee()
     dealloc(Allocation(unsafe_owned_ptr=typed, layout=Layout[T](count=1)))
+
+
+def erase_counted[T: Deinitable & Movable](var held: ArcPointer[T]) -> Erased:
+    """Forgets the type of a counted pointer; unlike `erase`, it needs no memory.
+
+    Parameters:
+        T: The type that it leads to.
+
+    Args:
+        held: The pointer.
+
+    Returns:
+        The pointer's own octets; the caller owns them, and gives them to
+        `drop_counted[T]`.
+    """
+    comptime assert size_of[ArcPointer[T]]() == size_of[Erased]()
+    # SAFETY: the count that `held` has goes over to the result.
+    var octets = Pointer(to=held).unsafe_bitcast[Erased]()[]
+    forget_deinit(held^)
+    return octets
+
+
+def counted[T: Deinitable & Movable](held: Erased) -> ArcPointer[T]:
+    """Copies a counted pointer whose type was forgotten.
+
+    Parameters:
+        T: The type that it was erased from.
+
+    Args:
+        held: What `erase_counted[T]` gave.
+
+    Returns:
+        A counted pointer of its own.
+    """
+    # SAFETY: the octets are those of such a pointer, see `erase_counted`.
+    var octets = held
+    return Pointer(to=octets).unsafe_bitcast[ArcPointer[T]]()[].copy()
+
+
+def drop_counted[T: Deinitable & Movable](held: Erased):
+    """Ends a counted pointer.
+
+    Parameters:
+        T: The type that it was erased from.
+
+    Args:
+        held: What `erase_counted[T]` gave; not used any more afterwards.
+    """
+    # SAFETY: as for `counted`, and this is the end of it.
+    var octets = held
+    Pointer(to=octets).unsafe_bitcast[ArcPointer[T]]().unsafe_deinit_pointee()

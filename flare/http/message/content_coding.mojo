@@ -38,7 +38,7 @@ struct ContentCodingError(Copyable, Movable, Writable):
             return
         writer.write("the coding '")
         write_escaped(self.name.as_bytes(), writer)
-        writer.write("' is unknown; gzip, deflate and br are not")
+        writer.write("' is unknown; gzip, deflate, br and zstd are not")
 
 
 def parse_content_encoding(
@@ -219,7 +219,7 @@ comptime WEIGHT_MAX = 1_000
 """The weight of what is wanted most, in thousandths (RFC 9110 section 12.4.2)."""
 
 comptime _ABSENT: Int16 = -1
-comptime _CODING_COUNT = 4
+comptime _CODING_COUNT = 5
 # The weights of the known codings, by their codes, and behind them that of `*`.
 comptime _STAR = _CODING_COUNT
 

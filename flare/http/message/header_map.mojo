@@ -3,7 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.checked import *
 from flare.bytes.buffer import unsafe_lend, unsafe_lend_text
-from flare.bytes.scan import TCHAR
+from flare.bytes.scan import BytePtr, TCHAR
 from flare.bytes.text import Text
 from flare.http.message.fields import (
     FieldLine,
@@ -12,6 +12,7 @@ from flare.http.message.fields import (
     find_line,
 )
 from std.builtin.globals import global_constant
+from std.memory import unsafe_memcpy
 
 comptime HEADER_BLOCK_LEN_MAX = 65_535
 """Longest header block in bytes: offsets in a `FieldLine` have 16 bits."""
@@ -19,6 +20,7 @@ comptime HEADER_BLOCK_LEN_MAX = 65_535
 # Room that the first line brings along: enough for a handful of them.
 comptime _FIRST_OCTET_COUNT = 240
 comptime _FIRST_LINE_COUNT = 8
+comptime _KEPT_OCTET_COUNT_MAX = 2_048
 
 comptime _CONTENT_TYPE_NAME = StaticString("Content-Type")
 
@@ -226,6 +228,21 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         check_field(name, value)
         self._add(name, value)
 
+    def unsafe_append_judged(
+        mut self, name: StringSpan, value: StringSpan
+    ) raises HeaderError:
+        """Adds a line that was judged before by the rules of `append`, as each
+        is that a parser of HTTP/1.1 or a decoder of HTTP/2 has let through.
+
+        Args:
+            name: A token; the caller's promise.
+            value: Without a control octet but HTAB; likewise.
+
+        Raises:
+            HeaderError: If the block grows over its limit.
+        """
+        self._add(name, value)
+
     def _add(mut self, name: StringSpan, value: StringSpan) raises HeaderError:
         var text = trim_whitespace(value.as_bytes().as_imm())
         if self._has_content_type() == 0 and equals_ignore_case(
@@ -235,16 +252,23 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
             return
         var start = len(self._octets)
         var name_len = name.byte_length()
-        if start + name_len + len(text) + 4 > HEADER_BLOCK_LEN_MAX:
+        var end = start + name_len + len(text) + 4
+        if end > HEADER_BLOCK_LEN_MAX:
             raise HeaderError("header block", name, 0)
         # Few responses have just one line, and none of ours grows line by line.
         if len(self._lines) == 0:
             self._octets.reserve(_FIRST_OCTET_COUNT)
             self._lines.reserve(_FIRST_LINE_COUNT)
-        self._octets.extend(name.as_bytes())
-        self._octets.extend(": ".as_bytes())
-        self._octets.extend(text)
-        self._octets.extend("\r\n".as_bytes())
+        if end > self._octets.capacity():
+            self._octets.reserve(max(end, 2 * start))
+        self._octets.resize(unsafe_uninit_length=end)
+        # SAFETY: the list has just got these octets.
+        var to = self._octets.unsafe_ptr().unsafe_offset(start)
+        _write_line(
+            unsafe_lend[ImmUntrackedOrigin](name.unsafe_ptr(), name_len),
+            unsafe_lend[ImmUntrackedOrigin](text.unsafe_ptr(), len(text)),
+            to.unsafe_origin_cast[MutUntrackedOrigin](),
+        )
         self._lines.append(
             FieldLine(start, name_len, start + name_len + 2, len(text))
         )
@@ -292,6 +316,13 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         self._content_type = String()
         self._octets.clear()
         self._lines.clear()
+
+    def reuse(mut self):
+        """Drops all lines; usual room for others stays."""
+        self.clear()
+        if self._octets.capacity() > _KEPT_OCTET_COUNT_MAX:
+            self._octets = []
+            self._lines = []
 
     @always_inline
     def content_type(self) -> StringSpan[ImmOrigin(origin_of(self))]:
@@ -414,6 +445,30 @@ struct HeaderError(Copyable, Movable, Writable):
             message = message^.add("a value holds no control octet but HTAB")
             message = message^.add(" (RFC 9110 section 5.5)")
         return message^.end()
+
+
+@always_inline
+def _write_line(
+    name: Span[UInt8, ImmUntrackedOrigin],
+    value: Span[UInt8, ImmUntrackedOrigin],
+    to: BytePtr,
+):
+    """Writes a field line with its CRLF."""
+    # SAFETY: the caller has made room for both and four octets.
+    var length = len(name)
+    _put(name, to)
+    to[unsafe_offset=length] = 58
+    to[unsafe_offset=length + 1] = 32
+    _put(value, to.unsafe_offset(length + 2))
+    length += 2 + len(value)
+    to[unsafe_offset=length] = 13
+    to[unsafe_offset=length + 1] = 10
+
+
+@no_inline
+def _put(octets: Span[UInt8, ImmUntrackedOrigin], to: BytePtr):
+    # SAFETY: as above. No intrinsic: the compiler runs this, too.
+    unsafe_memcpy(dest=to, src=octets.unsafe_ptr(), count=len(octets))
 
 
 def _tchar_table() -> Array[Bool, 256]:

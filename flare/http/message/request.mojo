@@ -19,6 +19,7 @@ from flare.http.message.method import Method
 from flare.json.value import JsonValue, parse
 from flare.net.socket_addr import SocketAddr
 from std.atomic import Atomic, Ordering
+from std.memory import ArcPointer
 from std.reflection import reflect
 
 
@@ -655,14 +656,14 @@ struct PathParams(Movable, Sized):
     var _is_used: Bool
 
     def __init__(out self):
-        """Makes empty storage of its full size."""
+        """Makes empty storage; it grows with the first requests that need it."""
         self.extensions = Extensions()
         self.bad_input = None
         self.record = RequestRecord()
         self.early_hints = EarlyHints()
         self.route_memo = None
-        self._params = List[PathParam](capacity=PATH_PARAM_COUNT_MAX)
-        self._decoded = List[String](capacity=PATH_PARAM_COUNT_MAX)
+        self._params = []
+        self._decoded = []
         self._is_used = False
 
     def __len__(self) -> Int:
@@ -753,9 +754,11 @@ struct PathParams(Movable, Sized):
         """
         if len(self._decoded) >= PATH_PARAM_COUNT_MAX:
             return False
+        if len(self._decoded) == 0:
+            self._decoded.reserve(PATH_PARAM_COUNT_MAX)
         self._decoded.append(value^)
-        # SAFETY: the list has its full capacity from the start, so the string
-        # stays where it is until `clear`.
+        # SAFETY: the list has its full capacity from its first string on, so
+        # that each stays where it is until `clear`.
         ref kept = self._decoded.at(len(self._decoded) - 1)
         return self.add(
             name,
@@ -859,6 +862,8 @@ struct RequestRecord(Movable):
         for index in range(self._id_len):
             self._id.at(index) = id.at(index)
 
+    # As an argument the id would go by the stack, octet by octet.
+    @always_inline
     def copy_from(mut self, other: Self):
         """Takes over what is known of a request.
 
@@ -866,7 +871,9 @@ struct RequestRecord(Movable):
             other: Its record; where its route lives must outlive this one.
         """
         self.route = other.route
-        self.set_id(other.id().as_bytes())
+        self._id_len = 0
+        if other._id_len > 0:
+            self.set_id(other.id().as_bytes())
 
 
 @always_inline
@@ -920,12 +927,18 @@ struct CancelFlag(Movable):
     # 1 once there is a watcher, which stays until the flag ends.
     var _is_watched: Atomic[Int64]
     var _watcher: Optional[_ErasedWatcher]
+    # Where the number of an errand is noted when the flag is set; of the same
+    # thread.
+    var _gone: Optional[ArcPointer[List[UInt64]]]
+    var _number: UInt64
 
     def __init__(out self):
         """Makes a flag that is not set."""
         self._value = Atomic[Int64](0)
         self._is_watched = Atomic[Int64](0)
         self._watcher = None
+        self._gone = None
+        self._number = 0
 
     @no_inline
     def __deinit__(deinit self):
@@ -935,11 +948,33 @@ struct CancelFlag(Movable):
     @no_inline
     def set(mut self):
         """Sets the flag, and tells who watches it."""
+        if self._gone and not self.is_set():
+            self._gone.held()[].append(self._number)
         # In one order with what `watch` does: one of both sees the other.
         self._value.store(1)
         if self._is_watched.load() != 0:
             ref watcher = self._watcher.held()
             watcher.tell(watcher.watcher)
+
+    def note_in(mut self, gone: ArcPointer[List[UInt64]], number: UInt64):
+        """Has a number noted when the flag is set, now if it is.
+
+        Args:
+            gone: Where; of the thread that sets the flag.
+            number: What to note.
+        """
+        self._gone = gone
+        self._number = number
+        if self.is_set():
+            gone[].append(number)
+
+    def is_watched(self) -> Bool:
+        """Tells whether there is a watcher, which stays until the flag ends.
+
+        Returns:
+            True behind the first `watch`.
+        """
+        return self._is_watched.load() != 0
 
     def is_set(self) -> Bool:
         """Reads the flag.

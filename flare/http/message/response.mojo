@@ -62,6 +62,24 @@ struct Response(Copyable, Movable):
         self.headers = HeaderMap(content_type=content_type)
         self.body = body^
 
+    # Many functions drop one; once in the program is enough but for the path
+    # of every request, see `drop`.
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops fields and content."""
+        return
+
+    @always_inline
+    def drop(deinit self):
+        """Does so at the place where it stands, without a call."""
+        return
+
+    def reuse(mut self):
+        """Empties it, and keeps what room of usual size it has."""
+        self.status = 500
+        self.headers.reuse()
+        self.body.reuse()
+
     def text(self) raises -> String:
         """Copies the content as text.
 

@@ -11,6 +11,7 @@ from flare.http.middleware.authentication import (
     TokenCheck,
 )
 from flare.http.middleware.cache import Cache
+from flare.http.middleware.backplane_metrics import BackplaneMetrics
 from flare.http.middleware.cache_metrics import CacheMetrics
 from flare.http.middleware.compress import Compress
 from flare.http.middleware.conditional import Conditional, ValidatorHook

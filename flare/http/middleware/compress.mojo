@@ -32,10 +32,10 @@ Shorter content fits into one packet either way.
 struct Compress[H: Handler](ChangesResponses, Layer):
     """Compresses content for clients that take it (RFC 9110 section 12.5.3).
 
-    Brotli where its library is there, else gzip. Content stays as it is if it
-    is short, coded already, a part (206), of a type that does not shrink
-    (images, archives), or marked `no-transform`. Vary tells caches about it,
-    on a 304 too, and a strong ETag becomes a weak one, since the octets are
+    Brotli and zstd where their libraries are there, else gzip. Content stays as
+    it is if it is short, coded already, a part (206), of a type that does not
+    shrink (images, archives), or marked `no-transform`. Vary tells caches about
+    it, on a 304 too, and a strong ETag becomes a weak one, since the octets are
     others (RFC 9110 section 8.8.1).
 
     A page that holds a secret and repeats what the request says tells by its
@@ -76,6 +76,8 @@ struct Compress[H: Handler](ChangesResponses, Layer):
         self._offered = []
         if can_encode(ContentCoding.BR):
             self._offered.append(ContentCoding.BR)
+        if can_encode(ContentCoding.ZSTD):
+            self._offered.append(ContentCoding.ZSTD)
         if can_encode(ContentCoding.GZIP):
             self._offered.append(ContentCoding.GZIP)
         self._offered.append(ContentCoding.IDENTITY)

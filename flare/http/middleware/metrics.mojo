@@ -11,8 +11,8 @@ from flare.http.routing.stack import Layer
 from flare.sys.process import current_cpu
 from flare.sys.clock import monotonic_ns
 from flare.sys.errno import OsError
-from flare.sys.memory_map import ProcessWord, SharedCounters
-from flare.sys.signal import process_exists, process_id
+from flare.sys.memory_map import SharedCounters
+from flare.sys.process_gauge import ProcessGauge
 from std.memory import ArcPointer
 
 comptime _SHARD_COUNT = 16
@@ -87,7 +87,7 @@ struct Metrics(ImplicitlyCopyable, MetricSource):
 
     var _counters: ArcPointer[SharedCounters]
     var _routes: ArcPointer[SharedNames]
-    var _in_flight: ArcPointer[InFlight]
+    var _in_flight: ArcPointer[ProcessGauge[_SHARD_COUNT]]
 
     def __init__(out self) raises OsError:
         """Makes figures, all of them 0.
@@ -99,7 +99,7 @@ struct Metrics(ImplicitlyCopyable, MetricSource):
             SharedCounters(_ROWS + _SHARD_COUNT * _ROW_LEN)
         )
         self._routes = ArcPointer(SharedNames())
-        self._in_flight = ArcPointer(InFlight())
+        self._in_flight = ArcPointer(ProcessGauge[_SHARD_COUNT]())
 
     @always_inline
     def begin(self) -> Int:
@@ -108,7 +108,7 @@ struct Metrics(ImplicitlyCopyable, MetricSource):
         Returns:
             Where it is counted, for `end`.
         """
-        return self._in_flight[].begin()
+        return self._in_flight[].add(1)
 
     def end(
         self,
@@ -127,7 +127,7 @@ struct Metrics(ImplicitlyCopyable, MetricSource):
             elapsed_us: How long the handler took, in microseconds.
             route: The pattern of its route; empty if it had none.
         """
-        self._in_flight[].end(place)
+        self._in_flight[].add_at(place, -1)
         var number = self._count(method, status, route)
         ref counters = self._counters[]
         var series = find_or_claim(
@@ -195,7 +195,7 @@ struct Metrics(ImplicitlyCopyable, MetricSource):
     def _write_labels(self, key: Int, status: String, mut text: String):
         text.write('method="', _method_text((key >> 10) & 1_023))
         text.write('",status="', status, '",route="')
-        _write_label(self._routes[].name((key >> 20) - 1), text)
+        write_label(self._routes[].name((key >> 20) - 1), text)
         text.write('"')
 
     def _write_times(self, first: Int, labels: String, mut text: String):
@@ -254,7 +254,7 @@ def _method_text(number: Int) -> String:
     return String(Method(number=UInt8(number)))
 
 
-def _write_label(value: StringSpan, mut text: String):
+def write_label(value: StringSpan, mut text: String):
     """Writes a label's value, escaped as the format wants it."""
     for slice in value.codepoint_slices():
         if slice == '"' or slice == "\\":
@@ -589,140 +589,6 @@ def _fingerprint(octets: Span[UInt8, _]) -> Int:
     for octet in octets:
         hash = (hash ^ UInt64(octet)) * 0x100000001B3
     return Int(hash | 1)
-
-
-comptime _PROCESS_COUNT = 1_024
-# Of rows: twice the most workers, and those of an upgrade beside them.
-
-comptime _LINE_LEN = 8
-# Counters of one cache line.
-comptime _IN_FLIGHT_ROW_LEN = _SHARD_COUNT * _LINE_LEN
-comptime _FREED = -1
-# Stands in place of a process that has ended.
-
-
-struct InFlight(Movable):
-    """Requests in handlers, by process and CPU, in memory that all share.
-
-    A process that is killed has no time to count its requests out. So each
-    has a row, found by its number, and rows of processes that are no more are
-    not read.
-    """
-
-    # First the owner of each row, a process number, then the rows.
-    var _counters: SharedCounters
-    # This process's own row, and 1.
-    var _own: ProcessWord
-
-    def __init__(out self) raises OsError:
-        """Counts from nothing.
-
-        Raises:
-            OsError: If the kernel has no memory.
-        """
-        self._counters = SharedCounters(
-            _PROCESS_COUNT * (1 + _IN_FLIGHT_ROW_LEN)
-        )
-        self._own = ProcessWord()
-
-    def begin(self) -> Int:
-        """Counts a request in.
-
-        Returns:
-            Where it was counted, for `end`.
-        """
-        var place = _in_flight_row(self._own_row())
-        place += (current_cpu() % _SHARD_COUNT) * _LINE_LEN
-        self._counters.add(place, 1)
-        return place
-
-    def end(self, place: Int):
-        """Counts a request out, in the process where it was counted in.
-
-        Args:
-            place: What `begin` told.
-        """
-        self._counters.add(place, -1)
-
-    def total(self) -> Int:
-        """Sums over all processes that live.
-
-        Returns:
-            How many requests are in handlers.
-        """
-        var sum = 0
-        for row in range(_PROCESS_COUNT):
-            var owner = self._counters.load(row)
-            if owner > 0 and process_exists(owner):
-                sum += self._sum(row)
-        return sum
-
-    def _sum(self, row: Int) -> Int:
-        var sum = 0
-        for shard in range(_SHARD_COUNT):
-            sum += self._counters.load(_in_flight_row(row) + shard * _LINE_LEN)
-        return sum
-
-    @always_inline
-    def _own_row(self) -> Int:
-        var known = self._own.load()
-        if known > 0:
-            return known - 1
-        var row = self._find(process_id())
-        self._own.store(row + 1)
-        return row
-
-    def _find(self, owner: Int) -> Int:
-        """Gives the row of a process; its own number leads there at once,
-        unless another process took that row before."""
-        for step in range(_PROCESS_COUNT):
-            var row = (owner + step) % _PROCESS_COUNT
-            var found = self._counters.load(row)
-            if found == owner:
-                return row
-            if found == 0:
-                break
-        return self._claim(owner)
-
-    @no_inline
-    def _claim(self, owner: Int) -> Int:
-        """Takes a row for a process that has none."""
-        self._free_dead()
-        for step in range(_PROCESS_COUNT):
-            var row = (owner + step) % _PROCESS_COUNT
-            var found = self._counters.load(row)
-            if found <= 0 and self._counters.replace(row, found, owner):
-                return row
-            # Another thread of this process was quicker.
-            if self._counters.load(row) == owner:
-                return row
-        # More processes than rows: this one shares that of another.
-        return owner % _PROCESS_COUNT
-
-    def _free_dead(self):
-        """Empties the rows of processes that are no more, before their numbers
-        are given to others."""
-        for row in range(_PROCESS_COUNT):
-            var owner = self._counters.load(row)
-            if owner <= 0 or process_exists(owner):
-                continue
-            var left = Array[Int, _SHARD_COUNT](fill=0)
-            for shard in range(_SHARD_COUNT):
-                left[shard] = self._counters.load(
-                    _in_flight_row(row) + shard * _LINE_LEN
-                )
-            # One of several processes that see the same does it.
-            if not self._counters.replace(row, owner, _FREED):
-                continue
-            for shard in range(_SHARD_COUNT):
-                self._counters.add(
-                    _in_flight_row(row) + shard * _LINE_LEN, -left[shard]
-                )
-
-
-@always_inline
-def _in_flight_row(index: Int) -> Int:
-    return _PROCESS_COUNT + index * _IN_FLIGHT_ROW_LEN
 
 
 trait MetricSource(Deinitable, Movable):

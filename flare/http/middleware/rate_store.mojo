@@ -65,15 +65,6 @@ struct RateFallback(Equatable, TrivialRegisterPassable):
     """Nothing is: 503."""
 
 
-def _take[
-    S: RateStore
-](store: Erased, key: String, interval_us: Int, burst: Int) raises -> (
-    BucketVerdict
-):
-    # SAFETY: `SharedRate` made the pointer from an S of its own.
-    return store.unsafe_bitcast[S]()[].take(key, interval_us, burst)
-
-
 @fieldwise_init
 struct _Outage(Movable):
     """When a store failed."""
@@ -84,24 +75,22 @@ struct _Outage(Movable):
     var failure_count: Int
 
 
-struct SharedRate(Movable):
-    """A rate that a store counts."""
+struct SharedRate[S: RateStore](Movable):
+    """A rate that a store counts.
 
-    # SAFETY: owned; the functions were made for its type.
-    var _store: Erased
-    var _take: def(Erased, String, Int, Int) raises thin -> BucketVerdict
-    var _drop: def(Erased) thin -> None
+    Parameters:
+        S: The store's type.
+    """
+
+    var _store: Self.S
     var _interval_us: Int
     var _burst: Int
     var _outage: State[_Outage]
 
-    def __init__[
-        S: RateStore
-    ](out self, var store: S, rate: Float64, burst: Int) raises OsError:
+    def __init__(
+        out self, var store: Self.S, rate: Float64, burst: Int
+    ) raises OsError:
         """Takes a store.
-
-        Parameters:
-            S: Its type.
 
         Args:
             store: The store.
@@ -112,15 +101,9 @@ struct SharedRate(Movable):
             OsError: If the system has no more locks.
         """
         self._outage = State(_Outage(0, False, 0))
-        self._store = erase(store^)
-        self._take = _take[S]
-        self._drop = destroy[S]
+        self._store = store^
         self._interval_us = max(1, Int(1_000_000 / rate))
         self._burst = burst
-
-    def __deinit__(deinit self):
-        """Lets the store go."""
-        self._drop(self._store)
 
     def take(self, key: String, now_ns: Int) -> Optional[BucketVerdict]:
         """Takes a token, if there is one.
@@ -136,9 +119,7 @@ struct SharedRate(Movable):
         if now_ns < self._outage.lock()[].until_ns:
             return None
         try:
-            var verdict = self._take(
-                self._store, key, self._interval_us, self._burst
-            )
+            var verdict = self._store.take(key, self._interval_us, self._burst)
             self._note_answer()
             return verdict
         except error:
@@ -173,30 +154,33 @@ struct SharedRate(Movable):
             )
 
 
-def _take_shared(
-    rate: Erased, key: String, now_ns: Int
-) -> Optional[BucketVerdict]:
+def _take[
+    S: RateStore
+](rate: Erased, key: String, now_ns: Int) -> Optional[BucketVerdict]:
     # SAFETY: `RateCounter` made the pointer from a rate of its own.
-    return rate.unsafe_bitcast[SharedRate]()[].take(key, now_ns)
+    return rate.unsafe_bitcast[SharedRate[S]]()[].take(key, now_ns)
 
 
 struct RateCounter(Movable):
-    """A `SharedRate` that only programs which name a store have the code of."""
+    """A `SharedRate` of any store; only programs that name one have its code."""
 
     # SAFETY: owned; the functions were made for its type.
     var _rate: Erased
     var _take: def(Erased, String, Int) thin -> Optional[BucketVerdict]
     var _drop: def(Erased) thin -> None
 
-    def __init__(out self, var rate: SharedRate):
+    def __init__[S: RateStore](out self, var rate: SharedRate[S]):
         """Takes a rate.
+
+        Parameters:
+            S: The store's type.
 
         Args:
             rate: The rate.
         """
         self._rate = erase(rate^)
-        self._take = _take_shared
-        self._drop = destroy[SharedRate]
+        self._take = _take[S]
+        self._drop = destroy[SharedRate[S]]
 
     def __deinit__(deinit self):
         """Lets the rate go."""

@@ -1,6 +1,7 @@
 """Sessions of clients, from cookie to handler and back."""
 
 from flare.bytes.base64 import base64url_encode
+from flare.http.message.body import Erased, destroy, erase
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import add_vary
@@ -18,7 +19,7 @@ from flare.http.session.session import (
     issue_csrf_token,
 )
 from flare.http.session.signing_keys import SigningKeys
-from flare.http.session.store import AnySessionStore, SessionStore
+from flare.http.session.store import SessionStore
 from flare.sys.clock import unix_seconds
 from flare.sys.random import fill_random
 from std.memory import ArcPointer
@@ -111,7 +112,7 @@ struct Sessions[H: Handler](Layer):
         self.handler = handler^
         self.config = config^
         self._keys = ArcPointer(keys^)
-        self._store = ArcPointer(_Store(AnySessionStore(store^)))
+        self._store = ArcPointer(_Store(store^))
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, with a session at hand.
@@ -160,9 +161,7 @@ struct Sessions[H: Handler](Layer):
             var scope = ExtensionScope(req.extensions(), current)
             var response = self.handler.serve(req)
             scope^.end()
-            stored[].save(
-                stored[].store, current._visit[], response, self.config
-            )
+            stored[].save(current._visit[], response, self.config)
             if not current._visit[].has_failed:
                 return response^
         except error:
@@ -197,7 +196,7 @@ struct _Visit(Movable):
         if self.store and self.session.id != "":
             var stored = self.store.value()
             self.has_failed = True
-            stored[].load(stored[].store, self.session)
+            stored[].load(self.session)
             self.has_failed = False
 
 
@@ -207,21 +206,37 @@ comptime _Read = def[o: ImmOrigin](
 
 
 struct _Store(Movable):
-    """A store, and what is done with it: only programs that name one have the
-    code of that."""
+    """A store of any type, and what is done with it: only programs that name one
+    have the code of that."""
 
-    var store: AnySessionStore
+    # SAFETY: owned; the functions were made for its type.
+    var _store: Erased
     var read: _Read
-    var load: def(AnySessionStore, mut Session) raises thin -> None
-    var save: def(
-        AnySessionStore, mut _Visit, mut Response, SessionConfig
+    var _load: def(Erased, mut Session) raises thin -> None
+    var _save: def(
+        Erased, mut _Visit, mut Response, SessionConfig
     ) raises thin -> None
+    var _drop: def(Erased) thin -> None
 
-    def __init__(out self, var store: AnySessionStore):
-        self.store = store^
+    def __init__[S: SessionStore](out self, var store: S):
+        self._store = erase(store^)
         self.read = _read
-        self.load = _load
-        self.save = _save
+        self._load = _load[S]
+        self._save = _save[S]
+        self._drop = destroy[S]
+
+    def __deinit__(deinit self):
+        self._drop(self._store)
+
+    def load(self, mut session: Session) raises:
+        """Fetches the values of a session."""
+        self._load(self._store, session)
+
+    def save(
+        self, mut visit: _Visit, mut response: Response, config: SessionConfig
+    ) raises:
+        """Keeps what the handler has changed, and tells the client."""
+        self._save(self._store, visit, response, config)
 
 
 def _read[
@@ -232,8 +247,9 @@ def _read[
     return Session.read_id(fields, keys, config, now_s)
 
 
-def _load(store: AnySessionStore, mut session: Session) raises:
-    """Fetches the values of a session."""
+def _load[S: SessionStore](erased: Erased, mut session: Session) raises:
+    # SAFETY: `_Store` made the pointer from an S of its own.
+    ref store = erased.unsafe_bitcast[S]()[]
     var values = store.load(session.id)
     if values:
         session.fill(values.take())
@@ -242,19 +258,22 @@ def _load(store: AnySessionStore, mut session: Session) raises:
         session.id = String()
 
 
-def _save(
-    store: AnySessionStore,
+def _save[
+    S: SessionStore
+](
+    erased: Erased,
     mut visit: _Visit,
     mut response: Response,
     config: SessionConfig,
 ) raises:
-    """Keeps what the handler has changed, and tells the client."""
     if not visit.is_seen or visit.has_failed:
         return
     ref session = visit.session
     add_vary(response.headers, "Cookie")
     if not session.is_changed():
         return
+    # SAFETY: as for `_load`.
+    ref store = erased.unsafe_bitcast[S]()[]
     visit.has_failed = True
     var is_over = session.is_empty() or session.is_renewed()
     if is_over and session.id != "":

@@ -394,6 +394,14 @@ struct TracedStream(UpgradedProtocol):
             self.span.record_error(String(error))
             raise error^
 
+    def end_input(mut self) -> Bool:
+        """Tells the conversation that the client has ended its direction.
+
+        Returns:
+            What the conversation says.
+        """
+        return self.inner[].end_input()
+
     def take_failure(mut self) -> String:
         """Tells what went wrong in what was received last.
 

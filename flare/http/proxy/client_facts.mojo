@@ -8,6 +8,7 @@ from flare.http.message.fields import Fields
 from flare.http.message.forwarded import forwarded_host, forwarded_proto
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.request import Request
+from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
 
 comptime _QUOTE: UInt8 = 34
@@ -42,12 +43,13 @@ struct ClientFacts(Movable):
     var host: String
     """The host that it has asked for; empty if it named none."""
 
-    def __init__(out self, req: Request):
+    def __init__(out self, req: Request, host: StringSpan):
         """Takes what the connection tells, and what a `TrustedProxies` handler
         around this one has found.
 
         Args:
             req: The request.
+            host: What it asks for, `Request.host`.
         """
         self.peer = req.peer
         self.proto = forwarded_proto(req)
@@ -55,7 +57,7 @@ struct ClientFacts(Movable):
             self.proto = String(req.scheme())
         self.host = forwarded_host(req)
         if self.host.byte_length() == 0:
-            self.host = String(req.host())
+            self.host = String(host)
 
     def append_x_forwarded(
         self,
@@ -80,7 +82,7 @@ struct ClientFacts(Movable):
             _join(req.headers, "x-forwarded-for", scratch)
         if not self.peer.ip.is_unspecified():
             _part(scratch)
-            scratch.write(self.peer.ip)
+            _append_ip(self.peer.ip, scratch)
         if len(scratch) > 0:
             out.append("X-Forwarded-For", _text(scratch))
         if not (
@@ -120,16 +122,28 @@ struct ClientFacts(Movable):
         elif self.peer.ip.is_v6():
             # The brackets are no part of a token (RFC 7239 section 6).
             scratch.append_literal['"[']()
-            scratch.write(self.peer.ip)
+            _append_ip(self.peer.ip, scratch)
             scratch.append_literal[']"']()
         else:
-            scratch.write(self.peer.ip)
+            _append_ip(self.peer.ip, scratch)
         scratch.append_literal[";proto="]()
         scratch.append(self.proto.as_bytes())
         if self.host.byte_length() > 0:
             scratch.append_literal[";host="]()
             _append_value(self.host.as_bytes(), scratch)
         out.append("Forwarded", _text(scratch))
+
+
+def _append_ip(ip: IpAddr, mut scratch: Buffer):
+    """Writes an address; an IPv4 one without a text in between."""
+    if ip.is_v6():
+        scratch.write(ip)
+        return
+    var octets = ip.v4_octets()
+    for index in range(4):
+        if index > 0:
+            scratch.append_octet(46)
+        scratch.append_decimal(Int(octets[index]))
 
 
 def _part(mut scratch: Buffer):

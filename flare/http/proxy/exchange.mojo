@@ -7,7 +7,8 @@ the last octet of its response.
               |            ASKING
               +--> an idle connection goes straight to SENDING
 
-Responses are read while the request is still being sent. What fails before
+Responses are read while the request is still being sent, and one that begins
+before that is done does not end it: both go on. What fails before
 anything of a response has come may be sent again on another connection, if it
 is safe. Functions take the counted pointer, since what they call may lead back
 here by another copy.
@@ -17,30 +18,43 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.client.error import ClientError
-from flare.http.h1.chunked import append_chunk, append_last_chunk
-from flare.http.h1.framing import IS_CHUNKED, SWITCHING_PROTOCOLS
+from flare.http.h1.framing import SWITCHING_PROTOCOLS
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.message.body import Body, Poll, StreamWaker
-from flare.http.message.body_reader import owned_fields
+from flare.http.message.body_reader import BodyError, owned_fields
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
-from flare.http.proxy.exchange_phase import ExchangePhase
+from flare.http.proxy.exchange_phase import (
+    CONTINUE_TIMEOUT_MS,
+    ExchangePhase,
+    STATUS_MAX,
+)
+from flare.http.proxy.lent_content import LentContent, send_output
+from flare.http.proxy.lateness import outcome_of_late, reason_of_late
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.placement import (
     Placement,
     gateway_failure,
     log_failure,
     outcome_of_refusal,
+    reason_of_refusal,
+    reason_over_http1,
     replace_text,
 )
 from flare.http.proxy.proxy_worker import ProxyWorker
-from flare.http.proxy.response_reading import READ_LEN, advance_response
-from flare.http.proxy.response_rewriting import UpstreamNames
+from flare.http.proxy.request_sending import take_content
+from flare.http.proxy.response_reading import (
+    advance_response,
+    announced_len,
+    wants_rest,
+)
+from flare.http.proxy.stream_request import SendState
 from flare.http.proxy.tunnel import agree_on_protocol, begin_tunnel
 from flare.http.proxy.upstream_content import (
     ContentSide,
+    ContentTimes,
     UpstreamContent,
     announce,
     has_events,
@@ -59,9 +73,6 @@ from flare.runtime.event import Event
 from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.errno import EAGAIN
 from std.memory import ArcPointer, OwnedPointer
-
-comptime _STATUS_MAX = 599
-comptime _CONTINUE_TIMEOUT_MS = 1_000
 
 
 struct Exchange(ContentSide, Errand, LinkUser):
@@ -90,6 +101,8 @@ struct Exchange(ContentSide, Errand, LinkUser):
     """The protocol that is asked for; empty if none is."""
     var output: Buffer
     """What is sent: the head, and content."""
+    var lent: LentContent
+    """What is sent behind it."""
     var content: Optional[RequestContent]
     """Content that goes on arriving."""
     var is_chunked: Bool
@@ -98,6 +111,8 @@ struct Exchange(ContentSide, Errand, LinkUser):
     """True to wait for 100 before that is sent."""
     var has_all: Bool
     """True once all of the request is in the output."""
+    var sends_on: Bool
+    """True while the request goes on behind the head of its response."""
     var waker: Optional[StreamWaker]
     """Rings for the client's connection, while content goes to it."""
     var parser: Optional[OwnedPointer[ResponseParser]]
@@ -106,14 +121,18 @@ struct Exchange(ContentSide, Errand, LinkUser):
     """What followed its content."""
     var link: Optional[ArcPointer[UpstreamLink]]
     """The connection to the upstream."""
+    var response: Response
+    """Room for the response."""
     var _completion: Optional[Completion]
     var _sent_len: Int
     # True while the output has the request from its start.
     var _is_kept: Bool
-    var _was_sent: Bool
     var _was_reused: Bool
     # True for an attempt that trusts no connection which was idle.
     var _wants_new: Bool
+    # When something of the request was sent; 0 if nothing was.
+    var _taken_ms: Int
+    var _write_error: Int
 
     def __init__(
         out self,
@@ -140,20 +159,44 @@ struct Exchange(ContentSide, Errand, LinkUser):
         self.host = String()
         self.upgrade = String()
         self.output = worker[].take_output()
+        self.lent = LentContent()
         self.content = None
         self.is_chunked = False
         self.asks = False
         self.has_all = True
+        self.sends_on = False
         self.waker = None
         self.parser = None
         self.trailers = Trailers()
         self.link = None
+        self.response = Response(500)
         self._completion = None
         self._sent_len = 0
         self._is_kept = True
-        self._was_sent = False
         self._was_reused = False
         self._wants_new = False
+        self._taken_ms = 0
+        self._write_error = 0
+
+    def __deinit__(deinit self):
+        """Gives the output back to the worker."""
+        self.worker[].give_output(self.output^)
+
+    def give_output(mut self):
+        """Does so before, since the rest may take long."""
+        var output = Buffer(0)
+        swap(output, self.output)
+        # All of the empty one has been sent if all of this one has.
+        self._sent_len -= len(output)
+        self.worker[].give_output(output^)
+
+    def write_upstreams_host(mut self):
+        """Asks another upstream for its own Host, if that is to be."""
+        if self.asks_upstreams_host:
+            var host = self.place.authority()
+            var old_len = self.host.byte_length()
+            replace_text(self.output, self.host_offset, old_len, host)
+            self.host = host^
 
     @staticmethod
     def begin(errand: ArcPointer[Self], var completion: Completion):
@@ -204,11 +247,7 @@ struct Exchange(ContentSide, Errand, LinkUser):
             user: The exchange.
             error: Why.
         """
-        _fail(
-            user,
-            outcome_of_refusal(error),
-            String("cannot connect: ", error.reason),
-        )
+        _fail(user, outcome_of_refusal(error), reason_of_refusal(error))
 
     @staticmethod
     def on_ready(user: ArcPointer[Self], event: Event):
@@ -219,8 +258,10 @@ struct Exchange(ContentSide, Errand, LinkUser):
             event: For what.
         """
         if user[].phase == ExchangePhase.CONTENT:
-            if user[].waker and event.is_readable:
-                user[].loop[].woken.append(user[].waker.held().token())
+            if user[].sends_on and event.is_writable:
+                _send_on(user)
+            if event.is_readable:
+                user[].wake()
             return
         if event.is_readable:
             _receive(user)
@@ -238,18 +279,14 @@ struct Exchange(ContentSide, Errand, LinkUser):
         if user[].phase == ExchangePhase.ASKING:
             user[].phase = ExchangePhase.SENDING
             _send(user)
-        elif user[].phase == ExchangePhase.SENDING:
-            _fail(
-                user,
-                Outcome.SEND_TIMEOUT,
-                String("it took nothing for ", config.write_timeout_ms, " ms"),
-            )
-        elif user[].phase == ExchangePhase.AWAITING:
-            _fail(
-                user,
-                Outcome.HEAD_TIMEOUT,
-                String("no answer within ", config.head_timeout_ms, " ms"),
-            )
+        elif user[].phase.may_be_late():
+            var reason = reason_of_late(user[].phase, config)
+            _fail(user, outcome_of_late(user[].phase), reason)
+
+    def wake(mut self):
+        """Lets the client's connection look for content of the response."""
+        if self.waker:
+            self.loop[].woken.append(self.waker.held().token())
 
     @staticmethod
     def set_waker(side: ArcPointer[Self], var waker: StreamWaker):
@@ -336,23 +373,24 @@ struct Exchange(ContentSide, Errand, LinkUser):
         return side[].trailers.copy()
 
     @staticmethod
-    def silence_ms(side: ArcPointer[Self]) -> Int:
-        """Tells how long the upstream may be silent.
+    def times(side: ArcPointer[Self]) -> ContentTimes:
+        """Tells what counts for how long the upstream may be silent.
 
         Args:
             side: The exchange.
 
         Returns:
-            Milliseconds.
+            The times.
         """
-        return side[].worker[].shared[].config.idle_timeout_ms
+        ref config = side[].worker[].shared[].config
+        return ContentTimes(config.idle_timeout_ms, side[]._taken_ms)
 
 
 def _start(e: ArcPointer[Exchange]):
     """Begins an attempt, on an idle connection if there is one."""
     ref x = e[]
     x._sent_len = 0
-    x._was_sent = False
+    x._taken_ms = 0
     var idle = Optional[ArcPointer[UpstreamLink]](None)
     if not x._wants_new:
         idle = x.worker[].take_idle(x.place.member)
@@ -361,8 +399,7 @@ def _start(e: ArcPointer[Exchange]):
         idle.held()[].lend(e)
         x.link = idle.take()
         x.phase = ExchangePhase.SENDING
-        _send(e)
-        return
+        return _send(e)
     x.phase = ExchangePhase.CONNECTING
     var connector = x.worker[].connector(x.place.upstream.held()[])
     var link = open_link(x.loop, x.worker[].context, connector^, e)
@@ -371,86 +408,88 @@ def _start(e: ArcPointer[Exchange]):
 
 
 def _send(e: ArcPointer[Exchange]):
+    """Sends what is there of the request, and sets the time for what follows."""
+    ref x = e[]
+    ref config = x.worker[].shared[].config
+    var wait_ms = config.head_timeout_ms
+    try:
+        var state = _push(e)
+        if state == SendState.FAILED:
+            return _on_write_failed(e)
+        if state == SendState.WINDOW:
+            wait_ms = config.write_timeout_ms
+        elif state == SendState.CONTENT:
+            # It is the client's turn, who has a time of his own.
+            wait_ms = -1
+        elif state == SendState.ANSWER:
+            x.phase = ExchangePhase.ASKING
+            wait_ms = min(CONTINUE_TIMEOUT_MS, wait_ms)
+        else:
+            x.phase = ExchangePhase.AWAITING
+    except error:
+        # The client has broken a rule or gone, and was told so.
+        return _finish(e, refusal(error.status, String(error.reason)))
+    x.link.held()[].set_deadline(wait_ms)
+
+
+def _push(e: ArcPointer[Exchange]) raises BodyError -> SendState:
     """Sends what is there of the request, and takes more of its content."""
     ref x = e[]
     var link = x.link.held().copy()
-    ref config = x.worker[].shared[].config
     while True:
-        while x._sent_len < len(x.output):
-            var count = link[].send(x.output.span().after(x._sent_len))
-            if count == -EAGAIN:
-                link[].set_deadline(config.write_timeout_ms)
-                return
-            if count < 0:
-                return _on_write_failed(e, count)
-            x._was_sent = True
-            x._sent_len += count
-        var flushed = link[].flush()
-        if flushed == -EAGAIN:
-            link[].set_deadline(config.write_timeout_ms)
-            return
-        if flushed < 0:
-            return _on_write_failed(e, flushed)
+        var sent_len = x._sent_len
+        var count = send_output(link[], x.output, x.lent.span(), x._sent_len)
+        if x._sent_len > sent_len:
+            x._taken_ms = x.loop[].now_ms
+        if count < 0:
+            x._write_error = count
+            return SendState.WINDOW if count == -EAGAIN else SendState.FAILED
         if x.has_all:
-            x.phase = ExchangePhase.AWAITING
-            link[].set_deadline(config.head_timeout_ms)
-            return
+            return SendState.DONE
         if x.asks:
             x.asks = False
-            x.phase = ExchangePhase.ASKING
-            link[].set_deadline(
-                min(_CONTINUE_TIMEOUT_MS, config.head_timeout_ms)
-            )
-            return
-        if not _take_content(e):
-            return
+            return SendState.ANSWER
+        ref scratch = x.worker[].scratch
+        if not take_content(
+            x.content.held(), scratch, x.output, x.is_chunked, x.has_all
+        ):
+            return SendState.CONTENT
+        x._is_kept = False
+        x._sent_len = 0
 
 
-def _take_content(e: ArcPointer[Exchange]) -> Bool:
-    """Takes content of the request into the output; False if there is none
-    now, or the request is over."""
+def _send_on(e: ArcPointer[Exchange]):
+    """Sends what there is of the request behind the head of its response. What
+    goes wrong with it is said by what follows: the client's connection or the
+    response ends."""
     ref x = e[]
-    ref scratch = x.worker[].scratch
-    var is_all: Bool
+    var state = SendState.FAILED
     try:
-        is_all = x.content.held().take(scratch)
-    except error:
-        scratch.clear()
-        # The client has broken a rule or gone, and was told so.
-        _finish(e, refusal(error.status, String(error.reason)))
-        return False
-    if len(scratch) == 0 and not is_all:
-        # It is the client's turn, who has a time of his own.
-        x.link.held()[].set_deadline(-1)
-        return False
-    x._is_kept = False
-    x.output.clear()
-    x._sent_len = 0
-    if x.is_chunked:
-        append_chunk(x.output, scratch.span())
-    else:
-        x.output.append(scratch.span())
-    scratch.clear()
-    if scratch.capacity() > 4 * READ_LEN:
-        scratch = Buffer(0)
-    if is_all:
-        x.has_all = True
-        if x.is_chunked:
-            append_last_chunk(
-                x.output, trailers_of(x.content.held().trailers())
-            )
-    return True
+        state = _push(e)
+    except:
+        # The client has broken it off.
+        pass
+    if state == SendState.WINDOW or state == SendState.CONTENT:
+        return
+    x.sends_on = False
+    x.content = None
+    if state == SendState.FAILED:
+        # It may have answered before it closed (RFC 9112 section 9.5).
+        x.has_all = False
+        x.link.held()[].look_again()
+        x.wake()
 
 
-def _on_write_failed(e: ArcPointer[Exchange], number: Int):
+def _on_write_failed(e: ArcPointer[Exchange]):
     """Looks for a response before giving up (RFC 9112 section 9.5)."""
     ref x = e[]
     x.phase = ExchangePhase.AWAITING
-    x.link.held()[].is_readable = True
-    x.link.held()[].may_have_more = True
+    x.link.held()[].look_again()
     _receive(e)
     if x.phase == ExchangePhase.AWAITING:
-        _fail(e, Outcome.RESET, String("cannot send: ", reason_of(number)))
+        _fail(
+            e, Outcome.RESET, String("cannot send: ", reason_of(x._write_error))
+        )
 
 
 def _advance(e: ArcPointer[Exchange]) raises -> ResponseProgress:
@@ -463,11 +502,7 @@ def _advance(e: ArcPointer[Exchange]) raises -> ResponseProgress:
 def _receive(e: ArcPointer[Exchange]):
     """Receives up to the end of the response's head."""
     ref x = e[]
-    if (
-        x.phase == ExchangePhase.CONNECTING
-        or x.phase == ExchangePhase.CONTENT
-        or x.phase == ExchangePhase.OVER
-    ):
+    if not x.phase.may_have_head():
         return
     var was_asking = x.phase == ExchangePhase.ASKING
     try:
@@ -475,8 +510,7 @@ def _receive(e: ArcPointer[Exchange]):
     except error:
         var has_begun = x.parser.__bool__() and x.parser.held()[].has_begun()
         var outcome = Outcome.BAD_RESPONSE if has_begun else Outcome.RESET
-        _fail(e, outcome, String(error))
-        return
+        return _fail(e, outcome, String(error))
     if was_asking and x.phase == ExchangePhase.SENDING:
         # 100 has come.
         _send(e)
@@ -506,20 +540,10 @@ def _on_interim(e: ArcPointer[Exchange]) raises:
         x.phase = ExchangePhase.SENDING
     elif status == 103 and x._completion:
         var fields = HeaderMap()
-        _forward_fields(e, fields)
+        x.worker[].forward_fields(
+            x.parser.held()[].fields(), x.place, x.host, fields
+        )
         x._completion.held().send_hints(fields^)
-
-
-def _forward_fields(e: ArcPointer[Exchange], mut out: HeaderMap) raises:
-    ref x = e[]
-    x.worker[].shared[].config.rules.forward_response(
-        x.parser.held()[].fields(),
-        UpstreamNames(
-            StringSpan(x.place.upstream.held()[].authority),
-            StringSpan(x.host),
-        ),
-        out,
-    )
 
 
 def _respond(e: ArcPointer[Exchange]) raises:
@@ -528,29 +552,28 @@ def _respond(e: ArcPointer[Exchange]) raises:
     ref x = e[]
     ref parser = x.parser.held()[]
     parser.body.max_body_size = Int.MAX
-    if parser.head.status > _STATUS_MAX:
+    if parser.head.status > STATUS_MAX:
         # RFC 9110 section 15: there is no such class.
         raise Error("it answers with status ", parser.head.status)
     if _is_retried(e, Int(parser.head.status)):
         return
-    var response = Response(parser.head.status)
-    _forward_fields(e, response.headers)
+    var response = Response(500)
+    swap(response, x.response)
+    response.status = parser.head.status
+    x.worker[].forward_fields(
+        parser.fields(), x.place, x.host, response.headers
+    )
     if response.status == SWITCHING_PROTOCOLS:
         return _switch(e, response^)
-    var length = Optional[Int](None)
-    var announced = parser.fields().get("content-length")
-    if announced:
-        length = parser.head.framing.content_length
     if not parser.has_content():
         if x.method == Method.HEAD:
-            announce(response, length)
+            announce(response, announced_len(parser))
         if _advance(e) != ResponseProgress.END:
             raise Error("content where there is none")
         _end_exchange(e)
         return _finish(e, response^)
-    if parser.head.framing.has(IS_CHUNKED):
-        length = None
-    var content = List[UInt8]()
+    var length = announced_len(parser)
+    var content = response.body.take_octets()
     while True:
         var progress = parser.advance(x.worker[].shared[].config.head_limits)
         if progress == ResponseProgress.CONTENT:
@@ -566,11 +589,23 @@ def _respond(e: ArcPointer[Exchange]) raises:
     var source = UpstreamContent(e, content^, has_events(response))
     response.body = Body(source^, length=length)
     if x.phase != ExchangePhase.OVER:
+        x.sends_on = x.phase == ExchangePhase.SENDING and wants_rest(parser)
         x.phase = ExchangePhase.CONTENT
         x.link.held()[].set_deadline(-1)
-        x.content = None
-    var completion = x._completion.take()
-    completion^.finish(response^)
+        if x.sends_on:
+            if x.content:
+                x.content.held().go_on(x.link.held()[].token())
+            # What has come by now nobody tells once more.
+            _send_on(e)
+        else:
+            x.content = None
+            # The content may go on for long.
+            x.give_output()
+    # What is lent goes with the request.
+    if x.sends_on:
+        x.lent.move_to(x.output)
+    x.lent.end(x._sent_len)
+    x._completion.take().finish(response^)
 
 
 def _switch(e: ArcPointer[Exchange], var response: Response) raises:
@@ -581,26 +616,19 @@ def _switch(e: ArcPointer[Exchange], var response: Response) raises:
     agree_on_protocol(parser, x.upgrade, response)
     if _advance(e) != ResponseProgress.END:
         raise Error("101 has content")
-    var first = List[UInt8](capacity=len(parser.input))
-    first.extend(parser.input.span())
     response.body = begin_tunnel(
         x.link.held(),
         x.loop,
-        first^,
+        parser.input.span(),
         x.worker[].shared[].config.idle_timeout_ms,
     )
-    _leave_link(e)
-    _finish(e, response^)
-
-
-def _leave_link(e: ArcPointer[Exchange]):
-    """Ends the exchange, whose connection somebody else has now."""
-    ref x = e[]
     _ = x.place.report(Outcome.answered(SWITCHING_PROTOCOLS))
+    # Somebody else has the connection now.
     x.phase = ExchangePhase.OVER
     x.worker[].give_parser(x.parser.take())
     x.link = None
-    _let_go(e)
+    x.content = None
+    _finish(e, response^)
 
 
 def _end_exchange(e: ArcPointer[Exchange]):
@@ -608,7 +636,8 @@ def _end_exchange(e: ArcPointer[Exchange]):
     ref x = e[]
     if len(x.parser.held()[].trailers()) > 0:
         x.trailers = trailers_of(owned_fields(x.parser.held()[].trailers()))
-    if x.has_all and x._sent_len == len(x.output):
+    x.lent.end(x._sent_len)
+    if x.has_all and not x.sends_on and x._sent_len == len(x.output):
         x.parser.held()[].end_request()
     var is_reusable = x.parser.held()[].is_reusable()
     _ = x.place.report(Outcome.answered(Int(x.parser.held()[].head.status)))
@@ -622,7 +651,7 @@ def _end_exchange(e: ArcPointer[Exchange]):
         x.worker[].put_idle(x.place.member, link)
     else:
         link[].close()
-    _let_go(e)
+    x.content = None
 
 
 def _drop_link(e: ArcPointer[Exchange]):
@@ -631,7 +660,8 @@ def _drop_link(e: ArcPointer[Exchange]):
     x.phase = ExchangePhase.OVER
     _ = x.place.report(Outcome.CANCELLED)
     _close_link(e)
-    _let_go(e)
+    x.content = None
+    x.lent.end(x._sent_len)
 
 
 def _close_link(e: ArcPointer[Exchange]):
@@ -643,36 +673,22 @@ def _close_link(e: ArcPointer[Exchange]):
         link[].close()
 
 
-def _let_go(e: ArcPointer[Exchange]):
-    """Gives back what only the request has needed."""
-    ref x = e[]
-    x.content = None
-    var output = Buffer(0)
-    swap(output, x.output)
-    x.worker[].give_output(output^)
-
-
 def _finish(e: ArcPointer[Exchange], var response: Response):
     """Answers, and ends what is left."""
     ref x = e[]
     if x.phase != ExchangePhase.OVER:
         _drop_link(e)
+    x.lent.end(x._sent_len)
     if x._completion:
-        var completion = x._completion.take()
-        completion^.finish(response^)
+        x._completion.take().finish(response^)
 
 
 def _is_retried(e: ArcPointer[Exchange], status: Int) -> Bool:
     """Sends the request again if its status says so, and that is safe."""
     ref x = e[]
-    if len(x.worker[].shared[].group.retried_statuses) == 0:
+    ref statuses = x.worker[].shared[].group.retried_statuses
+    if not x.place.asks_again(status, statuses, content_is_kept=x._is_kept):
         return False
-    var outcome = Outcome.answered(status)
-    if not x.place.decide(
-        outcome, was_sent=True, content_is_kept=x._is_kept
-    ).is_again():
-        return False
-    _ = x.place.report(outcome)
     _close_link(e)
     if not _start_elsewhere(e):
         _finish(e, x.place.no_upstream(x.worker[].shared[].config.rules.via))
@@ -685,10 +701,7 @@ def _start_elsewhere(e: ArcPointer[Exchange]) -> Bool:
     if not x.place.choose():
         return False
     x._wants_new = False
-    if x.asks_upstreams_host:
-        var host = x.place.authority()
-        replace_text(x.output, x.host_offset, x.host.byte_length(), host)
-        x.host = host^
+    x.write_upstreams_host()
     _start(e)
     return True
 
@@ -706,16 +719,21 @@ def _fail(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
         x._was_reused and not has_response and outcome == Outcome.RESET
     )
     if was_stale and x._is_kept:
-        if x.place.is_idempotent() or not x._was_sent:
+        if x.place.is_idempotent() or x._taken_ms == 0:
             x._wants_new = True
             _start(e)
             return
-    _ = x.place.report(Outcome.CANCELLED if was_stale else outcome)
+    # Nor does an answer of HTTP/2 to what the client alone has wished for.
+    ref config = x.worker[].shared[].config
+    var is_strange = x._taken_ms > 0 and x.place.may_lack(x.upgrade, config)
+    var is_own = not was_stale and not is_strange
+    _ = x.place.report(outcome if is_own else Outcome.CANCELLED)
     var decision = x.place.decide(
-        outcome, was_sent=x._was_sent, content_is_kept=x._is_kept
+        outcome, was_sent=x._taken_ms > 0, content_is_kept=x._is_kept
     )
     if decision.is_again() and _start_elsewhere(e):
         return
     if x.logs_errors:
-        log_failure(x.place.authority(), outcome, decision, reason)
-    _finish(e, gateway_failure(outcome, x.worker[].shared[].config.rules.via))
+        var told = reason_over_http1(reason) if is_strange else reason
+        log_failure(x.place.authority(), outcome, decision, told)
+    _finish(e, gateway_failure(outcome, config.rules.via))

@@ -215,6 +215,20 @@ struct ForwardingRules(Copyable, Movable):
         self.response = ResponseRewriting()
         self.paths = PathPrefixes()
 
+    def leaves(self, name: StringSpan) -> Bool:
+        """Tells whether a field of the request is left to whom it comes from.
+
+        Args:
+            name: The field's name, in small letters.
+
+        Returns:
+            False if it is set or removed here.
+        """
+        return not (
+            name in self.request_fields
+            or _is_among(self.removed_request_fields, name.as_bytes())
+        )
+
     def forward_request(
         self, req: Request, authority: StringSpan, mut out: ForwardedRequest
     ) raises ForwardingError:
@@ -234,10 +248,11 @@ struct ForwardingRules(Copyable, Movable):
                 _NOT_ALLOWED, "a gateway makes no tunnels (CONNECT)"
             )
         self._write_target(req, out)
-        self._write_host(req, authority, out)
+        var host = req.host()
+        self._write_host(host, authority, out)
         var forwards_left = _forwards_left(req)
         try:
-            self._write_fields(req, forwards_left, out)
+            self._write_fields(req, host, forwards_left, out)
         except:
             raise ForwardingError(
                 _FIELDS_TOO_LARGE, "with the gateway's fields it is too large"
@@ -259,7 +274,7 @@ struct ForwardingRules(Copyable, Movable):
             out: What `forward_request` has filled.
         """
         out._host.clear()
-        self._write_host(req, authority, out)
+        self._write_host(req.host(), authority, out)
 
     def _take_upgrade(self, fields: Fields, index: Int, mut upgrade: String):
         """Takes the one protocol of an Upgrade field, if it may pass; a second
@@ -317,20 +332,26 @@ struct ForwardingRules(Copyable, Movable):
             out._target.append(req.query.as_bytes())
 
     def _write_host(
-        self, req: Request, authority: StringSpan, mut out: ForwardedRequest
+        self, host: StringSpan, authority: StringSpan, mut out: ForwardedRequest
     ):
         if self.host == HostRule.FIXED:
             out._host.append(self.fixed_host.as_bytes())
-        elif self.host == HostRule.PASS_ON and req.host().byte_length() > 0:
-            out._host.append(req.host().as_bytes())
+        elif self.host == HostRule.PASS_ON and host.byte_length() > 0:
+            out._host.append(host.as_bytes())
         else:
             out._host.append(authority.as_bytes())
 
     def _write_fields(
-        self, req: Request, forwards_left: Int, mut out: ForwardedRequest
+        self,
+        req: Request,
+        host: StringSpan,
+        forwards_left: Int,
+        mut out: ForwardedRequest,
     ) raises HeaderError:
         var options = ConnectionOptions(req.headers)
-        var is_trusted = any_contains(self.trusted_proxies, req.peer.ip)
+        var is_trusted = len(self.trusted_proxies) > 0 and any_contains(
+            self.trusted_proxies, req.peer.ip
+        )
         for index in range(len(req.headers)):
             var name = req.headers.name(index)
             var octets = name.as_bytes()
@@ -338,10 +359,17 @@ struct ForwardingRules(Copyable, Movable):
             if kind == ForwardedKind.END_TO_END:
                 if not (
                     options.name(octets)
-                    or name in self.request_fields
+                    or (
+                        len(self.request_fields) > 0
+                        and name in self.request_fields
+                    )
                     or _is_among(self.removed_request_fields, octets)
                 ):
-                    out.headers.append(name, _value(req.headers, index))
+                    # SAFETY: the request's own parser or decoder has judged
+                    # it.
+                    out.headers.unsafe_append_judged(
+                        name, _value(req.headers, index)
+                    )
             elif kind == ForwardedKind.EXPECT:
                 out.expects_continue = names_token(
                     req.headers, "expect", "100-continue"
@@ -368,7 +396,7 @@ struct ForwardingRules(Copyable, Movable):
             out._scratch.append_decimal(forwards_left)
             out.headers.append("Max-Forwards", _text(out._scratch))
         self._write_via(req.version, out)
-        self._write_client(req, is_trusted, out)
+        self._write_client(req, host, is_trusted, out)
         for index in range(len(self.request_fields)):
             out.headers.append(
                 self.request_fields.name(index),
@@ -389,11 +417,15 @@ struct ForwardingRules(Copyable, Movable):
         out.headers.append("Via", _text(scratch))
 
     def _write_client(
-        self, req: Request, is_trusted: Bool, mut out: ForwardedRequest
+        self,
+        req: Request,
+        host: StringSpan,
+        is_trusted: Bool,
+        mut out: ForwardedRequest,
     ) raises HeaderError:
         if self.client_fields == ClientFields.NONE:
             return
-        var facts = ClientFacts(req)
+        var facts = ClientFacts(req, host)
         if self.client_fields.has(ClientFields.X_FORWARDED):
             facts.append_x_forwarded(req, is_trusted, out._scratch, out.headers)
         if self.client_fields.has(ClientFields.FORWARDED):

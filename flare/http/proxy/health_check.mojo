@@ -4,7 +4,8 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.client.config import ClientConfig
-from flare.http.client.connector import ConnectContext, Connector
+from flare.http.client.connect_context import ConnectContext
+from flare.http.client.connector import Connector
 from flare.http.client.error import ClientError
 from flare.http.client.http2_flight import Http2Flight
 from flare.http.client.http2_link import Http2Link

@@ -15,7 +15,8 @@ comptime _STREAMS_MAX = 100
 before it has said so (RFC 9113 section 6.5.2 wants at least as many)."""
 
 comptime _HTTP1_MS = 60_000
-"""For how long an upstream that speaks HTTP/1.1 is not asked again."""
+"""For how long an upstream that speaks HTTP/1.1, or no WebSocket over HTTP/2, is
+not asked again."""
 
 
 struct _Slot(Movable):
@@ -24,6 +25,7 @@ struct _Slot(Movable):
     var generation: UInt32
     var connections: List[ArcPointer[Http2Upstream]]
     var http1_until_ms: Int
+    var no_tunnels_until_ms: Int
     # How many requests at once the upstream takes on a connection.
     var streams_max: Int
 
@@ -32,6 +34,7 @@ struct _Slot(Movable):
         self.connections = []
         self.streams_max = _STREAMS_MAX
         self.http1_until_ms = 0
+        self.no_tunnels_until_ms = 0
 
     def drop_used_up(mut self):
         """Forgets those that take no more requests; they end when their last
@@ -68,19 +71,22 @@ struct Http2Pool(Movable):
             self._slots.at(index) = _Slot(member.generation)
         return index
 
-    def may_ask(mut self, member: MemberId) -> Bool:
-        """Tells whether an upstream may speak HTTP/2.
+    def may_ask(mut self, member: MemberId, *, is_tunnel: Bool) -> Bool:
+        """Tells whether an upstream may be asked over HTTP/2.
 
         Args:
             member: The upstream.
+            is_tunnel: True to ask for a WebSocket.
 
         Returns:
-            False for a while after it has said that it does not.
+            False for a while after it has said that it does not speak HTTP/2,
+            or its SETTINGS have not said that it takes a WebSocket so.
         """
-        return (
-            self._slots.at(self._index(member)).http1_until_ms
-            <= coarse_monotonic_ms()
-        )
+        ref slot = self._slots.at(self._index(member))
+        var until_ms = slot.http1_until_ms
+        if is_tunnel:
+            until_ms = max(until_ms, slot.no_tunnels_until_ms)
+        return until_ms <= coarse_monotonic_ms()
 
     def note_http1(mut self, member: MemberId):
         """Takes note of an upstream that speaks HTTP/1.1.
@@ -90,6 +96,17 @@ struct Http2Pool(Movable):
         """
         var index = self._index(member)
         self._slots.at(index).http1_until_ms = coarse_monotonic_ms() + _HTTP1_MS
+
+    def note_no_tunnels(mut self, member: MemberId):
+        """Takes note of an upstream that takes no WebSocket over HTTP/2.
+
+        Args:
+            member: The upstream.
+        """
+        var index = self._index(member)
+        self._slots.at(index).no_tunnels_until_ms = (
+            coarse_monotonic_ms() + _HTTP1_MS
+        )
 
     def find(mut self, member: MemberId) -> Optional[ArcPointer[Http2Upstream]]:
         """Finds a connection for one more request.

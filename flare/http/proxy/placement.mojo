@@ -6,6 +6,7 @@ from flare.http.client.error import ClientError
 from flare.http.client.retry import is_idempotent
 from flare.http.message.response import Response
 from flare.http.proxy.outcome import Outcome
+from flare.http.proxy.proxy_config import ProxyConfig
 from flare.http.proxy.retry_rules import Attempt, RetryDecision
 from flare.http.proxy.upstream_group import MemberId
 from flare.http.proxy.upstreams import Upstream, Upstreams
@@ -148,6 +149,45 @@ struct Placement(Movable):
             )
         )
 
+    def may_lack(self, upgrade: StringSpan, config: ProxyConfig) -> Bool:
+        """Tells whether the upstream is known to speak HTTP/2 without TLS, and
+        may not understand the HTTP/1.1 that a change of the protocol needs.
+
+        Args:
+            upgrade: The protocol that is asked for; empty if none is.
+            config: The proxy's settings.
+
+        Returns:
+            True if so.
+        """
+        var is_tls = self.upstream.held()[].endpoint.is_tls
+        var is_known = config.http2_prior_knowledge and not is_tls
+        return upgrade.byte_length() > 0 and is_known
+
+    def asks_again(
+        mut self, status: Int, statuses: List[Int], *, content_is_kept: Bool
+    ) -> Bool:
+        """Tells whether an answer has the request sent again, which ends the
+        attempt.
+
+        Args:
+            status: The answer's.
+            statuses: Those that do, where that is safe.
+            content_is_kept: True if the content is there from its start.
+
+        Returns:
+            True for another attempt.
+        """
+        if len(statuses) == 0:
+            return False
+        var outcome = Outcome.answered(status)
+        if not self.decide(
+            outcome, was_sent=True, content_is_kept=content_is_kept
+        ).is_again():
+            return False
+        _ = self.report(outcome)
+        return True
+
     def note_broken(mut self, outcome: Outcome):
         """Takes note of content that has broken off, of which the client has a
         part; only the first time counts.
@@ -165,6 +205,34 @@ struct Placement(Movable):
             True for the methods of RFC 9110 section 9.2.2.
         """
         return is_idempotent(self.method_name)
+
+
+def reason_of_refusal(error: ClientError) -> String:
+    """Explains why there is no connection.
+
+    Args:
+        error: Why not.
+
+    Returns:
+        A text for the log.
+    """
+    return String("cannot connect: ", error.reason)
+
+
+def reason_over_http1(reason: String) -> String:
+    """Explains what has failed at an upstream that is known to speak HTTP/2.
+
+    Args:
+        reason: How HTTP/1.1 has failed.
+
+    Returns:
+        A text for the log.
+    """
+    return String(
+        "it takes no WebSocket over HTTP/2 (RFC 8441), nor is there another"
+        " way over HTTP/1.1: ",
+        reason,
+    )
 
 
 def outcome_of_refusal(error: ClientError) -> Outcome:

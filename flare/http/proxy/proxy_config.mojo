@@ -28,8 +28,9 @@ struct ProxyConfig(Copyable, Movable):
     var head_timeout_ms: Int
     """Time from the end of the request to the head of the response."""
     var idle_timeout_ms: Int
-    """Longest silence of an upstream within the content of a response, or of
-    both sides of a connection that has changed its protocol."""
+    """Longest silence of an upstream within the content of a response, in which
+    it takes nothing of the request either; or of both sides of a connection that
+    has changed its protocol."""
     var max_idle_connections: Int
     """Most connections to one upstream that wait for a request, for each
     worker. With fewer than there are requests at a time, connections are opened

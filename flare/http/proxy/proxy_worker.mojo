@@ -4,15 +4,22 @@ and what TLS needs."""
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
-from flare.http.client.connector import ConnectContext, Connector
+from flare.http.client.connect_context import ConnectContext
+from flare.http.client.connector import Connector
+from flare.http.client.kept_fields import KeptFields
 from flare.http.h1.response_parser import ResponseParser
+from flare.http.message.fields import Fields
+from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.proxy.forwarding import ForwardedRequest
 from flare.http.proxy.health_check import start_health_checks
 from flare.http.proxy.http2_pool import Http2Pool
+from flare.http.proxy.placement import Placement
 from flare.http.proxy.proxy_config import ProxyShared
+from flare.http.proxy.response_rewriting import UpstreamNames
 from flare.http.proxy.upstream_group import MemberId
 from flare.http.proxy.upstream_link import UpstreamLink
 from flare.http.proxy.upstreams import Upstream
+from flare.http.routing.later import Completion
 from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms
 from std.memory import ArcPointer, OwnedPointer
@@ -21,9 +28,11 @@ comptime PARSER_LEN = 16_384
 """First room for a response, in bytes; it grows for one that comes fast."""
 
 comptime _PARSER_KEEP_LEN_MAX = 131_072
-comptime _OUTPUT_LEN = 2_048
+comptime _OUTPUT_LEN = 1_024
 comptime _OUTPUT_KEEP_LEN_MAX = 65_536
+comptime _SMALL_LEN_MAX = 4_096
 comptime _KEPT_COUNT_MAX = 64
+comptime _KEPT_SMALL_COUNT_MAX = 1_024
 comptime _LOOK_INTERVAL_MS = 1_000
 
 
@@ -97,6 +106,57 @@ struct ProxyWorker(Movable):
         self._idle = []
         self._parsers = []
         self._outputs = []
+
+    def pass_hints(
+        self,
+        mut hints: List[KeptFields],
+        place: Placement,
+        host: StringSpan,
+        completion: Optional[Completion],
+    ) raises:
+        """Passes 103 (Early Hints) on.
+
+        Args:
+            hints: The fields of each; none afterwards.
+            place: Which upstream it is.
+            host: The Host that it was asked for.
+            completion: Takes them, unless the client has gone.
+
+        Raises:
+            Error: If the fields are longer than a header block may be.
+        """
+        while len(hints) > 0:
+            var received = hints.pop(0)
+            if completion:
+                var fields = HeaderMap()
+                self.forward_fields(received.fields(), place, host, fields)
+                completion.held().send_hints(fields^)
+
+    def forward_fields(
+        self,
+        received: Fields,
+        place: Placement,
+        host: StringSpan,
+        mut out: HeaderMap,
+    ) raises HeaderError:
+        """Makes the fields of a response to the client.
+
+        Args:
+            received: The upstream's fields.
+            place: Which upstream it is.
+            host: The Host that it was asked for.
+            out: Where to; the fields are added.
+
+        Raises:
+            HeaderError: If they are longer than a header block may be.
+        """
+        self.shared[].config.rules.forward_response(
+            received,
+            UpstreamNames(
+                StringSpan(place.upstream.held()[].authority), StringSpan(host)
+            ),
+            out,
+        )
 
     def take_idle(
         mut self, member: MemberId
@@ -199,10 +259,14 @@ struct ProxyWorker(Movable):
         Args:
             output: The buffer.
         """
+        var length_max = (
+            _OUTPUT_KEEP_LEN_MAX if len(self._outputs)
+            < _KEPT_COUNT_MAX else _SMALL_LEN_MAX
+        )
         if (
-            len(self._outputs) < _KEPT_COUNT_MAX
+            len(self._outputs) < _KEPT_SMALL_COUNT_MAX
             and output.capacity() > 0
-            and output.capacity() <= _OUTPUT_KEEP_LEN_MAX
+            and output.capacity() <= length_max
         ):
             output.clear()
             self._outputs.append(output^)

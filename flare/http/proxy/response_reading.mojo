@@ -2,6 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.framing import HAS_LENGTH, IS_CHUNKED
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.proxy.upstream_link import UpstreamLink, reason_of
 from flare.sys.errno import EAGAIN
@@ -10,6 +11,7 @@ from std.memory import ArcPointer
 comptime READ_LEN = 65_536
 """Room for octets of a response that comes fast, in bytes."""
 
+comptime _ERROR_MIN = 400
 comptime _ROOM_LEN_MIN = 4_096
 
 
@@ -47,3 +49,34 @@ def advance_response(
             return progress
         else:
             raise Error(reason_of(count))
+
+
+def announced_len(parser: ResponseParser) -> Optional[Int]:
+    """Tells how long the content is by Content-Length.
+
+    Args:
+        parser: Has the response's head.
+
+    Returns:
+        The length in bytes; nothing without such a field, or if chunks say it.
+    """
+    ref framing = parser.head.framing
+    if framing.has(HAS_LENGTH) and not framing.has(IS_CHUNKED):
+        return framing.content_length
+    return None
+
+
+def wants_rest(parser: ResponseParser) -> Bool:
+    """Tells whether an upstream that has begun to answer may still want the rest
+    of the request.
+
+    Args:
+        parser: Has the response's head.
+
+    Returns:
+        False for an error with which the connection ends (RFC 9112 section 9.5).
+    """
+    ref head = parser.head
+    return head.status < _ERROR_MIN or head.framing.keeps_alive(
+        head.minor_version
+    )

@@ -61,8 +61,8 @@ struct ResponseRewriting(Copyable, Defaultable, Movable):
         """Writes one field of the upstream's, changed or not.
 
         Args:
-            name: Its name.
-            value: Its value.
+            name: Its name, as our parser or decoder has let it through.
+            value: Its value, likewise.
             paths: What paths begin with here and there.
             upstream: Who sends it.
             out: Where to.
@@ -70,30 +70,32 @@ struct ResponseRewriting(Copyable, Defaultable, Movable):
         Raises:
             HeaderError: If the header block grows over its limit.
         """
-        if name in self.fields:
+        if len(self.fields) > 0 and name in self.fields:
             return
         for index in range(len(self.removed_fields)):
             if equals_ignore_case(
                 self.removed_fields[index].as_bytes(), name.as_bytes()
             ):
                 return
-        var text = Buffer(0)
         if self.rewrites_location and (
             equals_ignore_case(name.as_bytes(), "location".as_bytes())
             or equals_ignore_case(
                 name.as_bytes(), "content-location".as_bytes()
             )
         ):
+            var text = Buffer(0)
             if _rewrite_reference(value.as_bytes(), paths, upstream, text):
                 out.append(name, StringSpan(unsafe_from_utf8=text.span()))
                 return
         elif self.rewrites_cookies and equals_ignore_case(
             name.as_bytes(), "set-cookie".as_bytes()
         ):
+            var text = Buffer(0)
             _rewrite_cookie(value.as_bytes(), paths, upstream, text)
             out.append(name, StringSpan(unsafe_from_utf8=text.span()))
             return
-        out.append(name, value)
+        # SAFETY: the parser or decoder of the response has judged it.
+        out.unsafe_append_judged(name, value)
 
     def finish(self, mut out: HeaderMap) raises HeaderError:
         """Writes the fields that are set.

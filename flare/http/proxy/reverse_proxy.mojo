@@ -21,17 +21,22 @@ from flare.http.proxy.forwarding import (
     FINAL_RECIPIENT,
     ForwardedRequest,
     ForwardingError,
+    ForwardingRules,
 )
 from flare.http.proxy.group_config import Balance
+from flare.http.proxy.lent_content import LENT_LEN_MIN
 from flare.http.proxy.proxy_config import ProxyConfig, ProxyShared
 from flare.http.proxy.proxy_worker import ProxyWorker, worker_of
 from flare.http.proxy.stream_exchange import StreamExchange
+from flare.http.proxy.stream_tunnel import asks_for_websocket
 from flare.http.proxy.upstream_content import trailers_of
 from flare.http.proxy.upstreams import Upstreams
 from flare.http.routing.failure import refusal
 from flare.http.routing.handler import Handler, RequestPolicy
 from flare.http.routing.later import deferred_call, later
 from flare.sys.random import fill_random
+from flare.trace.core.propagation import current_span, set_trace_fields
+from flare.trace.core.span import TraceSpan
 from std.base64 import b64encode
 from std.memory import ArcPointer
 
@@ -127,11 +132,13 @@ struct ReverseProxy(Copyable, Handler):
         if exchange.asks_upstreams_host:
             exchange.host = exchange.place.authority()
         swap(exchange.content, call.content)
+        swap(exchange.response, call.spare)
         exchange.has_all = not exchange.content.__bool__()
         if exchange.has_all:
             exchange.upgrade = forwarded.upgrade
         var framing = _framing(req, exchange, forwarded)
         _add_connection_fields(req, exchange.upgrade, forwarded)
+        _name_parent(req, shared.config.rules, forwarded.headers)
         try:
             write_request_head(
                 exchange.output,
@@ -152,13 +159,14 @@ struct ReverseProxy(Copyable, Handler):
             )
         except error:
             return refusal(400, String("the request cannot be sent on\n"))
-        if exchange.has_all:
-            _append_content(req, exchange)
         var is_tls = exchange.place.upstream.held()[].endpoint.is_tls
+        if exchange.has_all:
+            _add_content(req, call.keeps(req.body), exchange)
         var made = ArcPointer(exchange^)
-        # A change of the protocol is one of a connection of HTTP/1.1.
+        # Any other change of the protocol is one of a connection of HTTP/1.1.
         if shared.config.offers_http2(is_tls) and (
             made[].upgrade.byte_length() == 0
+            or asks_for_websocket(req, made[].upgrade)
         ):
             var stream = StreamExchange(made, req, forwarded, framing)
             return later(req, ArcPointer(stream^))
@@ -181,6 +189,7 @@ struct ReverseProxy(Copyable, Handler):
             + config.write_timeout_ms
             + config.head_timeout_ms
             + _GRACE_MS,
+            streams=True,
             defers=True,
         )
 
@@ -260,6 +269,22 @@ def _add_connection_fields(
         forwarded.headers.append("TE", "trailers")
 
 
+def _name_parent(req: Request, rules: ForwardingRules, mut headers: HeaderMap):
+    """Makes the span of `Tracing` the parent of what the upstream does, in place
+    of the client's (W3C Trace Context section 3.2); without one the client's
+    fields pass."""
+    if not req.extension[TraceSpan]() or not rules.leaves("traceparent"):
+        return
+    var span = current_span(req)
+    if not span.context.is_valid():
+        return
+    _ = headers.remove("traceparent")
+    _ = headers.remove("tracestate")
+    if not rules.leaves("tracestate"):
+        span.trace_state = String()
+    set_trace_fields(headers, span)
+
+
 def _random_key() raises -> String:
     """Makes a Sec-WebSocket-Key (RFC 6455 section 4.1)."""
     var octets = List[UInt8](length=16, fill=0)
@@ -267,10 +292,22 @@ def _random_key() raises -> String:
     return b64encode(Span(octets))
 
 
-def _append_content(req: Request, mut exchange: Exchange):
-    """Appends content that has come with the head."""
-    if not exchange.is_chunked:
+def _add_content(req: Request, is_kept: Bool, mut exchange: Exchange):
+    """Adds content that has come with the head; what stays where it is goes out
+    from there if it is long and goes as it is."""
+    ref config = exchange.worker[].shared[].config
+    var is_tls = exchange.place.upstream.held()[].endpoint.is_tls
+    var goes_as_it_is = not (
+        exchange.is_chunked or is_tls or config.offers_http2(False)
+    )
+    if is_kept and goes_as_it_is and len(req.body) >= LENT_LEN_MIN:
+        # SAFETY: `DeferredCall.keeps` has told that it stays until the exchange
+        # gives its response or is cancelled; it ends the loan before.
+        exchange.lent.unsafe_begin(req.body)
+    elif not exchange.is_chunked:
         exchange.output.append(req.body)
-        return
-    append_chunk(exchange.output, req.body)
-    append_last_chunk(exchange.output, trailers_of(owned_fields(req.trailers)))
+    else:
+        append_chunk(exchange.output, req.body)
+        append_last_chunk(
+            exchange.output, trailers_of(owned_fields(req.trailers))
+        )

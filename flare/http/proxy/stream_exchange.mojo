@@ -7,7 +7,8 @@
               +--> the upstream speaks HTTP/1.1: its `Exchange` goes on
 
 What is to be sent goes as far as windows and connection allow; what has come
-stays within the stream's window until the client takes it. Functions take the
+stays within the stream's window until the client takes it. A response that begins
+before all of the request is sent does not end that: both go on. Functions take the
 counted pointer, since what they call may lead back here by another copy.
 """
 
@@ -16,6 +17,7 @@ from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.client.http2_flight import Http2Flight, StreamFate
 from flare.http.client.kept_fields import KeptFields
+from flare.http.h1.framing import SWITCHING_PROTOCOLS
 from flare.http.h1.serialiser import RequestFraming
 from flare.http.message.body import Body, Poll, StreamWaker
 from flare.http.message.header_map import HeaderMap
@@ -24,28 +26,39 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
 from flare.http.proxy.exchange import Exchange
-from flare.http.proxy.exchange_phase import ExchangePhase
+from flare.http.proxy.exchange_phase import (
+    CONTINUE_TIMEOUT_MS,
+    ExchangePhase,
+    STATUS_MAX,
+)
 from flare.http.proxy.forwarding import ForwardedRequest
 from flare.http.proxy.http2_pool import http2_connector
 from flare.http.proxy.http2_upstream import (
     Http2Upstream,
     StreamUser,
-    leave,
     open_upstream,
+    part,
     settle,
+    take_content,
     take_plain,
 )
+from flare.http.proxy.lateness import outcome_of_late, reason_of_late
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.placement import (
     gateway_failure,
     log_failure,
     outcome_of_refusal,
-    replace_text,
+    reason_of_refusal,
 )
-from flare.http.proxy.response_rewriting import UpstreamNames
 from flare.http.proxy.stream_request import SendState, StreamRequest
+from flare.http.proxy.stream_tunnel import (
+    StreamHandshake,
+    begin_stream_tunnel,
+    opens_tunnel,
+)
 from flare.http.proxy.upstream_content import (
     ContentSide,
+    ContentTimes,
     UpstreamContent,
     announce,
     has_events,
@@ -58,8 +71,7 @@ from flare.runtime.worker_loop import LoopTask, NO_DEADLINE_MS
 from flare.sys.clock import coarse_monotonic_ms
 from std.memory import ArcPointer
 
-comptime _STATUS_MAX = 599
-comptime _CONTINUE_TIMEOUT_MS = 1_000
+comptime _BAD_REQUEST = 400
 comptime _FIELDS_TOO_LARGE = 431
 
 comptime _AGAIN_COUNT_MAX = 5
@@ -81,6 +93,8 @@ struct StreamExchange(ContentSide, Errand, LoopTask, StreamUser):
     """What it waits for."""
     var request: StreamRequest
     """What is sent."""
+    var handshake: Optional[StreamHandshake]
+    """Of a WebSocket, if the request asks for one."""
     var flight: Optional[ArcPointer[Http2Flight]]
     """The stream."""
     var upstream: Optional[ArcPointer[Http2Upstream]]
@@ -95,6 +109,8 @@ struct StreamExchange(ContentSide, Errand, LoopTask, StreamUser):
     var _is_plain: Bool
     var _was_reused: Bool
     var _again_count: Int
+    # When something was sent behind the response's head.
+    var _taken_ms: Int
 
     def __init__(
         out self,
@@ -118,6 +134,10 @@ struct StreamExchange(ContentSide, Errand, LoopTask, StreamUser):
             req, forwarded, framing, has_all=plain[].has_all
         )
         self.trailers = Trailers()
+        self.handshake = None
+        if plain[].upgrade.byte_length() > 0:
+            self.handshake = StreamHandshake(req)
+            self.request.become_tunnel()
         self.flight = None
         self.upstream = None
         self.waker = None
@@ -127,6 +147,7 @@ struct StreamExchange(ContentSide, Errand, LoopTask, StreamUser):
         self._is_plain = False
         self._was_reused = False
         self._again_count = 0
+        self._taken_ms = 0
 
     @staticmethod
     def begin(errand: ArcPointer[Self], var completion: Completion):
@@ -169,13 +190,15 @@ struct StreamExchange(ContentSide, Errand, LoopTask, StreamUser):
 
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):
-        """Never comes: the connection has the socket.
+        """Sends what has come of content that goes on behind the response's head.
 
         Args:
             task: The exchange.
-            event: What is ready.
+            event: Of no socket: the connection has that.
         """
-        return
+        if task[].phase == ExchangePhase.CONTENT:
+            _send_on(task)
+            _settle(task)
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
@@ -187,28 +210,13 @@ struct StreamExchange(ContentSide, Errand, LoopTask, StreamUser):
         ref config = task[].plain[].worker[].shared[].config
         if task[].phase == ExchangePhase.NEW:
             _start(task)
-        elif task[].phase == ExchangePhase.CONNECTING:
-            _fail(
-                task,
-                Outcome.CONNECT_TIMEOUT,
-                String("no stream within ", config.connect_timeout_ms, " ms"),
-            )
         elif task[].phase == ExchangePhase.ASKING:
             task[].phase = ExchangePhase.SENDING
             _send(task)
             _settle(task)
-        elif task[].phase == ExchangePhase.SENDING:
-            _fail(
-                task,
-                Outcome.SEND_TIMEOUT,
-                String("it took nothing for ", config.write_timeout_ms, " ms"),
-            )
-        elif task[].phase == ExchangePhase.AWAITING:
-            _fail(
-                task,
-                Outcome.HEAD_TIMEOUT,
-                String("no answer within ", config.head_timeout_ms, " ms"),
-            )
+        elif task[].phase.may_be_late():
+            var reason = reason_of_late(task[].phase, config)
+            _fail(task, outcome_of_late(task[].phase), reason)
 
     @staticmethod
     def on_news(user: ArcPointer[Self]):
@@ -262,21 +270,11 @@ struct StreamExchange(ContentSide, Errand, LoopTask, StreamUser):
             Error: If the upstream fails.
         """
         var flight = side[].flight.held().copy()
-        flight[].has_news = False
-        var count = min(len(flight[].content), length_max - len(out))
-        if count > 0:
-            out.append(flight[].content.span().before(count))
-            ref link = side[].upstream.held()[].http2.held()[]
-            link.take_content(flight[], count)
-            _settle(side)
-        if len(flight[].content) > 0:
-            return Poll.READY
-        if flight[].failure:
-            raise Error(flight[].failure.held().reason)
-        if not flight[].has_ended:
-            return Poll.PENDING
-        _end(side)
-        return Poll.DONE
+        var upstream = side[].upstream.held().copy()
+        var poll = take_content(upstream, flight[], out, length_max)
+        if poll == Poll.DONE:
+            _end(side)
+        return poll
 
     @staticmethod
     def break_off(side: ArcPointer[Self], is_late: Bool):
@@ -313,16 +311,17 @@ struct StreamExchange(ContentSide, Errand, LoopTask, StreamUser):
         return side[].trailers.copy()
 
     @staticmethod
-    def silence_ms(side: ArcPointer[Self]) -> Int:
-        """Tells how long the upstream may be silent.
+    def times(side: ArcPointer[Self]) -> ContentTimes:
+        """Tells what counts for how long the upstream may be silent.
 
         Args:
             side: The exchange.
 
         Returns:
-            Milliseconds.
+            The times.
         """
-        return side[].plain[].worker[].shared[].config.idle_timeout_ms
+        ref config = side[].plain[].worker[].shared[].config
+        return ContentTimes(config.idle_timeout_ms, side[]._taken_ms)
 
 
 def _settle(e: ArcPointer[StreamExchange]):
@@ -346,7 +345,7 @@ def _start(e: ArcPointer[StreamExchange]):
     x.phase = ExchangePhase.CONNECTING
     _set_deadline(e, -1)
     var member = x.plain[].place.member
-    if not worker[].http2.may_ask(member):
+    if not worker[].http2.may_ask(member, is_tunnel=x.request.is_tunnel):
         return _go_plain(e)
     var found = worker[].http2.find(member)
     if found:
@@ -371,11 +370,7 @@ def _on_connection(e: ArcPointer[StreamExchange]):
     ref upstream = x.upstream.held()[]
     if upstream.failure:
         var error = upstream.failure.held().copy()
-        return _fail(
-            e,
-            outcome_of_refusal(error),
-            String("cannot connect: ", error.reason),
-        )
+        return _fail(e, outcome_of_refusal(error), reason_of_refusal(error))
     if upstream.speaks_http1:
         x.plain[].worker[].http2.note_http1(x.plain[].place.member)
         return _go_plain(e)
@@ -391,7 +386,7 @@ def _go_plain(e: ArcPointer[StreamExchange]):
     if x.upstream:
         var upstream = x.upstream.held().copy()
         var link = take_plain(upstream)
-        _part(e)
+        part(x.upstream, x.flight, x._number)
         if link:
             plain[].worker[].put_idle(plain[].place.member, link.held())
     x.plain[].loop[].remove(x._token)
@@ -404,20 +399,6 @@ def _go_plain(e: ArcPointer[StreamExchange]):
     Exchange.begin(plain, completion^)
 
 
-def _part(e: ArcPointer[StreamExchange]):
-    """Gives stream and connection back, complete or not."""
-    ref x = e[]
-    if not x.upstream:
-        return
-    var upstream = x.upstream.take()
-    if x.flight:
-        var flight = x.flight.take()
-        if upstream[].http2:
-            upstream[].http2.held()[].release(flight[])
-    leave(upstream, x._number)
-    settle(upstream)
-
-
 def _open(e: ArcPointer[StreamExchange]):
     """Sends the head as soon as there is a stream for it."""
     ref x = e[]
@@ -425,6 +406,8 @@ def _open(e: ArcPointer[StreamExchange]):
     ref link = upstream[].http2.held()[]
     ref place = x.plain[].place
     ref config = x.plain[].worker[].shared[].config
+    if x.handshake and not _may_tunnel(e):
+        return
     if link.is_closing:
         return _again(e)
     if upstream[].knows_streams_max() and link.room() == 0:
@@ -451,8 +434,35 @@ def _open(e: ArcPointer[StreamExchange]):
     x.flight = flight.take()
     x._was_reused = upstream[].request_count > 0
     upstream[].request_count += 1
+    if x.handshake:
+        x.phase = ExchangePhase.AWAITING
+        return _set_deadline(e, config.head_timeout_ms)
     x.phase = ExchangePhase.SENDING
     _send(e)
+
+
+def _may_tunnel(e: ArcPointer[StreamExchange]) -> Bool:
+    """Tells whether the upstream takes a WebSocket on a stream; where it does not,
+    or has not said so yet (RFC 8441 section 3), the request goes on by itself."""
+    ref x = e[]
+    var upstream = x.upstream.held().copy()
+    ref link = upstream[].http2.held()[]
+    ref worker = x.plain[].worker[]
+    if not link.session.state.has_settings:
+        if link.failure:
+            _fail(e, Outcome.RESET, link.failure.held().reason)
+        else:
+            link.wait(x._number)
+            _set_deadline(e, worker.shared[].config.connect_timeout_ms)
+    elif not link.session.state.remote.enable_connect_protocol:
+        worker.http2.note_no_tunnels(x.plain[].place.member)
+        _go_plain(e)
+    elif x.handshake.held().fault.byte_length() > 0:
+        # Nobody behind sees the key.
+        _finish(e, refusal(_BAD_REQUEST, x.handshake.held().fault))
+    else:
+        return True
+    return False
 
 
 def _again(e: ArcPointer[StreamExchange]):
@@ -471,7 +481,7 @@ def _again(e: ArcPointer[StreamExchange]):
 
 def _start_anew(e: ArcPointer[StreamExchange], pause_ms: Int):
     """Goes to another connection of the same upstream, in a moment."""
-    _part(e)
+    part(e[].upstream, e[].flight, e[]._number)
     e[].phase = ExchangePhase.NEW
     _set_deadline(e, pause_ms)
 
@@ -481,37 +491,24 @@ def _send(e: ArcPointer[StreamExchange]):
     ref x = e[]
     ref config = x.plain[].worker[].shared[].config
     ref link = x.upstream.held()[].http2.held()[]
-    var flight = x.flight.held().copy()
-    while True:
-        var state = x.request.send(link, flight[])
+    ref flight = x.flight.held()[]
+    var wait_ms = config.head_timeout_ms
+    try:
+        var state = x.request.push(link, flight, x.plain[].content)
         if state == SendState.CONTENT:
-            if not _take_content(e):
-                return
+            # It is the client's turn, who has a time of his own.
+            wait_ms = -1
         elif state == SendState.WINDOW:
-            return _set_deadline(e, config.write_timeout_ms)
+            wait_ms = config.write_timeout_ms
         elif state == SendState.ANSWER:
             x.phase = ExchangePhase.ASKING
-            return _set_deadline(
-                e, min(_CONTINUE_TIMEOUT_MS, config.head_timeout_ms)
-            )
+            wait_ms = min(CONTINUE_TIMEOUT_MS, wait_ms)
         else:
             x.phase = ExchangePhase.AWAITING
-            return _set_deadline(e, config.head_timeout_ms)
-
-
-def _take_content(e: ArcPointer[StreamExchange]) -> Bool:
-    """Takes content of the request; False if there is none now, or the request
-    is over."""
-    ref x = e[]
-    try:
-        if x.request.take(x.plain[].content.held()):
-            return True
-        # It is the client's turn, who has a time of his own.
-        _set_deadline(e, -1)
     except error:
         # The client has broken a rule or gone, and was told so.
-        _finish(e, refusal(error.status, String(error.reason)))
-    return False
+        return _finish(e, refusal(error.status, String(error.reason)))
+    _set_deadline(e, wait_ms)
 
 
 def _go_on(e: ArcPointer[StreamExchange]):
@@ -520,11 +517,15 @@ def _go_on(e: ArcPointer[StreamExchange]):
     var flight = x.flight.held().copy()
     flight[].has_news = False
     if x.phase == ExchangePhase.CONTENT:
+        _send_on(e)
         if x.waker:
             x.plain[].loop[].woken.append(x.waker.held().token())
         return
     try:
-        _take_hints(e)
+        ref plain = x.plain[]
+        plain.worker[].pass_hints(
+            flight[].hints, plain.place, plain.host, x._completion
+        )
         if flight[].status > 0:
             return _respond(e)
     except error:
@@ -544,7 +545,8 @@ def _on_failure(e: ArcPointer[StreamExchange], flight: ArcPointer[Http2Flight]):
     if fate == StreamFate.UNTOUCHED and x.request.is_kept:
         return _again(e)
     if fate == StreamFate.NEEDS_HTTP_1_1 and x.request.is_kept:
-        x.plain[].worker[].http2.note_http1(x.plain[].place.member)
+        if not x.handshake:
+            x.plain[].worker[].http2.note_http1(x.plain[].place.member)
         return _go_plain(e)
     var is_new = not x._was_reused or flight[].has_answer()
     if fate == StreamFate.OPEN and not is_new:
@@ -555,29 +557,12 @@ def _on_failure(e: ArcPointer[StreamExchange], flight: ArcPointer[Http2Flight]):
     _fail(e, Outcome.RESET, flight[].failure.held().reason)
 
 
-def _take_hints(e: ArcPointer[StreamExchange]) raises:
-    """Passes 103 (Early Hints) on."""
-    ref x = e[]
-    var flight = x.flight.held().copy()
-    while len(flight[].hints) > 0:
-        var hints = flight[].hints.pop(0)
-        if x._completion:
-            var fields = HeaderMap()
-            _forward_fields(e, hints, fields)
-            x._completion.held().send_hints(fields^)
-
-
 def _forward_fields(
     e: ArcPointer[StreamExchange], received: KeptFields, mut out: HeaderMap
 ) raises:
     ref plain = e[].plain[]
-    plain.worker[].shared[].config.rules.forward_response(
-        received.fields(),
-        UpstreamNames(
-            StringSpan(plain.place.upstream.held()[].authority),
-            StringSpan(plain.host),
-        ),
-        out,
+    plain.worker[].forward_fields(
+        received.fields(), plain.place, plain.host, out
     )
 
 
@@ -586,9 +571,11 @@ def _respond(e: ArcPointer[StreamExchange]) raises:
     here, too."""
     ref x = e[]
     var flight = x.flight.held().copy()
-    if flight[].status > _STATUS_MAX:
+    if flight[].status > STATUS_MAX:
         # RFC 9110 section 15: there is no such class.
         raise Error("it answers with status ", flight[].status)
+    if x.handshake and opens_tunnel(x.upstream.held(), flight[]):
+        return _open_tunnel(e)
     var response = Response(flight[].status)
     var is_head = x.plain[].method == Method.HEAD
     var is_empty = is_head or not response.status.allows_content()
@@ -598,10 +585,10 @@ def _respond(e: ArcPointer[StreamExchange]) raises:
     if _is_retried(e, flight[].status):
         return
     _forward_fields(e, flight[].kept, response.headers)
-    var length = Optional[Int](None)
-    if flight[].content_length >= 0:
-        length = flight[].content_length
-    x.plain[].content = None
+    var length = flight[].announced_len()
+    var is_sending = x.phase == ExchangePhase.SENDING
+    if not is_sending or is_empty or flight[].has_ended:
+        x.plain[].content = None
     _set_deadline(e, -1)
     if is_empty:
         if is_head:
@@ -609,32 +596,57 @@ def _respond(e: ArcPointer[StreamExchange]) raises:
         _end(e)
         return _finish(e, response^)
     if flight[].has_ended and len(flight[].trailers) == 0:
-        var content = List[UInt8](capacity=len(flight[].content))
-        content.extend(flight[].content.span())
-        response.body = Body(content^)
+        response.body = Body(List[UInt8](flight[].content.span()))
         _end(e)
         return _finish(e, response^)
     var source = UpstreamContent(e, List[UInt8](), has_events(response))
     response.body = Body(source^, length=length)
     x.phase = ExchangePhase.CONTENT
+    if x.plain[].content:
+        x.plain[].content.held().go_on(x._token)
+    if is_sending:
+        # What has come by now nobody tells once more.
+        _send_on(e)
     var completion = x._completion.take()
     completion^.finish(response^)
+
+
+def _open_tunnel(e: ArcPointer[StreamExchange]) raises:
+    """Leaves the stream to a tunnel."""
+    ref x = e[]
+    var response = Response(SWITCHING_PROTOCOLS)
+    _forward_fields(e, x.flight.held()[].kept, response.headers)
+    x.handshake.held().answer(response.headers)
+    response.body = begin_stream_tunnel(
+        x.upstream.take(),
+        x.flight.take(),
+        x._number,
+        x.plain[].loop,
+        x.plain[].worker[].shared[].config.idle_timeout_ms,
+    )
+    _ = x.plain[].place.report(Outcome.answered(SWITCHING_PROTOCOLS))
+    _finish(e, response^)
+
+
+def _send_on(e: ArcPointer[StreamExchange]):
+    """Sends what there is of the request behind the head of its response."""
+    ref x = e[]
+    if not x.flight or not x.upstream or not x.upstream.held()[].http2:
+        return
+    ref link = x.upstream.held()[].http2.held()[]
+    x.request.send_on(link, x.flight.held()[], x.plain[].content)
+    x._taken_ms = x.flight.held()[].progress_ms
 
 
 def _is_retried(e: ArcPointer[StreamExchange], status: Int) -> Bool:
     """Sends the request again if its status says so, and that is safe."""
     ref x = e[]
     ref shared = x.plain[].worker[].shared[]
-    if len(shared.group.retried_statuses) == 0:
+    ref statuses = shared.group.retried_statuses
+    ref place = x.plain[].place
+    var is_kept = x.request.is_kept
+    if not place.asks_again(status, statuses, content_is_kept=is_kept):
         return False
-    var outcome = Outcome.answered(status)
-    if (
-        not x.plain[]
-        .place.decide(outcome, was_sent=True, content_is_kept=x.request.is_kept)
-        .is_again()
-    ):
-        return False
-    _ = x.plain[].place.report(outcome)
     if not _start_elsewhere(e):
         _finish(e, x.plain[].place.no_upstream(shared.config.rules.via))
     return True
@@ -643,15 +655,10 @@ def _is_retried(e: ArcPointer[StreamExchange], status: Int) -> Bool:
 def _start_elsewhere(e: ArcPointer[StreamExchange]) -> Bool:
     """Begins another attempt; False if there is no upstream for it."""
     ref x = e[]
-    _part(e)
+    part(x.upstream, x.flight, x._number)
     if not x.plain[].place.choose():
         return False
-    if x.plain[].asks_upstreams_host:
-        var host = x.plain[].place.authority()
-        var old_len = x.plain[].host.byte_length()
-        var offset = x.plain[].host_offset
-        replace_text(x.plain[].output, offset, old_len, host)
-        x.plain[].host = host^
+    x.plain[].write_upstreams_host()
     _start(e)
     return True
 
@@ -679,12 +686,10 @@ def _let_go(e: ArcPointer[StreamExchange]):
     ref x = e[]
     x.phase = ExchangePhase.OVER
     x.plain[].loop[].remove(x._token)
-    _part(e)
+    part(x.upstream, x.flight, x._number)
     x.plain[].content = None
     x.request.content = Buffer(0)
-    var output = Buffer(0)
-    swap(output, x.plain[].output)
-    x.plain[].worker[].give_output(output^)
+    x.plain[].give_output()
 
 
 def _finish(e: ArcPointer[StreamExchange], var response: Response):

@@ -36,6 +36,8 @@ struct SendState(Equatable, TrivialRegisterPassable):
     """For more content of the client."""
     comptime ANSWER = SendState(3)
     """For 100 (Continue)."""
+    comptime FAILED = SendState(4)
+    """For nothing: the connection is broken."""
 
     def __init__(out self, number: UInt8):
         """Makes a case.
@@ -65,6 +67,8 @@ struct StreamRequest(Movable):
     """True if it could be sent once more."""
     var has_taken: Bool
     """True once some of it was taken that had not come with the head."""
+    var is_tunnel: Bool
+    """True for an extended CONNECT: the stream stays open."""
     var _asks: Bool
     var _sent_len: Int
 
@@ -92,12 +96,19 @@ struct StreamRequest(Movable):
         self.has_all = has_all
         self.is_kept = True
         self.has_taken = False
+        self.is_tunnel = False
         self._asks = framing.expects_continue
         self._sent_len = 0
         if has_all and len(req.body) > 0:
             self.content.append(req.body)
         if has_all and len(req.trailers) > 0:
             self.trailers = trailers_of(owned_fields(req.trailers)).fields()
+
+    def become_tunnel(mut self):
+        """Makes the handshake of a WebSocket an extended CONNECT (RFC 8441
+        section 5)."""
+        self.is_tunnel = True
+        _ = self.headers.remove("Sec-WebSocket-Key")
 
     def collect(
         mut self, mut link: Http2Link, method: StringSpan, host: StringSpan
@@ -112,12 +123,14 @@ struct StreamRequest(Movable):
         Raises:
             ClientError: If they are more than the upstream takes.
         """
-        link.fields.collect_forwarded(
-            RequestStart(method, StringSpan(self.target), host, 1),
-            link.connection[].endpoint.is_tls,
-            self.headers,
-            self.framing,
-        )
+        var start = RequestStart(method, StringSpan(self.target), host, 1)
+        var is_tls = link.connection[].endpoint.is_tls
+        if self.is_tunnel:
+            link.fields.collect_forwarded_tunnel(start, is_tls, self.headers)
+        else:
+            link.fields.collect_forwarded(
+                start, is_tls, self.headers, self.framing
+            )
         link.fields.check_size(link.session.state.remote.max_header_list_size)
 
     def open(
@@ -136,7 +149,12 @@ struct StreamRequest(Movable):
         self._sent_len = 0
         self._asks = self.framing.expects_continue
         var is_empty = len(self.content) == 0 and len(self.trailers) == 0
-        var flight = link.open(number, is_head, self.has_all and is_empty)
+        var flight = link.open(
+            number,
+            is_head,
+            self.has_all and is_empty and not self.is_tunnel,
+            is_tunnel=self.is_tunnel,
+        )
         if flight:
             flight.held()[].is_lent = True
             flight.held()[].is_passed_on = True
@@ -230,3 +248,55 @@ struct StreamRequest(Movable):
         if self.has_all:
             self.trailers = trailers_of(arriving.trailers()).fields()
         return has_some or self.has_all
+
+    def push(
+        mut self,
+        mut link: Http2Link,
+        mut flight: Http2Flight,
+        mut arriving: Optional[RequestContent],
+    ) raises BodyError -> SendState:
+        """Sends what there is, and takes more of the content.
+
+        Args:
+            link: The connection.
+            flight: The stream.
+            arriving: Brings content that goes on arriving.
+
+        Returns:
+            What it waits for.
+
+        Raises:
+            BodyError: If no more will come.
+        """
+        while True:
+            var state = self.send(link, flight)
+            if state != SendState.CONTENT or not arriving:
+                return state
+            if not self.take(arriving.held()):
+                return state
+
+    def send_on(
+        mut self,
+        mut link: Http2Link,
+        mut flight: Http2Flight,
+        mut arriving: Optional[RequestContent],
+    ):
+        """Sends what there is behind the head of the response.
+
+        Args:
+            link: The connection.
+            flight: The stream.
+            arriving: Brings content that goes on arriving; nothing afterwards
+                once all is sent, the upstream wants no more, or the client has
+                broken it off.
+        """
+        try:
+            var state = self.push(link, flight, arriving)
+            if state == SendState.WINDOW:
+                return
+            if state == SendState.CONTENT and arriving:
+                return
+        except:
+            # Its connection or stream ends, and says so.
+            pass
+        arriving = None

@@ -254,7 +254,7 @@ def agree_on_protocol(
 def begin_tunnel(
     link: ArcPointer[UpstreamLink],
     loop: ArcPointer[WorkerLoop],
-    var first: List[UInt8],
+    first: Span[UInt8, _],
     idle_timeout_ms: Int,
 ) -> Body:
     """Makes a tunnel of a connection that has changed its protocol.
@@ -268,7 +268,9 @@ def begin_tunnel(
     Returns:
         The body of the response with 101.
     """
-    var end = ArcPointer(TunnelEnd(link, loop, first^, idle_timeout_ms))
+    var octets = List[UInt8](capacity=len(first))
+    octets.extend(first)
+    var end = ArcPointer(TunnelEnd(link, loop, octets^, idle_timeout_ms))
     link[].set_deadline(-1)
     link[].lend(end)
     return Body.conversing(Tunnel(end))

@@ -92,16 +92,27 @@ trait ContentSide(Deinitable, Movable):
         ...
 
     @staticmethod
-    def silence_ms(side: ArcPointer[Self]) -> Int:
-        """Tells how long the upstream may be silent.
+    def times(side: ArcPointer[Self]) -> ContentTimes:
+        """Tells what counts for how long the upstream may be silent.
 
         Args:
             side: This.
 
         Returns:
-            Milliseconds.
+            The times.
         """
         ...
+
+
+@fieldwise_init
+struct ContentTimes(TrivialRegisterPassable):
+    """What counts for how long an upstream may be silent."""
+
+    var silence_ms: Int
+    """How long it may be."""
+    var taken_ms: Int
+    """When it has last taken content of the request: while it does, it may be
+    silent."""
 
 
 struct UpstreamContent[S: ContentSide](BodySource):
@@ -173,11 +184,11 @@ struct UpstreamContent[S: ContentSide](BodySource):
             var poll = Self.S.pull(self._side, out, PIECE_LEN)
             if poll != Poll.PENDING or len(out) > 0:
                 self._last_ms = coarse_monotonic_ms()
-            elif coarse_monotonic_ms() - self._last_ms >= self._silence_ms():
+            elif self._left_ms() <= 0:
                 Self.S.break_off(self._side, True)
                 raise Error(
                     "the upstream has sent nothing for ",
-                    self._silence_ms(),
+                    Self.S.times(self._side).silence_ms,
                     " ms",
                 )
             return poll
@@ -189,8 +200,11 @@ struct UpstreamContent[S: ContentSide](BodySource):
             self._failure = String(error)
             return Poll.READY
 
-    def _silence_ms(self) -> Int:
-        return Self.S.silence_ms(self._side)
+    def _left_ms(self) -> Int:
+        """Tells how long the upstream may still be silent."""
+        var times = Self.S.times(self._side)
+        var last_ms = max(self._last_ms, times.taken_ms)
+        return last_ms + times.silence_ms - coarse_monotonic_ms()
 
     def trailers(mut self) raises -> Trailers:
         """Passes the upstream's trailer fields on.
@@ -217,7 +231,7 @@ struct UpstreamContent[S: ContentSide](BodySource):
         Returns:
             Milliseconds.
         """
-        return self._silence_ms() + 1
+        return max(self._left_ms(), 0) + 1
 
 
 struct NoContent(BodySource):

@@ -10,10 +10,17 @@ which is taken out was open a moment ago.
 
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
-from flare.http.client.connector import ConnectContext, Connector
+from flare.http.client.connect_context import ConnectContext
+from flare.http.client.connector import Connector
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.pool import ClientConnection, Endpoint
-from flare.http.message.body import Erased, destroy, erase
+from flare.http.message.body import (
+    Erased,
+    counted,
+    drop_counted,
+    erase_counted,
+)
+from flare.http.proxy.lent_content import OctetSink
 from flare.net.error import NetworkError
 from flare.runtime.event import Event, Interest
 from flare.runtime.worker_loop import (
@@ -70,30 +77,30 @@ trait LinkUser(Deinitable, Movable):
 
 
 def _on_open[U: LinkUser](user: Erased):
-    # SAFETY: `_AnyUser` made the pointer from such a counted pointer; the copy
-    # outlives the call, in which the first may go.
-    var held = user.unsafe_bitcast[ArcPointer[U]]()[].copy()
+    # SAFETY: `_AnyUser` has it from such a counted pointer. The copy outlives the
+    # call, in which the first may go.
+    var held = counted[U](user)
     U.on_open(held)
     _ = held^
 
 
 def _on_refused[U: LinkUser](user: Erased, error: ClientError):
-    # SAFETY: as for `_on_open`.
-    var held = user.unsafe_bitcast[ArcPointer[U]]()[].copy()
+    # SAFETY: as above.
+    var held = counted[U](user)
     U.on_refused(held, error)
     _ = held^
 
 
 def _on_ready[U: LinkUser](user: Erased, event: Event):
-    # SAFETY: as for `_on_open`.
-    var held = user.unsafe_bitcast[ArcPointer[U]]()[].copy()
+    # SAFETY: as above.
+    var held = counted[U](user)
     U.on_ready(held, event)
     _ = held^
 
 
 def _on_late[U: LinkUser](user: Erased):
-    # SAFETY: as for `_on_open`.
-    var held = user.unsafe_bitcast[ArcPointer[U]]()[].copy()
+    # SAFETY: as above.
+    var held = counted[U](user)
     U.on_late(held)
     _ = held^
 
@@ -102,8 +109,8 @@ def _on_late[U: LinkUser](user: Erased):
 struct _AnyUser(TrivialRegisterPassable):
     """A user of any type."""
 
-    # SAFETY: the link owns the counted pointer that this leads to, and drops it
-    # by `drop`; the functions were made for its type.
+    # SAFETY: the link owns this counted pointer, and drops it by `drop`; the
+    # functions were made for its type.
     var user: Erased
     var on_open: def(Erased) thin -> None
     var on_refused: def(Erased, ClientError) thin -> None
@@ -112,7 +119,7 @@ struct _AnyUser(TrivialRegisterPassable):
     var drop: def(Erased) thin -> None
 
 
-struct UpstreamLink(LoopTask):
+struct UpstreamLink(LoopTask, OctetSink):
     """A connection to an upstream."""
 
     var _padding: Padding[200]
@@ -156,6 +163,19 @@ struct UpstreamLink(LoopTask):
         if self._user:
             self._user.held().drop(self._user.held().user)
 
+    def look_again(mut self):
+        """Has octets looked for, and the end, which no event may say."""
+        self.is_readable = True
+        self.may_have_more = True
+
+    def token(self) -> UInt64:
+        """Tells by what the loop knows the connection.
+
+        Returns:
+            The token of its task.
+        """
+        return self._token
+
     def is_open(self) -> Bool:
         """Tells whether the connection can be used.
 
@@ -176,12 +196,12 @@ struct UpstreamLink(LoopTask):
         self.release()
         self.request_count += 1
         self._user = _AnyUser(
-            erase(user.copy()),
+            erase_counted(user.copy()),
             _on_open[U],
             _on_refused[U],
             _on_ready[U],
             _on_late[U],
-            destroy[ArcPointer[U]],
+            drop_counted[U],
         )
 
     def release(mut self):
@@ -225,6 +245,26 @@ struct UpstreamLink(LoopTask):
         ref transport = self.connection.held()[].transport
         while True:
             var count = transport.send(octets)
+            if count != -EINTR:
+                return count
+
+    @no_inline
+    def send_two(
+        mut self, first: Span[UInt8, _], second: Span[UInt8, _]
+    ) -> Int:
+        """Writes two pieces, without joining them.
+
+        Args:
+            first: What goes first; not empty.
+            second: What follows.
+
+        Returns:
+            How many octets of both were taken, or a negative number as
+            `Transport` gives it.
+        """
+        ref transport = self.connection.held()[].transport
+        while True:
+            var count = transport.send_two(first, second)
             if count != -EINTR:
                 return count
 

@@ -43,9 +43,9 @@ struct RequestPolicy(TrivialRegisterPassable):
     """False if the handler never takes long: it is then called on the worker's
     own thread, which costs less and waits for no other handler."""
     var defers: Bool
-    """Whether the handler is called on the worker's own thread as soon as the
-    head is there, and may answer with `later`. See `Deferred`, and
-    `Handler.may_defer`."""
+    """Whether the handler is called on the worker's own thread, and may answer
+    with `later`: with `streams` as soon as the head is there, else when all
+    content is. See `Deferred`, and `Handler.may_defer`."""
     var needs_content: Bool
     """False if the answer does not depend on the content, and takes no time:
     there is no such route, or somebody may not enter. A request whose content

@@ -11,7 +11,14 @@ call. What it waits for are tasks of its `WorkerLoop`.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.message.body import Erased, destroy, erase
+from flare.http.message.body import (
+    Erased,
+    counted,
+    destroy,
+    drop_counted,
+    erase,
+    erase_counted,
+)
 from flare.http.message.body_reader import BodyError
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Request
@@ -89,6 +96,14 @@ trait ArrivingContent(Deinitable, Movable):
         """
         ...
 
+    def go_on(mut self, task: UInt64):
+        """Goes on arriving when the response has begun.
+
+        Args:
+            task: Who is told of what comes from now on.
+        """
+        ...
+
 
 def _take[
     C: ArrivingContent
@@ -102,6 +117,11 @@ def _trailers[C: ArrivingContent](content: Erased) -> HeaderMap:
     return content.unsafe_bitcast[C]()[].trailers()
 
 
+def _go_on[C: ArrivingContent](content: Erased, task: UInt64):
+    # SAFETY: as for `_take`.
+    content.unsafe_bitcast[C]()[].go_on(task)
+
+
 struct RequestContent(Movable):
     """The content of a request that goes on arriving, whatever brings it."""
 
@@ -109,6 +129,7 @@ struct RequestContent(Movable):
     var _content: Erased
     var _take: def(Erased, mut Buffer, mut Optional[BodyError]) thin -> Bool
     var _trailers: def(Erased) thin -> HeaderMap
+    var _go_on: def(Erased, UInt64) thin -> None
     var _drop: def(Erased) thin -> None
 
     def __init__[C: ArrivingContent](out self, var content: C):
@@ -123,6 +144,7 @@ struct RequestContent(Movable):
         self._content = erase(content^)
         self._take = _take[C]
         self._trailers = _trailers[C]
+        self._go_on = _go_on[C]
         self._drop = destroy[C]
 
     def __deinit__(deinit self):
@@ -156,6 +178,21 @@ struct RequestContent(Movable):
         """
         return self._trailers(self._content)
 
+    def go_on(mut self, task: UInt64):
+        """Goes on arriving when the response has begun, if its content comes
+        from a source: both directions are open then, until one side ends its
+        own (RFC 9110 section 7.5). Without this call, what has not come by the
+        response's head is dropped.
+
+        Call it before `Completion.finish`.
+
+        Args:
+            task: The token of a task of the worker's loop. Its `on_event` says
+                from now on what `Errand.on_content` has said before: more is
+                there, or the end.
+        """
+        self._go_on(self._content, task)
+
 
 struct LaterInbox(Movable):
     """What errands of one worker have to say; the worker takes it."""
@@ -166,12 +203,15 @@ struct LaterInbox(Movable):
     """What is to be sent before a response (103)."""
     var rung: List[UInt64]
     """Those whose requests have more content, by number."""
+    var rung_tasks: List[UInt64]
+    """Tasks of the loop that go on with content behind a response's head."""
 
     def __init__(out self):
         """Makes an empty one."""
         self.finished = []
         self.hints = []
         self.rung = []
+        self.rung_tasks = []
 
 
 @fieldwise_init
@@ -192,7 +232,6 @@ struct FinishedErrand(Movable):
         return self.response^
 
 
-@fieldwise_init
 struct LaterBell(Copyable, Movable):
     """Tells an errand that more of its request's content is there."""
 
@@ -200,12 +239,33 @@ struct LaterBell(Copyable, Movable):
     """The worker's."""
     var number: UInt64
     """Of the errand."""
+    var task: UInt64
+    """The task that is told in its place once the response has begun; 0 before.
+    """
+
+    def __init__(out self, inbox: ArcPointer[LaterInbox], number: UInt64):
+        """Makes the bell of an errand.
+
+        Args:
+            inbox: The worker's.
+            number: Of the errand.
+        """
+        self.inbox = inbox.copy()
+        self.number = number
+        self.task = 0
 
     def ring(self):
         """Tells it, soon; on the worker's own thread alone."""
-        ref rung = self.inbox[].rung
-        if len(rung) == 0 or rung.at(len(rung) - 1) != self.number:
-            rung.append(self.number)
+        if self.task == 0:
+            _note(self.inbox[].rung, self.number)
+        else:
+            _note(self.inbox[].rung_tasks, self.task)
+
+
+def _note(mut rung: List[UInt64], number: UInt64):
+    """Notes who is to be told, once for what comes in a row."""
+    if len(rung) == 0 or rung.at(len(rung) - 1) != number:
+        rung.append(number)
 
 
 @fieldwise_init
@@ -242,23 +302,23 @@ comptime _Notice = def(Erased) thin -> None
 
 
 def _begin[E: Errand](errand: Erased, var completion: Completion):
-    # SAFETY: `AnyErrand` made the pointer from such a counted pointer; the copy
-    # outlives the call, in which the first may go.
-    var held = errand.unsafe_bitcast[ArcPointer[E]]()[].copy()
+    # SAFETY: `AnyErrand` has it from such a counted pointer. The copy outlives the
+    # call, in which the first may go.
+    var held = counted[E](errand)
     E.begin(held, completion^)
     _ = held^
 
 
 def _on_content[E: Errand](errand: Erased):
-    # SAFETY: as for `_begin`.
-    var held = errand.unsafe_bitcast[ArcPointer[E]]()[].copy()
+    # SAFETY: as above.
+    var held = counted[E](errand)
     E.on_content(held)
     _ = held^
 
 
 def _cancel[E: Errand](errand: Erased):
-    # SAFETY: as for `_begin`.
-    var held = errand.unsafe_bitcast[ArcPointer[E]]()[].copy()
+    # SAFETY: as above.
+    var held = counted[E](errand)
     E.cancel(held)
     _ = held^
 
@@ -282,11 +342,11 @@ struct AnyErrand(Movable):
         Args:
             errand: The errand.
         """
-        self._errand = erase(errand.copy())
+        self._errand = erase_counted(errand.copy())
         self._begin = _begin[E]
         self._on_content = _on_content[E]
         self._cancel = _cancel[E]
-        self._drop = destroy[ArcPointer[E]]
+        self._drop = drop_counted[E]
 
     def __deinit__(deinit self):
         """Lets the errand go."""
@@ -387,6 +447,10 @@ struct DeferredCall(Movable):
     """What the handler has answered with."""
     var steps: List[AnyStep]
     """What middleware does with the response, the innermost first."""
+    var spare: Response
+    """An empty response with room, which an errand may take for its own."""
+    # SAFETY: octets of the request that the worker keeps; see `keeps`.
+    var _kept: Span[UInt8, ImmUntrackedOrigin]
 
     def __init__(
         out self,
@@ -403,6 +467,44 @@ struct DeferredCall(Movable):
         self.content = content^
         self.errand = None
         self.steps = []
+        self.spare = Response(500)
+        self._kept = {}
+
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops what was not taken."""
+        return
+
+    def unsafe_lend(
+        mut self,
+        content: Span[UInt8, ImmUntrackedOrigin],
+        mut spare: Response,
+    ):
+        """Says which octets stay as long as the errand needs them, and lends
+        room for a response.
+
+        Args:
+            content: The request's content; it must stay where it is until the
+                errand has given its response or was cancelled.
+            spare: An empty response; gets another one in its place.
+        """
+        self._kept = content
+        swap(self.spare, spare)
+
+    def keeps(self, content: Span[UInt8, _]) -> Bool:
+        """Tells whether content stays where it is until the errand has given
+        its response or was cancelled, so that it need not be copied.
+
+        Args:
+            content: The content of a request, which may be another one than the
+                worker has: middleware can have made it.
+
+        Returns:
+            False if it may go when the handler returns.
+        """
+        return len(content) == len(self._kept) and Int(
+            content.unsafe_ptr()
+        ) == Int(self._kept.unsafe_ptr())
 
 
 def is_later(req: Request, response: Response) -> Bool:
@@ -514,23 +616,30 @@ def owns_all[T: AnyType]() -> Bool:
 struct Deferred(Handler, HoldsHandler):
     """Lets a handler answer with `later`.
 
-    It is called on the worker's own thread when a request's head is there, so
-    it must not wait. Content that has not arrived by then is the `content` of
-    its `deferred_call`.
+    It is called on the worker's own thread, so it must not wait: when a
+    request's head is there, and what content has not arrived by then is the
+    `content` of its `deferred_call`; or when all content is there.
     """
 
     comptime Inner = AnyHandler
     """The inner handler's type."""
     var handler: AnyHandler
     """What answers."""
+    var waits_for_content: Bool
+    """Whether it is called when all content is there."""
 
-    def __init__(out self, var handler: AnyHandler):
+    def __init__(
+        out self, var handler: AnyHandler, *, waits_for_content: Bool = False
+    ):
         """Makes a handler of one that uses `later`.
 
         Args:
             handler: A plain function or any `Handler`.
+            waits_for_content: True to call it when all content is there, as
+                other handlers are; False when the head is.
         """
         self.handler = handler^
+        self.waits_for_content = waits_for_content
 
     def serve(self, req: Request) raises -> Response:
         """Lets the handler answer.
@@ -557,6 +666,7 @@ struct Deferred(Handler, HoldsHandler):
         """
         var policy = self.handler.policy_for(req)
         policy.defers = True
+        policy.streams = not self.waits_for_content
         return policy
 
     def may_defer(self) -> Bool:

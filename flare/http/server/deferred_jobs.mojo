@@ -71,6 +71,13 @@ struct DeferredJobs(Movable):
     var _slots: List[_Waiting]
     var _free: List[Int]
     var _done: List[OwnedPointer[Job]]
+    # The numbers of errands whose clients have gone.
+    var _gone: ArcPointer[List[UInt64]]
+    # Room that lists give to each other, so that none allocates in the long
+    # run; empty between calls.
+    var _fresh: List[OwnedPointer[Job]]
+    var _finished: List[FinishedErrand]
+    var _rung: List[UInt64]
     var _is_settling: Bool
     # When the worker's timer for the tasks expires.
     var _armed_ms: Int
@@ -83,6 +90,10 @@ struct DeferredJobs(Movable):
         self._slots = []
         self._free = []
         self._done = []
+        self._gone = ArcPointer(List[UInt64]())
+        self._fresh = []
+        self._finished = []
+        self._rung = []
         self._is_settling = False
         self._armed_ms = NO_DEADLINE_MS
         self._padding = {}
@@ -131,10 +142,11 @@ struct DeferredJobs(Movable):
         ref inbox = self._inbox[]
         return (
             len(pool.deferred) > 0
-            or pool.has_gone
+            or len(self._gone[]) > 0
             or len(self._done) > 0
             or len(inbox.finished) > 0
             or len(inbox.rung) > 0
+            or len(inbox.rung_tasks) > 0
             or len(inbox.hints) > 0
             or len(self.loop[].woken) > 0
         )
@@ -196,19 +208,22 @@ struct DeferredJobs(Movable):
             self._free.append(index)
             self._done.append(job^)
             return
+        job[].cancel[].note_in(self._gone, number)
         ref slot = self._slots.at(index)
+        if len(job[].response.headers) > 0:
+            swap(slot.headers, job[].response.headers)
         slot.job = job^
-        swap(slot.headers, slot.job.held()[].response.headers)
         slot.errand = call.errand.take()
         swap(slot.steps, call.steps)
         slot.errand.held().begin(Completion(self._inbox.copy(), number))
 
     def _drop_gone(mut self):
         """Ends errands whose clients have gone."""
-        for index in range(len(self._slots)):
-            if not self._slots.at(index).job:
-                continue
-            if not self._slots.at(index).job.held()[].cancel[].is_set():
+        var gone = List[UInt64]()
+        swap(gone, self._gone[])
+        for number in gone:
+            var index = self._find(number)
+            if index < 0:
                 continue
             var errand = self._slots.at(index).errand.take()
             errand.cancel()
@@ -255,38 +270,42 @@ struct DeferredJobs(Movable):
         Returns:
             The jobs with their responses, and notes of hints before them.
         """
-        var fresh = List[OwnedPointer[Job]]()
-        swap(fresh, pool.deferred)
-        while len(fresh) > 0:
-            self._start(fresh.pop(0), handler)
-        if pool.has_gone:
-            pool.has_gone = False
+        swap(self._fresh, pool.deferred)
+        self._fresh.reverse()
+        while len(self._fresh) > 0:
+            self._start(self._fresh.pop(), handler)
+        if len(self._gone[]) > 0:
             self._drop_gone()
         self._ring()
-        var hints = List[FinishedErrand]()
-        swap(hints, self._inbox[].hints)
-        while len(hints) > 0:
-            self._note_hints(hints.pop(0))
-        var finished = List[FinishedErrand]()
-        swap(finished, self._inbox[].finished)
+        if len(self._inbox[].hints) > 0:
+            var hints = List[FinishedErrand]()
+            swap(hints, self._inbox[].hints)
+            while len(hints) > 0:
+                self._note_hints(hints.pop(0))
+        swap(self._finished, self._inbox[].finished)
         # Their order does not matter: each has a connection of its own.
-        while len(finished) > 0:
-            var last = finished.pop()
+        while len(self._finished) > 0:
+            var last = self._finished.pop()
             var index = self._find(last.number)
             if index >= 0:
                 self._end(index, last^.take())
-        var done = List[OwnedPointer[Job]]()
+        var done = pool.take_room()
         swap(done, self._done)
         return done^
 
     def _ring(mut self):
         """Tells errands of content that has come."""
-        var rung = List[UInt64]()
-        swap(rung, self._inbox[].rung)
-        for number in rung:
-            var index = self._find(number)
+        swap(self._rung, self._inbox[].rung)
+        for position in range(len(self._rung)):
+            var index = self._find(self._rung.at(position))
             if index >= 0:
                 self._slots.at(index).errand.held().on_content()
+        self._rung.clear()
+        if len(self._inbox[].rung_tasks) > 0:
+            var tasks = List[UInt64]()
+            swap(tasks, self._inbox[].rung_tasks)
+            for token in tasks:
+                run_event(self.loop, Event(token, False, True, False))
 
     def _note_hints(mut self, var hints: FinishedErrand):
         var index = self._find(hints.number)

@@ -38,6 +38,7 @@ from flare.http.server.connection.dispatch import (
     call_handler,
 )
 from flare.http.server.connection.stream_task import Http2Request
+from flare.http.server.reading_handler import ReadingHandler
 from flare.http.server.slow_handlers import HandlerTimer
 from flare.http.server.worker_state import ErasedHandler
 from flare.net.socket_addr import SocketAddr
@@ -59,6 +60,10 @@ comptime _AUTOMATIC_MAX = 256
 
 comptime _WINDOW_MS = 10_000
 # Threads that were not needed for one to two of them end.
+
+
+comptime _SPARE_COUNT_MAX = 1_024
+# About 1 KB each.
 
 
 comptime _LEAVE_MS = 1_000
@@ -140,6 +145,31 @@ struct Job(Movable):
         self.response = Response(500)
         self._lane = None
 
+    def forget(mut self):
+        """Makes a job that waits of one that is over: drops all that belongs to
+        its request, and keeps what room of usual size it has."""
+        if (
+            self.cancel[].is_set()
+            or self.cancel[].is_watched()
+            or self.cancel.count() > 1
+        ):
+            # Somebody holds or watches the one of the old request.
+            self.cancel = ArcPointer(CancelFlag())
+        self.response.reuse()
+        self.box = None
+        self.http2 = None
+        self.stream_id = 0
+        self.tls = None
+        self.outlet = None
+        self.charge = None
+        self.is_late = False
+        self.defers = False
+        self.elapsed_ns = -1
+        self.had_to_wait = False
+        self.params.clear()
+        self.memo = None
+        self._lane = None
+
     def is_interim(self) -> Bool:
         """Tells whether this is what a handler says before it answers.
 
@@ -199,6 +229,9 @@ struct Job(Movable):
             self.params.route_memo = erase_memo(self.memo.held()[])
         # SAFETY: as in `run`.
         var request = self._request()
+        # SAFETY: this job is in its box until the errand has given its response
+        # or was cancelled, and nobody changes the request meanwhile.
+        call.unsafe_lend(request.body, self.response)
         var scope = ExtensionScope(request.extensions(), call)
         self.response = call_erased(handler, request)
         scope^.end()
@@ -227,7 +260,7 @@ struct Job(Movable):
         ref outlet = self.outlet.held()
         var feed = LentFeed(outlet)
         var scope = ExtensionScope(request.extensions(), feed)
-        var reading = _Reading(Pointer(to=handler), Pointer(to=outlet))
+        var reading = ReadingHandler(Pointer(to=handler), Pointer(to=outlet))
         self.response = call_handler(reading, request)
         scope^.end()
 
@@ -251,25 +284,6 @@ def _send_early_hints(job: Erased, var fields: HeaderMap):
     note[].response.status = EARLY_HINTS
     note[].response.headers = fields^
     sender._lane.held()[].tell(note^)
-
-
-@fieldwise_init
-struct _Reading[H: Handler, h: ImmOrigin, o: ImmOrigin](Handler):
-    """A handler that may fail because its client did."""
-
-    # SAFETY: both outlive the call that this is made for; their origins say so.
-    var handler: Pointer[Self.H, Self.h]
-    var outlet: Pointer[BodyOutlet, Self.o]
-
-    def serve(self, req: Request) raises -> Response:
-        try:
-            return self.handler[].serve(req)
-        except error:
-            # A client that goes away is no error of ours, and not logged.
-            var failure = self.outlet[].failure()
-            if failure:
-                return refusal(failure.held().status, failure.held().reason)
-            raise error^
 
 
 struct _Jobs(Movable):
@@ -555,8 +569,9 @@ struct HandlerPool(Movable):
 
     var deferred: List[OwnedPointer[Job]]
     """Requests that no thread is to have: the worker takes them."""
-    var has_gone: Bool
-    """True if clients have gone, perhaps of such requests."""
+    # Jobs that are over, and a list's room.
+    var _spare: List[OwnedPointer[Job]]
+    var _room: List[OwnedPointer[Job]]
     var _queue: _Queue
     var _waker: Waker
     # Those of an automatic pool end by themselves, and nobody joins them.
@@ -578,7 +593,8 @@ struct HandlerPool(Movable):
             OsError: If the process has no more descriptors.
         """
         self.deferred = []
-        self.has_gone = False
+        self._spare = []
+        self._room = []
         var is_automatic = config.handler_threads == AUTOMATIC_THREADS
         self._thread_max = config.handler_threads
         if is_automatic:
@@ -670,6 +686,49 @@ struct HandlerPool(Movable):
             free_count = jobs[].late_max
         return count >= free_count + self._waiting_max
 
+    def take_job(
+        mut self, token: UInt64, peer: SocketAddr
+    ) -> OwnedPointer[Job]:
+        """Makes the job of a request.
+
+        Args:
+            token: Of the connection.
+            peer: Where it came from.
+
+        Returns:
+            The job, whose flag is not set.
+        """
+        if len(self._spare) == 0:
+            return OwnedPointer(Job(token, peer, ArcPointer(CancelFlag())))
+        var job = self._spare.pop()
+        job[].token = token
+        job[].peer = peer
+        return job^
+
+    def give_jobs(mut self, var done: List[OwnedPointer[Job]]):
+        """Takes jobs and their list back, for later requests.
+
+        Args:
+            done: Jobs that are over; those that no thread has had are used
+                again.
+        """
+        while len(done) > 0:
+            var job = done.pop()
+            if job[].defers and len(self._spare) < _SPARE_COUNT_MAX:
+                job[].forget()
+                self._spare.append(job^)
+        self._room = done^
+
+    def take_room(mut self) -> List[OwnedPointer[Job]]:
+        """Gives an empty list, with the room of the last one if it is there.
+
+        Returns:
+            The list.
+        """
+        var room = List[OwnedPointer[Job]]()
+        swap(room, self._room)
+        return room^
+
     def submit(mut self, var job: OwnedPointer[Job]):
         """Hands a request over.
 
@@ -677,6 +736,7 @@ struct HandlerPool(Movable):
             job: The request.
         """
         if job[].defers:
+            job[].params.record.logs_errors = self._logs_errors
             self.deferred.append(job^)
         elif self._queue.put(job^) and self._is_automatic:
             self._missing_count += 1
@@ -693,7 +753,6 @@ struct HandlerPool(Movable):
     def drop_gone(mut self):
         """Answers requests that wait for a thread, and whose clients have hung
         up, without their handlers."""
-        self.has_gone = True
         if self._queue.drop_gone():
             self._waker.wake()
 
@@ -713,7 +772,7 @@ struct HandlerPool(Movable):
             The jobs, with their responses.
         """
         _ = self._waker.drain()
-        var done = List[OwnedPointer[Job]]()
+        var done = self.take_room()
         swap(done, self._queue.jobs.lock()[].done)
         return done^
 

@@ -316,6 +316,8 @@ struct Worker[H: Handler](Movable):
     def _on_offloaded(mut self, slot: Int):
         """Takes note of what comes while a handler has a request."""
         ref connection = self._table.at(slot)
+        if connection.request.goes_both_ways():
+            return self._resume(slot)
         var action = on_event_while_offloaded(connection, self._state)
         note_job(connection, self._pool)
         self._carry_out(slot, action)
@@ -394,6 +396,7 @@ struct Worker[H: Handler](Movable):
                 self._table.at(slot), job, self._state, self._handler[]
             )
             self._carry_out(slot, action)
+        self._pool.give_jobs(done^)
 
     def _on_wake(mut self):
         """Asks sources again that say they have something."""
@@ -424,9 +427,7 @@ struct Worker[H: Handler](Movable):
     def _close(mut self, slot: Int):
         ref connection = self._table.at(slot)
         _ = self._wheel.cancel(connection.timer)
-        var had_job = connection.request.job.__bool__() or (
-            connection.http2.__bool__()
-        )
+        var had_job = connection.may_have_job()
         self._table.close(slot)
         if unlikely(had_job):
             self._pool.drop_gone()

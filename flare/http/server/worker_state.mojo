@@ -222,7 +222,11 @@ comptime READ_BUFFER_LEN = 128 * 1024
 message of 64 KiB and its frame's header fit."""
 
 comptime PARTIAL_BUFFER_LEN = 4_096
-"""First size of a connection's buffer for a part of a request, in bytes."""
+"""First size of a connection's buffer for content, in bytes."""
+
+comptime _HEAD_BUFFER_LEN = 1_024
+# First size of a parser's that takes over what is there: most heads are smaller,
+# and thousands may wait for their responses at once.
 
 comptime FLUSH_LEN = 65_536
 """Output that is sent without waiting for the rest of a batch, in bytes."""
@@ -232,6 +236,7 @@ comptime AGE_JITTER_PERCENT = 20
 
 comptime _POOLED_COUNT_MAX = 256
 comptime _POOLED_LEN_MAX = 65_536
+comptime _POOLED_SMALL_COUNT_MAX = 1_024
 
 
 struct WorkerState(Movable):
@@ -508,7 +513,7 @@ struct WorkerState(Movable):
         """
         if len(self._pool) > 0:
             return self._pool.pop()
-        return OwnedPointer(RequestParser(PARTIAL_BUFFER_LEN))
+        return OwnedPointer(RequestParser(_HEAD_BUFFER_LEN))
 
     def give_parser(mut self, var parser: OwnedPointer[RequestParser]):
         """Takes a parser back; one that has grown large is freed.
@@ -516,9 +521,13 @@ struct WorkerState(Movable):
         Args:
             parser: Its box.
         """
+        var length_max = (
+            _POOLED_LEN_MAX if len(self._pool)
+            < _POOLED_COUNT_MAX else PARTIAL_BUFFER_LEN
+        )
         if (
-            len(self._pool) < _POOLED_COUNT_MAX
-            and parser[].input.capacity() <= _POOLED_LEN_MAX
+            len(self._pool) < _POOLED_SMALL_COUNT_MAX
+            and parser[].input.capacity() <= length_max
         ):
             parser[].reset()
             self._pool.append(parser^)

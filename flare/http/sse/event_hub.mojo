@@ -1,7 +1,7 @@
 """Server-sent events (WHATWG HTML section 9.2): one, and a hub that sends them to many."""
 
 from flare.backplane.backplane import Backplane, BackplaneCounts
-from flare.backplane.channel import BackplaneListener, HubChannel
+from flare.backplane.channel import BackplaneListener, HasBackplane, HubChannel
 from flare.backplane.message import BackplaneMessage, MessageKind
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
@@ -116,9 +116,11 @@ struct _Subscribers(BackplaneListener):
                 _ = self.history.pop(0)
             self.history.append(message.copy())
 
-    def add(mut self, last_id: StringSpan) -> ArcPointer[_Subscriber]:
+    def add(
+        mut self, last_id: StringSpan, sends_history: Bool
+    ) -> ArcPointer[_Subscriber]:
         var subscriber = ArcPointer(_Subscriber())
-        var start = len(self.history)
+        var start = 0 if sends_history else len(self.history)
         if last_id.byte_length() > 0:
             # A client that names an event which is forgotten gets what there
             # is.
@@ -225,7 +227,7 @@ struct _EventStream(BodySource):
         return self._subscribers.lock()[].is_cut(self._subscriber)
 
 
-struct EventHub(Copyable, Movable):
+struct EventHub(Copyable, HasBackplane):
     """Sends events to all who subscribed, from any thread.
 
     Copies are the same hub: one goes to the handler that subscribes clients,
@@ -329,12 +331,16 @@ struct EventHub(Copyable, Movable):
             return
         self._subscribers.lock()[].publish(message)
 
-    def subscribe(self, req: Request) raises -> Response:
+    def subscribe(
+        self, req: Request, *, sends_history: Bool = False
+    ) raises -> Response:
         """Makes the response that is an event stream.
 
         Args:
             req: The request; its `Last-Event-ID` says where to go on, if the
                 hub keeps a history.
+            sends_history: True to begin with the whole history for a client
+                that names no event.
 
         Returns:
             A response that ends when the client leaves, the hub is closed, or
@@ -349,8 +355,8 @@ struct EventHub(Copyable, Movable):
         var subscribers = self._subscribers.lock()
         var subscriber = (
             subscribers[]
-            .add(last_id.value()) if last_id else subscribers[]
-            .add(StringSpan(""))
+            .add(last_id.value(), sends_history) if last_id else subscribers[]
+            .add(StringSpan(""), sends_history)
         )
         deinit(subscribers^)
         var response = Response(
@@ -380,6 +386,14 @@ struct EventHub(Copyable, Movable):
         if self._channel:
             return self._channel.held()[].counts()
         return BackplaneCounts()
+
+    def backplane_channel(self) -> Optional[ArcPointer[HubChannel]]:
+        """Tells of its way to other processes; `BackplaneMetrics` asks.
+
+        Returns:
+            The way; None without a backplane.
+        """
+        return self._channel.copy()
 
     def close(self):
         """Ends all streams of this process, in good order."""

@@ -1,7 +1,7 @@
 """Messages for many WebSocket clients at once."""
 
 from flare.backplane.backplane import Backplane, BackplaneCounts
-from flare.backplane.channel import BackplaneListener, HubChannel
+from flare.backplane.channel import BackplaneListener, HasBackplane, HubChannel
 from flare.backplane.message import BackplaneMessage, MessageKind
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
@@ -79,7 +79,7 @@ def _takes(member: WsSender, frame: ArcPointer[Buffer]) -> Bool:
         return False
 
 
-struct WsHub(Copyable, Movable):
+struct WsHub(Copyable, HasBackplane):
     """Rooms of clients; copies are the same hub.
 
     A message is written once, however many get it, on whatever worker they
@@ -199,3 +199,11 @@ struct WsHub(Copyable, Movable):
         if self._channel:
             return self._channel.held()[].counts()
         return BackplaneCounts()
+
+    def backplane_channel(self) -> Optional[ArcPointer[HubChannel]]:
+        """Tells of its way to other processes; `BackplaneMetrics` asks.
+
+        Returns:
+            The way; None without a backplane.
+        """
+        return self._channel.copy()

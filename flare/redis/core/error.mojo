@@ -4,6 +4,13 @@ from flare.bytes.ascii import write_escaped
 from flare.bytes.text import Text
 
 
+comptime OWN_ERROR_MARK = UInt8(0x0A)
+"""Begins an error that the client wrote into the replies of a pipeline.
+
+The errors of a server are lines, so none begins with LF.
+"""
+
+
 struct RedisErrorKind(Equatable, ImplicitlyCopyable, Writable):
     """What went wrong, for programs: `if error.kind == RedisErrorKind.TIMEOUT`."""
 
@@ -165,6 +172,30 @@ struct RedisErrorKind(Equatable, ImplicitlyCopyable, Writable):
                 return kinds[index]
         return materialize[Self.REFUSED]()
 
+    @staticmethod
+    def of_name(name: StringSpan) -> Self:
+        """Finds a kind that no server says, by its name.
+
+        Args:
+            name: The name.
+
+        Returns:
+            The kind; `CONNECTION_LOST` if there is none of that name.
+        """
+        comptime known = [
+            Self.CONNECT_FAILED,
+            Self.ANSWER_LOST,
+            Self.TIMEOUT,
+            Self.PROTOCOL,
+            Self.REPLY_TOO_LARGE,
+            Self.NO_MASTER,
+        ]
+        var kinds = materialize[known]()
+        for index in range(len(kinds)):
+            if kinds[index].name == name:
+                return kinds[index]
+        return materialize[Self.CONNECTION_LOST]()
+
     def __eq__(self, other: Self) -> Bool:
         """Compares two kinds.
 
@@ -223,6 +254,8 @@ struct RedisError(Copyable, Movable, Writable):
         Returns:
             The error; octets that are not printable are escaped.
         """
+        if len(text) > 0 and text[0] == OWN_ERROR_MARK:
+            return Self._of_own(text)
         var message = String()
         write_escaped(text, message)
         var end = 0
@@ -233,6 +266,26 @@ struct RedisError(Copyable, Movable, Writable):
             StringSpan(unsafe_from_utf8=text[0:end])
         )
         return Self(kind, message^)
+
+    @staticmethod
+    @no_inline
+    def _of_own(text: Span[UInt8, _]) -> Self:
+        """Takes an error that the client wrote: mark, name, space, message."""
+        var end = 1
+        while end < len(text) and text[end] != 0x20:
+            end += 1
+        var message = String()
+        write_escaped(text[min(end + 1, len(text)) :], message)
+        var kind = RedisErrorKind.of_name(
+            StringSpan(unsafe_from_utf8=text[1:end])
+        )
+        var error = Self(kind, message^)
+        error.was_sent = (
+            kind != RedisErrorKind.CONNECT_FAILED
+            and kind != RedisErrorKind.CONNECTION_LOST
+            and kind != RedisErrorKind.NO_MASTER
+        )
+        return error^
 
     def may_have_run(self) -> Bool:
         """Tells whether the server may have carried the command out.

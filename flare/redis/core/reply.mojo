@@ -372,6 +372,39 @@ struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
         """
         return ReplyItems[Self.o](self)
 
+    def unsafe_node_count(self) -> Int:
+        """Counts the nodes of the reply and all that it holds.
+
+        Returns:
+            How many; at least 1.
+        """
+        return Int(self._node().end) - self._place
+
+    def unsafe_node(self, offset: Int) -> ReplyNode:
+        """Gives one of the nodes.
+
+        Args:
+            offset: Which one, from 0, less than `unsafe_node_count`.
+
+        Returns:
+            The node; its end is counted from the reply's own start.
+        """
+        # SAFETY: the parser made all nodes up to the reply's end.
+        var node = self._nodes[unsafe_offset=self._place + offset]
+        node.end -= UInt32(self._place)
+        return node
+
+    def unsafe_octets(self, node: ReplyNode) -> Span[UInt8, Self.o]:
+        """Lends the octets of one of the nodes.
+
+        Args:
+            node: A node of this reply that `has_octets`.
+
+        Returns:
+            The octets.
+        """
+        return self._lend(node)
+
     def keep(self) -> RedisReply:
         """Copies the reply out of the connection.
 
@@ -486,13 +519,10 @@ struct RedisReply(Copyable, Movable):
         """
         self._nodes = []
         self._octets = []
-        var end = Int(reply._node().end)
-        for place in range(reply._place, end):
-            # SAFETY: the loan keeps the nodes during this call.
-            var node = reply._nodes[unsafe_offset=place]
-            node.end -= UInt32(reply._place)
-            if not node.kind.is_aggregate() and _has_octets(node.kind):
-                var octets = reply._lend(node)
+        for offset in range(reply.unsafe_node_count()):
+            var node = reply.unsafe_node(offset)
+            if not node.kind.is_aggregate() and has_octets(node.kind):
+                var octets = reply.unsafe_octets(node)
                 node.start = len(self._octets)
                 self._octets.extend(octets)
             self._nodes.append(node)
@@ -516,7 +546,15 @@ struct RedisReply(Copyable, Movable):
 
 
 @always_inline
-def _has_octets(kind: ReplyKind) -> Bool:
+def has_octets(kind: ReplyKind) -> Bool:
+    """Tells whether a reply that holds no others is a text.
+
+    Args:
+        kind: What it is.
+
+    Returns:
+        False for numbers, truths and null, which are in the node itself.
+    """
     return (
         kind != ReplyKind.INTEGER
         and kind != ReplyKind.BOOLEAN

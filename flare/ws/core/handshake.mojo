@@ -82,11 +82,7 @@ struct ServerHandshake(Copyable, Movable):
             )
         if not has_key:
             return WsAcceptance("", self._agree(fields))
-        var key = only_value(fields, "sec-websocket-key")
-        var nonce = base64_decode(key)
-        if not nonce or len(nonce.held()) != KEY_LEN:
-            raise WsHandshakeError(materialize[HandshakeRule.KEY](), key)
-        return WsAcceptance(accept_value(key), self._agree(fields))
+        return WsAcceptance(answer_to_key(fields), self._agree(fields))
 
     def _agree(self, fields: Fields) raises WsHandshakeError -> WsAgreement:
         return WsAgreement(
@@ -373,6 +369,27 @@ def accept_value(key: Span[UInt8, _]) -> String:
     text.extend(_GUID.as_bytes())
     var digest = sha1(Span(text))
     return base64_encode(Span(digest))
+
+
+def answer_to_key(fields: Fields) raises WsHandshakeError -> String:
+    """Checks the Sec-WebSocket-Key of a request, and answers it.
+
+    Source: RFC 6455 sections 4.2.1 and 4.2.2.
+
+    Args:
+        fields: The fields of the request.
+
+    Returns:
+        The value of Sec-WebSocket-Accept.
+
+    Raises:
+        WsHandshakeError: If it does not stand once, or is not 16 octets.
+    """
+    var key = only_value(fields, "sec-websocket-key")
+    var nonce = base64_decode(key)
+    if not nonce or len(nonce.held()) != KEY_LEN:
+        raise WsHandshakeError(materialize[HandshakeRule.KEY](), key)
+    return accept_value(key)
 
 
 def has_token(fields: Fields, name: StringSpan, token: StringSpan) -> Bool:

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.client.config import ClientConfig
-from flare.http.client.connector import offered_protocols
+from flare.http.client.connect_context import offered_protocols
 from flare.http.client.http2_fields import Http2RequestFields
 from flare.http.client.prepared_request import PreparedRequest, Upload
 from flare.http.client.request import ClientRequest, parse_request_url

@@ -3,6 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.http.client.attempt import Attempt
 from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
+from flare.http.client.http1_head import write_head
 from flare.http.client.prepared_request import (
     PreparedRequest,
     Upload,
@@ -47,7 +48,7 @@ def _call(
 
 def _head(call: PreparedRequest) raises -> String:
     var out = Buffer()
-    call.write_head(out, _config())
+    write_head(call, out, _config())
     return String(StringSpan(unsafe_from_utf8=out.span()))
 
 
@@ -277,7 +278,7 @@ def _head_with(
         request^, Url.parse("http://a/"), Upload(), config
     )
     var out = Buffer()
-    call.write_head(out, config)
+    write_head(call, out, config)
     return String(StringSpan(unsafe_from_utf8=out.span()))
 
 
@@ -319,7 +320,7 @@ def test_proxies_get_the_absolute_form() raises:
         request^, Url.parse("http://x:y@a/b?c#d"), Upload(), config
     )
     var out = Buffer()
-    call.write_head(out, config)
+    write_head(call, out, config)
     assert_equal(
         String(StringSpan(unsafe_from_utf8=out.span())),
         "GET http://a/b?c HTTP/1.1\r\nHost: a\r\nProxy-Authorization: Basic dTpw\r\n\r\n",
@@ -380,12 +381,12 @@ def test_the_clients_credentials_never_leave_their_origin() raises:
             call.headers.set(own, "1")
         call.follow(_redirect("/c", 302), config)
         var within = Buffer()
-        call.write_head(within, config)
+        write_head(call, within, config)
         var head = String(StringSpan(unsafe_from_utf8=within.span()))
         assert_true("Bearer tok" in head and "a=b" in head, head)
         call.follow(_redirect("http://b/", 302), config)
         var beyond = Buffer()
-        call.write_head(beyond, config)
+        write_head(call, beyond, config)
         head = String(StringSpan(unsafe_from_utf8=beyond.span()))
         assert_true("tok" not in head and "a=b" not in head, head)
         assert_true("X-Own: z\r\n" in head, head)

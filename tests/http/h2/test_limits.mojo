@@ -249,6 +249,9 @@ def test_what_costs() raises:
         _feed(log, 1, 4, 1, _POST)
         _feed(log, 1, 4, 3, _POST)
         _feed(log, 3, 0, 3, "00000008")
+        # These may give back what both streams have ended with.
+        for _ in range(4):
+            _feed(log, 8, 0, 0, "00000001")
         for _ in range(2):
             _feed(log, row.type, row.flags, row.stream_id, row.payload)
         assert_true("<" not in log.text, String(row.rule, log.text))
@@ -258,6 +261,91 @@ def test_what_costs() raises:
         assert_true("<" not in log.text, String(row.rule, log.text))
         log.feed(later.octets.span(), now_ms=1)
         assert_true(log.text.endswith("<40>"), String(row.rule, log.text))
+
+
+def _strict_server(capacity: Int = 1) raises -> Http2Log:
+    """A server that takes so many frames of no use, and no other one later."""
+    var limits = Http2Limits()
+    limits.abuse.capacity = capacity
+    limits.abuse.refill_per_s = 0
+    return _server(limits)
+
+
+def test_room_given_back_for_short_frames_is_free() raises:
+    # 9113-6.9: an echo of words; the peer gives each back, twice.
+    var log = _strict_server()
+    _feed(log, 1, 4, 1, _POST)
+    log.answer(1, ends=False)
+    var word = List[UInt8](length=15, fill=97)
+    for _ in range(1_000):
+        log.session.write_data(log.out, 1, word, False)
+        _feed(log, 8, 0, 0, "0000000f")
+        _feed(log, 8, 0, 1, "0000000f")
+    assert_true("<" not in log.text, log.text)
+    # What the stream may still end with, then the one, then no more.
+    for _ in range(3):
+        _feed(log, 8, 0, 0, "0000000f")
+    assert_true("<" not in log.text, log.text)
+    _feed(log, 8, 0, 0, "0000000f")
+    assert_true(log.text.endswith("<40>"), log.text)
+
+
+def test_room_given_back_for_what_windows_cut_off_is_free() raises:
+    # 9113-6.9: a long response; the peer gives each frame back by itself.
+    var log = _strict_server()
+    _feed(log, 1, 4, 1, _POST)
+    log.answer(1, ends=False)
+    var most = List[UInt8](length=65_530, fill=97)
+    for _ in range(1_000):
+        log.session.write_data(log.out, 1, most, False)
+        log.session.write_data(log.out, 1, Span(most)[0:5], False)
+        log.out.clear()
+        for id in range(2):
+            _feed(log, 8, 0, id, "0000fffa")
+            _feed(log, 8, 0, id, "00000005")
+    assert_true("<" not in log.text, log.text)
+
+
+def test_room_given_back_for_short_responses_is_free() raises:
+    # 9113-6.9: on the connection, for their streams are over.
+    var log = _strict_server()
+    for id in range(1, 2_001, 2):
+        _feed(log, 1, 5, id, _GET)
+        log.answer(id)
+        _feed(log, 8, 0, 0, "00000002")
+    assert_true("<" not in log.text, log.text)
+
+
+def test_streams_that_were_left_out_give_no_room_back() raises:
+    var log = _strict_server()
+    _feed(log, 1, 4, 2_001, _POST)
+    _feed(log, 8, 0, 0, "00000001")
+    assert_true("<" not in log.text, log.text)
+    _feed(log, 8, 0, 0, "00000001")
+    assert_true(log.text.endswith("<40>"), log.text)
+
+
+def test_room_for_an_octet_at_a_time_costs() raises:
+    # CVE-2019-9511: windows that are always used up, of a stream or of all.
+    for shut in range(2):
+        # Settings that follow the first ones cost, too.
+        var log = _strict_server(2 - shut)
+        if shut == 0:
+            _feed(log, 4, 0, 0, "000400000000")
+        _feed(log, 1, 4, 1, _POST)
+        log.answer(1, ends=False)
+        if shut == 1:
+            _feed(log, 8, 0, 1, "00100000")
+            var all = List[UInt8](length=65_535, fill=97)
+            log.session.write_data(log.out, 1, all, False)
+        var octet = List[UInt8](length=1, fill=97)
+        # Two for the end of the stream, two for what was sent, and one.
+        for _ in range(3 + 2 * shut):
+            _feed(log, 8, 0, 1 - shut, "00000001")
+            log.session.write_data(log.out, 1, octet, False)
+        assert_true("<" not in log.text, log.text)
+        _feed(log, 8, 0, 1 - shut, "00000001")
+        assert_true(log.text.endswith("<40>"), log.text)
 
 
 def test_streams_that_cost() raises:

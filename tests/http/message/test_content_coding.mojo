@@ -27,15 +27,16 @@ def _outcome(value: StringSpan) raises -> String:
 
 def test_parse() raises:
     comptime UNKNOWN = "Content-Encoding: the coding '"
-    comptime KNOWN = "' is unknown; gzip, deflate and br are not"
+    comptime KNOWN = "' is unknown; gzip, deflate, br and zstd are not"
     var rows: List[_Row] = [
         _Row("9110-8.4 one", "gzip", "gzip "),
         _Row("9110-8.4 in the order applied", "gzip, br", "gzip br "),
         _Row("9110-8.4.1.3 alias", "X-Gzip", "gzip "),
+        _Row("8878-7.2 zstd", "zstd, Zstd", "zstd zstd "),
         _Row("9110-8.4 identity adds nothing", "identity", ""),
         _Row("9110-5.6.1.2 empty elements", ", gzip,, ", "gzip "),
         _Row("none", "", ""),
-        _Row("unknown", "gzip, zstd", UNKNOWN + "zstd" + KNOWN),
+        _Row("unknown", "gzip, lzma", UNKNOWN + "lzma" + KNOWN),
         _Row("no parameters", "gzip;q=1", UNKNOWN + "gzip;q=1" + KNOWN),
         _Row("no wildcard", "*", UNKNOWN + "*" + KNOWN),
         _Row("peer octets are escaped", "\n", UNKNOWN + "\\x0a" + KNOWN),
@@ -81,7 +82,7 @@ def _decoder(
 
 
 def test_chains_in_pieces_and_in_bounded_calls() raises:
-    for names in ["gzip", "gzip, br", "br, deflate, gzip"]:
+    for names in ["gzip", "gzip, br", "br, deflate, gzip", "zstd, br"]:
         var octets = _coded(names)
         for step in [1, 7, 100_000]:
             for count_max in [1_000, 200_001]:
@@ -152,6 +153,17 @@ struct _AcceptEncodingRow(Copyable, Movable):
     var weights: StaticString
     # From br, gzip, identity; and from gzip, br without identity.
     var choices: StaticString
+
+
+def test_zstd() raises:
+    """RFC 8878 section 7.2; it has a weight of its own."""
+    var accepted = AcceptEncoding("zstd, gzip;q=0.5")
+    assert_equal(accepted.weight(ContentCoding.ZSTD), 1000)
+    assert_equal(accepted.weight(ContentCoding.BR), 0)
+    assert_equal(AcceptEncoding("*;q=0.2").weight(ContentCoding.ZSTD), 200)
+    assert_equal(AcceptEncoding("br").weight(ContentCoding.ZSTD), 0)
+    var offered: List[ContentCoding] = [ContentCoding.BR, ContentCoding.ZSTD]
+    assert_true(accepted.choose(offered).value() == ContentCoding.ZSTD)
 
 
 def test_weights_and_choices() raises:
@@ -255,7 +267,7 @@ def test_weights_and_choices() raises:
             "identity -",
         ),
         _AcceptEncodingRow(
-            "an unknown coding", "zstd, x", "0 0 0 1", "identity -"
+            "an unknown coding", "lzma, x", "0 0 0 1", "identity -"
         ),
         _AcceptEncodingRow("no comma", "gzip br", "0 0 0 1", "identity -"),
     ]

@@ -1,8 +1,11 @@
 """Metrics: counts, times, in flight; summed over threads and processes."""
 
+from flare.backplane.presence import Presence
+from flare.backplane.shared_memory import SharedMemoryBackplane
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
+from flare.http.middleware.backplane_metrics import BackplaneMetrics
 from flare.http.middleware.metrics import (
     MetricPair,
     MetricSource,
@@ -12,6 +15,8 @@ from flare.http.middleware.metrics import (
     RequestMetrics,
 )
 from flare.http.routing.router import Router
+from flare.http.sse.event_hub import EventHub
+from flare.http.websocket.hub import WsHub
 from flare.sys.process import end_process, fork_process, reap
 from flare.sys.thread import Task, Thread
 from flare.testing.test_client import TestClient
@@ -152,6 +157,43 @@ def test_requests_of_a_dead_process_are_not_in_flight() raises:
     var text = _text(metrics)
     assert_true("http_requests_in_flight 0\n" in text, text)
     assert_true('{method="GET",status="200",route="none"} 4\n' in text, text)
+
+
+def test_figures_of_hubs_over_all_processes() raises:
+    var hub = WsHub(SharedMemoryBackplane(4_096))
+    var hubs = BackplaneMetrics()
+    hubs.add("chat", hub)
+    hubs.add('the "news"', EventHub())
+    hubs.add("who", Presence())
+    var child = fork_process()
+    if child == 0:
+        _ = hub.send_text("one")
+        _ = hub.send_text("two")
+        _ = hub.send_text("x" * 2_000)
+        var of_child = String()
+        hubs.write_metrics(of_child)
+        end_process(0 if 'sent_total{hub="chat"} 2\n' in of_child else 1)
+    var status = reap(child)
+    while not status:
+        status = reap(child)
+    assert_true(status.value().is_clean())
+    _ = hub.send_text("three")
+    var text = String()
+    hubs.write_metrics(text)
+    for line in [
+        "# HELP flare_backplane_lost_total Messages",
+        "# TYPE flare_backplane_lost_total counter\n",
+        'flare_backplane_lost_total{hub="chat"} 0\n',
+        'flare_backplane_sent_total{hub="chat"} 3\n',
+        'flare_backplane_sent_total{hub="the \\"news\\""} 0\n',
+        'flare_backplane_sent_total{hub="who"} 0\n',
+        'flare_backplane_refused_total{hub="chat"} 1\n',
+        "# TYPE flare_backplane_waiting gauge\n",
+    ]:
+        assert_true(line in text, String(line, " is not in\n", text))
+    # Each kind is headed once, or Prometheus refuses all of it.
+    assert_equal(text.count("# TYPE"), 9)
+    assert_equal(text.count("# TYPE flare_backplane_sent_total "), 1)
 
 
 def test_no_paths_of_clients_are_labels() raises:

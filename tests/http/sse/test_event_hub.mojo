@@ -17,11 +17,19 @@ struct Listener(Movable):
 
     var stream: ArcPointer[BodyStream]
 
-    def __init__(out self, hub: EventHub, last_id: StringSpan = "") raises:
+    def __init__(
+        out self,
+        hub: EventHub,
+        last_id: StringSpan = "",
+        *,
+        sends_history: Bool = False,
+    ) raises:
         var request = OwnedRequest("GET", "/events")
         if last_id.byte_length() > 0:
             request.add_header("Last-Event-ID", last_id)
-        self.stream = hub.subscribe(request.view()).body.stream()
+        self.stream = hub.subscribe(
+            request.view(), sends_history=sends_history
+        ).body.stream()
 
     def heard(mut self) raises -> String:
         """Takes all that waits; a dot behind each event."""
@@ -58,6 +66,19 @@ def test_who_stays_gets_all_whoever_leaves() raises:
         assert_equal(all[0].heard(), "a.b.")
         all.clear()
         assert_equal(hub.subscriber_count(), 0)
+
+
+def test_who_names_no_event_gets_the_history_if_that_is_wanted() raises:
+    var hub = EventHub(history=2)
+    for name in ["a", "b", "c"]:
+        hub.publish(ServerSentEvent(name, id=name))
+    var stranger = Listener(hub)
+    assert_equal(stranger.heard(), "")
+    var reader = Listener(hub, sends_history=True)
+    assert_equal(reader.heard(), "id: b\nb.id: c\nc.")
+    # Who names one goes on behind it.
+    var known = Listener(hub, "b", sends_history=True)
+    assert_equal(known.heard(), "id: c\nc.")
 
 
 def test_leaving_takes_no_longer_among_many() raises:

@@ -2,13 +2,19 @@
 one a line on standard output."""
 
 from flare.http.client.addresses import NameResolver
-from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
+from flare.http.client.auth import (
+    BasicAuth,
+    BearerAuth,
+    Credentials,
+    DigestAuth,
+)
 from flare.http.client.client import HttpClient
 from flare.http.client.request import ClientRequest, RequestBody
 from flare.http.client.response import ClientResponse
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError
 from flare.http.client.multipart import MultipartForm
+from flare.http.client.netrc import Netrc
 from flare.http.client.proxy import NoProxy, Proxy, ProxySettings
 from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderMap
@@ -120,9 +126,15 @@ def _config(command: JsonValue) raises -> ClientConfig:
         var proxy = Proxy(command["proxy"].string_value())
         if command.contains("proxy_ca"):
             proxy.tls = TlsConfig(ca_file=_text(command, "proxy_ca"))
+        if command.contains("proxy_digest"):
+            proxy.credentials = DigestAuth(
+                _text(command, "proxy_digest"), _text(command, "password")
+            )
         config.proxy = ProxySettings(
             proxy^, NoProxy(_text(command, "no_proxy"))
         )
+    if command.contains("netrc"):
+        config.netrc = Netrc(_text(command, "netrc"))
     if command.contains("pins"):
         for member in command["pins"].members():
             var addresses = List[String]()
@@ -140,6 +152,10 @@ def _client(command: JsonValue) raises -> HttpClient:
         auth = BearerAuth(command["bearer"].string_value())
     if command.contains("user"):
         auth = BasicAuth(_text(command, "user"), _text(command, "password"))
+    if command.contains("digest_user"):
+        auth = DigestAuth(
+            _text(command, "digest_user"), _text(command, "password")
+        )
     var client = HttpClient(_text(command, "base"), auth, _config(command))
     if command.contains("cookies"):
         client = client^.with_cookies()

@@ -104,6 +104,8 @@ def _write(reply: Reply[_], mut answer: JsonWriter) raises:
         answer.value(String(reply.error().kind))
         answer.key("error")
         answer.value(String(reply.error()))
+        answer.key("may_have_run")
+        answer.value(Int(reply.error().may_have_run()))
         answer.end_object()
     elif kind == ReplyKind.BOOLEAN:
         answer.value(reply.boolean())
@@ -268,10 +270,14 @@ def _pipeline(order: JsonValue) -> Pipeline:
             pipe.set(a[1], a[2])
         elif len(a) == 2 and a[0] == "INCR":
             pipe.incr(a[1])
+        elif len(a) == 1:
+            pipe.command(a[0])
         elif len(a) == 2:
             pipe.command(a[0], a[1])
-        else:
+        elif len(a) == 3:
             pipe.command(a[0], a[1], a[2])
+        else:
+            pipe.command(a[0], a[1], a[2], a[3])
     return pipe^
 
 
@@ -419,6 +425,11 @@ def _obey(
         _call(talker.cluster.value(), _texts(order, "args"), answer)
     elif what == "cluster_typed":
         _typed(talker.cluster.value(), answer)
+    elif what == "cluster_pipeline":
+        _note(talker.cluster.value().execute(_pipeline(order)), answer)
+    elif what == "cluster_transaction":
+        var replies = talker.cluster.value().transaction(_pipeline(order))
+        _note(replies.value(), answer)
     elif "subscribe" in what or what == "receive":
         _listen(talker.subscriber.value(), order, answer)
     else:

@@ -9,6 +9,8 @@ from flare.http.client import (
     ClientError,
     ClientRequest,
     ConnectionLimits,
+    Credentials,
+    DigestAuth,
     SharedClient,
 )
 from flare.http.client.request import CLIENTS_OWN
@@ -47,7 +49,12 @@ def _client(command: JsonValue) raises -> SharedClient:
     limits.max_per_host = _number(command, "per_host", 64)
     limits.queue_timeout_ms = _number(command, "queue_ms", 10_000)
     limits.max_waiting = _number(command, "max_waiting", 1_024)
-    var client = SharedClient(config=config^, limits=limits)
+    var auth = Credentials()
+    if command.contains("digest_user"):
+        auth = DigestAuth(
+            _text(command, "digest_user"), _text(command, "password")
+        )
+    var client = SharedClient("", auth, config^, limits=limits)
     if command.contains("cookies"):
         client = client^.with_cookies()
     return client^

@@ -1,7 +1,8 @@
 """A chat room and a stream of events under `serve_prefork`, over any backplane.
 
-Options: workers, plane (local, shared, redis), redis (its URL), history,
-queue_size, ring_size.
+Options: workers, host, plane (local, shared, redis), redis (its URL), history,
+queue_size, ring_size, sentinels (separated by commas; their master is
+mymaster).
 """
 
 from flare.backplane import Presence, RedisBackplane, SharedMemoryBackplane
@@ -14,8 +15,10 @@ from flare.http import (
     ServerSentEvent,
     ok,
 )
+from flare.http.middleware import BackplaneMetrics, MetricsEndpoint
 from flare.http.routing import Handler
 from flare.net import SocketAddr
+from flare.redis import RedisConfig
 from flare.sys.signal import process_id
 from flare.ws import WsHandler, WsHub, WsIncoming, WsSender
 from std.sys import argv
@@ -100,6 +103,10 @@ struct Events(Copyable, Handler):
                 of_room.waiting,
                 ', "gaps": ',
                 of_room.gaps,
+                ', "repeated": ',
+                of_room.repeated,
+                ', "malformed": ',
+                of_room.malformed,
                 ', "events_dropped": ',
                 of_events.dropped,
                 ', "events_lost": ',
@@ -118,6 +125,8 @@ def main() raises:
     var history = 0
     var ring_size = 4 << 20
     var queue_size = 4 << 20
+    var host = String("127.0.0.1")
+    var sentinels = List[String]()
     for index in range(2, len(argv())):
         var parts = String(argv()[index]).split("=", 1)
         var value = String(parts[1])
@@ -133,6 +142,11 @@ def main() raises:
             ring_size = Int(value)
         elif parts[0] == "queue_size":
             queue_size = Int(value)
+        elif parts[0] == "host":
+            host = value
+        elif parts[0] == "sentinels":
+            for address in value.split(","):
+                sentinels.append(String(address))
         else:
             raise Error("there is no option '", parts[0], "'")
     var hub = WsHub()
@@ -143,18 +157,31 @@ def main() raises:
         events = EventHub(SharedMemoryBackplane(ring_size), history=100)
         presence = Presence(SharedMemoryBackplane(ring_size))
     elif plane == "redis":
+        var config = RedisConfig()
+        if url != "":
+            config = RedisConfig.from_url(url)
+        config.sentinels = sentinels^
+        config.master_name = String("mymaster")
         hub = WsHub(
-            RedisBackplane(url, "room", history=history, queue_size=queue_size)
+            RedisBackplane(
+                config.copy(), "room", history=history, queue_size=queue_size
+            )
         )
         events = EventHub(
-            RedisBackplane(url, "news", history=1_000, queue_size=queue_size),
+            RedisBackplane(
+                config.copy(), "news", history=1_000, queue_size=queue_size
+            ),
             history=100,
         )
-        presence = Presence(RedisBackplane(url, "presence"))
+        presence = Presence(RedisBackplane(config^, "presence"))
     var router = Router()
     router.ws("/ws", Room(hub.copy(), presence.copy()))
+    var hubs = BackplaneMetrics()
+    hubs.add("room", hub)
+    hubs.add("news", events)
+    hubs.add("who", presence)
+    router.get("/metrics", MetricsEndpoint(hubs^))
     router.get("/*rest", Events(events.copy(), hub.copy(), presence^))
-    var port = UInt16(Int(String(argv()[1])))
-    var server = HttpServer.bind(SocketAddr.localhost(port))
+    var server = HttpServer.bind(SocketAddr.parse(String(host, ":", argv()[1])))
     print("listening on", server.local_addr(), flush=True)
     server.serve_prefork(router^, workers=workers)

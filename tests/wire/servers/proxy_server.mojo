@@ -139,6 +139,8 @@ def main() raises:
             config.linger_timeout_ms = Int(parts[1])
         elif name == "server_shutdown_timeout_ms":
             config.shutdown_timeout_ms = Int(parts[1])
+        elif name == "server_logs_errors":
+            config.logs_errors = parts[1] == "1"
         elif not set_proxy_option(proxy_config, name, String(parts[1])):
             raise Error("no such option: ", name)
     var server = tls.bind(UInt16(Int(argv()[1])), config^)

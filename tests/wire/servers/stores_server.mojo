@@ -1,6 +1,8 @@
 """The server of the tests of stores: worker processes that share what they know.
 
-    stores_server PORT redis=URL workers=N timeout_ms=N
+    stores_server PORT redis=URL workers=N timeout_ms=N sentinels=ADDRESS,...
+
+The master of sentinels is mymaster.
 """
 
 from flare.http import (
@@ -79,6 +81,10 @@ def main() raises:
             redis_config.timeout_ms = timeout_ms
         elif parts[0] == "timeout_ms":
             redis_config.timeout_ms = Int(parts[1])
+        elif parts[0] == "sentinels":
+            for address in parts[1].split(","):
+                redis_config.sentinels.append(String(address))
+            redis_config.master_name = String("mymaster")
         elif parts[0] == "workers":
             workers = Int(parts[1])
         else:

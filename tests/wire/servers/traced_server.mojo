@@ -4,7 +4,8 @@
 
 `sampler` is always, never, parent, or a share; numbers are fields of
 `BatchConfig`, `workers` and `handler_threads`; `ca` is a file of certificates
-that the collector's has to come from.
+that the collector's has to come from. What has no route goes to `upstream`, over
+HTTP/2 with `http2=1` and without the fields that `removed` names.
 """
 
 from flare.http import (
@@ -21,6 +22,7 @@ from flare.http import (
 )
 from flare.bytes.buffer import Buffer
 from flare.http.client import ClientConfig, ClientRequest, HttpClient
+from flare.http.proxy import ProxyConfig, ReverseProxy
 from flare.net import SocketAddr
 from flare.sys.signal import process_id
 from flare.trace import (
@@ -145,6 +147,8 @@ struct Options(Movable):
     var ca: String
     var compresses: Bool
     var takes_over: Bool
+    var upstream: String
+    var proxy: ProxyConfig
     var workers: Int
     var sampler: Sampler
     var batch: BatchConfig
@@ -156,6 +160,8 @@ struct Options(Movable):
         self.ca = String()
         self.compresses = False
         self.takes_over = True
+        self.upstream = String()
+        self.proxy = ProxyConfig()
         self.workers = 1
         self.sampler = Sampler.parent_based(Sampler.always())
         self.batch = BatchConfig()
@@ -178,6 +184,13 @@ struct Options(Movable):
                 self.takes_over = value == "1"
             case "sampler":
                 self.sampler = sampler_named(value)
+            case "upstream":
+                self.upstream = value
+            case "http2":
+                self.proxy.http2_prior_knowledge = value == "1"
+            case "removed":
+                for name in value.split(","):
+                    self.proxy.rules.removed_request_fields.append(String(name))
             case _:
                 self._set_number(name, Int(value))
 
@@ -247,6 +260,8 @@ def main() raises:
     router.get("/broken", broken)
     router.get("/counts", Counts(tracer))
     router.ws("/ws", Echo())
+    if options.upstream.byte_length() > 0:
+        router.fallback(ReverseProxy(options.upstream, options.proxy.copy()))
     var server = HttpServer.bind(
         SocketAddr.localhost(UInt16(Int(argv()[1]))), options.config.copy()
     )

@@ -121,6 +121,8 @@ struct _Window(Movable):
     var taken_len: Int
     # Tells an errand on the worker's own thread of what has come.
     var bell: Optional[LaterBell]
+    # True if the reader goes on when the response has begun.
+    var goes_on: Bool
 
     def __init__(out self, is_paused: Bool):
         self.waiting = Buffer(0)
@@ -130,6 +132,7 @@ struct _Window(Movable):
         self.is_paused = is_paused
         self.taken_len = 0
         self.bell = None
+        self.goes_on = False
 
     def held_len(self) -> Int:
         return self.waiting.capacity() + self.taken_len
@@ -284,6 +287,14 @@ struct BodyPipe(Copyable, Movable):
         """
         return self._shared.window.lock()[].is_paused
 
+    def goes_on(self) -> Bool:
+        """Tells whether the reader takes more when the response has begun.
+
+        Returns:
+            True if it has said so.
+        """
+        return self._shared.window.lock()[].goes_on
+
     def waiting_len(self) -> Int:
         """Tells how much content waits for the handler.
 
@@ -379,6 +390,18 @@ struct BodyOutlet(ArrivingContent, BodyFeed):
             bell: Rung whenever there is something new.
         """
         self._shared.window.lock()[].bell = bell^
+
+    def go_on(mut self, task: UInt64):
+        """Goes on arriving when the response has begun.
+
+        Args:
+            task: Who is told of what comes from now on; nobody if nobody was
+                told before.
+        """
+        var window = self._shared.window.lock()
+        window[].goes_on = True
+        if window[].bell:
+            window[].bell.held().task = task
 
     def failure(self) -> Optional[BodyError]:
         """Tells how the content has failed.

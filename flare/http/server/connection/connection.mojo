@@ -271,6 +271,8 @@ struct StreamedContent(Movable):
     """How long each of the handler's turns may take."""
     var client_ms: Int
     """How long the client was waited for, but for the current wait."""
+    var has_response: Bool
+    """True once the response has begun, behind whose head it goes on."""
 
     def __init__(
         out self,
@@ -293,6 +295,7 @@ struct StreamedContent(Movable):
         self.is_paused = owes_continue
         self.handler_timeout_ms = handler_timeout_ms
         self.client_ms = 0
+        self.has_response = False
 
 
 struct RequestState(Movable):
@@ -311,6 +314,11 @@ struct RequestState(Movable):
     """Its content, if that handler reads it while it arrives."""
     var is_head: Bool
     """True if that handler's request is a HEAD."""
+    var outlasts_end: Bool
+    """True if it stands in a row of requests that came together: a client that
+    ends its side behind them may well wait for the answers."""
+    var has_followers: Bool
+    """True if others of the row stand behind it."""
     var memo: Optional[OwnedPointer[RouteMemo]]
     """The route that was found when the handler was asked about it, if it was
     asked."""
@@ -326,6 +334,8 @@ struct RequestState(Movable):
         self.job = None
         self.content = None
         self.is_head = False
+        self.outlasts_end = False
+        self.has_followers = False
         self.memo = None
         self.policy = RequestPolicy()
         self.charge = None
@@ -345,6 +355,14 @@ struct RequestState(Movable):
             True unless a handler's content still arrives.
         """
         return not self.content or self.content.held()[].intake.is_complete()
+
+    def goes_both_ways(self) -> Bool:
+        """Tells whether content arrives while the response goes out.
+
+        Returns:
+            True once the response has begun, while there is more.
+        """
+        return self.content.__bool__() and self.content.held()[].has_response
 
     def cancel(mut self):
         """Tells a handler on another thread that nobody waits for it, if there
@@ -543,6 +561,14 @@ struct Connection(Movable):
             self.deadline_ms = min(
                 self.deadline_ms, max(self.retire_ms, now_ms + FRESH_GRACE_MS)
             )
+
+    def may_have_job(self) -> Bool:
+        """Tells whether somebody may have to hear that it ends.
+
+        Returns:
+            False if no handler elsewhere has a request of it.
+        """
+        return self.request.job.__bool__() or self.http2.__bool__()
 
     def finish_writing(mut self):
         """Ends the own direction, over TLS with a notice of it before."""

@@ -110,11 +110,13 @@ def complete_policy(mut policy: RequestPolicy, state: WorkerState):
     if policy.timeout_ms == DEFAULT_TIMEOUT_MS:
         policy.timeout_ms = config.handler_timeout_ms
     policy.timeout_ms = max(policy.timeout_ms, 1)
+    if policy.defers:
+        # It takes content while it arrives without a wait, or it is called
+        # behind the content, as for a thread.
+        policy.blocks = not policy.streams
+        return
     # Reading waits for the client, which the worker's own thread must not.
-    # What defers takes content while it arrives, on that very thread.
-    policy.streams = policy.defers or (
-        policy.streams and config.handler_threads != 0
-    )
+    policy.streams = policy.streams and config.handler_threads != 0
     if config.handler_threads <= 0:
         policy.blocks = policy.blocks and state.slow.is_moved(
             state.params[].record.route
@@ -183,7 +185,9 @@ def answer[
     var response = call_handler(handler, request)
     if unlikely(state.slow.is_timing):
         state.end_handler()
-    return queue_response(parser, connection, state, response^)
+    var action = queue_response(parser, connection, state, response)
+    response^.drop()
+    return action
 
 
 def _lend_memo(mut connection: Connection, mut state: WorkerState):
@@ -245,7 +249,7 @@ def answer_by_head[
     scope^.end()
     if state.slow.is_timing:
         state.end_handler()
-    var result = queue_rare_response(parser, connection, state, response^)
+    var result = queue_rare_response(parser, connection, state, response)
     if result == NextAction.WAIT:
         parser.skip(rest_len)
     else:
@@ -260,7 +264,7 @@ def queue_response[
     mut parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
-    var response: Response,
+    response: Response,
 ) -> NextAction:
     """Puts the response to the complete request that is first into the output.
 
@@ -356,7 +360,7 @@ def queue_rare_response(
     mut parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
-    var response: Response,
+    response: Response,
 ) -> NextAction:
     """Does what `queue_response` does, once for all that few requests need:
     inlined, it would stand in the program for each.
@@ -371,7 +375,7 @@ def queue_rare_response(
         WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
         if it is broken.
     """
-    return queue_response[is_rare=True](parser, connection, state, response^)
+    return queue_response[is_rare=True](parser, connection, state, response)
 
 
 @no_inline

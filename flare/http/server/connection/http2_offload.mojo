@@ -81,11 +81,9 @@ def _submit(
             task.piped_len = 0
         if not state.charge(task.charge, content.capacity()):
             return False
-    task.job = ArcPointer(CancelFlag())
-    var box = OwnedPointer(
-        Job(connection.token, connection.peer, task.job.held())
-    )
+    var box = pool.take_job(connection.token, connection.peer)
     ref job = box[]
+    task.job = job.cancel.copy()
     job.stream_id = task.id
     if connection.tls:
         job.tls = connection.tls.held()[].peer
@@ -151,8 +149,10 @@ def _answer(
 ):
     var task = link.tasks.pop(index)
     task[].job = None
-    task[].cancel(503, "the handler has answered")
-    if not task[].is_tunnel:
+    var goes_on = task[].begins_both_ways(job.response.body)
+    if not goes_on:
+        task[].cancel(503, "the handler has answered")
+    if not task[].is_tunnel and not goes_on:
         # What it did not read is dropped, and its room comes back.
         link.session.state.consume(state.out, task[].id, task[].piped_len)
     var response = Response(500)
@@ -161,8 +161,23 @@ def _answer(
     if job.memo:
         state.give_memo(job.memo.take())
     begin_task_response(connection, link, task[], response^, state)
+    if goes_on:
+        _go_on_receiving(link, task[], state)
     task[].request = job.http2.take()
     state.streams.give(task^)
+
+
+def _go_on_receiving(
+    mut link: Http2Link, mut task: StreamTask, mut state: WorkerState
+):
+    """Has content received on behind the head of a response."""
+    var index = link.find(task.id)
+    if index >= 0:
+        link.tasks.at(index)[].take_content_of(task)
+        return
+    # The stream is over.
+    link.session.state.owe(task.piped_len, state.out)
+    task.cancel(503, "the handler has answered")
 
 
 def settle_jobs(mut connection: Connection, mut pool: HandlerPool):

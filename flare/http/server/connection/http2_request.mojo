@@ -311,6 +311,8 @@ def _open_tunnel(
     else:
         if response.body.listens():
             response.status = 200
+            # An upstream of HTTP/1.1 may have said so (RFC 8441 section 5).
+            _ = response.headers.remove("Sec-WebSocket-Accept")
         begin_response(connection, link, task.id, response^, False, state)
     var index = link.find(task.id)
     if index < 0 or not link.tasks.at(index)[].is_tunnel:
@@ -351,7 +353,7 @@ def on_content(
         tunnel.piped_len += len(content)
         tunnel.has_all = event.ends
         return
-    if index < 0 or link.tasks.at(index)[].has_response:
+    if index < 0 or link.tasks.at(index)[].has_dropped_content():
         # It was answered already; the room comes back all the same.
         link.session.state.consume(state.out, event.stream_id, len(content))
         return
@@ -359,7 +361,12 @@ def on_content(
     task.received_len += len(content)
     if task.received_len > task.policy.max_body_size:
         link.session.state.owe(len(content), state.out)
-        refuse_task(connection, link, index, 413, state)
+        if task.has_response:
+            # It is too late for 413.
+            link.session.state.reset(state.out, task.id, ErrorCode.CANCEL)
+            on_reset(link, event.stream_id, state)
+        else:
+            refuse_task(connection, link, index, 413, state)
         return
     if task.pipe:
         _ = task.pipe.held().put(content, rings=True)
@@ -404,7 +411,7 @@ def on_request_end(
         link.session.state.reset(state.out, id, ErrorCode.PROTOCOL_ERROR)
         on_reset(link, id, state)
         return
-    if index < 0 or link.tasks.at(index)[].has_response:
+    if index < 0 or link.tasks.at(index)[].has_dropped_content():
         return
     ref task = link.tasks.at(index)[]
     task.has_all = True
@@ -415,6 +422,8 @@ def on_request_end(
                 link.session.section.unsafe_fields[ImmUntrackedOrigin]()
             )
         task.pipe.held().end(trailers^)
+        if task.has_response:
+            return
         link.completed.append(id)
         share_time(task, state, True)
         return
@@ -536,6 +545,9 @@ def share_time(mut task: StreamTask, state: WorkerState, begins: Bool):
         state: The worker's state.
         begins: True if a turn begins in any case.
     """
+    if task.has_response:
+        # It has the times of the response.
+        return
     var is_client_turn = False
     if task.pipe and not task.has_all and not task.owes_continue:
         is_client_turn = task.pipe.held().waiting_len() == 0

@@ -299,7 +299,7 @@ def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
             if task.is_tunnel:
                 # RFC 8441 section 5.
                 code = ErrorCode.CANCEL
-                link.session.state.owe(task.piped_len, state.out)
+            link.session.state.owe(task.piped_len, state.out)
             link.session.state.reset(state.out, task.id, code)
             _ = link.tasks.pop(index)
             return
@@ -340,6 +340,9 @@ def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
     link.sent_len += sent_len
     if ends:
         var box = link.tasks.pop(index)
+        if unlikely(box[].pipe.__bool__()):
+            link.session.state.owe(box[].piped_len, state.out)
+            box[].cancel(503, "the response is complete")
         if unlikely(box[].is_tunnel):
             # The other direction is the client's to end.
             link.session.state.owe(box[].piped_len, state.out)
@@ -355,9 +358,13 @@ def _fill(mut task: StreamTask, mut state: WorkerState) -> Bool:
     """Has the source of a response make a piece; False if it cannot."""
     var hears = task.hears()
     if unlikely(hears and len(task.unheard) == 0):
-        # The client has ended, as a connection of HTTP/1.1 does.
-        task.source = None
-        return True
+        if not task.source.held()[].end_input():
+            # The client has ended, as a connection of HTTP/1.1 does.
+            task.source = None
+            return True
+        # It is not told of once more.
+        task.has_all = False
+        hears = False
     var stream = task.source.held()
     var supply: Poll
     if state.is_draining and not hears and stream[].is_endless():

@@ -22,13 +22,15 @@ from flare.http.server.connection.http2_offload import (
 from flare.http.server.connection.phase import Event, NextAction
 from flare.http.server.connection.read import put_back, read_requests
 from flare.http.server.connection.request_body import (
+    begins_both_ways,
     end_content,
+    go_on_receiving,
     owes_continue,
     start_content,
     take_content,
 )
 from flare.http.server.connection.transport import deliver
-from flare.http.server.connection.write import await_pending
+from flare.http.server.connection.write import await_pending, has_left
 from flare.http.server.handler_pool import HandlerPool, Job
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer
@@ -64,10 +66,10 @@ def offload[
     if connection.http2:
         return offload_streams(connection, pool, state)
     var box = connection.request.take_parser()
-    # What the socket still has is read when the answer is there.
-    connection.has_unread = True
     connection.request.is_head = box[].head.method == Method.HEAD
     var is_late = box[].is_in_body()
+    # What the socket still has is read when the answer is there.
+    connection.has_unread |= is_late
     if box[].head.framing.has_content() and not state.charge(
         connection.request.charge, box[].input.capacity()
     ):
@@ -102,14 +104,12 @@ def _answer_busy[
     handler: H,
 ) -> NextAction:
     """Answers 503; the connection goes on unless content is still to come."""
-    if not is_late:
-        var refusal = busy_response(box[], connection, state)
-        return finish_request(connection, box^, refusal^, state, handler)
-    _ = box[].detach_body()
-    box[].end_connection()
+    if is_late:
+        _ = box[].detach_body()
+        box[].end_connection()
     var refusal = busy_response(box[], connection, state)
-    var action = finish_request(connection, box^, refusal^, state, handler)
-    connection.lingers = True
+    var action = finish_request(connection, box^, refusal, state, handler)
+    connection.lingers |= is_late
     return action
 
 
@@ -122,28 +122,34 @@ def _submit(
     mut state: WorkerState,
 ) -> NextAction:
     """Parks a connection while a handler has its request."""
-    var flag = ArcPointer(CancelFlag())
-    if connection.peer_has_ended:
-        flag[].set()
-    var job = Job(token, connection.peer, flag)
-    job.box = box^
+    var defers = connection.request.policy.defers
+    var job = pool.take_job(token, connection.peer)
+    connection.request.job = job[].cancel.copy()
+    ref request = connection.request
+    # The one behind the last that has followers is of the row, too.
+    var has_more = defers and box[].has_more()
+    request.outlasts_end = defers and (has_more or request.has_followers)
+    request.has_followers = has_more
+    if connection.peer_has_ended and not request.outlasts_end:
+        job[].cancel[].set()
+    job[].box = box^
     if connection.tls:
-        job.tls = connection.tls.held()[].peer
+        job[].tls = connection.tls.held()[].peer
     if pipe:
-        job.outlet = pipe.held().outlet(
+        job[].outlet = pipe.held().outlet(
             state.wake_queue.waker_for(token), pool.pace()
         )
     else:
-        swap(job.charge, connection.request.charge)
-    swap(job.memo, connection.request.memo)
-    job.is_late = connection.request.content.__bool__()
-    job.defers = connection.request.policy.defers
-    pool.submit(OwnedPointer(job^))
-    connection.request.job = flag^
+        swap(job[].charge, connection.request.charge)
+    swap(job[].memo, connection.request.memo)
+    job[].is_late = connection.request.content.__bool__()
+    job[].defers = defers
+    pool.submit(job^)
     var action = NextAction.WAIT
     if connection.request.content:
         action = take_content(connection, state)
-    note_job(connection, pool)
+    if not defers:
+        note_job(connection, pool)
     return action
 
 
@@ -178,7 +184,9 @@ def on_event_while_offloaded(
     connection.has_unread = True
     if not connection.request.has_all_content():
         return take_content(connection, state)
-    if connection.peer_has_ended:
+    if connection.peer_has_ended and (
+        not connection.request.policy.defers or has_left(connection)
+    ):
         connection.request.job.held()[].set()
     return NextAction.WAIT
 
@@ -215,15 +223,17 @@ def on_job_done[
     if connection.request.pending:
         # The client has not even taken what it was told before the answer.
         return NextAction.CLOSE
-    var response = Response(500)
-    swap(response, job.response)
     state.params[].record.copy_from(job.params.record)
     swap(connection.request.memo, job.memo)
     var box = job.box.take()
-    if not connection.request.content or end_content(connection, box[], state):
-        return finish_request(connection, box^, response^, state, handler)
-    var action = finish_request(connection, box^, response^, state, handler)
-    connection.lingers = True
+    var is_cut = connection.request.content.__bool__() and not (
+        begins_both_ways(connection, job.response.body)
+        or end_content(connection, box[], state)
+    )
+    var action = finish_request(connection, box^, job.response, state, handler)
+    connection.lingers |= is_cut
+    if unlikely(connection.request.content.__bool__()):
+        return go_on_receiving(connection, action)
     return action
 
 
@@ -252,7 +262,7 @@ def finish_request[
 ](
     mut connection: Connection,
     var box: OwnedPointer[RequestParser],
-    var response: Response,
+    response: Response,
     mut state: WorkerState,
     handler: H,
 ) -> NextAction:
@@ -271,7 +281,7 @@ def finish_request[
     Returns:
         What is to happen to the connection.
     """
-    var result = queue_rare_response(box[], connection, state, response^)
+    var result = queue_rare_response(box[], connection, state, response)
     if result == NextAction.CLOSE:
         state.give_parser(box^)
         return result
@@ -288,6 +298,12 @@ def finish_request[
         return await_pending(
             connection, state
         ) if is_sound else NextAction.CLOSE
+    if unlikely(connection.request.content.__bool__()):
+        # It went on until now, and all of the response has left.
+        if not end_content(connection, box[], state):
+            connection.lingers = True
+            state.give_parser(box^)
+            return NextAction.SHUTDOWN
     var action = read_requests(connection, box[], state, handler)
     put_back(connection, box^, state, action)
     if action == NextAction.WAIT and connection.has_unread:

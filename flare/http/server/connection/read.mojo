@@ -24,6 +24,7 @@ from flare.http.server.connection.http2 import (
 )
 from flare.http.server.connection.phase import Event, NextAction, Phase
 from flare.http.server.connection.request_body import (
+    drive_both_ways,
     owes_continue,
     take_content,
 )
@@ -193,7 +194,12 @@ def _read[
             return NextAction.YIELD
         var action = read_requests(connection, parser, state, handler)
         if unlikely(action != NextAction.WAIT):
-            connection.has_unread = True
+            # Of a request that is answered later the end is known here alone.
+            connection.has_unread = (
+                action != NextAction.OFFLOAD
+                or count == room_len
+                or may_have_more
+            )
             return action
         if unlikely(connection.request.pending.__bool__()):
             connection.has_unread = True
@@ -418,10 +424,14 @@ def on_writable[
     if connection.http2 and not connection.closes:
         return on_writable_http2(connection, state)
     if connection.request.content:
-        return take_content(connection, state)
-    if not connection.request.pending:
+        if not connection.request.goes_both_ways():
+            return take_content(connection, state)
+        var action = drive_both_ways(connection, state)
+        if action == NextAction.CLOSE or connection.request.content:
+            return action
+    elif not connection.request.pending:
         return NextAction.WAIT
-    if not write_pending(connection, state):
+    elif not write_pending(connection, state):
         return NextAction.CLOSE
     if connection.request.pending:
         return await_pending(connection, state)

@@ -8,16 +8,23 @@ client's own window closes. Time counts for the side that is waited for:
     handler's turn  `handler_timeout_ms`, or its `Timeout`, each time: before the first read of
                     content that the client keeps until it is asked for, while
                     the window is full, and from the end of the content on
+
+If the handler goes on reading when its response has begun, both directions are
+open at the same time. What is waited for is then the client that takes, or the
+source of the response: that has a time, and a client that sends has none.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.h1.body_decoder import BodyProgress, DetachedBody
 from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.framing import EXPECTS_CONTINUE
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
+from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError, owned_fields
+from flare.http.message.request import CancelFlag
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import Connection, StreamedContent
 from flare.http.server.connection.dispatch import (
@@ -30,10 +37,10 @@ from flare.http.server.connection.transport import (
     deliver_last,
     receive,
 )
-from flare.http.server.connection.write import write_pending
+from flare.http.server.connection.write import await_pending, write_pending
 from flare.http.server.worker_state import PARTIAL_BUFFER_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
-from std.memory import OwnedPointer
+from std.memory import ArcPointer, OwnedPointer
 
 comptime DRAINED_LEN_MAX = 256 * 1024
 """Most content that is read and dropped behind a handler that did not read it
@@ -106,7 +113,8 @@ def take_content(
         connection.request.cancel()
         return action
     if connection.peer_has_ended and box[].intake.is_complete():
-        connection.request.job.held()[].set()
+        if not connection.request.outlasts_end:
+            connection.request.job.held()[].set()
     _share_time(connection, box[], state)
     connection.request.content = box^
     return action
@@ -263,3 +271,156 @@ def _drain(
             return False
         intake.input.commit(max(count, 0))
     return False
+
+
+def begins_both_ways(mut connection: Connection, body: Body) -> Bool:
+    """Tells whether content goes on arriving behind the head of a response, and
+    takes note of that.
+
+    A response that is complete ends the request (RFC 9112 section 9.3); so does
+    one that the client has got in place of 100 (RFC 9110 section 10.1.1).
+
+    Args:
+        connection: Has content that a handler has read so far.
+        body: The response's.
+
+    Returns:
+        False if nobody takes more of it.
+    """
+    ref content = connection.request.content.held()[]
+    if (
+        content.owes_continue
+        or content.intake.is_complete()
+        or connection.request.is_head
+        or not body.is_stream()
+        or not content.pipe.goes_on()
+    ):
+        return False
+    content.has_response = True
+    return True
+
+
+@no_inline
+def go_on_receiving(
+    mut connection: Connection, action: NextAction
+) -> NextAction:
+    """Has content received on behind the head of a response.
+
+    Args:
+        connection: Has begun to send the response.
+        action: What was to happen to it.
+
+    Returns:
+        What is to happen to it now.
+    """
+    if not connection.request.goes_both_ways() or action == NextAction.CLOSE:
+        return action
+    if not connection.request.pending:
+        # All of the response has left.
+        connection.request.cancel()
+        return action
+    # What happens to the connection is looked at by `on_writable`, as long as
+    # there is a flag of a handler.
+    connection.request.job = ArcPointer(CancelFlag())
+    connection.closes = connection.closes or action == NextAction.SHUTDOWN
+    return NextAction.YIELD
+
+
+@no_inline
+def drive_both_ways(
+    mut connection: Connection, mut state: WorkerState
+) -> NextAction:
+    """Sends what there is of a response, and receives what there is of the
+    content that goes on behind its head.
+
+    Args:
+        connection: Has both. When all of the response is sent, the content is
+            dropped: then `request.content` is empty, and `closes` says whether
+            the connection has to end with it.
+        state: The worker's state.
+
+    Returns:
+        What is to happen to it.
+    """
+    if not write_pending(connection, state):
+        return NextAction.CLOSE
+    if not connection.request.pending:
+        _end_both_ways(connection, state)
+        return NextAction.WAIT
+    var box = connection.request.content.take()
+    var is_sound = _receive_on(connection, box[], state)
+    var length = box[].intake.input.capacity() + box[].pipe.held_len()
+    if is_sound and not state.charge(connection.request.charge, length):
+        state.log(
+            Text()
+            .add(connection.peer)
+            .add(" is cut off within a response: the server holds too much")
+            .add(" unfinished content")
+            .end()
+        )
+        is_sound = False
+    if not is_sound:
+        box[].pipe.fail(BodyError(400, "the client broke it off"))
+        connection.request.charge = None
+        return NextAction.CLOSE
+    var has_more = connection.has_unread and not box[].is_paused
+    connection.request.content = box^
+    var action = await_pending(connection, state)
+    if action == NextAction.WAIT and has_more:
+        return NextAction.YIELD
+    return action
+
+
+def _receive_on(
+    mut connection: Connection,
+    mut content: StreamedContent,
+    mut state: WorkerState,
+) -> Bool:
+    """Receives what there is room for in the window; False if the content is
+    broken, or the client has gone. `has_unread` says if there is more."""
+    if content.is_paused and not content.pipe.is_paused():
+        content.is_paused = False
+    var may_have_more = connection.peer_has_ended
+    connection.has_unread = True
+    for _ in range(_READ_COUNT_MAX):
+        try:
+            _hand_on(content, state.limits)
+        except error:
+            state.log(
+                Text()
+                .add(connection.peer)
+                .add(" is cut off within a response: ")
+                .add(error.rule.text())
+                .end()
+            )
+            return False
+        if content.is_paused or content.intake.is_complete():
+            connection.has_unread = content.is_paused
+            return True
+        content.intake.input.reserve(_READ_LEN)
+        var room = content.intake.input.spare()
+        var count = receive(connection, state, room, may_have_more)
+        if count == -EINTR:
+            continue
+        if count == -EAGAIN:
+            connection.has_unread = False
+            return True
+        if count <= 0:
+            return False
+        content.intake.input.commit(count)
+    return True
+
+
+def _end_both_ways(mut connection: Connection, mut state: WorkerState):
+    """Ends content that has gone on until all of the response was sent."""
+    connection.request.job = None
+    if connection.closes or not connection.request.parser:
+        connection.closes = True
+        connection.lingers = True
+        connection.request.cancel()
+        return
+    var box = connection.request.take_parser()
+    if not end_content(connection, box[], state):
+        connection.closes = True
+        connection.lingers = True
+    connection.request.parser = box^

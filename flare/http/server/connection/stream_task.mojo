@@ -294,6 +294,42 @@ struct StreamTask(Movable):
             self.source.held()[].is_full()
         )
 
+    def begins_both_ways(self, body: Body) -> Bool:
+        """Tells whether content goes on arriving behind the head of a response
+        (RFC 9113 section 8.1).
+
+        Args:
+            body: The response's.
+
+        Returns:
+            False if nobody takes more of it.
+        """
+        if not self.pipe or self.has_all or self.owes_continue:
+            return False
+        return (
+            not self.is_head and body.is_stream() and self.pipe.held().goes_on()
+        )
+
+    def has_dropped_content(self) -> Bool:
+        """Tells whether nobody takes content of the request.
+
+        Returns:
+            True once it is answered, unless content goes on arriving.
+        """
+        return self.has_response and not self.pipe
+
+    def take_content_of(mut self, mut other: Self):
+        """Takes the content that goes on arriving.
+
+        Args:
+            other: The same stream before it had a response.
+        """
+        swap(self.pipe, other.pipe)
+        self.piped_len = other.piped_len
+        self.received_len = other.received_len
+        self.policy = other.policy
+        other.piped_len = 0
+
     def cancel(mut self, status: Int, reason: StaticString):
         """Tells a handler on another thread that nobody waits for it.
 

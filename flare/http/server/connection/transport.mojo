@@ -43,8 +43,8 @@ def receive(
     fewer octets than there is room for mean that all was read.
 
     Args:
-        connection: Where from; has no pending write. It has one afterwards if
-            TLS has something to say that the client does not take.
+        connection: Where from. It has a pending write afterwards if TLS has
+            something to say that the client does not take.
         state: The worker's state.
         room: Where to; not empty.
         may_have_more: True if fewer octets do not mean that all was read; set
@@ -141,7 +141,10 @@ def _open(
 def _send_answer(mut connection: Connection, mut state: WorkerState):
     """Sends handshakes and alerts; what is not taken waits with a pending
     write."""
-    var count = connection.socket.send(state.tls_output.span())
+    var count = 0
+    # Behind records that wait already, if some do: their order is theirs.
+    if len(connection.tls.held()[].unsent) == 0:
+        count = connection.socket.send(state.tls_output.span())
     if count == -EAGAIN or count == -EINTR:
         count = 0
     if count >= 0 and count < len(state.tls_output):

@@ -70,7 +70,9 @@ def read_upgraded(
             if count == -EAGAIN:
                 connection.has_unread = False
                 return await_pending(connection, state)
-            return NextAction.CLOSE
+            if count < 0 or not _goes_on(connection):
+                return NextAction.CLOSE
+            return await_pending(connection, state)
         input.commit(count)
         if unlikely(not feed(connection, state, input)):
             return NextAction.CLOSE
@@ -87,3 +89,14 @@ def read_upgraded(
         if coarse_monotonic_ms() - state.now_ms >= _ROUND_MS:
             break
     return NextAction.YIELD
+
+
+@no_inline
+def _goes_on(mut connection: Connection) -> Bool:
+    """Tells a conversation that its client has ended its side; False if it ends,
+    too."""
+    connection.has_unread = False
+    connection.request.outlasts_end = (
+        connection.request.pending.held()[].stream.held()[].end_input()
+    )
+    return connection.request.outlasts_end

@@ -161,11 +161,53 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
     ref stream = connection.request.pending.held()[].stream.held()[]
     if connection.has_unread and stream.listens() and not stream.is_full():
         return NextAction.YIELD
-    if unlikely(connection.peer_has_ended):
+    var wait_ms = max(1, stream.poll_interval_ms())
+    if unlikely(connection.peer_has_ended) and has_left(connection):
         return NextAction.CLOSE
-    connection.deadline_ms = state.now_ms + max(1, stream.poll_interval_ms())
+    connection.deadline_ms = state.now_ms + wait_ms
     connection.enter[Event.SOURCE_EMPTY]()
     return NextAction.WAIT
+
+
+@no_inline
+def has_left(mut connection: Connection) -> Bool:
+    """Tells whether a client that has ended its side is taken for gone.
+
+    One that has sent its last request may end its own side and wait (RFC 9112
+    section 9.6), and one that leaves does the same. So it counts whether other
+    requests stand before the end, or did so: who leaves has seldom sent more.
+
+    Args:
+        connection: Its client has ended its side.
+
+    Returns:
+        False if it may wait for what it has asked for.
+    """
+    if not connection.request.has_all_content():
+        # What reads the content finds the end.
+        return False
+    var octet = List[UInt8](length=1, fill=0)
+    var count = connection.socket.peek(Span(octet))
+    if count < 0 and count != -EAGAIN and count != -EINTR:
+        return True
+    if connection.request.outlasts_end or _has_to_hear(connection):
+        return False
+    if (
+        connection.request.parser
+        and not connection.request.parser.held()[].is_idle()
+    ):
+        return False
+    # Over TLS it may be no more than a goodbye.
+    return count <= 0 or connection.tls.__bool__()
+
+
+def _has_to_hear(connection: Connection) -> Bool:
+    """Tells whether a conversation has not got rid of what it has received: the
+    end is read behind that."""
+    if not connection.request.pending:
+        return False
+    ref pending = connection.request.pending.held()[]
+    return pending.listens() and pending.stream.held()[].is_full()
 
 
 def _watch_for_stall(

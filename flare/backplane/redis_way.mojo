@@ -1,0 +1,118 @@
+"""Which node of Redis a hub speaks to, and where in a stream it begins."""
+
+from flare.redis.client import RedisClient
+from flare.redis.config import RedisConfig
+from flare.redis.core.error import RedisError, RedisErrorKind
+from flare.redis.core.hash_slot import read_redirection
+from flare.sys.clock import monotonic_ms
+
+comptime TURN_MAX = 4
+"""How often one exchange may go elsewhere."""
+
+
+struct RedisWay(Copyable, Movable):
+    """The node that has a hub's stream. In a cluster that may be another one
+    than the program has named, and another one each time."""
+
+    var config: RedisConfig
+    """The node that is asked now."""
+    var _first: RedisConfig
+
+    def __init__(out self, config: RedisConfig):
+        """Begins with the node that the program names.
+
+        Args:
+            config: The node.
+        """
+        self.config = config.copy()
+        self._first = config.copy()
+
+    def turns(mut self, error: RedisError) -> Bool:
+        """Goes where a node says that the stream is; back to the first one if
+        it has gone from there.
+
+        Args:
+            error: What the node said, or why it said nothing.
+
+        Returns:
+            True if another node is to be asked.
+        """
+        if error.kind == RedisErrorKind.MOVED:
+            return self._follow(error)
+        var is_gone = (
+            error.kind == RedisErrorKind.CONNECT_FAILED
+            or error.kind == RedisErrorKind.CLUSTER_DOWN
+        )
+        if is_gone and self._is_elsewhere():
+            self.config = self._first.copy()
+            return True
+        return False
+
+    def _is_elsewhere(self) -> Bool:
+        return (
+            self.config.host != self._first.host
+            or self.config.port != self._first.port
+            or self.config.unix_path != self._first.unix_path
+        )
+
+    def _follow(mut self, error: RedisError) -> Bool:
+        try:
+            var there = read_redirection(error.message)
+            # A node that does not know its own name leaves it out.
+            if there.host.byte_length() > 0:
+                self.config.host = there.host
+            self.config.port = there.port
+            self.config.unix_path = String()
+            return True
+        except:
+            # It names no node: then it is an error as any other.
+            return False
+
+
+def last_id(mut client: RedisClient, key: String) raises RedisError -> String:
+    """Asks for the newest entry of a stream.
+
+    Args:
+        client: Whom to ask.
+        key: The stream.
+
+    Returns:
+        Its id.
+
+    Raises:
+        RedisError: If it cannot be asked.
+    """
+    var reply = client.command("XREVRANGE", key, "+", "-", "COUNT", 1)
+    reply.check()
+    if len(reply) == 0:
+        return String("0-0")
+    return String(reply[0][0].text())
+
+
+def id_of_time(
+    mut client: RedisClient, key: String, begun_ms: Int
+) raises RedisError -> String:
+    """Finds from where a process reads that began while Redis was away: what
+    waited for Redis meanwhile comes behind it.
+
+    Args:
+        client: Whom to ask.
+        key: The stream.
+        begun_ms: When the process began, by its own clock.
+
+    Returns:
+        The id; the last one's if the user may not ask for the time.
+
+    Raises:
+        RedisError: If it cannot be asked.
+    """
+    try:
+        var time = client.command("TIME")
+        var now_ms = 1_000 * time[0].integer() + time[1].integer() // 1_000
+        # Rather one that was said right before than one too few.
+        var age_ms = monotonic_ms() - begun_ms + 1
+        return String(max(now_ms - age_ms, 0), "-0")
+    except error:
+        if error.kind != RedisErrorKind.NO_PERMISSION:
+            raise error.copy()
+    return last_id(client, key)

@@ -1,0 +1,172 @@
+"""What a client answers to challenges of servers and proxies (RFC 7616), kept
+for all of its requests."""
+
+from flare.http.client.auth import BasicAuth
+from flare.http.client.digest import (
+    CNONCE_LEN,
+    DigestChallenge,
+    DigestSession,
+    DigestStore,
+    hex_text,
+)
+from flare.http.client.error import BadRequest, ClientError, Phase
+from flare.http.client.prepared_request import PreparedRequest
+from flare.http.client.response import ClientResponse, url_without_credentials
+from flare.http.message.header_map import HeaderMap
+from flare.sys.errno import OsError
+from flare.sys.mutex import Mutex
+from flare.sys.random import fill_random
+
+
+struct Challenges(ImplicitlyCopyable):
+    """Challenges that were answered; copies are the same, once there is one."""
+
+    # Made when something is to be kept, or when threads begin to share it.
+    var _store: Optional[Mutex[DigestStore]]
+
+    def __init__(out self):
+        """Keeps nothing yet."""
+        self._store = None
+
+    def share(mut self) raises OsError:
+        """Makes that copies of it are the same from now on.
+
+        Raises:
+            OsError: If the system has no more locks.
+        """
+        if not self._store:
+            self._store = Mutex(DigestStore())
+
+    def answer(
+        self,
+        space: String,
+        login: BasicAuth,
+        method: StringSpan,
+        target: StringSpan,
+        *,
+        is_asked: Bool,
+    ) -> String:
+        """Answers a challenge that was kept; see `DigestStore.answer`."""
+        if not self._store:
+            return String()
+        var guard = self._store.value().lock()
+        return guard[].answer(space, login, method, target, is_asked=is_asked)
+
+    def keep(
+        mut self,
+        var space: String,
+        var user: String,
+        var challenge: DigestChallenge,
+    ) raises ClientError:
+        """Keeps a challenge in place of the last one."""
+        try:
+            self.share()
+            var cnonce = Array[UInt8, CNONCE_LEN](fill=0)
+            fill_random(Span(cnonce))
+            var session = DigestSession(
+                space^, user^, challenge^, hex_text(Span(cnonce))
+            )
+            self._store.value().lock()[].keep(session^)
+        except error:
+            raise ClientError(
+                materialize[Phase.REQUEST](),
+                materialize[BadRequest](),
+                String("a challenge cannot be answered: ", error),
+            )
+
+    def refuse(self, space: StringSpan, user: StringSpan):
+        """Notes that an answer was refused."""
+        if self._store:
+            self._store.value().lock()[].refuse(space, user)
+
+    def answer_request(self, mut request: PreparedRequest) raises ClientError:
+        """Gives a request its answers to what was asked before.
+
+        Args:
+            request: The request, which has a turn.
+
+        Raises:
+            ClientError: If an answer cannot stand in a field.
+        """
+        ref turn = request.extras.value()[].digest.value()[]
+        if turn.login:
+            var field = self.answer(
+                request.endpoint.origin(),
+                turn.login.value(),
+                request.method,
+                request.url.request_target(),
+                is_asked=turn.answer_count > 0,
+            )
+            _ = request.headers.remove("authorization")
+            if field.byte_length() > 0:
+                _set_answer(request.headers, field)
+        if turn.proxy_login:
+            turn.proxy_field = self.answer(
+                request.proxy.value()[].name(),
+                turn.proxy_login.value(),
+                request.method,
+                url_without_credentials(request.url),
+                is_asked=True,
+            )
+
+    def take(
+        mut self,
+        mut request: PreparedRequest,
+        response: ClientResponse,
+        sent_len: Int,
+    ) raises ClientError -> Bool:
+        """Learns from a response what it says of answers.
+
+        Args:
+            request: The request, which has a turn.
+            response: Its response.
+            sent_len: How much of the content the attempt has taken, in bytes.
+
+        Returns:
+            True if the request goes out again with an answer.
+
+        Raises:
+            ClientError: If there is no memory for a challenge, or no random
+                octets for its answer.
+        """
+        ref turn = request.extras.value()[].digest.value()[]
+        var is_proxy = response.status == 407
+        var user: String
+        var space: String
+        if is_proxy and turn.proxy_login:
+            user = turn.proxy_login.value().user
+            space = request.proxy.value()[].name()
+        elif turn.login and not is_proxy:
+            user = turn.login.value().user
+            space = request.endpoint.origin()
+        else:
+            return False
+        var found = turn.challenge(response.status.code, response.headers)
+        if found:
+            self.keep(space^, user^, found.take())
+            if is_proxy:
+                turn.proxy_answer_count += 1
+            else:
+                turn.answer_count += 1
+            return not request.has_lost_content(sent_len)
+        if is_proxy or response.status == 401:
+            self.refuse(space, user)
+            return False
+        var info = response.headers.get("authentication-info")
+        if info and self._store:
+            self._store.value().lock()[].take_next_nonce(
+                space, user, info.value()
+            )
+        return False
+
+
+def _set_answer(mut headers: HeaderMap, field: String) raises ClientError:
+    try:
+        headers.set("Authorization", field)
+    except:
+        # The error would show the credentials.
+        raise ClientError(
+            materialize[Phase.REQUEST](),
+            materialize[BadRequest](),
+            "credentials hold a control octet, such as a line end",
+        )

@@ -1,0 +1,466 @@
+"""A client on the loop of one worker: its requests wait there, and no thread does.
+
+    start_call --> RequestTask --watches, wait_ms--> WorkerLoop
+                       ^                                 |
+                       +-- on_event, on_deadline --------+--> FetchUser.on_result
+
+Calls of one worker share connections that speak HTTP/2, which are watched by
+themselves; all else they have in common with the client's other threads.
+"""
+
+from flare.bytes.checked import *
+from flare.bytes.padding import Padding
+from flare.http.client.batch import interest_of, is_done
+from flare.http.client.error import Cancelled, ClientError, Phase
+from flare.http.client.http2_link import Http2Link
+from flare.http.client.request import ClientRequest
+from flare.http.client.response import SendResult
+from flare.http.client.shared_client import SharedClient
+from flare.http.client.state import ClientState
+from flare.http.client.task import RequestTask
+from flare.http.client.task_event import TaskEvent
+from flare.http.fetch.watched_cancels import unwatch_cancel, watch_cancel
+from flare.net.error import NetworkError
+from flare.runtime.event import Event, Interest
+from flare.runtime.worker_loop import (
+    NO_DEADLINE_MS,
+    LoopTask,
+    WorkerLoop,
+    run_event,
+)
+from flare.sys.clock import Deadline, coarse_monotonic_ms
+from flare.sys.errno import OsError
+from flare.sys.poll import PollEntry
+from std.memory import ArcPointer
+
+comptime NO_CALL = UInt64(0)
+"""No token of a call."""
+comptime _KEY = 2
+# Of what the loop keeps; no address is so low.
+
+
+trait FetchUser(Deinitable, Movable):
+    """Who waits for responses."""
+
+    @staticmethod
+    def on_result(user: ArcPointer[Self], index: Int, var result: SendResult):
+        """Takes what became of a request.
+
+        Args:
+            user: The user.
+            index: Which of its requests.
+            result: The response, or the error.
+        """
+        ...
+
+
+struct WorkerClient(Movable):
+    """What the requests of one client have in common on one worker."""
+
+    var client: SharedClient
+    """The client."""
+    var loop: ArcPointer[WorkerLoop]
+    """The worker's."""
+    var state: ArcPointer[ClientState]
+    """The client's connections and buffers."""
+    # Tokens of calls by number; `NO_CALL` where there is none.
+    var _calls: List[UInt64]
+    var _free: List[Int]
+    var _links: List[ArcPointer[_WatchedLink]]
+    var _is_settling: Bool
+    # The call that `drop_call` ends.
+    var _dropped: UInt64
+
+    def __init__(out self, loop: ArcPointer[WorkerLoop], client: SharedClient):
+        """Makes one without calls; see `worker_client`."""
+        self.client = client
+        self.loop = loop.copy()
+        self.state = client.new_state()
+        self._calls = []
+        self._free = []
+        self._links = []
+        self._is_settling = False
+        self._dropped = NO_CALL
+
+    def is_idle(self) -> Bool:
+        """Tells whether no call is under way."""
+        return len(self._free) == len(self._calls)
+
+    def _take_number(mut self) -> Int:
+        if len(self._free) == 0:
+            self._free.append(len(self._calls))
+            self._calls.append(NO_CALL)
+        return self._free.pop()
+
+    def _end(mut self, number: Int):
+        self.loop[].remove(self._calls.at(number))
+        self._calls.at(number) = NO_CALL
+        self._free.append(number)
+
+    def _wake(self, number: Int):
+        """Lets a call go on, if there is such."""
+        if number < len(self._calls) and self._calls.at(number) != NO_CALL:
+            run_event(
+                self.loop, Event(self._calls.at(number), False, False, False)
+            )
+
+
+struct _Clients(Movable):
+    """All clients of a worker."""
+
+    var all: List[ArcPointer[WorkerClient]]
+
+    def __init__(out self):
+        self.all = []
+
+    def drop_unused(mut self):
+        """Forgets clients of which there is no other copy left."""
+        for index in range(len(self.all) - 1, -1, -1):
+            ref worker = self.all.at(index)[]
+            if worker.is_idle() and worker.client.is_last():
+                _ = self.all.pop(index)
+
+
+def worker_client(
+    loop: ArcPointer[WorkerLoop], client: SharedClient
+) -> ArcPointer[WorkerClient]:
+    """Finds what a worker has of a client, or makes it.
+
+    Args:
+        loop: The worker's.
+        client: The client.
+
+    Returns:
+        The same for all copies of the client.
+    """
+    var kept = loop[].unsafe_local[_Clients](_KEY)
+    if not kept:
+        kept = ArcPointer(_Clients())
+        loop[].keep_local(_KEY, kept.held())
+    ref clients = kept.held()[]
+    for index in range(len(clients.all)):
+        if clients.all.at(index)[].client.is_same(client):
+            return clients.all.at(index).copy()
+    clients.drop_unused()
+    clients.all.append(ArcPointer(WorkerClient(loop, client)))
+    return clients.all.at(len(clients.all) - 1).copy()
+
+
+def start_call[
+    U: FetchUser
+](
+    worker: ArcPointer[WorkerClient],
+    var request: ClientRequest,
+    user: ArcPointer[U],
+    index: Int,
+) -> UInt64:
+    """Sends a request; `settle` must follow.
+
+    Parameters:
+        U: The user's type.
+
+    Args:
+        worker: The client.
+        request: The request.
+        user: Who is told what becomes of it, perhaps at once.
+        index: Which of the user's requests it is.
+
+    Returns:
+        The call's token, for `drop_call`.
+    """
+    try:
+        var prepared = worker[].client.prepare(request^)
+        var cancel = prepared.cancel.copy()
+        var number = worker[]._take_number()
+        var task = RequestTask(prepared^, worker[].state[], number)
+        var call = ArcPointer(_Call(worker, task^, user, index, number))
+        var token = worker[].loop[].add(call)
+        call[].token = token
+        worker[]._calls.at(number) = token
+        try:
+            if cancel:
+                watch_cancel(worker[].loop, cancel.held(), token)
+        except error:
+            _fail(call, error)
+            return token
+        _turn(call, TaskEvent.NONE)
+        return token
+    except error:
+        U.on_result(user, index, SendResult(error^))
+        return NO_CALL
+
+
+def drop_call(worker: ArcPointer[WorkerClient], token: UInt64):
+    """Ends a call whose result nobody wants; `settle` must follow.
+
+    Args:
+        worker: The client.
+        token: The call's; it may be over.
+    """
+    if token == NO_CALL:
+        return
+    worker[]._dropped = token
+    run_event(worker[].loop, Event(token, False, False, False))
+    worker[]._dropped = NO_CALL
+
+
+def settle(worker: ArcPointer[WorkerClient]):
+    """Watches what calls share, and lets those go on that waited for others.
+
+    Args:
+        worker: The client.
+    """
+    ref self = worker[]
+    if self._is_settling:
+        return
+    self._is_settling = True
+    while True:
+        _settle_links(worker)
+        if len(self.state[].woken) == 0:
+            break
+        var woken = List[Int]()
+        swap(woken, self.state[].woken)
+        for number in woken:
+            self._wake(number)
+    self._is_settling = False
+
+
+struct _Call[U: FetchUser](LoopTask):
+    """A request under way."""
+
+    var _padding: Padding[200]
+    var worker: ArcPointer[WorkerClient]
+    var task: Optional[RequestTask]
+    var user: ArcPointer[Self.U]
+    var index: Int
+    var number: Int
+    var token: UInt64
+    var watched: List[PollEntry]
+    # In which attempt that is watched; negative if it is no connection.
+    var watched_attempt: Int
+    var due: Deadline
+
+    def __init__(
+        out self,
+        worker: ArcPointer[WorkerClient],
+        var task: RequestTask,
+        user: ArcPointer[Self.U],
+        index: Int,
+        number: Int,
+    ):
+        self._padding = {}
+        self.worker = worker.copy()
+        self.task = task^
+        self.user = user.copy()
+        self.index = index
+        self.number = number
+        self.token = NO_CALL
+        self.watched = []
+        self.watched_attempt = -1
+        self.due = Deadline(-1)
+
+    @staticmethod
+    def on_event(task: ArcPointer[Self], event: Event):
+        var worker = task[].worker.copy()
+        if worker[]._dropped == task[].token:
+            return _drop(task)
+        _turn(
+            task,
+            TaskEvent.READABLE if event.is_readable
+            or event.is_closed else TaskEvent.NONE,
+        )
+        settle(worker)
+
+    @staticmethod
+    def on_deadline(task: ArcPointer[Self]):
+        var left_ms = task[].due.left_ms()
+        if left_ms != 0:
+            return _arm(task, left_ms)
+        var worker = task[].worker.copy()
+        _turn(task, TaskEvent.TIMEOUT)
+        settle(worker)
+
+
+def _turn[U: FetchUser](call: ArcPointer[_Call[U]], event: TaskEvent):
+    """Goes on with a request."""
+    ref self = call[]
+    if not self.task:
+        return
+    var state = self.worker[].state.copy()
+    try:
+        if is_done(self.task.held(), state[], event):
+            return _end(call, SendResult(self.task.take().finish(state[])))
+    except error:
+        return _end(call, SendResult(error^))
+    try:
+        _watch(call)
+    except error:
+        return _fail(call, error)
+    var wait_ms = self.task.held().wait_ms()
+    self.due = Deadline(wait_ms)
+    _arm(call, wait_ms)
+
+
+def _arm[U: FetchUser](call: ArcPointer[_Call[U]], wait_ms: Int):
+    var deadline_ms = NO_DEADLINE_MS
+    if wait_ms >= 0:
+        deadline_ms = coarse_monotonic_ms() + wait_ms
+    call[].worker[].loop[].set_deadline(call[].token, deadline_ms)
+
+
+def _watch[U: FetchUser](call: ArcPointer[_Call[U]]) raises OsError:
+    """Watches what it waits for from now on.
+
+    Descriptors are closed without notice, which ends their watch. Until then
+    nobody else on this worker can have their number: what is closed and opened
+    for a call is so within one turn.
+    """
+    ref self = call[]
+    ref loop = self.worker[].loop[]
+    ref task = self.task.held()
+    var attempt = task.attempt_number if task.is_exchanging() else -1
+    var entries = task.watches()
+    if attempt >= 0 and attempt == self.watched_attempt:
+        # The same connection; but it may be watched for something else.
+        var entry = entries[0]
+        if entry.wanted != self.watched[0].wanted:
+            loop.rewatch(entry.number, self.token, interest_of(entry))
+        self.watched = entries^
+        return
+    _unwatch(call)
+    for entry in entries:
+        if entry.number >= 0:
+            loop.watch(entry.number, self.token, interest_of(entry))
+    self.watched = entries^
+    self.watched_attempt = attempt
+
+
+def _unwatch[U: FetchUser](call: ArcPointer[_Call[U]]):
+    ref self = call[]
+    for entry in self.watched:
+        if entry.number >= 0:
+            self.worker[].loop[].unwatch(entry.number)
+    self.watched = []
+    self.watched_attempt = -1
+
+
+def _end[U: FetchUser](call: ArcPointer[_Call[U]], var result: SendResult):
+    """Tells the user what became of it."""
+    var user = call[].user.copy()
+    var index = call[].index
+    _forget(call)
+    U.on_result(user, index, result^)
+
+
+def _forget[U: FetchUser](call: ArcPointer[_Call[U]]):
+    ref self = call[]
+    self.task = None
+    _unwatch(call)
+    unwatch_cancel(self.worker[].loop, self.token)
+    self.worker[]._end(self.number)
+
+
+def _fail[U: FetchUser](call: ArcPointer[_Call[U]], error: OsError):
+    """Ends what cannot be watched."""
+    var named = (
+        call[].task.held().named(call[].worker[].state[], _unwatchable(error))
+    )
+    _end(call, SendResult(named^))
+
+
+def _drop[U: FetchUser](call: ArcPointer[_Call[U]]):
+    """Ends what nobody waits for."""
+    ref self = call[]
+    if not self.task:
+        return
+    _ = self.task.held().named(
+        self.worker[].state[],
+        ClientError(
+            materialize[Phase.READ_HEAD](),
+            materialize[Cancelled](),
+            "nobody waits for the response",
+        ),
+    )
+    _forget(call)
+
+
+struct _WatchedLink(LoopTask):
+    """A connection that calls share.
+
+    It is kept open until it is watched no more, so nobody else gets its
+    descriptor.
+    """
+
+    var worker: ArcPointer[WorkerClient]
+    var link: ArcPointer[Http2Link]
+    var token: UInt64
+    var wants_write: Bool
+
+    def __init__(
+        out self,
+        worker: ArcPointer[WorkerClient],
+        link: ArcPointer[Http2Link],
+    ):
+        self.worker = worker.copy()
+        self.link = link
+        self.token = 0
+        self.wants_write = False
+
+    @staticmethod
+    def on_event(task: ArcPointer[Self], event: Event):
+        var worker = task[].worker.copy()
+        if not worker[].state[].has_left(task[].link):
+            task[].link[].pump()
+        settle(worker)
+
+    @staticmethod
+    def on_deadline(task: ArcPointer[Self]):
+        return
+
+    def watch(mut self):
+        """Watches for what it waits for now."""
+        var wants_write = self.link[].wants_write()
+        if wants_write == self.wants_write:
+            return
+        self.wants_write = wants_write
+        var interest = Interest.READ
+        if wants_write:
+            interest = Interest.READ | Interest.WRITE
+        try:
+            self.worker[].loop[].rewatch(self.link[].fd(), self.token, interest)
+        except error:
+            self.link[].fail(_unwatchable(error))
+
+
+def _unwatchable(error: OsError) -> ClientError:
+    return ClientError(materialize[Phase.CONNECT](), NetworkError(error))
+
+
+def _settle_links(worker: ArcPointer[WorkerClient]):
+    """Sends what waits on shared connections, and watches for what comes next."""
+    ref self = worker[]
+    ref links = self.state[].links
+    for index in range(len(links)):
+        _begin_link(worker, links[index])
+    for index in range(len(self._links) - 1, -1, -1):
+        var watched = self._links.at(index).copy()
+        if self.state[].serve_link(watched[].link):
+            watched[].watch()
+        else:
+            self.loop[].unwatch(watched[].link[].fd())
+            self.loop[].remove(watched[].token)
+            _ = self._links.pop(index)
+
+
+def _begin_link(worker: ArcPointer[WorkerClient], link: ArcPointer[Http2Link]):
+    ref self = worker[]
+    for index in range(len(self._links)):
+        if self._links.at(index)[].link is link:
+            return
+    var watched = ArcPointer(_WatchedLink(worker, link))
+    watched[].token = self.loop[].add(watched)
+    self._links.append(watched)
+    try:
+        self.loop[].watch(link[].fd(), watched[].token, Interest.READ)
+    except error:
+        link[].fail(_unwatchable(error))

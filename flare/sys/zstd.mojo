@@ -1,0 +1,230 @@
+"""The functions of zstd that flare calls, and the streams that they work on."""
+
+from flare.sys.dynamic_library import DynamicLibrary, LibraryError
+from flare.sys.platform import IS_MACOS
+from flare.sys.zlib import CodecStatus, CodecStep
+from std.sys import size_of
+
+comptime CONTINUE: Int32 = 0
+"""Keep what makes for better compression (`ZSTD_e_continue`)."""
+comptime FLUSH: Int32 = 1
+"""Give out all there is, so that it can be decoded (`ZSTD_e_flush`)."""
+comptime END: Int32 = 2
+"""End the frame (`ZSTD_e_end`)."""
+
+comptime WINDOW_LOG_MAX: Int32 = 23
+"""Windows are of 8 MiB at most (RFC 9659 section 3), as a power of 2."""
+
+comptime _LEVEL: Int32 = 100
+comptime _WINDOW_LOG_MAX_OF_DECODER: Int32 = 100
+
+comptime _ERROR_WINDOW: Int32 = 16
+comptime _ERROR_DICTIONARY: Int32 = 32
+comptime _ERROR_MEMORY: Int32 = 64
+
+# Types of C functions: the result, then the arguments. P is a pointer or a
+# size_t, I an int.
+comptime _P_0 = def() thin abi("C") -> Int
+comptime _P_P = def(Int) thin abi("C") -> Int
+comptime _I_P = def(Int) thin abi("C") -> Int32
+comptime _P_PII = def(Int, Int32, Int32) thin abi("C") -> Int
+comptime _P_PPP = def(Int, Int, Int) thin abi("C") -> Int
+comptime _P_PPPI = def(Int, Int, Int, Int32) thin abi("C") -> Int
+
+
+def zstd_names() -> List[String]:
+    """Lists the file names of zstd.
+
+    Returns:
+        The names for the platform, best first.
+    """
+    comptime if IS_MACOS:
+        return [
+            "libzstd.1.dylib",
+            "/opt/homebrew/lib/libzstd.1.dylib",
+            "/usr/local/lib/libzstd.1.dylib",
+        ]
+    else:
+        return ["libzstd.so.1"]
+
+
+struct _Places(Movable):
+    """Two structs of the library: address, length and position, each of the
+    input and of the room.
+
+    They live on the heap: the library is given their addresses as integers, and
+    the compiler would take locals for unused.
+    """
+
+    var _numbers: List[Int]
+
+    def __init__(out self):
+        self._numbers = List[Int](length=6, fill=0)
+
+    def offer(mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]):
+        """Points at both."""
+        self._numbers[0] = Int(input.unsafe_ptr())
+        self._numbers[1] = len(input)
+        self._numbers[2] = 0
+        self._numbers[3] = Int(room.unsafe_ptr())
+        self._numbers[4] = len(room)
+        self._numbers[5] = 0
+
+    def input(mut self) -> Int:
+        """Gives the address of the first struct."""
+        return Int(self._numbers.unsafe_ptr())
+
+    def room(mut self) -> Int:
+        """Gives the address of the second struct."""
+        return Int(self._numbers.unsafe_ptr()) + 3 * size_of[Int]()
+
+    def step(self, status: CodecStatus) -> CodecStep:
+        """Reads what was taken and given."""
+        return CodecStep(status, self._numbers[2], self._numbers[5])
+
+
+struct ZstdDecoder(Movable):
+    """A stream that is being decompressed: frames behind each other."""
+
+    var _state: Int
+    var _places: _Places
+    var _decompress: _P_PPP
+    var _is_error: _I_P
+    var _error_code: _I_P
+    var _free: _P_P
+    # Keeps the library, hence the four above, in the process.
+    var _library: DynamicLibrary
+
+    def __init__(
+        out self, names: List[String] = zstd_names()
+    ) raises LibraryError:
+        """Starts a stream.
+
+        Args:
+            names: File names of the library.
+
+        Raises:
+            LibraryError: If the library is missing, too old or has no memory.
+        """
+        self._library = DynamicLibrary(names)
+        self._places = _Places()
+        self._decompress = self._library.symbol[_P_PPP]("ZSTD_decompressStream")
+        self._is_error = self._library.symbol[_I_P]("ZSTD_isError")
+        self._error_code = self._library.symbol[_I_P]("ZSTD_getErrorCode")
+        self._free = self._library.symbol[_P_P]("ZSTD_freeDCtx")
+        var set = self._library.symbol[_P_PII]("ZSTD_DCtx_setParameter")
+        var create = self._library.symbol[_P_0]("ZSTD_createDCtx")
+        self._state = create()
+        if self._state == 0:
+            raise LibraryError("zstd", "the decoder has no memory")
+        var result = set(
+            self._state, _WINDOW_LOG_MAX_OF_DECODER, WINDOW_LOG_MAX
+        )
+        if self._is_error(result) != 0:
+            _ = self._free(self._state)
+            raise LibraryError("zstd", "the window cannot be bounded")
+
+    def __deinit__(deinit self):
+        """Gives the library its memory back."""
+        _ = self._free(self._state)
+
+    def step(
+        mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]
+    ) -> CodecStep:
+        """Decompresses.
+
+        Args:
+            input: The next octets.
+            room: Where to; not empty.
+
+        Returns:
+            What was taken and given, `ENDED` behind a frame. If the room is
+            full there may be more.
+        """
+        self._places.offer(input, room)
+        var result = self._decompress(
+            self._state, self._places.room(), self._places.input()
+        )
+        var status = CodecStatus.GOES_ON
+        if result == 0:
+            status = CodecStatus.ENDED
+        elif self._is_error(result) != 0:
+            var code = self._error_code(result)
+            status = CodecStatus.CORRUPT
+            if code == _ERROR_MEMORY:
+                status = CodecStatus.NO_MEMORY
+            elif code == _ERROR_DICTIONARY:
+                status = CodecStatus.NEEDS_DICTIONARY
+            elif code == _ERROR_WINDOW:
+                status = CodecStatus.WINDOW_TOO_LARGE
+        return self._places.step(status)
+
+
+struct ZstdEncoder(Movable):
+    """A frame that is being compressed."""
+
+    var _state: Int
+    var _places: _Places
+    var _compress: _P_PPPI
+    var _is_error: _I_P
+    var _free: _P_P
+    # Keeps the library, hence the three above, in the process.
+    var _library: DynamicLibrary
+
+    def __init__(
+        out self, level: Int, names: List[String] = zstd_names()
+    ) raises LibraryError:
+        """Starts a frame.
+
+        Args:
+            level: 1 (quickest) to 19 (smallest).
+            names: File names of the library.
+
+        Raises:
+            LibraryError: If the library is missing, too old or has no memory.
+        """
+        self._library = DynamicLibrary(names)
+        self._places = _Places()
+        self._compress = self._library.symbol[_P_PPPI]("ZSTD_compressStream2")
+        self._is_error = self._library.symbol[_I_P]("ZSTD_isError")
+        self._free = self._library.symbol[_P_P]("ZSTD_freeCCtx")
+        var set = self._library.symbol[_P_PII]("ZSTD_CCtx_setParameter")
+        var create = self._library.symbol[_P_0]("ZSTD_createCCtx")
+        self._state = create()
+        if self._state == 0:
+            raise LibraryError("zstd", "the encoder has no memory")
+        if self._is_error(set(self._state, _LEVEL, Int32(level))) != 0:
+            _ = self._free(self._state)
+            raise LibraryError("zstd", "the level cannot be set")
+
+    def __deinit__(deinit self):
+        """Gives the library its memory back."""
+        _ = self._free(self._state)
+
+    def step(
+        mut self,
+        input: Span[UInt8, _],
+        room: MutSpan[UInt8, _],
+        operation: Int32,
+    ) -> CodecStep:
+        """Compresses.
+
+        Args:
+            input: The next octets.
+            room: Where to; not empty.
+            operation: `CONTINUE`, `FLUSH` or `END`; the latter two until the
+                input is taken and the room is not full.
+
+        Returns:
+            What was taken and given. If the room is full there may be more.
+        """
+        self._places.offer(input, room)
+        var result = self._compress(
+            self._state, self._places.room(), self._places.input(), operation
+        )
+        var status = CodecStatus.GOES_ON
+        if self._is_error(result) != 0:
+            status = CodecStatus.NO_MEMORY
+        elif operation == END and result == 0:
+            status = CodecStatus.ENDED
+        return self._places.step(status)

@@ -1,0 +1,65 @@
+"""A way to Redis that is slow, or on which commands are changed."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+from redis_servers import RedisServer
+
+PORTION = 65_536
+
+
+class RedisProxy:
+    """Passes octets on, each piece later by a time; `edit` may change what goes to
+    Redis."""
+
+    def __init__(
+        self,
+        server: RedisServer,
+        delay_s: float = 0.0,
+        edit: Callable[[bytes], bytes] = bytes,
+    ) -> None:
+        self.server = server
+        self.delay_s = delay_s
+        self.edit = edit
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "redis://127.0.0.1:%d" % self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            try:
+                far = socket.create_connection(("127.0.0.1", self.server.port))
+            except OSError:
+                near.close()
+                continue
+            for source, target, edit in ((near, far, self.edit), (far, near, bytes)):
+                threading.Thread(
+                    target=self._pass, args=(source, target, edit), daemon=True
+                ).start()
+
+    def _pass(
+        self, source: socket.socket, target: socket.socket, edit: Callable[[bytes], bytes]
+    ) -> None:
+        try:
+            while data := source.recv(PORTION):
+                time.sleep(self.delay_s)
+                target.sendall(edit(data))
+        except OSError:
+            pass
+        for end in (source, target):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.listener.close()

@@ -1,0 +1,119 @@
+"""Clients of a `ReverseProxy` that end their own side behind pipelined requests, and
+those that leave: RFC 9112 section 9.6."""
+
+import socket
+import struct
+import threading
+
+import pytest
+from conftest import Client, read_all
+from processes import stopped
+from raw_server import Connection, answering
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
+WAIT_S = 10
+
+
+def send_together(server, sock: socket.socket, octets: bytes) -> None:
+    """Has requests and the end behind them seen at the same time."""
+    with stopped(server.process.pid):
+        sock.sendall(octets)
+        sock.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.parametrize(
+    "requests, count",
+    [(2 * GET, 2), (5 * GET, 5), (GET + POST + b"123456789" + GET, 3)],
+)
+def test_requests_with_the_end_behind_them_are_answered(proxied, requests, count):
+    _, server = proxied(answering(OK))
+    with server.connect(WAIT_S) as sock:
+        send_together(server, sock, requests)
+        got = read_all(sock)
+    assert got.count(b"HTTP/1.1 200 OK\r\n") == count and b" 503 " not in got
+    assert got.endswith(b"ok")
+
+
+def test_an_end_that_comes_while_others_wait_cancels_nothing(proxied):
+    asked, go_on = threading.Event(), threading.Event()
+
+    def handle(connection: Connection) -> None:
+        while connection.head():
+            asked.set()
+            assert go_on.wait(WAIT_S)
+            connection.send(OK)
+
+    _, server = proxied(handle)
+    with server.connect(WAIT_S) as sock:
+        sock.sendall(3 * GET)
+        assert asked.wait(WAIT_S)
+        sock.shutdown(socket.SHUT_WR)
+        # The server has seen the end when it answers another client.
+        with Client(server) as other:
+            other.send(b"GET /own HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert other.response().status == 200
+        go_on.set()
+        got = read_all(sock)
+    assert got.count(b"HTTP/1.1 200 OK\r\n") == 3 and b" 503 " not in got
+
+
+def test_content_of_responses_comes_whole(proxied):
+    """Though there is nothing for a while, of the last one, too."""
+    go_on = threading.Semaphore(0)
+
+    def handle(connection: Connection) -> None:
+        while connection.head():
+            connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1234")
+            assert go_on.acquire(timeout=WAIT_S)
+            connection.send(b"56789")
+
+    _, server = proxied(handle)
+    with server.connect(WAIT_S) as sock:
+        send_together(server, sock, 2 * GET)
+        got = b""
+        for number in range(1, 3):
+            # The next one may come with the end of the one before.
+            while got.count(b"\r\n\r\n1234") < number:
+                piece = sock.recv(65_536)
+                assert piece, got
+                got += piece
+            go_on.release()
+        got += read_all(sock)
+    assert got.count(b"\r\n\r\n123456789") == 2
+
+
+class Waiting:
+    """An upstream that answers nothing, and notes that its client goes."""
+
+    def __init__(self) -> None:
+        self.asked, self.ended = threading.Event(), threading.Event()
+
+    def __call__(self, connection: Connection) -> None:
+        connection.head()
+        self.asked.set()
+        if connection.sock.recv(1) == b"":
+            self.ended.set()
+
+
+@pytest.mark.parametrize("requests", [GET, 2 * GET])
+def test_a_client_that_resets_is_gone(proxied, requests):
+    upstream = Waiting()
+    _, server = proxied(upstream)
+    sock = server.connect(WAIT_S)
+    sock.sendall(requests)
+    assert upstream.asked.wait(WAIT_S)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+    assert upstream.ended.wait(WAIT_S)
+
+
+def test_an_end_with_nothing_behind_it_is_a_client_that_leaves(proxied):
+    upstream = Waiting()
+    _, server = proxied(upstream)
+    sock = server.connect(WAIT_S)
+    sock.sendall(GET)
+    assert upstream.asked.wait(WAIT_S)
+    sock.close()
+    assert upstream.ended.wait(WAIT_S)
