@@ -3,6 +3,7 @@ tests, which is told what to do."""
 
 import json
 import socket
+import struct
 import subprocess
 import threading
 from collections.abc import Callable
@@ -14,6 +15,11 @@ from toolchain import environment
 
 ANSWER_TIMEOUT_S = 30
 PIPE_LEN = 65_536
+
+
+def reset_at_close(sock: socket.socket) -> None:
+    """Has a socket's end be a reset, as that of a process that was killed."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 class Connection:
@@ -66,6 +72,11 @@ class Connection:
 
     def send(self, data: bytes) -> None:
         self.sock.sendall(data)
+
+    def reset(self) -> None:
+        """Breaks the connection off."""
+        reset_at_close(self.sock)
+        self.sock.close()
 
     def pass_on(self, port: int) -> None:
         """Passes octets on to a server of this machine and back."""

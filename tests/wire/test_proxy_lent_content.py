@@ -2,8 +2,6 @@
 was there with the head: an upstream that takes it slowly, answers in its middle, or
 closes; RFC 9110 sections 7.5 and 9.2.2, RFC 9112 section 9."""
 
-import socket
-import struct
 import threading
 from collections.abc import Callable
 
@@ -11,7 +9,7 @@ import pytest
 from conftest import Client, read_to
 from h2_client import H2Client
 from processes import stopped
-from raw_server import Connection, RawServer
+from raw_server import Connection, RawServer, reset_at_close
 
 WAIT_S = 20
 # Longer than what the way to an upstream takes at once, and short enough to be
@@ -23,7 +21,6 @@ SHORT = CONTENT[:60_000]
 OTHER = b"-" * len(CONTENT)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 BEGUN = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1234"
-RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 
 
 def put(path: str = "/", content: bytes = CONTENT) -> bytes:
@@ -42,11 +39,6 @@ def assert_serves(server) -> None:
     with Client(server, WAIT_S) as other:
         other.send(b"GET /own HTTP/1.1\r\nHost: a\r\n\r\n")
         assert other.response().body == b"answered here"
-
-
-def reset(connection: Connection) -> None:
-    connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_AT_CLOSE)
-    connection.sock.close()
 
 
 class Uploads:
@@ -181,7 +173,7 @@ def test_another_upstream_gets_all_again(narrow):
 
     def act(connection: Connection, head: str) -> bool:
         cut.append(connection.take(1_000))
-        reset(connection)
+        connection.reset()
         return False
 
     cut = []
@@ -203,7 +195,7 @@ def test_a_new_connection_gets_all_again(narrow):
     def act(connection: Connection, head: str) -> bool:
         if head.startswith("PUT /cut ") and not cut:
             cut.append(connection.take(1_000))
-            reset(connection)
+            connection.reset()
             return False
         return True
 
@@ -247,7 +239,7 @@ def test_a_client_goes_in_the_middle(narrow, has_begun):
         assert asked.wait(WAIT_S)
         if has_begun:
             read_to(client.sock, b"\r\n\r\n1234")
-        client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_AT_CLOSE)
+        reset_at_close(client.sock)
     for _ in range(3):
         with Client(server, WAIT_S) as other:
             send_at_once(server, other, put("/other", OTHER))

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from conftest import Client, is_refused, read_all, read_to, wait_until
-from processes import memory_len
+from processes import memory_len, stopped
 from raw_server import Connection, RawServer, answering
 
 GET = b"GET /items?page=1 HTTP/1.1\r\nHost: shop.example\r\n\r\n"
@@ -444,6 +444,40 @@ def test_a_connection_that_went_stale_is_replaced(proxied):
     post = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx"
     assert ask(server, post).status == 502
     assert ask(server, post).body == b"ok"
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "POST"])
+def test_a_connection_that_is_reset_beneath_a_request(proxied, method):
+    """RFC 9112 section 9.5: the proxy hears of the end by its write. Nothing of the
+    request has left by then, so it is sent on another connection, once."""
+    got = []
+
+    def handle(connection: Connection) -> None:
+        while head := connection.head():
+            got.append((connection.number, head.split(" ")[0]))
+            connection.body(head)
+            connection.send(OK)
+            if connection.number == 1:
+                assert may_reset.wait(WAIT_S)
+                connection.reset()
+                was_reset.set()
+                return
+
+    may_reset, was_reset = threading.Event(), threading.Event()
+    upstream, server = proxied(handle)
+    request = f"{method} / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx"
+    with Client(server) as client:
+        client.send(request.encode())
+        assert client.response().body == b"ok"
+        with stopped(server.process.pid):
+            client.send(request.encode())
+            may_reset.set()
+            assert was_reset.wait(WAIT_S)
+        assert client.response().body == b"ok"
+        client.send(request.encode())
+        assert client.response().body == b"ok"
+    assert got == [(1, method), (2, method), (2, method)]
+    assert upstream.connection_count == 2
 
 
 @pytest.mark.parametrize("phase", ["head", "content", "upload"])

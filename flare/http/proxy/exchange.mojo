@@ -484,9 +484,11 @@ def _on_write_failed(e: ArcPointer[Exchange]):
     """Looks for a response before giving up (RFC 9112 section 9.5)."""
     ref x = e[]
     x.phase = ExchangePhase.AWAITING
+    var token = x.link.held()[].token()
     x.link.held()[].look_again()
     _receive(e)
-    if x.phase == ExchangePhase.AWAITING:
+    # Another attempt may wait by now, which has not failed.
+    if x.phase == ExchangePhase.AWAITING and x.link.held()[].token() == token:
         _fail(
             e, Outcome.RESET, String("cannot send: ", reason_of(x._write_error))
         )
