@@ -489,9 +489,8 @@ def _on_write_failed(e: ArcPointer[Exchange]):
     _receive(e)
     # Another attempt may wait by now, which has not failed.
     if x.phase == ExchangePhase.AWAITING and x.link.held()[].token() == token:
-        _fail(
-            e, Outcome.RESET, String("cannot send: ", reason_of(x._write_error))
-        )
+        var reason = String("cannot send: ", reason_of(x._write_error))
+        _fail(e, Outcome.RESET, reason)
 
 
 def _advance(e: ArcPointer[Exchange]) raises -> ResponseProgress:
