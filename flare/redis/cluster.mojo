@@ -229,18 +229,12 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 error.was_sent = True
             except failure:
                 error = failure.copy()
-            is_asking = False
-            if (
-                error.kind == RedisErrorKind.MOVED
-                or error.kind == RedisErrorKind.ASK
-            ):
-                self._redirection_count += 1
-                is_asking = error.kind == RedisErrorKind.ASK
-                place = self._follow(error, place, True)
+            is_asking = error.kind == RedisErrorKind.ASK
+            if is_asking or error.kind == RedisErrorKind.MOVED:
+                place = self._redirected(error, place)
                 continue
             attempt += 1
-            self._prepare_repetition(error, attempt, deadline)
-            place = self._place_of(slot, deadline)
+            place = self._place_after(error, slot, attempt, deadline)
         raise _sent_on_for_ever()
 
     def _exchange(
@@ -254,6 +248,13 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
             asking.begin["ASKING"](0)
             link.connection.exchange(asking)
         link.connection.exchange(self._command)
+
+    def _redirected(
+        mut self, error: RedisError, place: Int
+    ) raises RedisError -> Int:
+        """Goes where a node has sent the command on to."""
+        self._redirection_count += 1
+        return self._follow(error, place, True)
 
     def _follow(
         mut self, error: RedisError, place: Int, reads_map: Bool
@@ -388,7 +389,8 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
             self._errands.list[index].is_asking = not is_moved
 
     def _wait(mut self, attempt: Int, deadline: Deadline) -> Bool:
-        """Waits before commands are repeated; False if the time is over."""
+        """Waits before something is repeated, and forgets where the slots are;
+        False if the time would be over."""
         var wait_ms = self._config.backoff.wait_ms(attempt, random_word())
         var left_ms = deadline.left_ms()
         if left_ms >= 0 and wait_ms >= left_ms:
@@ -439,12 +441,10 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 error = failure.copy()
             is_asking = error.kind == RedisErrorKind.ASK
             if is_asking or error.kind == RedisErrorKind.MOVED:
-                self._redirection_count += 1
-                place = self._follow(error, place, True)
+                place = self._redirected(error, place)
                 continue
             attempt += 1
-            self._prepare_repetition(error, attempt, deadline)
-            place = self._place_of(slot, deadline)
+            place = self._place_after(error, slot, attempt, deadline)
         raise _sent_on_for_ever()
 
     def _transact(
@@ -463,21 +463,19 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
             refusal.was_sent = True
             raise refusal^
 
-    def _prepare_repetition(
-        mut self, error: RedisError, attempt: Int, deadline: Deadline
-    ) raises RedisError:
-        """Waits, and learns where the slots are, or raises."""
+    def _place_after(
+        mut self, error: RedisError, slot: Int, attempt: Int, deadline: Deadline
+    ) raises RedisError -> Int:
+        """Waits, and learns where the slot is now; raises what may not be
+        repeated."""
         var is_safe = may_repeat(error, self._command.is_repeatable)
         # What was a master has become a replica.
         is_safe = is_safe or error.kind == RedisErrorKind.READ_ONLY
         if not is_safe:
             raise error.copy()
-        var wait_ms = self._config.backoff.wait_ms(attempt, random_word())
-        var left_ms = deadline.left_ms()
-        if left_ms >= 0 and wait_ms >= left_ms:
+        if not self._wait(attempt, deadline):
             raise error.copy()
-        pause(wait_ms)
-        self._slots = SlotMap()
+        return self._place_of(slot, deadline)
 
     def _place_of(
         mut self, slot: Int, deadline: Deadline

@@ -116,6 +116,28 @@ struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
         self._octets = unsafe_octets
         self._place = place
 
+    def __init__(
+        out self, *, unsafe_nodes: List[ReplyNode], unsafe_octets: List[UInt8]
+    ):
+        """Lends a reply that was copied; who owns both lists does that.
+
+        Args:
+            unsafe_nodes: What `append_to` has made; the first is the reply.
+            unsafe_octets: Its texts.
+        """
+        # SAFETY: the owner names itself by the origin, and keeps both.
+        self._nodes = (
+            unsafe_nodes.unsafe_ptr()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[Self.o]()
+        )
+        self._octets = (
+            unsafe_octets.unsafe_ptr()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[Self.o]()
+        )
+        self._place = 0
+
     @always_inline
     def _node(self) -> ReplyNode:
         return self._nodes[unsafe_offset=self._place]
@@ -372,38 +394,23 @@ struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
         """
         return ReplyItems[Self.o](self)
 
-    def unsafe_node_count(self) -> Int:
-        """Counts the nodes of the reply and all that it holds.
-
-        Returns:
-            How many; at least 1.
-        """
-        return Int(self._node().end) - self._place
-
-    def unsafe_node(self, offset: Int) -> ReplyNode:
-        """Gives one of the nodes.
+    def append_to(self, mut nodes: List[ReplyNode], mut octets: List[UInt8]):
+        """Copies the reply and all that it holds.
 
         Args:
-            offset: Which one, from 0, less than `unsafe_node_count`.
-
-        Returns:
-            The node; its end is counted from the reply's own start.
+            nodes: Gets the nodes; their ends are counted from the reply's own
+                start.
+            octets: Gets the texts, where those nodes begin.
         """
-        # SAFETY: the parser made all nodes up to the reply's end.
-        var node = self._nodes[unsafe_offset=self._place + offset]
-        node.end -= UInt32(self._place)
-        return node
-
-    def unsafe_octets(self, node: ReplyNode) -> Span[UInt8, Self.o]:
-        """Lends the octets of one of the nodes.
-
-        Args:
-            node: A node of this reply that `has_octets`.
-
-        Returns:
-            The octets.
-        """
-        return self._lend(node)
+        for place in range(self._place, Int(self._node().end)):
+            # SAFETY: the parser made all nodes up to the reply's end.
+            var node = self._nodes[unsafe_offset=place]
+            node.end -= UInt32(self._place)
+            if not node.kind.is_aggregate() and _has_octets(node.kind):
+                var text = self._lend(node)
+                node.start = len(octets)
+                octets.extend(text)
+            nodes.append(node)
 
     def keep(self) -> RedisReply:
         """Copies the reply out of the connection.
@@ -519,13 +526,7 @@ struct RedisReply(Copyable, Movable):
         """
         self._nodes = []
         self._octets = []
-        for offset in range(reply.unsafe_node_count()):
-            var node = reply.unsafe_node(offset)
-            if not node.kind.is_aggregate() and has_octets(node.kind):
-                var octets = reply.unsafe_octets(node)
-                node.start = len(self._octets)
-                self._octets.extend(octets)
-            self._nodes.append(node)
+        reply.append_to(self._nodes, self._octets)
 
     def view(self) -> Reply[ImmOrigin(origin_of(self))]:
         """Lends the reply.
@@ -535,26 +536,13 @@ struct RedisReply(Copyable, Movable):
         """
         # SAFETY: both lists are this value's own, which the origin names.
         return Reply[ImmOrigin(origin_of(self))](
-            unsafe_nodes=self._nodes.unsafe_ptr()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmOrigin(origin_of(self))](),
-            unsafe_octets=self._octets.unsafe_ptr()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmOrigin(origin_of(self))](),
-            place=0,
+            unsafe_nodes=self._nodes, unsafe_octets=self._octets
         )
 
 
 @always_inline
-def has_octets(kind: ReplyKind) -> Bool:
-    """Tells whether a reply that holds no others is a text.
-
-    Args:
-        kind: What it is.
-
-    Returns:
-        False for numbers, truths and null, which are in the node itself.
-    """
+def _has_octets(kind: ReplyKind) -> Bool:
+    """False for numbers, truths and null, which are in the node itself."""
     return (
         kind != ReplyKind.INTEGER
         and kind != ReplyKind.BOOLEAN

@@ -5,7 +5,7 @@ from flare.bytes.checked import *
 from flare.redis.core.command import is_read, key_place
 from flare.redis.core.error import OWN_ERROR_MARK, RedisError, RedisErrorKind
 from flare.redis.core.hash_slot import key_slot
-from flare.redis.core.reply import Reply, ReplyKind, ReplyNode, has_octets
+from flare.redis.core.reply import Reply, ReplyKind, ReplyNode
 
 comptime _KEPT_LEN_MAX = 1 << 20
 # Octets of replies whose memory is kept for the next pipeline.
@@ -213,14 +213,7 @@ struct GatheredReplies(Movable):
             reply: Its reply.
         """
         self._places[index] = len(self._came)
-        var node_count = reply.unsafe_node_count()
-        for offset in range(node_count):
-            var node = reply.unsafe_node(offset)
-            if not node.kind.is_aggregate() and has_octets(node.kind):
-                var octets = reply.unsafe_octets(node)
-                node.start = len(self._octets)
-                self._octets.extend(octets)
-            self._came.append(node)
+        reply.append_to(self._came, self._octets)
 
     def put_failure(mut self, index: Int, error: RedisError):
         """Notes that a command has no reply, for `Reply.error` to say why.
@@ -276,11 +269,5 @@ struct GatheredReplies(Movable):
         """
         # SAFETY: both lists are this value's own, which the origin names.
         return Reply[ImmOrigin(origin_of(self))](
-            unsafe_nodes=self._nodes.unsafe_ptr()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmOrigin(origin_of(self))](),
-            unsafe_octets=self._octets.unsafe_ptr()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmOrigin(origin_of(self))](),
-            place=0,
+            unsafe_nodes=self._nodes, unsafe_octets=self._octets
         )
