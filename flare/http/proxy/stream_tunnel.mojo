@@ -22,9 +22,9 @@ from flare.http.proxy.http2_upstream import (
     settle,
     take_content,
 )
+from flare.http.proxy.tunnel import IdleClock
 from flare.http.proxy.upstream_content import PIECE_LEN
 from flare.runtime.worker_loop import WorkerLoop
-from flare.sys.clock import coarse_monotonic_ms
 from flare.ws.core.handshake import answer_to_key
 from std.memory import ArcPointer
 
@@ -107,12 +107,12 @@ struct TunnelStream(StreamUser):
     """Rings for the client's connection."""
     var unsent: Buffer
     """What the upstream has not taken yet."""
-    var idle_timeout_ms: Int
-    """Longest time in which nothing moves."""
-    var _number: Int
-    var _last_ms: Int
-    # True once the client has ended its direction.
-    var _ends: Bool
+    var number: Int
+    """By what the connection knows it."""
+    var ends: Bool
+    """True once nothing follows what has not been sent."""
+    var clock: IdleClock
+    """Ends it when nothing moves."""
 
     def __init__(
         out self,
@@ -135,10 +135,9 @@ struct TunnelStream(StreamUser):
         self.loop = loop.copy()
         self.waker = None
         self.unsent = Buffer(0)
-        self.idle_timeout_ms = Int.MAX
-        self._number = number
-        self._last_ms = coarse_monotonic_ms()
-        self._ends = False
+        self.number = number
+        self.ends = False
+        self.clock = IdleClock(Int.MAX - 1)
 
     @staticmethod
     def on_news(user: ArcPointer[Self]):
@@ -173,12 +172,12 @@ struct TunnelStream(StreamUser):
                 break
             link.send_content(flight, self.unsent.span().before(count), False)
             self.unsent.consume(count)
-            self._last_ms = coarse_monotonic_ms()
+            self.clock.note()
         if len(self.unsent) > 0:
             return
         if self.unsent.capacity() > 0:
             self.unsent = Buffer(0)
-        if self._ends and not flight.failure and not flight.has_sent_end:
+        if self.ends and not flight.failure and not flight.has_sent_end:
             link.send_content(flight, "".as_bytes(), True)
 
     def take(mut self, mut out: Buffer) raises -> Poll:
@@ -197,39 +196,17 @@ struct TunnelStream(StreamUser):
         var had_len = len(out)
         var poll = take_content(self.upstream, self.flight[], out, PIECE_LEN)
         if len(out) > had_len:
-            self._last_ms = coarse_monotonic_ms()
+            self.clock.note()
         return poll
-
-    def check_time(self) raises:
-        """Ends a tunnel in which nothing moves.
-
-        Raises:
-            Error: If that has lasted for too long.
-        """
-        if coarse_monotonic_ms() - self._last_ms >= self.idle_timeout_ms:
-            raise Error("nothing has moved for ", self.idle_timeout_ms, " ms")
-
-    def end(mut self):
-        """Ends the direction to the upstream: behind its own end, which the client
-        has, or with what has not been sent yet."""
-        self._ends = True
-        self.send()
 
     def close(mut self):
         """Ends the stream: in good order if the upstream has ended its direction,
         else by a reset."""
         if self.flight[].has_ended:
-            self.end()
+            self.ends = True
+            self.send()
         if self.upstream[].http2:
             self.upstream[].http2.held()[].release(self.flight[])
-
-    def number(self) -> Int:
-        """Tells by what the connection knows it.
-
-        Returns:
-            The number.
-        """
-        return self._number
 
 
 struct StreamTunnel(UpgradedProtocol):
@@ -249,7 +226,7 @@ struct StreamTunnel(UpgradedProtocol):
         """Gives the stream back."""
         self._end[].close()
         var upstream = self._end[].upstream.copy()
-        leave(upstream, self._end[].number())
+        leave(upstream, self._end[].number)
         settle(upstream)
 
     def begin(mut self, var waker: StreamWaker):
@@ -288,10 +265,9 @@ struct StreamTunnel(UpgradedProtocol):
         Returns:
             True: the upstream's own goes on.
         """
-        self._end[].end()
+        self._end[].ends = True
         # Nothing else may move for long.
-        var upstream = self._end[].upstream.copy()
-        settle(upstream)
+        self._send()
         return True
 
     def is_full(self) -> Bool:
@@ -318,7 +294,7 @@ struct StreamTunnel(UpgradedProtocol):
         self._send()
         var poll = self._end[].take(out)
         if poll == Poll.PENDING:
-            self._end[].check_time()
+            self._end[].clock.check()
         return poll
 
     def poll_interval_ms(self) -> Int:
@@ -327,7 +303,7 @@ struct StreamTunnel(UpgradedProtocol):
         Returns:
             Milliseconds.
         """
-        return self._end[].idle_timeout_ms + 1
+        return self._end[].clock.interval_ms()
 
 
 def opens_tunnel(
@@ -371,6 +347,6 @@ def begin_stream_tunnel(
         The body of the response with 101.
     """
     var end = ArcPointer(TunnelStream(upstream, flight, number, loop))
-    end[].idle_timeout_ms = idle_timeout_ms
+    end[].clock = IdleClock(idle_timeout_ms)
     upstream[].hand_over(number, end)
     return Body.conversing(StreamTunnel(end))

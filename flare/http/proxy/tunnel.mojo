@@ -25,6 +25,44 @@ comptime _PIECE_LEN = 16_384
 comptime _ROOM_LEN_MIN = 4_096
 
 
+struct IdleClock(TrivialRegisterPassable):
+    """How long nothing has moved in a tunnel."""
+
+    var timeout_ms: Int
+    """Longest time in which nothing may."""
+    var _last_ms: Int
+
+    def __init__(out self, timeout_ms: Int):
+        """Begins now.
+
+        Args:
+            timeout_ms: Longest time in which nothing moves.
+        """
+        self.timeout_ms = timeout_ms
+        self._last_ms = coarse_monotonic_ms()
+
+    def note(mut self):
+        """Begins anew, since something has moved."""
+        self._last_ms = coarse_monotonic_ms()
+
+    def check(self) raises:
+        """Ends a tunnel in which nothing moves.
+
+        Raises:
+            Error: If that has lasted for too long.
+        """
+        if coarse_monotonic_ms() - self._last_ms >= self.timeout_ms:
+            raise Error("nothing has moved for ", self.timeout_ms, " ms")
+
+    def interval_ms(self) -> Int:
+        """Tells when to look.
+
+        Returns:
+            Milliseconds.
+        """
+        return self.timeout_ms + 1
+
+
 struct TunnelEnd(LinkUser):
     """The upstream's end of a tunnel."""
 
@@ -39,10 +77,8 @@ struct TunnelEnd(LinkUser):
     """What the upstream has sent with its answer."""
     var unsent: Buffer
     """What the upstream has not taken yet."""
-    var last_ms: Int
-    """When anything has moved."""
-    var idle_timeout_ms: Int
-    """Longest time in which nothing does."""
+    var clock: IdleClock
+    """Ends it when nothing moves."""
 
     def __init__(
         out self,
@@ -65,8 +101,7 @@ struct TunnelEnd(LinkUser):
         self.waker = None
         self.first = first^
         self.unsent = Buffer(0)
-        self.last_ms = coarse_monotonic_ms()
-        self.idle_timeout_ms = idle_timeout_ms
+        self.clock = IdleClock(idle_timeout_ms)
 
     @staticmethod
     def on_open(user: ArcPointer[Self]):
@@ -147,7 +182,7 @@ struct Tunnel(UpgradedProtocol):
         Raises:
             Error: If the upstream has gone.
         """
-        self._end[].last_ms = coarse_monotonic_ms()
+        self._end[].clock.note()
         self._end[].unsent.append(input.span())
         self._send()
         return Poll.PENDING
@@ -162,7 +197,7 @@ struct Tunnel(UpgradedProtocol):
             if count < 0:
                 raise Error("the upstream takes no more")
             end.unsent.consume(count)
-            end.last_ms = coarse_monotonic_ms()
+            end.clock.note()
         if end.unsent.capacity() > 0:
             end.unsent = Buffer(0)
         var flushed = end.link[].flush()
@@ -207,16 +242,13 @@ struct Tunnel(UpgradedProtocol):
             if count == 0:
                 return Poll.DONE
             out.commit(count)
-        end.last_ms = coarse_monotonic_ms()
+        end.clock.note()
         return Poll.READY
 
     def _pending(self, made_len: Int) raises -> Poll:
-        ref end = self._end[]
-        var now_ms = coarse_monotonic_ms()
         if made_len > 0:
-            end.last_ms = now_ms
-        if now_ms - end.last_ms >= end.idle_timeout_ms:
-            raise Error("nothing has moved for ", end.idle_timeout_ms, " ms")
+            self._end[].clock.note()
+        self._end[].clock.check()
         return Poll.PENDING
 
     def poll_interval_ms(self) -> Int:
@@ -225,7 +257,7 @@ struct Tunnel(UpgradedProtocol):
         Returns:
             Milliseconds.
         """
-        return self._end[].idle_timeout_ms + 1
+        return self._end[].clock.interval_ms()
 
 
 def agree_on_protocol(
