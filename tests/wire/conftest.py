@@ -141,10 +141,11 @@ def probe_tls(certs):
     assert server.stop() == 0
 
 
-def running_fetcher():
+def running_client(name: str):
+    """A client program, for fixtures; it must live to their end."""
     from raw_server import Fetcher
 
-    running = Fetcher(built("fetcher", "clients"))
+    running = Fetcher(built(name, "clients"))
     yield running
     assert running.process.poll() is None, "the client died during the tests"
     assert running.close() == 0
@@ -153,13 +154,19 @@ def running_fetcher():
 @pytest.fixture(scope="session")
 def fetcher():
     """The client under test; `fetcher.client(...)` starts over with a new one."""
-    yield from running_fetcher()
+    yield from running_client("fetcher")
+
+
+@pytest.fixture(scope="module")
+def talker():
+    """The WebSocket client under test."""
+    yield from running_client("talker")
 
 
 @pytest.fixture(scope="module")
 def fetcher_of_module():
     """A process of a file's own, whose memory no other file's tests have grown."""
-    yield from running_fetcher()
+    yield from running_client("fetcher")
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from conftest import Server
-from raw_server import Connection, RawServer, answering
+from raw_server import Connection, RawServer
 from test_client_open import CHUNKED, MIB, OK, Scripted, chunk, on, opened
 from test_client_open import program, reader, sized
 from wire_programs import built

@@ -33,7 +33,6 @@ from raw_http2 import (
     WINDOW_UPDATE,
     Http2Peer,
     answering_all,
-    block,
     frame,
     settings,
     speaking,

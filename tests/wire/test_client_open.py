@@ -6,9 +6,9 @@ import threading
 import time
 
 import pytest
+from conftest import running_client
 from raw_http2 import CANCEL, RST_STREAM, WINDOW_UPDATE, Http2Peer, speaking
-from raw_server import Connection, Fetcher, RawServer, answering
-from wire_programs import built
+from raw_server import Connection, RawServer, answering
 
 MIB = 1 << 20
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -16,10 +16,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
 
 @pytest.fixture(scope="module")
 def program():
-    running = Fetcher(built("reader", "clients"))
-    yield running
-    assert running.process.poll() is None, "the client died during the tests"
-    assert running.close() == 0
+    yield from running_client("reader")
 
 
 @pytest.fixture

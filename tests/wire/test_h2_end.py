@@ -9,7 +9,6 @@ from conftest import is_refused, wait_until
 from h2_client import (
     DATA, GOAWAY, LAST_ID, NO_ERROR, PROTOCOL_ERROR, Closed, H2Client, frame, reset,
 )  # fmt: skip
-from h2_hpack import encode
 from processes import workers
 
 

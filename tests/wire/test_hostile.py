@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from conftest import Client, read_all, wait_until
+from conftest import Client, read_all
 from half_closed import CHUNKED, HEAD, assert_cheap
 from processes import anonymous_len, cpu_s, descriptor_count
 

@@ -9,16 +9,15 @@ import threading
 import time
 
 import pytest
-from conftest import Client, Server, read_all, wait_until
+from conftest import Client, read_all, wait_until
 from h2_client import H2Client, reset
 from peer_servers import start_hypercorn, start_node_websocket
 from processes import anonymous_len
 from raw_http2 import *
-from raw_server import Connection, Fetcher, RawServer
+from raw_server import Connection, RawServer
 from test_h2_websocket import Socket
 from test_proxy_http2_upstream import GET, Upstream, ask, over_tls, proxied_h2  # noqa: F401
 from test_ws_client import GUID, connect, switch, talk
-from wire_programs import built
 
 WAIT_S = 10
 KEY = b"dGhlIHNhbXBsZSBub25jZQ=="
@@ -30,14 +29,6 @@ HANDSHAKE = ASK + KEY + b"\r\n\r\n"
 OFFERED = (ENABLE_CONNECT, 1)
 SIZES = [0, 1, 126, 65_536, 1_000_000]
 GONE = struct.pack("ii", 1, 0)
-
-
-@pytest.fixture(scope="module")
-def talker():
-    running = Fetcher(built("talker", "clients"))
-    yield running
-    assert running.process.poll() is None, "the client died during the tests"
-    assert running.close() == 0
 
 
 def opened(server, more: bytes = b"") -> Client:

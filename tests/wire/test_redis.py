@@ -5,10 +5,9 @@ import threading
 import time
 
 import pytest
+from conftest import running_client
 from peer_servers import program
-from raw_server import Fetcher
 from redis_servers import PACKAGE, RedisServer
-from wire_programs import built
 
 QUICK = {"backoff_ms": 5, "backoff_max_ms": 50}
 
@@ -23,10 +22,7 @@ def redis(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def talker(redis):
-    running = Fetcher(built("redis_talker", "clients"))
-    yield running
-    assert running.process.poll() is None, "the client died during the tests"
-    assert running.close() == 0
+    yield from running_client("redis_talker")
 
 
 @pytest.fixture

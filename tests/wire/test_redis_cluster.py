@@ -6,21 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from conftest import running_client
 from peer_servers import program
-from raw_server import Fetcher
 from redis_servers import PACKAGE, RedisServer, start_cluster, start_watched
 from test_redis import TYPED
-from wire_programs import built
 
 QUICK = {"backoff_ms": 20, "backoff_max_ms": 100}
 
 
 @pytest.fixture(scope="module")
 def talker():
-    running = Fetcher(built("redis_talker", "clients"))
-    yield running
-    assert running.process.poll() is None, "the client died during the tests"
-    assert running.close() == 0
+    yield from running_client("redis_talker")
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable
 
 import pytest
+from conftest import running_client
 from peer_servers import program
-from raw_server import Fetcher
 from redis_servers import PACKAGE, RedisServer, free_ports
-from wire_programs import built
 
 QUICK = {"backoff_ms": 5, "backoff_max_ms": 50}
 HELLO = b"%1\r\n+server\r\n+redis\r\n"
@@ -17,10 +16,7 @@ HELLO = b"%1\r\n+server\r\n+redis\r\n"
 
 @pytest.fixture(scope="module")
 def talker():
-    running = Fetcher(built("redis_talker", "clients"))
-    yield running
-    assert running.process.poll() is None, "the client died during the tests"
-    assert running.close() == 0
+    yield from running_client("redis_talker")
 
 
 @pytest.fixture

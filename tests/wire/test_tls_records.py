@@ -1,7 +1,6 @@
 """Records that hold nothing, come without end, or stand where they must not,
 against the client and the server: each ends by its deadline or by an alert."""
 
-import socket
 import ssl
 import time
 from pathlib import Path

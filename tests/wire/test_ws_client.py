@@ -12,19 +12,10 @@ import time
 
 import pytest
 from conftest import wait_until
-from raw_server import Connection, Fetcher, RawServer
+from raw_server import Connection, RawServer
 from websockets.asyncio.server import serve
-from wire_programs import built
 
 GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-
-
-@pytest.fixture(scope="module")
-def talker():
-    running = Fetcher(built("talker", "clients"))
-    yield running
-    assert running.process.poll() is None, "the client died during the tests"
-    assert running.close() == 0
 
 
 def connect(talker, url: str, **more) -> dict:

@@ -33,21 +33,13 @@ from raw_http2 import (
     settings,
     speaking,
 )
-from raw_server import Connection, Fetcher, RawServer
+from raw_server import Connection, RawServer
 from test_ws_client import HOSTILE, Echo, connect, read_frame, talk
 from wire_programs import built
 
 ENABLE_CONNECT = 8
 OFFERED = (ENABLE_CONNECT, 1)
 SIZES = [0, 1, 125, 126, 65_535, 65_536, 1_000_000, 6_000_000]
-
-
-@pytest.fixture(scope="module")
-def talker():
-    running = Fetcher(built("talker", "clients"))
-    yield running
-    assert running.process.poll() is None, "the client died during the tests"
-    assert running.close() == 0
 
 
 @pytest.fixture(scope="module")
