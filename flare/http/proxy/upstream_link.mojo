@@ -417,6 +417,8 @@ def _watch_stream(
 def _refuse(
     link: ArcPointer[UpstreamLink], user: Optional[_AnyUser], error: ClientError
 ):
+    # What the connector has closed may be another's number from now on.
+    _unwatch(link)
     if user:
         user.held().on_refused(user.held().user, error)
     link[].close()
