@@ -2,7 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.http.client.auth import BasicAuth, Credentials
-from flare.http.client.error import BadUrl, ClientError, Phase
+from flare.http.client.error import BadRequest, BadUrl, ClientError, Phase
 from flare.http.client.pool import Endpoint
 from flare.http.client.socks import socks_login
 from flare.net.ip import IpAddr, IpNetwork
@@ -137,11 +137,21 @@ struct Proxy(Copyable, Movable):
             that speaks HTTP.
 
         Raises:
-            ClientError: If one is longer than 255 bytes.
+            ClientError: If one is longer than 255 bytes, or is for Digest.
         """
         var login = self.credentials.login()
         if not login or self.scheme.is_http():
             return []
+        if self.credentials.is_digest():
+            # RFC 1929 would send the password as it is.
+            raise ClientError(
+                materialize[Phase.PROXY](),
+                materialize[BadRequest](),
+                (
+                    "DigestAuth: SOCKS5 knows no challenge, only a password"
+                    " that is sent; use BasicAuth to send it"
+                ),
+            )
         return socks_login(login.value().user, login.value().password)
 
 

@@ -1,5 +1,6 @@
 """Proxies and their exceptions."""
 
+from flare.http.client.auth import DigestAuth
 from flare.http.client.pool import Endpoint
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.proxy import (
@@ -123,6 +124,22 @@ def test_schemes_of_proxies() raises:
         var proxy = Proxy(row.url)
         assert_true(proxy.scheme == row.scheme, row.url)
         assert_equal(proxy.name(), row.name, row.url)
+
+
+def test_socks_is_told_no_password_of_digest() raises:
+    """RFC 1929 sends a password, and who chose Digest does not (RFC 7616)."""
+    for url in ["socks5://p", "socks5h://p"]:
+        var proxy = Proxy(StringSpan(url))
+        proxy.credentials = DigestAuth("me", "sesame")
+        var text = String()
+        try:
+            text = String(from_utf8_lossy=proxy.socks_login())
+        except error:
+            assert_true(error.phase == Phase.PROXY, String(error))
+            assert_true("DigestAuth" in error.reason, error.reason)
+            assert_false("sesame" in String(error), String(error))
+            continue
+        raise Error(url, ": it is told ", text)
 
 
 def test_login_of_socks() raises:
