@@ -125,5 +125,8 @@ def test_a_way_out_of_tls_brings_none(fetcher, start, origin, certs):
     server = RawServer(answer)
     start(TEXT, ca_file=str(certs / "root.pem"))
     assert fetcher.get(f"https://localhost:{server.port}/")["status"] == 200
+    # Nor if he who stands there sends the request on.
+    away = away.replace(b"%s", origin.url("c.test", "%s").encode())
+    assert fetcher.get(f"https://localhost:{server.port}/")["redirects"] == 2
     server.close()
-    assert origin.logins == [[]]
+    assert origin.logins == [[], [], []]

@@ -126,6 +126,7 @@ struct PreparedRequest(Movable):
     """Ends it from outside."""
     var has_left_origin: Bool
     """True once a redirection has led to another origin."""
+    var _was_tls: Bool
     var _max_redirects: Int
     var is_repeatable: Bool
     """True if it may be repeated whatever its method."""
@@ -174,6 +175,7 @@ struct PreparedRequest(Movable):
         self.cookie = String()
         self.content_use = ContentUse.KEEP
         self.has_left_origin = False
+        self._was_tls = False
         self.cancel = request.cancel
         self.is_repeatable = request.is_repeatable
         self.extras = extras_of(request, config)
@@ -542,7 +544,9 @@ struct PreparedRequest(Movable):
 
     def _log_in(mut self, next: Url, config: ClientConfig) raises ClientError:
         """Takes the login that the next host itself has in a netrc file."""
-        if self.endpoint.is_tls and next.protocol() == "http:":
+        # Who answers without TLS may send the request on to take a password.
+        self._was_tls |= self.endpoint.is_tls
+        if self._was_tls and next.protocol() == "http:":
             return
         var login = config.netrc.find_for(next, takes_default=False)
         if login:
