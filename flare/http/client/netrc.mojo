@@ -77,7 +77,10 @@ struct Netrc(Copyable, Defaultable, Movable):
         var words = _Words(text, name)
         while words.next():
             if words.is_keyword("machine"):
-                logins._entries.append(_Entry(words.value(), "", ""))
+                var host = words.value()
+                if host.byte_length() == 0:
+                    raise words.error("a machine without a name")
+                logins._entries.append(_Entry(host^, "", ""))
             elif words.is_keyword("default"):
                 logins._entries.append(_Entry("", "", ""))
             elif words.is_keyword("macdef"):

@@ -140,6 +140,11 @@ def test_what_is_refused() raises:
         _BadRow('machine a\nlogin "sec\nret"', "line 2: a double quote is not"),
         _BadRow("machine a login me\npassword", "line 2: the file ends"),
         _BadRow("machine", "line 1: the file ends"),
+        # Which would be `default`, and go to all hosts.
+        _BadRow(
+            '\nmachine "" login me password secret',
+            "line 2: a machine without a name",
+        ),
         _BadRow(
             "machine a password #secret", "line 1: put a value that begins"
         ),
