@@ -285,10 +285,21 @@ def _read(path: StringSpan) raises ClientError -> String:
         if problem.byte_length() == 0:
             var octets = List[UInt8](length=status.size, fill=0)
             file.read_exactly_at(Span(octets), 0)
-            return String(from_utf8_lossy=octets)
+            var text = _text(octets)
+            if text:
+                return text.take()
+            problem = "is not UTF-8, as which passwords are sent (RFC 7617)"
     except error:
         raise _bad_file(path, String("cannot be read (", error, ")"))
     raise _bad_file(path, problem)
+
+
+def _text(octets: List[UInt8]) -> Optional[String]:
+    """Reads UTF-8; another octet would become part of another password."""
+    try:
+        return String(from_utf8=octets)
+    except:
+        return None
 
 
 def _problem(status: FileStatus) -> StaticString:
