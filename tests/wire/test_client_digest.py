@@ -30,6 +30,7 @@ class DigestServer:
         self.nonces = [secrets.token_hex(8)]
         self.next_nonce = ""
         self.answer = b""
+        self.domain = ""
         self.closes = False
         # False to close without a word of it.
         self.says_so = True
@@ -68,14 +69,15 @@ class DigestServer:
         return verdict
 
     def challenge(self, verdict: str) -> bytes:
-        stale = ", stale=true" if verdict == "stale" else ""
+        more = ", stale=true" if verdict == "stale" else ""
+        more += f', domain="{self.domain}"' if self.domain else ""
         name = "Proxy-Authenticate" if self.proxy else "WWW-Authenticate"
         code = "407 Who" if self.proxy else "401 Who"
         closes = "Connection: close\r\n" if self.closes and self.says_so else ""
         return (
             f"HTTP/1.1 {code}\r\n{closes}{name}: Basic realm=here, Digest "
             f'realm="here", nonce="{self.nonces[-1]}", qop="auth,auth-int", '
-            f'algorithm={self.algorithm}, opaque="a/b"{stale}\r\n'
+            f'algorithm={self.algorithm}, opaque="a/b"{more}\r\n'
             "Content-Length: 4\r\n\r\nwho?"
         ).encode()
 
@@ -265,7 +267,10 @@ def test_basic_alone_is_not_answered(fetcher):
 
 
 def test_proxies_that_take_requests(fetcher, serve):
+    """Whatever URIs they name: `domain` means nothing there (RFC 7616 section
+    3.3)."""
     proxy = serve(proxy=True)
+    proxy.domain = "/elsewhere"
     fetcher.client(
         proxy=f"http://127.0.0.1:{proxy.port}",
         proxy_digest=USER,
@@ -314,10 +319,13 @@ def test_tunnels_with_a_wrong_password(fetcher, serve):
     fetcher.client(
         proxy=f"http://127.0.0.1:{proxy.port}", proxy_digest=USER, password="sesame"
     )
-    answer = fetcher.get("https://a.test/")
-    assert (answer["phase"], answer["kind"]) == ("proxy", "ProxyRefused")
-    assert "407" in answer["text"] and "sesame" not in str(answer)
-    assert proxy.verdicts == ["none", "wrong"]
+    # And no answer is sent unasked that was refused: proxies lock users out.
+    for _ in range(2):
+        answer = fetcher.get("https://a.test/")
+        assert (answer["phase"], answer["kind"]) == ("proxy", "ProxyRefused")
+        assert "407" in answer["text"] and "sesame" not in str(answer)
+    assert fetcher.get("http://a.test/")["status"] == 407
+    assert proxy.verdicts == ["none", "wrong"] * 3
 
 
 def test_from_a_proxy_to_a_host_without_one(fetcher, serve):

@@ -106,7 +106,7 @@ struct Challenges(ImplicitlyCopyable):
                 turn.proxy_login.value(),
                 request.method,
                 url_without_credentials(request.url),
-                is_asked=True,
+                is_asked=turn.proxy_answer_count > 0,
             )
 
     def take(

@@ -311,7 +311,7 @@ struct Connector(Movable):
                 proxy.credentials.login().value(),
                 "CONNECT",
                 tunnel_authority(self._endpoint),
-                is_asked=True,
+                is_asked=self._answer_count > 0,
             )
         self._tunnel = Tunnel(self._endpoint, proxy, answer)
         self._stage = _TUNNEL

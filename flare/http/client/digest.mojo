@@ -517,10 +517,14 @@ struct DigestTurn(Movable):
                 best_challenge(headers, "www-authenticate"), self.answer_count
             )
         if status == 407 and self.proxy_login:
-            return _unless_answered(
+            var found = _unless_answered(
                 best_challenge(headers, "proxy-authenticate"),
                 self.proxy_answer_count,
             )
+            if found:
+                # Of a proxy it means nothing: the answer is good for all.
+                found.value().domain = String()
+            return found^
         return None
 
 
