@@ -250,6 +250,7 @@ def parse_challenges(value: Span[UInt8, _]) -> List[DigestChallenge]:
                 at = _next_comma(value, at)
             if is_digest:
                 found.append(DigestChallenge())
+                count = 0
             continue
         at += 1
         while at < len(value) and _is_space(value[at]):
@@ -257,8 +258,11 @@ def parse_challenges(value: Span[UInt8, _]) -> List[DigestChallenge]:
         var text = String()
         at = _parse_value(value, at, text)
         count += 1
-        if is_digest and end > start and count <= _PARAMETER_COUNT_MAX:
-            found[len(found) - 1]._take(value[start:end], text^)
+        if is_digest and end > start:
+            ref last = found[len(found) - 1]
+            # Without what follows it would be another one, as of MD5.
+            last._is_broken |= count > _PARAMETER_COUNT_MAX
+            last._take(value[start:end], text^)
     return found^
 
 

@@ -216,6 +216,34 @@ def test_challenges() raises:
     assert_equal(found[1].domain, "/a /b")
 
 
+def test_many_parameters() raises:
+    """RFC 9110 section 11.6.1: each challenge has its own; one that is read in
+    part would be another one, without its algorithm."""
+    var others = String("Other ")
+    for number in range(30):
+        others += String("a", number, "=b, ")
+    var six = String()
+    for algorithm in ["MD5", "MD5-sess", "SHA-256", "SHA-256-sess"]:
+        six += String(
+            'Digest realm="r", nonce="n", opaque="o", qop="auth", charset=UTF-8,'
+            " userhash=false, stale=false, domain=x, algorithm=",
+            algorithm,
+            ", ",
+        )
+    var asked = String('Digest realm="r", nonce="n", algorithm=SHA-512-256')
+    for text in [others + asked, six + asked]:
+        var found = parse_challenges(text.as_bytes().as_imm())
+        ref last = found[len(found) - 1]
+        assert_true(last.is_usable(), text)
+        assert_true(last.algorithm == DigestAlgorithm.SHA512_256, text)
+    var long = String('Digest realm="r", nonce="n"')
+    for number in range(1_000):
+        long += String(", a", number, "=b")
+    long += ", algorithm=SHA-256"
+    for ref challenge in parse_challenges(long.as_bytes().as_imm()):
+        assert_false(challenge.is_usable())
+
+
 def test_escapes() raises:
     """RFC 7616 section 3.4: what is hashed is the value, what is written is
     quoted; values by Python's hashlib."""
