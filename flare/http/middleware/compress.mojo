@@ -34,7 +34,7 @@ struct Compress[H: Handler](ChangesResponses, Layer):
 
     Brotli and zstd where their libraries are there, else gzip. Content stays as
     it is if it is short, coded already, a part (206), of a type that does not
-    shrink (images, archives), or marked `no-transform`. Vary tells caches about
+    shrink (images, archives), marked `no-transform`, or has a digest. Vary tells caches about
     it, on a 304 too, and a strong ETag becomes a weak one, since the octets are
     others (RFC 9110 section 8.8.1).
 
@@ -160,6 +160,9 @@ struct Compress[H: Handler](ChangesResponses, Layer):
 def _may_be_coded(headers: HeaderMap) -> Bool:
     """Tells whether content may be coded: it is not yet, and not forbidden."""
     if "content-encoding" in headers:
+        return False
+    # Digests of what the handler gave (RFC 9530 sections 2 and 3).
+    if "content-digest" in headers or "repr-digest" in headers:
         return False
     var control = headers.find("cache-control")
     while control >= 0:

@@ -23,7 +23,14 @@ def _content(req: Request) raises -> Response:
     var response = Response(
         Int(req.query_param("status")), Body(String(TEXT) * count)
     )
-    for name in ["Content-Type", "Content-Encoding", "Cache-Control", "ETag"]:
+    for name in [
+        "Content-Type",
+        "Content-Encoding",
+        "Cache-Control",
+        "ETag",
+        "Content-Digest",
+        "Repr-Digest",
+    ]:
         var value = req.query_param(name)
         if value.byte_length() > 0:
             response.headers.set(name, value)
@@ -133,6 +140,20 @@ def test_what_is_compressed() raises:
         _Row(
             "image",
             "status=200&len=3000&Content-Type=image/png",
+            "gzip",
+            "-",
+            False,
+        ),
+        _Row(
+            "9530-2 a digest is of the octets that are sent",
+            "status=200&len=3000&Content-Type=text/css&Content-Digest=md5%3D%3AAA%3A",
+            "gzip",
+            "-",
+            False,
+        ),
+        _Row(
+            "9530-3 and of the coding",
+            "status=200&len=3000&Content-Type=text/css&Repr-Digest=md5%3D%3AAA%3A",
             "gzip",
             "-",
             False,
