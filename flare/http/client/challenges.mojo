@@ -55,18 +55,39 @@ struct Challenges(ImplicitlyCopyable):
     def keep(
         mut self,
         var space: String,
-        var user: String,
+        login: BasicAuth,
         var challenge: DigestChallenge,
-    ) raises ClientError:
-        """Keeps a challenge in place of the last one."""
+        method: StringSpan = "",
+        target: StringSpan = "",
+    ) raises ClientError -> String:
+        """Keeps a challenge in place of the last one.
+
+        Args:
+            space: Whose challenge it is.
+            login: Who answers it.
+            challenge: The challenge.
+            method: That of the request that is sent again; empty for none.
+            target: Its target.
+
+        Returns:
+            The answer of the request to this very challenge: by the time that
+            it starts, another thread may have kept another one.
+
+        Raises:
+            ClientError: If there are no random octets, or locks.
+        """
         try:
             self.share()
             var cnonce = Array[UInt8, CNONCE_LEN](fill=0)
             fill_random(Span(cnonce))
             var session = DigestSession(
-                space^, user^, challenge^, hex_text(Span(cnonce))
+                space, login.user, challenge^, hex_text(Span(cnonce))
             )
-            self._store.value().lock()[].keep(session^)
+            var guard = self._store.value().lock()
+            guard[].keep(session^)
+            if method.byte_length() == 0:
+                return String()
+            return guard[].answer(space, login, method, target, is_asked=True)
         except error:
             raise ClientError(
                 materialize[Phase.REQUEST](),
@@ -90,17 +111,24 @@ struct Challenges(ImplicitlyCopyable):
         """
         ref turn = request.extras.value()[].digest.value()[]
         if turn.login:
-            var field = self.answer(
-                request.endpoint.origin(),
-                turn.login.value(),
-                request.method,
-                request.url.request_target(),
-                is_asked=turn.answer_count > 0,
-            )
+            var field = String()
+            swap(field, turn.field)
+            if field.byte_length() == 0:
+                field = self.answer(
+                    request.endpoint.origin(),
+                    turn.login.value(),
+                    request.method,
+                    request.url.request_target(),
+                    is_asked=turn.answer_count > 0,
+                )
             _ = request.headers.remove("authorization")
             if field.byte_length() > 0:
                 _set_answer(request.headers, field)
         if turn.proxy_login:
+            turn.proxy_field = String()
+            swap(turn.proxy_field, turn.next_proxy_field)
+            if turn.proxy_field.byte_length() > 0:
+                return
             turn.proxy_field = self.answer(
                 request.proxy.value()[].name(),
                 turn.proxy_login.value(),
@@ -131,31 +159,38 @@ struct Challenges(ImplicitlyCopyable):
         """
         ref turn = request.extras.value()[].digest.value()[]
         var is_proxy = response.status == 407
-        var user: String
+        var login: BasicAuth
         var space: String
+        var target: String
         if is_proxy and turn.proxy_login:
-            user = turn.proxy_login.value().user
+            login = turn.proxy_login.value().copy()
             space = request.proxy.value()[].name()
+            target = url_without_credentials(request.url)
         elif turn.login and not is_proxy:
-            user = turn.login.value().user
+            login = turn.login.value().copy()
             space = request.endpoint.origin()
+            target = String(request.url.request_target())
         else:
             return False
         var found = turn.challenge(response.status.code, response.headers)
         if found:
-            self.keep(space^, user^, found.take())
+            var is_last = request.has_lost_content(sent_len)
+            var method = String() if is_last else request.method
+            var field = self.keep(space^, login, found.take(), method, target)
             if is_proxy:
                 turn.proxy_answer_count += 1
+                turn.next_proxy_field = field^
             else:
                 turn.answer_count += 1
-            return not request.has_lost_content(sent_len)
+                turn.field = field^
+            return not is_last
         if is_proxy or response.status == 401:
-            self.refuse(space, user)
+            self.refuse(space, login.user)
             return False
         var info = response.headers.get("authentication-info")
         if info and self._store:
             self._store.value().lock()[].take_next_nonce(
-                space, user, info.value()
+                space, login.user, info.value()
             )
         return False
 

@@ -449,7 +449,7 @@ struct Connector(Movable):
             context.challenges.refuse(name, login.user)
             return False
         self._answer_count += 1
-        context.challenges.keep(name^, login.user, found.take())
+        _ = context.challenges.keep(name^, login, found.take())
         return True
 
     def _start_over(mut self):

@@ -479,6 +479,10 @@ struct DigestTurn(Movable):
     """How many challenges of the proxy were answered."""
     var proxy_field: String
     """The value of Proxy-Authorization; empty for none."""
+    var field: String
+    """The answer to the server that the next attempt takes; empty for none."""
+    var next_proxy_field: String
+    """The answer to the proxy that the next attempt takes; empty for none."""
 
     def __init__(out self):
         """Begins with nobody who answers."""
@@ -487,6 +491,8 @@ struct DigestTurn(Movable):
         self.proxy_login = None
         self.proxy_answer_count = 0
         self.proxy_field = String()
+        self.field = String()
+        self.next_proxy_field = String()
 
     def go_elsewhere(mut self, keeps_origin: Bool):
         """Begins anew at the URL that a redirection leads to.
@@ -498,6 +504,8 @@ struct DigestTurn(Movable):
         self.proxy_answer_count = 0
         self.proxy_login = None
         self.proxy_field = String()
+        self.field = String()
+        self.next_proxy_field = String()
         if not keeps_origin:
             self.login = None
 

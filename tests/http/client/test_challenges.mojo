@@ -1,0 +1,73 @@
+"""Challenges that several requests are given at once."""
+
+from flare.http.client.auth import Credentials, DigestAuth
+from flare.http.client.challenges import Challenges
+from flare.http.client.config import ClientConfig
+from flare.http.client.prepared_request import (
+    PreparedRequest,
+    Upload,
+    prepare_request,
+)
+from flare.http.client.proxy import Proxy
+from flare.http.client.request import ClientRequest
+from flare.http.client.response import ClientResponse
+from flare.url.url import Url
+from std.testing import assert_equal, assert_true
+
+
+def _refusal(
+    name: StringSpan, status: Int, realm: String
+) raises -> ClientResponse:
+    var response = ClientResponse(Url.parse("http://a.test/"))
+    response.status = status
+    response.headers.set(
+        name, String('Digest realm="', realm, '", nonce="n-', realm, '"')
+    )
+    return response^
+
+
+def _field(request: PreparedRequest, is_proxy: Bool) raises -> String:
+    if is_proxy:
+        return request.extras.value()[].digest.value()[].proxy_field
+    var value = request.headers.get("authorization")
+    return String(value.value()) if value else String()
+
+
+def test_each_request_answers_its_own() raises:
+    """RFC 7616 section 3.4: realm and nonce are those of the challenge that is
+    answered, whatever other threads were asked meanwhile."""
+    for is_proxy in [False, True]:
+        var config = ClientConfig()
+        var login = Credentials(DigestAuth("me", "word"))
+        var name = "WWW-Authenticate"
+        if is_proxy:
+            var proxy = Proxy("http://p.test:1")
+            swap(proxy.credentials, login)
+            config.proxy = proxy
+            name = "Proxy-Authenticate"
+        var challenges = Challenges()
+        challenges.share()
+        var requests = List[PreparedRequest]()
+        for realm in ["x", "y"]:
+            requests.append(
+                prepare_request(
+                    ClientRequest("GET", String("http://a.test/", realm)),
+                    Upload(),
+                    None,
+                    login,
+                    Pointer(to=config),
+                )
+            )
+            challenges.answer_request(requests[len(requests) - 1])
+        for index in range(2):
+            var realm = "x" if index == 0 else "y"
+            var refusal = _refusal(name, 407 if is_proxy else 401, realm)
+            assert_equal(_field(requests[index], is_proxy), "")
+            assert_true(challenges.take(requests[index], refusal, 0))
+        for index in range(2):
+            ref request = requests[index]
+            challenges.answer_request(request)
+            var field = _field(request, is_proxy)
+            var realm = "x" if index == 0 else "y"
+            assert_true(String('nonce="n-', realm, '"') in field, field)
+            assert_true(String('realm="', realm, '"') in field, field)
