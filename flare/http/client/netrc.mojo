@@ -260,7 +260,11 @@ struct _Words(Movable):
             self._at += 1
             if octet == 34:
                 return
-            if octet == 92 and self._at < len(self._octets):
+            if (
+                octet == 92
+                and self._at < len(self._octets)
+                and self._octets[self._at] != 10
+            ):
                 octet = _unescaped(self._octets[self._at])
                 self._at += 1
             self._word.append(octet)

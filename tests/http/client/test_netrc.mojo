@@ -138,6 +138,9 @@ def test_what_is_refused() raises:
         _BadRow("machine a\n\nsecret", "line 3: machine, default, login"),
         _BadRow('machine a login "secret', "line 1: a double quote is not"),
         _BadRow('machine a\nlogin "sec\nret"', "line 2: a double quote is not"),
+        _BadRow(
+            'machine a\nlogin "sec\\\nret"', "line 2: a double quote is not"
+        ),
         _BadRow("machine a login me\npassword", "line 2: the file ends"),
         _BadRow("machine", "line 1: the file ends"),
         # Which would be `default`, and go to all hosts.
