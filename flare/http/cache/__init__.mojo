@@ -2,4 +2,5 @@
 
 from flare.http.cache.core.cache_control import CacheControl
 from flare.http.cache.core.policy import CachePolicy
+from flare.http.cache.shared_responses import ResponseStore, SharedStats
 from flare.http.cache.store import CacheStats, CacheStore

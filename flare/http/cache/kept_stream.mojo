@@ -4,7 +4,7 @@ complete."""
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.cache.core.stored_response import StoredResponse
-from flare.http.cache.store import CacheStore, FetchClaim
+from flare.http.cache.store import CacheStore, FetchClaim, FetchMark
 from flare.http.message.body import (
     Body,
     BodySource,
@@ -30,6 +30,7 @@ struct KeptStream(BodySource):
     var _stored: Optional[StoredResponse]
     var _copy: List[UInt8]
     var _len_max: Int
+    var _since: FetchMark
     # Who waits for the response waits until this goes.
     var _claim: Optional[FetchClaim]
 
@@ -41,6 +42,7 @@ struct KeptStream(BodySource):
         var stored: StoredResponse,
         *,
         len_max: Int,
+        since: FetchMark,
         var claim: Optional[FetchClaim],
     ):
         """Takes a source.
@@ -51,6 +53,7 @@ struct KeptStream(BodySource):
             key: The key of its target.
             stored: The response, without its content.
             len_max: Longest content that is kept, in bytes.
+            since: When the response was asked for.
             claim: The claim of the request that fetches it.
         """
         self._inner = inner.copy()
@@ -59,6 +62,7 @@ struct KeptStream(BodySource):
         self._stored = stored^
         self._copy = []
         self._len_max = len_max
+        self._since = since
         self._claim = claim^
 
     def begin(mut self, var waker: StreamWaker):
@@ -89,7 +93,7 @@ struct KeptStream(BodySource):
         if not length or length.held() == len(self._copy):
             var stored = self._stored.take()
             stored.body = Body(String(unsafe_from_utf8=self._copy))
-            _ = self._store.put(self._key, stored^)
+            _ = self._store.put(self._key, stored^, since=self._since)
         self._give_up()
 
     def trailers(mut self) raises -> Trailers:

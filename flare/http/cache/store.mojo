@@ -1,5 +1,6 @@
 """Responses in memory, for all workers of a process: found by key and Vary, bounded
-by octets and number, fetched by one request for many.
+by octets and number, fetched by one request for many; before a store that many
+processes share, if there is one.
 """
 
 from flare.bytes.checked import *
@@ -7,12 +8,22 @@ from flare.http.cache.core.cache_control import CacheControl
 from flare.http.cache.core.key import cache_key, split_url
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.stored_response import Reuse, StoredResponse
+from flare.http.cache.removals import Removal, RemovalKind, RemovalLog
 from flare.http.cache.shard import (
     CacheShard,
     Room,
     UNCACHEABLE_COUNT_MAX,
 )
+from flare.http.cache.shared_keeper import SharedKeeper
+from flare.http.cache.shared_responses import (
+    LookupTicket,
+    RemovalTarget,
+    ResponseStore,
+    SharedLevel,
+    SharedStats,
+)
 from flare.http.message.fields import Fields
+from flare.http.message.owned_request import OwnedRequest
 from flare.sys.clock import Deadline
 from flare.sys.errno import OsError
 from flare.sys.mutex import Condvar, Mutex
@@ -56,7 +67,7 @@ struct CacheStats(Copyable, Movable):
     var stale_count: Int
     """Requests that got a stale one, but for those of `error_count`."""
     var miss_count: Int
-    """Requests that went to the origin."""
+    """Requests that memory had nothing for."""
     var revalidated_count: Int
     """Of those, how many the origin answered with 304."""
     var collapsed_count: Int
@@ -89,6 +100,16 @@ struct Lookup(Copyable, Movable):
     """Whether there is anything for the same URI."""
 
 
+@fieldwise_init
+struct FetchMark(TrivialRegisterPassable):
+    """A moment, by what was removed before it."""
+
+    var local: Int
+    """How many removals the memory had seen."""
+    var shared: Int
+    """How many removals of all processes were known."""
+
+
 struct _Store(Movable):
     var shards: List[Mutex[CacheShard]]
     # Rung when a fetch ends, one for each shard.
@@ -98,6 +119,7 @@ struct _Store(Movable):
     var octet_count: Atomic[Int64]
     var entry_count: Atomic[Int64]
     var turn: Atomic[Int64]
+    var removals: Mutex[RemovalLog]
 
     def __init__(out self, octet_max: Int, entry_max: Int) raises OsError:
         self.shards = []
@@ -110,6 +132,7 @@ struct _Store(Movable):
         self.octet_count = Atomic[Int64](0)
         self.entry_count = Atomic[Int64](0)
         self.turn = Atomic[Int64](0)
+        self.removals = Mutex(RemovalLog())
 
 
 def key_hash(key: StringSpan) -> UInt64:
@@ -130,16 +153,22 @@ def _shard_index(hash: UInt64) -> Int:
     return Int(hash >> (64 - _SHARD_BITS))
 
 
-struct CacheStore(ImplicitlyCopyable):
+struct CacheStore(ImplicitlyCopyable, RemovalTarget):
     """Responses in memory; copies are the same store.
 
+        var store = CacheStore(octet_max=256 << 20)
+        # The same for many processes:
+        var redis = RedisConfig.from_url("redis://10.0.0.1")
+        var all = CacheStore(octet_max=256 << 20, shared=RedisResponses(redis^))
+
     All workers of a process share it, and any number of `Cache`s. Worker
-    processes have one each. What a client can make it hold is bounded by
+    processes have one each; what they share is found in `shared`. What a client can make it hold is bounded by
     `octet_max` and `entry_max`; what goes first is what was not used since it
     came, or since the last time that room was needed (SIEVE).
     """
 
     var _store: ArcPointer[_Store]
+    var _shared: Optional[ArcPointer[SharedLevel]]
 
     def __init__(
         out self,
@@ -168,6 +197,123 @@ struct CacheStore(ImplicitlyCopyable):
                 "CacheStore: entry_max is ", entry_max, "; allowed is 1 or more"
             )
         self._store = ArcPointer(_Store(octet_max, entry_max))
+        self._shared = None
+
+    def __init__[
+        S: ResponseStore
+    ](
+        out self,
+        *,
+        octet_max: Int = 64 << 20,
+        entry_max: Int = 65_536,
+        var shared: S,
+    ) raises:
+        """Makes an empty store before one that many processes share.
+
+        Parameters:
+            S: The shared store's type.
+
+        Args:
+            octet_max: Most memory that responses take, in bytes, at least 4096.
+            entry_max: Most responses, at least 1.
+            shared: Where to look for what is not in memory, such as
+                `RedisResponses`. It is asked once now, and need not be there.
+
+        Raises:
+            Error: If a bound is out of its range, or the system has no more
+                locks.
+        """
+        self = Self(octet_max=octet_max, entry_max=entry_max)
+        # The keeper has the memory alone, so that neither holds the other.
+        var keeper = SharedKeeper(shared^, self)
+        self._shared = ArcPointer(SharedLevel(keeper^))
+
+    def has_shared(self) -> Bool:
+        """Tells whether there is a store behind the memory.
+
+        Returns:
+            True if many processes share what is kept.
+        """
+        return Bool(self._shared)
+
+    def shared_stats(self) -> Optional[SharedStats]:
+        """Copies the figures of the store that many processes share.
+
+        Returns:
+            Those of this process; nothing without such a store.
+        """
+        if not self._shared:
+            return None
+        return self._shared.held()[].stats()
+
+    def find_shared(
+        self, key: String, fields: Fields, policy: CachePolicy
+    ) -> Optional[StoredResponse]:
+        """Looks a response up in the shared store, and waits for it.
+
+        Args:
+            key: The key of its target.
+            fields: The request's fields.
+            policy: Of the cache.
+
+        Returns:
+            The response, which is not in memory yet.
+        """
+        return self._shared.held()[].find(key, fields, policy)
+
+    def find_shared_later(
+        self, key: String, var request: OwnedRequest, policy: CachePolicy
+    ) -> Optional[LookupTicket]:
+        """Has a response looked up in the shared store by another thread.
+
+        Args:
+            key: The key of its target.
+            request: The request.
+            policy: Of the cache.
+
+        Returns:
+            What becomes of it; nothing if the store is away.
+        """
+        return self._shared.held()[].find_later(key, request^, policy)
+
+    def shared_wait_ms(self) -> Int:
+        """Tells how long to wait for a look-up.
+
+        Returns:
+            The time, in milliseconds.
+        """
+        return self._shared.held()[].wait_ms()
+
+    def mark(self) -> FetchMark:
+        """Notes the moment before a fetch or a look-up begins.
+
+        Returns:
+            What `put` compares with: if the response's key is removed in
+            between, it is not kept.
+        """
+        var known = self._shared.held()[].known() if self._shared else 0
+        return FetchMark(self._store[].removals.lock()[].count, known)
+
+    def _note(self, var removal: Removal):
+        """Notes a removal before it is made: what was fetched before is dropped
+        when it comes, or by the removal itself."""
+        self._store[].removals.lock()[].add(removal.copy())
+        if self._shared:
+            self._shared.held()[].remove(removal^)
+
+    def apply(self, removal: Removal):
+        """Removes what another process has removed.
+
+        Args:
+            removal: Which responses.
+        """
+        self._store[].removals.lock()[].add(removal.copy())
+        if removal.kind == RemovalKind.PREFIX:
+            _ = self._remove_prefix(removal.text)
+        elif removal.kind == RemovalKind.KEY:
+            _ = self._remove(removal.text)
+        else:
+            _ = self._invalidate(removal.text)
 
     def look_up(
         self,
@@ -208,15 +354,25 @@ struct CacheStore(ImplicitlyCopyable):
         shard[].counts[figure.index] += Int(counts)
         return Lookup(found^, reuse, True)
 
-    def put(self, key: String, var response: StoredResponse) -> Bool:
+    def put(
+        self,
+        key: String,
+        var response: StoredResponse,
+        *,
+        since: Optional[FetchMark] = None,
+        is_new: Bool = True,
+    ) -> Bool:
         """Keeps a response, and drops others if there is no more room.
 
         Args:
             key: The key of its target.
             response: The response.
+            since: When it was asked for; if its key was removed in between, it
+                is not kept.
+            is_new: Whether the shared store is to have it, too.
 
         Returns:
-            False if it is too long for this store.
+            False if it is too long for this store, or out of date.
         """
         var hash = key_hash(key)
         ref store = self._store[]
@@ -229,13 +385,20 @@ struct CacheStore(ImplicitlyCopyable):
         # What was there is dropped behind the lock if others still read it.
         var kept = ArcPointer(response^)
         var shard = store.shards.at(_shard_index(hash)).lock()
-        var freed = shard[].put(key, hash, kept^, octet_count)
+        var freed = shard[].put(key, hash, kept.copy(), octet_count)
         shard[].counts[Figure.STORED.index] += 1
         if hash in shard[].uncacheable:
             shard[].uncacheable[hash] = 0
         _ = shard^
         self._give_back(freed)
         self._make_room()
+        if since:
+            var mark = since.held()
+            if store.removals.lock()[].was_removed(key, mark.local):
+                _ = self._remove(key)
+                return False
+            if is_new and self._shared:
+                self._shared.held()[].put(key, kept, mark.shared)
         return True
 
     def _give_back(self, freed: Room):
@@ -281,20 +444,26 @@ struct CacheStore(ImplicitlyCopyable):
                 `http`.
 
         Returns:
-            How many they were.
+            How many they were, in this process.
         """
         var key = _key_of_url(url)
+        self._note(Removal(RemovalKind.KEY, key))
+        return self._remove(key, Figure.PURGED)
+
+    def _remove(self, key: StringSpan, figure: Optional[Figure] = None) -> Int:
         var hash = key_hash(key)
         var shard = self._store[].shards.at(_shard_index(hash)).lock()
         var freed = shard[].remove(key, hash)
-        shard[].counts[Figure.PURGED.index] += freed.entries
+        if figure:
+            shard[].counts[figure.held().index] += freed.entries
         _ = shard^
         self._give_back(freed)
         return freed.entries
 
     def purge_prefix(self, url: StringSpan) -> Int:
         """Drops the responses to all URLs that begin with a text. Each response
-        that is there is looked at.
+        that is there is looked at; those of a shared store when they are asked
+        for.
 
         Args:
             url: Such as `http://example.com/images/`; empty for all.
@@ -303,6 +472,10 @@ struct CacheStore(ImplicitlyCopyable):
             How many they were.
         """
         var prefix = _key_of_url(url) if url.byte_length() > 0 else String()
+        self._note(Removal(RemovalKind.PREFIX, prefix))
+        return self._remove_prefix(prefix)
+
+    def _remove_prefix(self, prefix: StringSpan) -> Int:
         var total = 0
         for index in range(_SHARD_COUNT):
             var shard = self._store[].shards.at(index).lock()
@@ -319,11 +492,8 @@ struct CacheStore(ImplicitlyCopyable):
         Args:
             key: The key.
         """
-        var hash = key_hash(key)
-        var shard = self._store[].shards.at(_shard_index(hash)).lock()
-        var freed = shard[].remove(key, hash)
-        _ = shard^
-        self._give_back(freed)
+        self._note(Removal(RemovalKind.KEY, key))
+        _ = self._remove(key)
 
     def invalidate(self, url: StringSpan) -> Int:
         """Has the responses to a URL validated before they are used again: what
@@ -347,6 +517,10 @@ struct CacheStore(ImplicitlyCopyable):
         Returns:
             How many they are.
         """
+        self._note(Removal(RemovalKind.INVALID, key))
+        return self._invalidate(key)
+
+    def _invalidate(self, key: StringSpan) -> Int:
         var hash = key_hash(key)
         var shard = self._store[].shards.at(_shard_index(hash)).lock()
         return shard[].invalidate(key, hash)
@@ -443,6 +617,20 @@ struct CacheStore(ImplicitlyCopyable):
         if shard[].uncacheable.get(hash).or_else(0) > now_s:
             return False
         return hash in shard[].fetches
+
+    def is_uncacheable(self, key: StringSpan, now_s: Int) -> Bool:
+        """Tells whether the response to a target was not to be kept of late.
+
+        Args:
+            key: The target's key.
+            now_s: The time, in seconds.
+
+        Returns:
+            True if it is not worth looking for it elsewhere.
+        """
+        var hash = key_hash(key)
+        var shard = self._store[].shards.at(_shard_index(hash)).lock()
+        return shard[].uncacheable.get(hash).or_else(0) > now_s
 
     def end_fetch(self, hash: UInt64, number: Int):
         """Ends a fetch, for `FetchClaim`.

@@ -59,9 +59,15 @@ struct CachedClient(RequestMethods):
             policy: What the cache may do beyond what responses say.
 
         Raises:
-            Error: If a number of the policy is out of its range.
+            Error: If a number of the policy is out of its range, or the store
+                is shared with other processes.
         """
         policy.check()
+        if store.has_shared():
+            raise Error(
+                "CachedClient: what it keeps is for one user; give it a"
+                " CacheStore without `shared`"
+            )
         self.client = client^
         self.store = store
         self.policy = policy^

@@ -8,7 +8,6 @@ from flare.http.cache.core.cache_status import CacheStatus, Forward
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.storage import StoreRefusal, store_refusal
 from flare.http.cache.core.stored_response import Reuse, StoredResponse
-from flare.http.cache.kept_stream import KeptStream
 from flare.http.cache.reply import (
     conditional_reply,
     is_conditional,
@@ -20,12 +19,18 @@ from flare.http.cache.store import (
     Figure,
     Lookup,
 )
-from flare.http.message.body import Body, Erased
+from flare.http.message.body import Erased
 from flare.http.message.method import Method
 from flare.http.message.owned_request import OwnedRequest, ReplacedFields
 from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN
 from flare.http.middleware.cache_fetch import CacheFetch, PassedBy
+from flare.http.middleware.cache_keep import (
+    is_too_long,
+    note_head,
+    put_response,
+)
+from flare.http.middleware.cache_shared import adopt, find_shared
 from flare.http.middleware.cache_wait import FetchWait, WaitSteps
 from flare.http.routing.failure import log_failure
 from flare.http.routing.handler import Handler, RequestPolicy
@@ -100,10 +105,16 @@ struct Cache[H: Handler](Layer):
             policy: What the cache may do beyond what responses say.
 
         Raises:
-            Error: If a number of the policy is out of its range, or the system
-                has no more locks.
+            Error: If a number of the policy is out of its range, the policy is
+                that of a private cache and the store is shared with others, or
+                the system has no more locks.
         """
         policy.check()
+        if store.has_shared() and not policy.is_shared:
+            raise Error(
+                "Cache: a private cache must not share its responses; give it a"
+                " CacheStore without `shared`"
+            )
         self._background = Background()
         self.handler = handler^
         self.store = store
@@ -212,7 +223,7 @@ struct Cache[H: Handler](Layer):
                 if claim:
                     var fetch = CacheFetch(key^, asked^, found^)
                     fetch.claim = claim^
-                    return self._forward(req, fetch^)
+                    return self._look_further(req, fetch^)
             return self._reply(req, found, CacheStatus(Forward.NONE))
         if asked.only_if_cached:
             return self._told(
@@ -235,9 +246,11 @@ struct Cache[H: Handler](Layer):
         """Asks the inner handler, unless the same is being fetched already and
         the thread may wait for it."""
         fetch.claim = self.store.begin_fetch(fetch.key)
-        var call = req.extension[DeferredCall]()
-        if fetch.claim or not req.is_cancellable():
+        if fetch.claim:
+            return self._look_further(req, fetch^)
+        if not req.is_cancellable():
             return self._forward(req, fetch^)
+        var call = req.extension[DeferredCall]()
         if call:
             return self._await_later(req, fetch^, call.value()[].loop)
         var deadline = Deadline(self.policy.collapse_timeout_ms)
@@ -252,11 +265,65 @@ struct Cache[H: Handler](Layer):
             fetch.claim = self.store.begin_fetch(fetch.key)
         return self._forward(req, fetch^)
 
+    def _look_further(
+        self, req: Request, var fetch: CacheFetch
+    ) raises -> Response:
+        """Looks in the store that many processes share, if there is one, and
+        then asks the inner handler. A handler that is called on the worker's own
+        thread is quicker than a look-up, which must not hold it anyway."""
+        if not self.store.has_shared() or not req.is_cancellable():
+            return self._forward(req, fetch^)
+        if fetch.asked.no_cache or self.store.is_uncacheable(
+            fetch.key, unix_seconds()
+        ):
+            return self._forward(req, fetch^)
+        var call = req.extension[DeferredCall]()
+        if call:
+            fetch.since = self.store.mark()
+            fetch.ticket = self.store.find_shared_later(
+                fetch.key, OwnedRequest(copy_of=req), self.policy
+            )
+            if fetch.ticket:
+                return self._await_later(req, fetch^, call.value()[].loop)
+            return self._forward(req, fetch^)
+        if find_shared(self.store, req.headers, self.policy, fetch):
+            var answer = self._answer_shared(req, fetch, may_refresh=True)
+            if answer:
+                return answer.take()
+        return self._forward(req, fetch^)
+
+    def _answer_shared(
+        self, req: Request, mut fetch: CacheFetch, *, may_refresh: Bool
+    ) raises -> Optional[Response]:
+        """Answers with what came from the shared store, if it may be used."""
+        var had_usable = _is_usable(fetch.found)
+        fetch.found = self.store.look_up(
+            fetch.key,
+            req.headers,
+            fetch.asked,
+            self.policy,
+            unix_seconds(),
+            counts=False,
+        )
+        if not _is_usable(fetch.found):
+            return None
+        if fetch.found.reuse == Reuse.STALE_WHILE_REVALIDATE:
+            if had_usable or not may_refresh:
+                return None
+            fetch.claim = None
+            _ = self._refresh_later(req, fetch.key)
+        var status = CacheStatus(Forward.NONE, is_shared=True)
+        return self._reply(req, fetch.found, status^)
+
     def _await_later(
         self, req: Request, var fetch: CacheFetch, loop: ArcPointer[WorkerLoop]
     ) raises -> Response:
-        """Waits for the fetch of another request on the worker's loop."""
-        if not self.store.is_awaited(fetch.key, unix_seconds()):
+        """Waits for the fetch of another request, or for a look-up, on the
+        worker's loop."""
+        var timeout_ms = self.policy.collapse_timeout_ms
+        if fetch.ticket:
+            timeout_ms = self.store.shared_wait_ms()
+        elif not self.store.is_awaited(fetch.key, unix_seconds()):
             return self._forward(req, fetch^)
         var wait = ArcPointer(
             FetchWait(
@@ -267,7 +334,7 @@ struct Cache[H: Handler](Layer):
                 look_again=_look_again[Self.H],
                 go_on=_go_on[Self.H],
                 loop=loop,
-                timeout_ms=self.policy.collapse_timeout_ms,
+                timeout_ms=timeout_ms,
             )
         )
         finish_later(req, WaitSteps(wait[].steps))
@@ -296,6 +363,7 @@ struct Cache[H: Handler](Layer):
         else for the whole, which the conditions of the client are then held to.
         """
         fetch.times.request_s = unix_seconds()
+        fetch.since = self.store.mark()
         fetch.validates = fetch.found.response.__bool__() and (
             fetch.found.response.held()[].has_validators()
         )
@@ -337,7 +405,7 @@ struct Cache[H: Handler](Layer):
         if fetch.validates and code == 304:
             return self._confirmed(req, fetch, response)
         if req.method == Method.HEAD:
-            self._note_head(req, fetch, response)
+            note_head(self.store, req.headers, fetch, response, self.policy)
             return self._told(response^, CacheStatus(fetch.reason()))
         var is_plain = fetch.is_plain
         response = self._keep(req, fetch^, response^)
@@ -412,7 +480,7 @@ struct Cache[H: Handler](Layer):
         )
         var newer = Lookup(ArcPointer(fresh.copy()), Reuse.FRESH, True)
         if is_stored:
-            _ = self.store.put(fetch.key, fresh^)
+            _ = self.store.put(fetch.key, fresh^, since=fetch.since)
         else:
             self.store.drop(fetch.key)
         return self._reply(req, newer, status^)
@@ -429,74 +497,17 @@ struct Cache[H: Handler](Layer):
             self.policy,
             fetch.times,
         )
-        if refusal == StoreRefusal.NONE and _is_too_long(response, self.policy):
+        if refusal == StoreRefusal.NONE and is_too_long(response, self.policy):
             refusal = StoreRefusal.USELESS
         if refusal == StoreRefusal.NONE:
             status.is_stored = True
-            self._put(req, fetch^, response)
+            put_response(self.store, req.headers, fetch^, response, self.policy)
         elif refusal != StoreRefusal.STATUS:
             # What it was to replace is out of date (section 4.3.3).
             if fetch.validates and response.status < 500:
                 self.store.drop(fetch.key)
             self.store.note_refused(fetch.key, fetch.times.response_s)
         return self._told(response^, status)
-
-    def _put(
-        self, req: Request, var fetch: CacheFetch, mut response: Response
-    ) raises:
-        """Keeps a response, whose content is shared with the store, or kept when
-        its source has made all of it."""
-        if not response.body.is_stream():
-            response.body = Body(
-                String(unsafe_from_utf8=response.body.as_bytes())
-            )
-        var is_stream = response.body.is_stream()
-        var stored = StoredResponse(
-            response.status,
-            response.headers,
-            Body() if is_stream else response.body.copy(),
-            req.headers,
-            policy=self.policy,
-            times=fetch.times,
-        )
-        if not is_stream:
-            _ = self.store.put(fetch.key, stored^)
-            return
-        var inner = response.body.stream()
-        var length = inner[].length
-        response.body = Body(
-            KeptStream(
-                inner,
-                self.store,
-                fetch.key.copy(),
-                stored^,
-                len_max=self.policy.content_len_max,
-                claim=fetch^.take_claim(),
-            ),
-            length=length,
-        )
-
-    def _note_head(
-        self, req: Request, fetch: CacheFetch, response: Response
-    ) raises:
-        """Compares the answer to HEAD with what is kept (section 4.3.5)."""
-        if response.status != 200 or not fetch.found.response:
-            return
-        ref stored = fetch.found.response.held()[]
-        var length = response.headers.get("content-length")
-        var is_same = stored.is_confirmed_by(response.headers)
-        if length and not (length.held() == String(len(stored.body))):
-            is_same = False
-        if not is_same or stored.status != 200:
-            _ = self.store.invalidate_key(fetch.key)
-            return
-        var fresh = stored.freshened(
-            response.headers,
-            req.headers,
-            policy=self.policy,
-            times=fetch.times,
-        )
-        _ = self.store.put(fetch.key, fresh^)
 
     def _refresh_later(self, req: Request, key: String) -> Optional[FetchClaim]:
         """Has a newer response fetched on a thread, unless that is done already.
@@ -539,6 +550,19 @@ struct Cache[H: Handler](Layer):
             counts=False,
         )
         var fetch = CacheFetch(key^, CacheControl(), found^)
+        if self.store.has_shared():
+            # Another process may have fetched it.
+            if find_shared(self.store, req.headers, self.policy, fetch):
+                fetch.found = self.store.look_up(
+                    fetch.key,
+                    req.headers,
+                    fetch.asked,
+                    self.policy,
+                    unix_seconds(),
+                    counts=False,
+                )
+                if fetch.found.reuse == Reuse.FRESH and fetch.found.response:
+                    return
         run_to_end(self._forward(req, fetch^))
 
 
@@ -583,9 +607,13 @@ def _look_again[
     cache: Erased, request: OwnedRequest, mut fetch: CacheFetch
 ) raises -> Optional[Response]:
     # SAFETY: see `Cache._erased`.
-    return cache.unsafe_bitcast[Cache[H]]()[]._fetched_by_other(
-        request.view(), fetch
-    )
+    ref known = cache.unsafe_bitcast[Cache[H]]()[]
+    if not fetch.ticket:
+        return known._fetched_by_other(request.view(), fetch)
+    var ticket = fetch.ticket.take()
+    if not adopt(known.store, fetch, ticket.take()):
+        return None
+    return known._answer_shared(request.view(), fetch, may_refresh=False)
 
 
 def _go_on[
@@ -612,12 +640,3 @@ def _is_usable(found: Lookup) -> Bool:
     if not found.response:
         return False
     return found.reuse != Reuse.VALIDATE and found.reuse != Reuse.REQUESTED
-
-
-def _is_too_long(response: Response, policy: CachePolicy) -> Bool:
-    if not response.body.is_stream():
-        return len(response.body) > policy.content_len_max
-    var stream = response.body.stream()
-    if stream[].is_endless():
-        return True
-    return stream[].length.or_else(0) > policy.content_len_max

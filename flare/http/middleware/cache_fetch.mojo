@@ -6,7 +6,8 @@ from flare.http.cache.core.cache_status import CacheStatus, Forward
 from flare.http.cache.core.freshness import ExchangeTimes
 from flare.http.cache.core.key import key_of_reference
 from flare.http.cache.core.stored_response import Reuse
-from flare.http.cache.store import CacheStore, FetchClaim, Lookup
+from flare.http.cache.shared_responses import LookupTicket
+from flare.http.cache.store import CacheStore, FetchClaim, FetchMark, Lookup
 from flare.http.message.response import Response
 from flare.http.routing.later import LaterStep
 
@@ -21,6 +22,10 @@ struct CacheFetch(Movable):
     var found: Lookup
     var claim: Optional[FetchClaim]
     var times: ExchangeTimes
+    # When the handler, or the shared store, was asked, by what was removed.
+    var since: FetchMark
+    # What becomes of a look-up in the shared store.
+    var ticket: Optional[LookupTicket]
     # Whether a 304 is wanted for what is kept.
     var validates: Bool
     # Whether the handler was asked what the client has asked, so that nothing
@@ -37,6 +42,8 @@ struct CacheFetch(Movable):
         self.found = found^
         self.claim = None
         self.times = ExchangeTimes(0, 0)
+        self.since = FetchMark(0, -1)
+        self.ticket = None
         self.validates = False
         self.is_plain = True
         self.is_later = False

@@ -1,12 +1,14 @@
 """The figures of a cache's store as Prometheus text."""
 
+from flare.http.cache.shared_responses import SharedStats
 from flare.http.cache.store import CacheStore
 from flare.http.middleware.metrics import MetricSource
 
 
 @fieldwise_init
 struct CacheMetrics(MetricSource):
-    """The figures of a store for a `MetricsEndpoint`.
+    """The figures of a store for a `MetricsEndpoint`; those of a store that many
+    processes share are of this process.
 
     router.get("/metrics", MetricsEndpoint(CacheMetrics(store)))
     """
@@ -56,7 +58,36 @@ struct CacheMetrics(MetricSource):
         text.write("# HELP http_cache_bytes Memory that they take.\n")
         text.write("# TYPE http_cache_bytes gauge\n")
         text.write("http_cache_bytes ", stats.octet_count, "\n")
+        var shared = self.store.shared_stats()
+        if shared:
+            _write_shared(shared.value(), text)
 
 
 def _write_outcome(name: StaticString, count: Int, mut text: String):
     text.write('http_cache_requests_total{outcome="', name, '"} ', count, "\n")
+
+
+def _write_shared(stats: SharedStats, mut text: String):
+    text.write("# HELP http_cache_shared_total What became of it, in Redis.\n")
+    text.write("# TYPE http_cache_shared_total counter\n")
+    _write_event("found", stats.found_count, text)
+    _write_event("missed", stats.missed_count, text)
+    _write_event("skipped", stats.skipped_count, text)
+    _write_event("failed", stats.failed_count, text)
+    _write_event("malformed", stats.malformed_count, text)
+    _write_event("written", stats.written_count, text)
+    _write_event("outdated", stats.outdated_count, text)
+    _write_event("dropped", stats.dropped_count, text)
+    _write_event("removed", stats.removed_count, text)
+    _write_event("heard", stats.heard_count, text)
+    _write_event("reset", stats.reset_count, text)
+    text.write("# HELP http_cache_shared_waiting What waits to be written.\n")
+    text.write("# TYPE http_cache_shared_waiting gauge\n")
+    text.write("http_cache_shared_waiting ", stats.waiting_count, "\n")
+    text.write("# HELP http_cache_shared_away Whether Redis is left alone.\n")
+    text.write("# TYPE http_cache_shared_away gauge\n")
+    text.write("http_cache_shared_away ", Int(stats.is_away), "\n")
+
+
+def _write_event(name: StaticString, count: Int, mut text: String):
+    text.write('http_cache_shared_total{event="', name, '"} ', count, "\n")

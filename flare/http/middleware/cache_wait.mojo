@@ -1,5 +1,5 @@
-"""Waiting for the fetch of another request, where the inner handler answers later:
-on the worker's own loop, without a thread."""
+"""Waiting for the fetch of another request, or for a look-up in the shared store,
+where the inner handler answers later: on the worker's own loop, without a thread."""
 
 from flare.bytes.checked import *
 from flare.bytes.text import Text
@@ -19,7 +19,7 @@ from flare.http.routing.later import (
     LATER,
     LaterStep,
 )
-from flare.runtime.event import Event
+from flare.runtime.event import Event, Interest
 from flare.runtime.worker_loop import LoopTask, WorkerLoop
 from flare.sys.clock import unix_seconds
 from flare.sys.log import log_line
@@ -63,7 +63,8 @@ struct WaitSteps(LaterStep):
 
 
 struct FetchWait(Errand, LoopTask):
-    """A request that waits for the response to another one."""
+    """A request that waits for the response to another one, or for its own
+    look-up."""
 
     var steps: ArcPointer[List[AnyStep]]
     """Shared with a `WaitSteps`."""
@@ -79,6 +80,8 @@ struct FetchWait(Errand, LoopTask):
     var _token: UInt64
     var _start_ms: Int
     var _end_ms: Int
+    # Whether the end of a look-up rings here.
+    var _is_watching: Bool
     var _completion: Optional[Completion]
     var _errand: Optional[AnyErrand]
 
@@ -117,6 +120,7 @@ struct FetchWait(Errand, LoopTask):
         self._token = 0
         self._start_ms = loop[].now_ms
         self._end_ms = loop[].now_ms + timeout_ms
+        self._is_watching = False
         self._completion = None
         self._errand = None
 
@@ -127,6 +131,7 @@ struct FetchWait(Errand, LoopTask):
         var loop = wait._loop.copy()
         var token = loop[].add(errand.copy())
         wait._token = token
+        wait._watch()
         wait._pause()
 
     @staticmethod
@@ -136,13 +141,14 @@ struct FetchWait(Errand, LoopTask):
     @staticmethod
     def cancel(errand: ArcPointer[Self]):
         ref wait = errand[]
+        wait._unwatch()
         wait._loop[].remove(wait._token)
         if wait._errand:
             wait._errand.held().cancel()
 
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):
-        return
+        Self.on_deadline(task)
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
@@ -153,7 +159,29 @@ struct FetchWait(Errand, LoopTask):
             log_line(Text().add("handler failed: ").add(error).end())
             wait._finish(refusal(500, "internal server error\n"))
 
+    def _watch(mut self):
+        """Has a look-up ring when it ends."""
+        ref fetch = self._fetch.held()
+        if not fetch.ticket:
+            return
+        try:
+            self._loop[].watch(
+                fetch.ticket.held().fd(), self._token, Interest.READ
+            )
+            self._is_watching = True
+        except:
+            # Then it is looked for now and then.
+            pass
+
+    def _unwatch(mut self):
+        if self._is_watching:
+            self._is_watching = False
+            self._loop[].unwatch(self._fetch.held().ticket.held().fd())
+
     def _pause(mut self):
+        if self._is_watching:
+            self._loop[].set_deadline(self._token, self._end_ms)
+            return
         var waited_ms = self._loop[].now_ms - self._start_ms
         var pause_ms = min(max(waited_ms // 4, _PAUSE_MIN_MS), _PAUSE_MAX_MS)
         self._loop[].set_deadline(self._token, self._loop[].now_ms + pause_ms)
@@ -164,26 +192,31 @@ struct FetchWait(Errand, LoopTask):
             self._completion.take().finish(response^)
 
     def _is_worth_waiting(self) -> Bool:
-        return self._loop[].now_ms < self._end_ms and self._store.is_awaited(
-            self._fetch.held().key, unix_seconds()
-        )
+        if self._loop[].now_ms >= self._end_ms:
+            return False
+        ref fetch = self._fetch.held()
+        if fetch.ticket:
+            return not fetch.ticket.held().is_done()
+        return self._store.is_awaited(fetch.key, unix_seconds())
 
     def _look(mut self) raises:
         """Waits on, or answers, or asks the inner handler after all."""
         if self._is_worth_waiting():
             self._pause()
             return
+        self._unwatch()
         var answer = self._look_again(
             self._cache, self._request, self._fetch.held()
         )
         if answer:
             self._finish(answer.take())
             return
-        var claim = self._store.begin_fetch(self._fetch.held().key)
-        if not claim and self._is_worth_waiting():
-            self._pause()
-            return
-        self._fetch.held().claim = claim^
+        if not self._fetch.held().claim:
+            var claim = self._store.begin_fetch(self._fetch.held().key)
+            if not claim and self._is_worth_waiting():
+                self._pause()
+                return
+            self._fetch.held().claim = claim^
         self._ask()
 
     def _ask(mut self) raises:

@@ -1,8 +1,8 @@
 """A cache in front of handlers, or of a server, for the wire tests.
 
-    cache_server PORT threads=N workers=N wait_ms=N [origin=PORT]
+    cache_server PORT threads=N workers=N wait_ms=N [origin=PORT] [redis=URL]
 
-With `origin` all else than the routes below goes to that port of this host.
+With `redis` it shares what it keeps. With `origin` all else than the routes below goes to that port of this host.
 """
 
 from flare.bytes.buffer import Buffer
@@ -28,7 +28,9 @@ from flare.http.client import (
 from flare.http.message import BodySource, Poll
 from flare.http.middleware import Cache, CacheMetrics
 from flare.http.routing import App, Handler
+from flare.http.stores import RedisResponses
 from flare.net import SocketAddr
+from flare.redis import RedisConfig
 from std.sys import argv
 from std.time import sleep
 
@@ -103,6 +105,16 @@ def stream(req: Request) raises -> Response:
     )
 
 
+@fieldwise_init
+struct Purge(Handler):
+    """Removes what is kept of `?url`."""
+
+    var store: CacheStore
+
+    def serve(self, req: Request) raises -> Response:
+        return ok(String(self.store.purge(req.query_param("url"))))
+
+
 def asked(req: Request) raises -> Response:
     return ok(String(State[Counts].of(req).lock()[].asked))
 
@@ -150,8 +162,15 @@ def main() raises:
     var workers = 1
     var origin = 0
     var policy = CachePolicy()
+    var store = CacheStore(octet_max=16 << 20)
     for index in range(2, len(argv())):
-        var parts = argv()[index].split("=")
+        var parts = String(argv()[index]).split("=", 1)
+        if parts[0] == "redis":
+            store = CacheStore(
+                octet_max=16 << 20,
+                shared=RedisResponses(RedisConfig.from_url(parts[1])),
+            )
+            continue
         var number = Int(parts[1])
         if parts[0] == "threads":
             config.handler_threads = number
@@ -161,9 +180,9 @@ def main() raises:
             policy.collapse_timeout_ms = number
         else:
             origin = number
-    var store = CacheStore(octet_max=16 << 20)
     var router = Router()
     router.get("/plain", plain)
+    router.get("/purge", Purge(store))
     router.get("/hit", Cache(FnHandler(kept), store))
     router.get("/slow", Cache(FnHandler(slow), store, policy^))
     router.get("/stream", Cache(FnHandler(stream), store))

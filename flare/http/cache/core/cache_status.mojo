@@ -56,6 +56,8 @@ struct CacheStatus(Copyable, Movable):
     """Whether what came back is kept."""
     var is_collapsed: Bool
     """Whether the answer was fetched for another request."""
+    var is_shared: Bool
+    """Whether it was found in the store that many processes share."""
     var ttl_s: Optional[Int]
     """How long the response is fresh still, in seconds; negative if it is stale.
     """
@@ -67,6 +69,7 @@ struct CacheStatus(Copyable, Movable):
         forward_status: Int = 0,
         is_stored: Bool = False,
         is_collapsed: Bool = False,
+        is_shared: Bool = False,
         ttl_s: Optional[Int] = None,
     ):
         """Describes what a cache did.
@@ -76,12 +79,14 @@ struct CacheStatus(Copyable, Movable):
             forward_status: The status that came back, if another one is sent.
             is_stored: Whether what came back is kept.
             is_collapsed: Whether the answer was fetched for another request.
+            is_shared: Whether it was found where many processes look.
             ttl_s: How long the response is fresh still, in seconds.
         """
         self.forward = forward
         self.forward_status = forward_status
         self.is_stored = is_stored
         self.is_collapsed = is_collapsed
+        self.is_shared = is_shared
         self.ttl_s = ttl_s
 
     def add_to(
@@ -111,6 +116,8 @@ struct CacheStatus(Copyable, Movable):
             text = text^.add("; stored")
         if self.is_collapsed:
             text = text^.add("; collapsed")
+        if self.is_shared:
+            text = text^.add("; detail=shared")
         var value = text^.end()
         var known = headers.get("cache-status")
         if known:

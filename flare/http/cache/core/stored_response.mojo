@@ -24,6 +24,9 @@ from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.status import Status
 
+comptime _VALIDATION_S = 3_600
+# How long what is stale is kept elsewhere in order to be validated.
+
 
 @fieldwise_init
 struct Reuse(Equatable, TrivialRegisterPassable):
@@ -42,6 +45,20 @@ struct Reuse(Equatable, TrivialRegisterPassable):
     """Nothing, before the origin has been asked: it is stale."""
     comptime REQUESTED = Self(4)
     """Nothing, before the origin has been asked: the client wants that."""
+
+
+@fieldwise_init
+struct StoredAges(TrivialRegisterPassable):
+    """When a stored response was made and came, in seconds."""
+
+    var date_s: Int
+    """When it was made."""
+    var response_s: Int
+    """When it came."""
+    var initial_age_s: Int
+    """How old it was then."""
+    var lifetime_s: Int
+    """How long it is fresh."""
 
 
 struct StoredResponse(Copyable, Movable):
@@ -66,6 +83,8 @@ struct StoredResponse(Copyable, Movable):
     """How old it was then."""
     var lifetime_s: Int
     """How long it is fresh."""
+    var stale_s: Int
+    """How long beyond that it may be used in some case, in seconds."""
     var is_invalidated: Bool
     """Whether it is to be validated whatever it says (section 4.4)."""
 
@@ -104,11 +123,80 @@ struct StoredResponse(Copyable, Movable):
             status, headers, self.control, policy, times
         )
         self.lifetime_s = lifetime.seconds
+        self.stale_s = 0
         self.is_invalidated = False
+        self.stale_s = self._stale_max_s(policy)
         if parse_http_date(_text_of(self.headers, "date"), 0) is None:
             var date = Buffer(32)
             append_imf_fixdate(date, max(0, self.date_s))
             self.headers.set("Date", StringSpan(unsafe_from_utf8=date.span()))
+
+    def __init__(
+        out self,
+        status: Status,
+        var headers: HeaderMap,
+        var body: Body,
+        fields: Fields,
+        *,
+        policy: CachePolicy,
+        ages: StoredAges,
+    ):
+        """Makes a response that was kept elsewhere.
+
+        Args:
+            status: Its status.
+            headers: Its fields, as they were kept.
+            body: Its content.
+            fields: Those of the request that it answers, which Vary names.
+            policy: Of the cache.
+            ages: When it was made and came, and how long it is fresh.
+        """
+        self.status = status
+        self.control = response_control(headers, policy)
+        self.vary = VaryKey(headers, fields)
+        self.headers = headers^
+        self.body = body^
+        self.date_s = ages.date_s
+        self.response_s = ages.response_s
+        self.initial_age_s = ages.initial_age_s
+        self.lifetime_s = ages.lifetime_s
+        self.stale_s = 0
+        self.is_invalidated = False
+        self.stale_s = self._stale_max_s(policy)
+
+    def ages(self) -> StoredAges:
+        """Gives the numbers that its use depends on.
+
+        Returns:
+            The numbers.
+        """
+        return StoredAges(
+            self.date_s,
+            self.response_s,
+            self.initial_age_s,
+            self.lifetime_s,
+        )
+
+    def useful_s(self, now_s: Int) -> Int:
+        """Tells how long the response may be of use still.
+
+        Args:
+            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
+
+        Returns:
+            Seconds: while it is fresh, while it may be used stale, and an hour
+            more if it can be validated; 0 or less for not at all.
+        """
+        var left_s = self.lifetime_s + self.stale_s - self.age_s(now_s)
+        if not self.has_validators():
+            return left_s
+        return max(left_s, 0) + _VALIDATION_S
+
+    def _stale_max_s(self, policy: CachePolicy) -> Int:
+        var if_error_s = self._beyond_s(
+            self.control.stale_if_error_s, policy.stale_if_error_s, policy
+        )
+        return max(if_error_s, self.stale_while_revalidate_s(policy))
 
     def freshened(
         self,

@@ -3,7 +3,7 @@
 from flare.bytes.ascii import ascii_lower, equals_ignore_case
 from flare.bytes.checked import *
 from flare.http.message.fields import Fields, ListElements
-from flare.http.message.header_map import HeaderMap
+from flare.http.message.header_map import HeaderError, HeaderMap
 
 comptime _COMMA: UInt8 = 44
 comptime _STAR: UInt8 = 42
@@ -110,6 +110,51 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
                 return False
         return True
 
+    def names(self) -> String:
+        """Lists the fields that Vary names.
+
+        Returns:
+            Their names with commas between; empty without Vary.
+        """
+        var text = String()
+        for index in range(len(self._fields)):
+            if index > 0:
+                text += ","
+            text += self._fields.at(index).name
+        return text^
+
+    def selection(self) -> List[UInt8]:
+        """Writes what requests that select the response have in common.
+
+        Returns:
+            Octets that are the same where `is_same` holds, and no others.
+        """
+        var octets = List[UInt8]()
+        for index in range(len(self._fields)):
+            ref field = self._fields.at(index)
+            for part in [field.name, field.normal]:
+                octets.extend(String(part.byte_length(), ":").as_bytes())
+                octets.extend(part.as_bytes())
+            octets.append(UInt8(43) if field.is_there else UInt8(45))
+        return octets^
+
+    def selecting_fields(self) raises HeaderError -> HeaderMap:
+        """Copies the fields of the request that the response answered, as far as
+        Vary names them.
+
+        Returns:
+            One line each.
+
+        Raises:
+            HeaderError: If they are longer than a block.
+        """
+        var fields = HeaderMap()
+        for index in range(len(self._fields)):
+            ref field = self._fields.at(index)
+            if field.is_there:
+                fields.append(field.name, field.received)
+        return fields^
+
     def octet_count(self) -> Int:
         """Tells how much memory the key takes.
 
@@ -122,6 +167,25 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
             count += field.name.byte_length() + field.normal.byte_length()
             count += field.received.byte_length() + 80
         return count
+
+
+def selection_of(names: StringSpan, fields: Fields) raises -> List[UInt8]:
+    """Writes what a request has of the fields that a Vary names.
+
+    Args:
+        names: The names, with commas between.
+        fields: The request's fields.
+
+    Returns:
+        What `VaryKey.selection` of a response to the request gives.
+
+    Raises:
+        Error: If the names are no field's value.
+    """
+    var headers = HeaderMap()
+    if names.byte_length() > 0:
+        headers.append("Vary", names)
+    return VaryKey(headers, fields).selection()
 
 
 def _is_same(selecting: _SelectingField, fields: Fields) -> Bool:
