@@ -127,7 +127,7 @@ def _read(
     var response = StoredResponse(
         status,
         headers^,
-        Body(String(StringSpan(unsafe_from_utf8=content))),
+        Body(List[UInt8](content)),
         selecting.lend(),
         policy=policy,
         # A clock that is ahead must not make it younger than new.
