@@ -81,6 +81,11 @@ class Server:
         lines = self.log.read_text().splitlines(keepends=True)
         return "".join(line for line in lines if LIMIT_NAME not in line)
 
+    def lines(self) -> list[str]:
+        """The same without what it says of a loop that a busy machine held."""
+        lines = self.stderr().splitlines()
+        return [line for line in lines if " held the loop for " not in line]
+
     def said_of_limit(self) -> list[str]:
         """What it says when its limit of descriptors is low."""
         lines = self.log.read_text().splitlines()

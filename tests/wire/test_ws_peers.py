@@ -76,7 +76,7 @@ def test_gorilla(start):
     ran = subprocess.run([client, url], capture_output=True, text=True, timeout=60)
     assert ran.stdout == "ok\n", ran.stderr
     # It sends the code back, without the reason.
-    assert wait_until(lambda: server.stderr() == "closed 4001 \n" * 8)
+    assert wait_until(lambda: server.lines() == ["closed 4001 "] * 8)
 
 
 def test_a_page(browser, start):

@@ -110,8 +110,8 @@ def test_what_stands_before_the_end_of_the_stream_is_heard(start):
             client.send(goodbye)
             client.sock.shutdown(socket.SHUT_WR)
             assert b"last words" in client.buffer + read_all(client.sock)
-        assert wait_until(lambda: len(server.stderr().splitlines()) == number)
-    assert server.stderr() == "closed 3001 \n" * 50
+        assert wait_until(lambda: len(server.lines()) == number)
+    assert server.lines() == ["closed 3001 "] * 50
 
 
 def test_refusals(echo, start):
