@@ -4,7 +4,7 @@ from flare.bytes.checked import *
 from flare.net.raw_socket import RawSocket
 from flare.runtime.prefork.config import Jitter, PreforkConfig, RestartBudget
 from flare.runtime.prefork.orders import NEWS_READY, OrderSender
-from flare.runtime.prefork.program import PreforkHooks, PreforkProgram
+from flare.runtime.prefork.program import AnyPreforkHooks, AnyPreforkProgram
 from flare.runtime.prefork.roster import (
     ListenerShare,
     NEVER_MS,
@@ -32,15 +32,10 @@ comptime _SPAWN_RETRY_MS = 200
 # After a fork that failed, and while both rows of a worker are in use.
 
 
-struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
-    """All workers, by number, and the processes that are leaving.
+struct WorkerPool(Movable):
+    """All workers, by number, and the processes that are leaving."""
 
-    Parameters:
-        P: The program's type.
-        K: The hooks' type.
-    """
-
-    var spawner: Spawner[Self.P, Self.K]
+    var spawner: Spawner
     """Makes processes."""
     var listeners: ListenerShare
     """What workers accept from."""
@@ -63,8 +58,8 @@ struct WorkerPool[P: PreforkProgram, K: PreforkHooks](Movable):
         config: PreforkConfig,
         var listeners: List[RawSocket],
         board: ArcPointer[SharedStats],
-        var program: Self.P,
-        var hooks: Self.K,
+        var program: AnyPreforkProgram,
+        var hooks: AnyPreforkHooks,
     ) raises:
         """Makes a pool without processes.
 

@@ -8,7 +8,11 @@ Workers are made by `fork`, so the supervisor is run before threads are.
 
 from flare.net.raw_socket import RawSocket
 from flare.runtime.prefork.config import PreforkConfig
-from flare.runtime.prefork.program import NoHooks, PreforkHooks, PreforkProgram
+from flare.runtime.prefork.program import (
+    AnyPreforkHooks,
+    AnyPreforkProgram,
+    NoHooks,
+)
 from flare.runtime.prefork.supervisor import Supervisor
 from flare.runtime.stats_board import SharedStats, WorkerStats
 from flare.runtime.event import Waker
@@ -92,20 +96,19 @@ struct Prefork(Movable):
         """
         return self._board[].total()
 
-    def run[
-        P: PreforkProgram, K: PreforkHooks
-    ](mut self, var program: P, var hooks: K) raises:
+    def run(
+        mut self,
+        var program: AnyPreforkProgram,
+        var hooks: AnyPreforkHooks = NoHooks(),
+    ) raises:
         """Runs the program's work in worker processes until it is stopped.
 
         In a worker the call does not return: the process ends with its work.
 
-        Parameters:
-            P: The program's type.
-            K: The hooks' type.
-
         Args:
-            program: Copied into each worker, as it is now.
-            hooks: Told of what happens.
+            program: Any `PreforkProgram`; copied into each worker, as it is
+                now.
+            hooks: Any `PreforkHooks`; told of what happens.
 
         Raises:
             Error: If workers crash too often: which one, and of what.
@@ -121,17 +124,3 @@ struct Prefork(Movable):
             hooks^,
         )
         supervisor.run()
-
-    def run[P: PreforkProgram](mut self, var program: P) raises:
-        """Runs the program's work, without hooks.
-
-        Parameters:
-            P: The program's type.
-
-        Args:
-            program: Copied into each worker, as it is now.
-
-        Raises:
-            Error: As the other form does.
-        """
-        self.run(program^, NoHooks())

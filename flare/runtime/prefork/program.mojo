@@ -5,6 +5,9 @@ from flare.net.raw_socket import RawSocket
 from flare.runtime.prefork.orders import MasterLine, NEWS_READY
 from flare.sys.descriptor import Descriptor, read_into
 from flare.sys.errno import EAGAIN
+from std.memory import Allocation, Layout, OpaquePointer, alloc, dealloc
+
+comptime _Erased = OpaquePointer[MutUntrackedOrigin]
 
 
 trait PreforkProgram(Deinitable, Movable):
@@ -191,3 +194,180 @@ struct ChildProcess(Movable):
         """
         var octet = Array[UInt8, 1](fill=0)
         return read_into(self._lifeline.fd(), Span(octet)) != -EAGAIN
+
+
+def _erase[T: Deinitable & Movable](var value: T) -> _Erased:
+    # SAFETY: the memory belongs to who keeps the pointer, until `_destroy`.
+    var owned = alloc(Layout[T](count=1)).unsafe_leak()
+    owned.unsafe_write(value^)
+    return owned.unsafe_bitcast[NoneType]()
+
+
+def _destroy[T: Deinitable & Movable](value: _Erased):
+    # SAFETY: the pointer was made by `_erase` from a T, and this is its end.
+    var owned = value.unsafe_bitcast[T]()
+    owned.unsafe_deinit_pointee()
+    dealloc(Allocation(unsafe_owned_ptr=owned, layout=Layout[T](count=1)))
+
+
+def _work[P: PreforkProgram](program: _Erased, mut child: ChildProcess) raises:
+    # SAFETY: `AnyPreforkProgram` made the pointer from a P of its own.
+    program.unsafe_bitcast[P]()[].work(child)
+
+
+def _renew[P: PreforkProgram](program: _Erased) raises:
+    # SAFETY: as for `_work`.
+    program.unsafe_bitcast[P]()[].renew()
+
+
+struct AnyPreforkProgram(Movable):
+    """A program of any type, so that the supervisor is the same for all."""
+
+    # SAFETY: owned; the functions were made for its type.
+    var _program: _Erased
+    var _work: def(_Erased, mut ChildProcess) raises thin -> None
+    var _renew: def(_Erased) raises thin -> None
+    var _drop: def(_Erased) thin -> None
+
+    @implicit
+    def __init__[P: PreforkProgram](out self, var program: P):
+        """Takes a program.
+
+        Parameters:
+            P: Its type.
+
+        Args:
+            program: The program.
+        """
+        self._program = _erase(program^)
+        self._work = _work[P]
+        self._renew = _renew[P]
+        self._drop = _destroy[P]
+
+    def __deinit__(deinit self):
+        """Ends the program."""
+        self._drop(self._program)
+
+    def work(self, mut child: ChildProcess) raises:
+        """Calls `PreforkProgram.work`.
+
+        Args:
+            child: The process.
+
+        Raises:
+            Error: What the program raises.
+        """
+        self._work(self._program, child)
+
+    def renew(self) raises:
+        """Calls `PreforkProgram.renew`.
+
+        Raises:
+            Error: What the program raises.
+        """
+        self._renew(self._program)
+
+
+def _child_spawned[
+    K: PreforkHooks
+](hooks: _Erased, worker: Int, process_id: Int):
+    # SAFETY: `AnyPreforkHooks` made the pointer from a K of its own.
+    hooks.unsafe_bitcast[K]()[].on_child_spawned(worker, process_id)
+
+
+def _child_recovered[
+    K: PreforkHooks
+](hooks: _Erased, worker: Int, process_id: Int):
+    # SAFETY: as above.
+    hooks.unsafe_bitcast[K]()[].on_child_recovered(worker, process_id)
+
+
+def _worker_started[K: PreforkHooks](hooks: _Erased, worker: Int) raises:
+    # SAFETY: as above.
+    hooks.unsafe_bitcast[K]()[].on_worker_started(worker)
+
+
+def _master_ready[K: PreforkHooks](hooks: _Erased, worker_count: Int):
+    # SAFETY: as above.
+    hooks.unsafe_bitcast[K]()[].on_master_ready(worker_count)
+
+
+def _master_death[K: PreforkHooks](hooks: _Erased):
+    # SAFETY: as above.
+    hooks.unsafe_bitcast[K]()[].on_master_death()
+
+
+struct AnyPreforkHooks(Movable):
+    """Hooks of any type, so that the supervisor is the same for all."""
+
+    # SAFETY: owned; the functions were made for its type.
+    var _hooks: _Erased
+    var _child_spawned: def(_Erased, Int, Int) thin -> None
+    var _child_recovered: def(_Erased, Int, Int) thin -> None
+    var _worker_started: def(_Erased, Int) raises thin -> None
+    var _master_ready: def(_Erased, Int) thin -> None
+    var _master_death: def(_Erased) thin -> None
+    var _drop: def(_Erased) thin -> None
+
+    @implicit
+    def __init__[K: PreforkHooks](out self, var hooks: K):
+        """Takes hooks.
+
+        Parameters:
+            K: Their type.
+
+        Args:
+            hooks: The hooks.
+        """
+        self._hooks = _erase(hooks^)
+        self._child_spawned = _child_spawned[K]
+        self._child_recovered = _child_recovered[K]
+        self._worker_started = _worker_started[K]
+        self._master_ready = _master_ready[K]
+        self._master_death = _master_death[K]
+        self._drop = _destroy[K]
+
+    def __deinit__(deinit self):
+        """Ends the hooks."""
+        self._drop(self._hooks)
+
+    def on_child_spawned(self, worker: Int, process_id: Int):
+        """Calls `PreforkHooks.on_child_spawned`.
+
+        Args:
+            worker: Counted from 0.
+            process_id: The process.
+        """
+        self._child_spawned(self._hooks, worker, process_id)
+
+    def on_worker_started(self, worker: Int) raises:
+        """Calls `PreforkHooks.on_worker_started`.
+
+        Args:
+            worker: Counted from 0.
+
+        Raises:
+            Error: What the hooks raise.
+        """
+        self._worker_started(self._hooks, worker)
+
+    def on_master_ready(self, worker_count: Int):
+        """Calls `PreforkHooks.on_master_ready`.
+
+        Args:
+            worker_count: How many there are.
+        """
+        self._master_ready(self._hooks, worker_count)
+
+    def on_child_recovered(self, worker: Int, process_id: Int):
+        """Calls `PreforkHooks.on_child_recovered`.
+
+        Args:
+            worker: Counted from 0.
+            process_id: The new process.
+        """
+        self._child_recovered(self._hooks, worker, process_id)
+
+    def on_master_death(self):
+        """Calls `PreforkHooks.on_master_death`."""
+        self._master_death(self._hooks)

@@ -3,9 +3,9 @@
 from flare.net.raw_socket import RawSocket
 from flare.runtime.prefork.orders import MasterLine, News, read_news
 from flare.runtime.prefork.program import (
+    AnyPreforkHooks,
+    AnyPreforkProgram,
     ChildProcess,
-    PreforkHooks,
-    PreforkProgram,
 )
 from flare.runtime.prefork.roster import ListenerShare
 from flare.sys.descriptor import Descriptor, Pipe, close_descriptor
@@ -73,24 +73,19 @@ struct SpawnedProcess(Movable):
         return Descriptor(owned=self.line.release())
 
 
-struct Spawner[P: PreforkProgram, K: PreforkHooks](Movable):
-    """What the master needs to make workers.
+struct Spawner(Movable):
+    """What the master needs to make workers."""
 
-    Parameters:
-        P: The program's type.
-        K: The hooks' type.
-    """
-
-    var hooks: Self.K
+    var hooks: AnyPreforkHooks
     """Told of what happens."""
     var masters_own: List[Int32]
     """Descriptors that workers close at once."""
-    var _program: Self.P
+    var _program: AnyPreforkProgram
     var _lifeline: Pipe
     var _status: Pipe
 
     def __init__(
-        out self, var program: Self.P, var hooks: Self.K
+        out self, var program: AnyPreforkProgram, var hooks: AnyPreforkHooks
     ) raises OsError:
         """Makes the pipes between master and workers.
 

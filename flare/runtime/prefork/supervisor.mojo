@@ -5,7 +5,7 @@ from flare.net.raw_socket import RawSocket
 from flare.runtime.event import Waker
 from flare.runtime.prefork.config import PreforkConfig
 from flare.runtime.prefork.pool import WorkerPool
-from flare.runtime.prefork.program import PreforkHooks, PreforkProgram
+from flare.runtime.prefork.program import AnyPreforkHooks, AnyPreforkProgram
 from flare.runtime.prefork.roster import NEVER_MS, signal_process
 from flare.runtime.service_manager import FIRST_INHERITED, ServiceManager
 from flare.runtime.stats_board import SharedStats
@@ -54,16 +54,11 @@ comptime _TICK_MS = 1_000
 comptime _WAIT_MAX_MS = 60_000
 
 
-struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
-    """The master of a program with worker processes.
-
-    Parameters:
-        P: The program's type.
-        K: The hooks' type.
-    """
+struct Supervisor(Movable):
+    """The master of a program with worker processes."""
 
     var _config: PreforkConfig
-    var _pool: WorkerPool[Self.P, Self.K]
+    var _pool: WorkerPool
     var _manager: ServiceManager
     var _waker: Waker
     var _upgrade: Optional[Upgrade]
@@ -79,8 +74,8 @@ struct Supervisor[P: PreforkProgram, K: PreforkHooks](Movable):
         var listeners: List[RawSocket],
         board: ArcPointer[SharedStats],
         var waker: Waker,
-        var program: Self.P,
-        var hooks: Self.K,
+        var program: AnyPreforkProgram,
+        var hooks: AnyPreforkHooks,
     ) raises:
         """Makes a master without workers.
 
