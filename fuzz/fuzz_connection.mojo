@@ -19,11 +19,11 @@ comptime _WAIT_MS = 2_000
 struct _Client(Movable):
     """Sends requests as it is told, and keeps what comes."""
 
-    var wire: ClientWire[FnHandler]
+    var wire: ClientWire
     # The content that the responses must have.
     var expected: List[String]
 
-    def __init__(out self, var wire: ClientWire[FnHandler]):
+    def __init__(out self, var wire: ClientWire):
         self.wire = wire^
         self.expected = []
 

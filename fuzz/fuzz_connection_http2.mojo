@@ -17,7 +17,7 @@ from tests.support.stream_service import StreamService
 
 comptime _OPERATION_COUNT_MAX = 60
 comptime _STREAM_COUNT_MAX = 8
-comptime _Client = ScriptedStreams[StreamService]
+comptime _Client = ScriptedStreams
 
 
 def open(mut client: _Client, kind: Int, size: Int) raises:

@@ -1,20 +1,15 @@
 """The client's end of a served connection: octets in the portions that a test says."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.routing.handler import Handler
 from flare.sys.poll import POLL_READ, PollEntry, poll_descriptors
 from flare.tls.session import TlsSession
 from tests.support.served_connection import ServedConnection
 
 
-struct ClientWire[H: Handler](Movable):
-    """Seals and sends what is told, and opens what comes.
+struct ClientWire(Movable):
+    """Seals and sends what is told, and opens what comes."""
 
-    Parameters:
-        H: The type of the server's handler.
-    """
-
-    var served: ServedConnection[Self.H]
+    var served: ServedConnection
     """The server."""
     var out: Buffer
     """What the client says, before TLS."""
@@ -29,7 +24,7 @@ struct ClientWire[H: Handler](Movable):
 
     def __init__(
         out self,
-        var served: ServedConnection[Self.H],
+        var served: ServedConnection,
         var session: Optional[TlsSession],
     ) raises:
         """Takes a connection; a client of TLS speaks first.

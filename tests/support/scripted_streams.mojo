@@ -19,7 +19,6 @@ from flare.http.h2.frame import (
 from flare.http.h2.hpack_encoder import Indexing
 from flare.http.h2.session import Http2Session
 from flare.http.h2.settings import SettingId
-from flare.http.routing.handler import Handler
 from flare.ws.core.frame import (
     FrameHeader as WsFrameHeader,
     MaskingKey,
@@ -73,14 +72,10 @@ struct Stream(Copyable, Movable):
         return self.was_reset or (self.has_ended and self.has_sent_end)
 
 
-struct ScriptedStreams[H: Handler](Movable):
-    """A client's side of a served connection.
+struct ScriptedStreams(Movable):
+    """A client's side of a served connection."""
 
-    Parameters:
-        H: The type of the server's handler.
-    """
-
-    var wire: ClientWire[Self.H]
+    var wire: ClientWire
     """The octets."""
     var session: Http2Session
     """The protocol; what it refuses is a fault of the server."""
@@ -97,7 +92,7 @@ struct ScriptedStreams[H: Handler](Movable):
     """True once the connection is over."""
     var _window: Int
 
-    def __init__(out self, var wire: ClientWire[Self.H], window: Int):
+    def __init__(out self, var wire: ClientWire, window: Int):
         """Begins to speak.
 
         Args:

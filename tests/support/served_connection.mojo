@@ -3,7 +3,7 @@
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.routing.handler import Handler
+from flare.http.routing.any_handler import AnyHandler, SharedHandler
 from flare.http.server.config import ServerConfig, ServerContext
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.http2 import on_readable_http2
@@ -30,7 +30,6 @@ from flare.http.server.connection.write import has_to_write, on_wake
 from flare.http.server.handler_pool import HandlerPool, _Lane
 from flare.http.server.worker_state import (
     READ_BUFFER_LEN,
-    ErasedHandler,
     WorkerState,
 )
 from flare.net.raw_socket import RawSocket
@@ -38,7 +37,7 @@ from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.socket_option import SocketOption
 from flare.tls.context import TlsServerContext
-from std.memory import ArcPointer, OwnedPointer
+from std.memory import OwnedPointer
 
 comptime _TURN_COUNT_MAX = 10_000
 # No connection gives way so often without somebody who sends or reads.
@@ -55,21 +54,17 @@ def answer(req: Request) raises -> Response:
     return ok(String("x") * Int(req.path.removeprefix("/")))
 
 
-struct ServedConnection[H: Handler](Movable):
+struct ServedConnection(Movable):
     """What a worker does with one connection, without the worker.
 
     Handlers that may block run where `run_job` is called: so a test says when a
     request is answered.
-
-    Parameters:
-        H: The handler's type.
     """
 
     var client: RawSocket
     """The other end."""
     var is_open: Bool
     """False once the server has closed."""
-    var _handler: ArcPointer[Self.H]
     var _connection: Connection
     var _scratch: RequestParser
     var _state: WorkerState
@@ -78,7 +73,7 @@ struct ServedConnection[H: Handler](Movable):
     def __init__(
         out self,
         mut listener: RawSocket,
-        var handler: Self.H,
+        var handler: AnyHandler,
         tls: Optional[TlsServerContext],
         buffer_len: Int,
         var config: ServerConfig = ServerConfig(),
@@ -116,14 +111,11 @@ struct ServedConnection[H: Handler](Movable):
             connection.enter[Event.TLS_BEGUN]()
         self._connection = connection^
         self._scratch = RequestParser(READ_BUFFER_LEN)
-        self._handler = ArcPointer(handler^)
         self._pool = HandlerPool(config)
         var context = ServerContext(config^)
         if tls:
             context.tls = ServerTls(tls.value().copy())
-        self._state = WorkerState(context)
-        self._state.handler = ErasedHandler(self._handler)
-        self._state.takes_upgrades = self._handler[].may_upgrade()
+        self._state = WorkerState(context, SharedHandler(handler^))
         self._state.now_ms = coarse_monotonic_ms()
         self.is_open = True
 
@@ -142,7 +134,7 @@ struct ServedConnection[H: Handler](Movable):
         """Does what `Worker._on_connection` does."""
         var action = NextAction.WAIT
         if has_to_write(self._connection):
-            action = on_writable(self._connection, self._state, self._handler[])
+            action = on_writable(self._connection, self._state)
         if action != NextAction.WAIT and action != NextAction.YIELD:
             return action
         if self._connection.phase == Phase.STREAMS:
@@ -164,7 +156,6 @@ struct ServedConnection[H: Handler](Movable):
             self._connection,
             self._scratch,
             self._state,
-            self._handler[],
             False,
         )
 
@@ -177,7 +168,6 @@ struct ServedConnection[H: Handler](Movable):
                 _TOKEN,
                 self._pool,
                 self._state,
-                self._handler[],
             )
         if next == NextAction.SHUTDOWN:
             next = begin_shutdown(self._connection, self._state)
@@ -193,7 +183,7 @@ struct ServedConnection[H: Handler](Movable):
             return False
         var action = on_wake(self._connection)
         if action != NextAction.CLOSE:
-            action = on_writable(self._connection, self._state, self._handler[])
+            action = on_writable(self._connection, self._state)
         _ = self._carry_out(action)
         self._check()
         return True
@@ -205,7 +195,7 @@ struct ServedConnection[H: Handler](Movable):
             self._pool._queue.jobs.lock()[].begin_job()
             var owned = job.take()
             var lane = _Lane(self._pool._queue.copy(), self._pool._waker.copy())
-            owned[].run(self._handler[], lane)
+            owned[].run(self._state.handler[], lane)
             _ = self._pool._queue.jobs.lock()[].put_done(owned^)
         var done = self._pool.take_done()
         for index in range(len(done)):
@@ -216,7 +206,6 @@ struct ServedConnection[H: Handler](Movable):
                         self._connection,
                         answered,
                         self._state,
-                        self._handler[],
                     )
                 )
                 self._check()

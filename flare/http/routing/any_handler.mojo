@@ -14,6 +14,7 @@ from flare.http.routing.handler import (
 )
 from flare.http.routing.operation import Operation
 from flare.json.field_types import type_name
+from std.memory import ArcPointer
 from std.reflection import reflect
 
 comptime ServeCall = def[o: ImmOrigin](
@@ -28,58 +29,107 @@ comptime RefuseCall = def[o: ImmOrigin](
     Erased, Request[o], var Response
 ) raises thin -> Response
 """`Handler.refuse`, likewise."""
-comptime _Describe = def(Erased, mut Operation) thin -> None
-comptime _Claims = def(Erased) thin -> UInt8
-comptime _Notice = def(Erased) thin -> None
+comptime ClaimsCall = def(Erased) thin -> HandlerClaims
+"""`Handler.may_stream` and its neighbours, likewise."""
+comptime DescribeCall = def(Erased, mut Operation) thin -> None
+"""`Handler.describe`, likewise."""
+comptime NoticeCall = def(Erased) thin -> None
+"""`Handler.drained`, likewise, and the handler's end."""
 
 
-def call_serve[
+@fieldwise_init
+struct HandlerClaims(TrivialRegisterPassable):
+    """What a handler says of itself once, before requests come."""
+
+    var may_stream: Bool
+    """`Handler.may_stream`."""
+    var may_defer: Bool
+    """`Handler.may_defer`."""
+    var may_upgrade: Bool
+    """`Handler.may_upgrade`."""
+
+
+def _serve[
     H: Handler, o: ImmOrigin
 ](handler: Erased, req: Request[o]) raises -> Response:
-    """Calls `Handler.serve`; the pointer was made from an H."""
-    # SAFETY: it was, and who keeps it keeps the handler.
+    # SAFETY: the pointer was made from an H, and who keeps it keeps the handler.
     return handler.unsafe_bitcast[H]()[].serve(req)
 
 
-def call_refuse[
+def _refuse[
     H: Handler, o: ImmOrigin
 ](handler: Erased, req: Request[o], var response: Response) raises -> Response:
-    """Calls `Handler.refuse`; the pointer was made from an H."""
-    # SAFETY: as for `call_serve`.
+    # SAFETY: as for `_serve`.
     return handler.unsafe_bitcast[H]()[].refuse(req, response^)
 
 
-def call_policy_for[
+def _policy_for[
     H: Handler, o: ImmOrigin
 ](handler: Erased, req: Request[o]) -> RequestPolicy:
-    """Calls `Handler.policy_for`; the pointer was made from an H."""
-    # SAFETY: as for `call_serve`.
+    # SAFETY: as for `_serve`.
     return handler.unsafe_bitcast[H]()[].policy_for(req)
 
 
-comptime _STREAMS = UInt8(1)
-comptime _UPGRADES = UInt8(2)
-comptime _DEFERS = UInt8(4)
-
-
-def _claims[H: Handler](handler: Erased) -> UInt8:
-    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+def _claims[H: Handler](handler: Erased) -> HandlerClaims:
+    # SAFETY: as for `_serve`.
     ref inner = handler.unsafe_bitcast[H]()[]
-    return (
-        (_STREAMS if inner.may_stream() else 0)
-        | (_UPGRADES if inner.may_upgrade() else 0)
-        | (_DEFERS if inner.may_defer() else 0)
+    return HandlerClaims(
+        inner.may_stream(), inner.may_defer(), inner.may_upgrade()
     )
 
 
 def _drained[H: Handler](handler: Erased):
-    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+    # SAFETY: as for `_serve`.
     handler.unsafe_bitcast[H]()[].drained()
 
 
 def _describe[H: Handler](handler: Erased, mut operation: Operation):
-    # SAFETY: `AnyHandler` made the pointer from an H of its own.
+    # SAFETY: as for `_serve`.
     handler.unsafe_bitcast[H]()[].describe(operation)
+
+
+@fieldwise_init
+struct HandlerTable(TrivialRegisterPassable):
+    """The functions by which a handler is called whose type is forgotten.
+
+    All that serves requests goes through it, so that nothing of the server is
+    generated for each handler's type.
+    """
+
+    var serve: ServeCall
+    """`Handler.serve`."""
+    var policy_for: PolicyCall
+    """`Handler.policy_for`."""
+    var refuse: RefuseCall
+    """`Handler.refuse`."""
+    var claims: ClaimsCall
+    """What the handler says of itself."""
+    var drained: NoticeCall
+    """`Handler.drained`."""
+    var describe: DescribeCall
+    """`Handler.describe`."""
+    var destroy: NoticeCall
+    """Ends the handler and gives its memory back."""
+
+    @staticmethod
+    def of[H: Handler]() -> Self:
+        """Makes the table of a type.
+
+        Parameters:
+            H: The handler's type.
+
+        Returns:
+            The table, for pointers that `erase` has made from such handlers.
+        """
+        return Self(
+            serve=_serve[H, ...],
+            policy_for=_policy_for[H, ...],
+            refuse=_refuse[H, ...],
+            claims=_claims[H],
+            drained=_drained[H],
+            describe=_describe[H],
+            destroy=destroy[H],
+        )
 
 
 @fieldwise_init
@@ -93,16 +143,10 @@ struct _QuietFnHandler(Handler):
 struct AnyHandler(Handler):
     """Owns a handler of any type, and calls it through pointers."""
 
-    # SAFETY: `_handler` points to memory that this value owns; the functions
-    # beside it were made for the type that it holds.
+    # SAFETY: `_handler` points to memory that this value owns; the table was
+    # made for the type that it holds.
     var _handler: Erased
-    var _call: ServeCall
-    var _deny: RefuseCall
-    var _ask: PolicyCall
-    var _claims: _Claims
-    var _finish: _Notice
-    var _tell: _Describe
-    var _release: def(Erased) thin -> None
+    var _table: HandlerTable
 
     @implicit
     def __init__[H: Handler](out self, var handler: H):
@@ -115,13 +159,7 @@ struct AnyHandler(Handler):
             handler: The handler.
         """
         self._handler = erase(handler^)
-        self._call = call_serve[H, ...]
-        self._deny = call_refuse[H, ...]
-        self._ask = call_policy_for[H, ...]
-        self._claims = _claims[H]
-        self._finish = _drained[H]
-        self._tell = _describe[H]
-        self._release = destroy[H]
+        self._table = HandlerTable.of[H]()
 
     @implicit
     def __init__(out self, function: HandlerFunction):
@@ -155,7 +193,7 @@ struct AnyHandler(Handler):
 
     def __deinit__(deinit self):
         """Releases the handler."""
-        self._release(self._handler)
+        self._table.destroy(self._handler)
 
     @always_inline
     def serve(self, req: Request) raises -> Response:
@@ -170,7 +208,7 @@ struct AnyHandler(Handler):
         Raises:
             Error: What the handler raises.
         """
-        return self._call(self._handler, req)
+        return self._table.serve(self._handler, req)
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Lets the handler finish an answer of the server's own.
@@ -185,7 +223,7 @@ struct AnyHandler(Handler):
         Raises:
             Error: What the handler raises.
         """
-        return self._deny(self._handler, req, response^)
+        return self._table.refuse(self._handler, req, response^)
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Asks the handler how a request is to be treated.
@@ -196,7 +234,7 @@ struct AnyHandler(Handler):
         Returns:
             Its answer.
         """
-        return self._ask(self._handler, req)
+        return self._table.policy_for(self._handler, req)
 
     def may_stream(self) -> Bool:
         """Asks the handler whether it may stream.
@@ -204,7 +242,7 @@ struct AnyHandler(Handler):
         Returns:
             Its answer.
         """
-        return self._claims(self._handler) & _STREAMS != 0
+        return self._table.claims(self._handler).may_stream
 
     def may_defer(self) -> Bool:
         """Asks the handler whether it may answer later.
@@ -212,7 +250,7 @@ struct AnyHandler(Handler):
         Returns:
             Its answer.
         """
-        return self._claims(self._handler) & _DEFERS != 0
+        return self._table.claims(self._handler).may_defer
 
     def may_upgrade(self) -> Bool:
         """Asks the handler whether it may answer with a conversation.
@@ -220,11 +258,11 @@ struct AnyHandler(Handler):
         Returns:
             Its answer.
         """
-        return self._claims(self._handler) & _UPGRADES != 0
+        return self._table.claims(self._handler).may_upgrade
 
     def drained(self):
         """Lets the handler finish what goes beyond single requests."""
-        self._finish(self._handler)
+        self._table.drained(self._handler)
 
     def describe(self, mut operation: Operation):
         """Lets the handler say what it takes and gives.
@@ -232,7 +270,26 @@ struct AnyHandler(Handler):
         Args:
             operation: What is known of the route.
         """
-        self._tell(self._handler, operation)
+        self._table.describe(self._handler, operation)
+
+
+comptime SharedHandler = ArcPointer[AnyHandler]
+"""A handler that several workers call; it ends with the last of them."""
+
+
+def share_handler[H: Handler](var handler: H) -> SharedHandler:
+    """Makes what a server is driven by of a handler of any type.
+
+    Parameters:
+        H: The handler's type.
+
+    Args:
+        handler: The handler.
+
+    Returns:
+        The only pointer to it so far.
+    """
+    return SharedHandler(AnyHandler(handler^))
 
 
 struct Streamed(Handler, HoldsHandler):

@@ -11,6 +11,7 @@ from flare.bytes.text import Text
 from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
+from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.failure import refusal
 from flare.http.routing.later import (
     AnyErrand,
@@ -24,7 +25,6 @@ from flare.http.routing.later import (
     RequestContent,
 )
 from flare.http.server.handler_pool import HandlerPool, Job
-from flare.http.server.worker_state import ErasedHandler
 from flare.runtime.event import Event
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import TimerWheel
@@ -188,7 +188,7 @@ struct DeferredJobs(Movable):
         swap(woken, self.loop[].woken)
         return woken^
 
-    def _start(mut self, var job: OwnedPointer[Job], handler: ErasedHandler):
+    def _start(mut self, var job: OwnedPointer[Job], handler: AnyHandler):
         """Calls a handler, and begins its errand."""
         if len(self._free) == 0:
             self._free.append(len(self._slots))
@@ -258,7 +258,7 @@ struct DeferredJobs(Movable):
         self._done.append(job^)
 
     def take_done(
-        mut self, mut pool: HandlerPool, handler: ErasedHandler
+        mut self, mut pool: HandlerPool, handler: AnyHandler
     ) -> List[OwnedPointer[Job]]:
         """Begins what is new, ends what nobody waits for, and takes the
         requests that have been answered.

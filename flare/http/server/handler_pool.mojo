@@ -21,7 +21,7 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import CancelFlag, PathParams, Request, TlsPeer
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler
+from flare.http.routing.any_handler import AnyHandler, SharedHandler
 from flare.http.routing.later import DeferredCall
 from flare.http.routing.route_tree import RouteMemo, erase_memo
 from flare.http.server.config import AUTOMATIC_THREADS, ServerConfig
@@ -34,13 +34,11 @@ from flare.http.server.connection.body_pipe import (
 from flare.http.routing.failure import refusal
 from flare.http.server.connection.dispatch import (
     BUSY,
-    call_erased,
-    call_handler,
+    call_rarely,
+    call_while_arriving,
 )
 from flare.http.server.connection.stream_task import Http2Request
-from flare.http.server.reading_handler import ReadingHandler
 from flare.http.server.slow_handlers import HandlerTimer
-from flare.http.server.worker_state import ErasedHandler
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.event import Waker
 from flare.sys.process import restrict_thread, usable_cpus
@@ -178,11 +176,8 @@ struct Job(Movable):
         """
         return self.response.status == EARLY_HINTS
 
-    def run[H: Handler](mut self, handler: H, lane: _Lane):
+    def run(mut self, handler: AnyHandler, lane: _Lane):
         """Lets the handler answer.
-
-        Parameters:
-            H: The handler's type.
 
         Args:
             handler: Answers.
@@ -213,11 +208,11 @@ struct Job(Movable):
         if self.outlet:
             self._run_streamed(handler, request)
         else:
-            self.response = call_handler(handler, request)
+            self.response = call_rarely(handler, request)
         self.elapsed_ns = timer.elapsed_ns()
         set_crash_note(None)
 
-    def run_deferred(mut self, handler: ErasedHandler, mut call: DeferredCall):
+    def run_deferred(mut self, handler: AnyHandler, mut call: DeferredCall):
         """Lets a handler answer on the worker's own thread, or say that it will
         later.
 
@@ -233,7 +228,7 @@ struct Job(Movable):
         # or was cancelled, and nobody changes the request meanwhile.
         call.unsafe_lend(request.body, self.response)
         var scope = ExtensionScope(request.extensions(), call)
-        self.response = call_erased(handler, request)
+        self.response = call_rarely(handler, request)
         scope^.end()
 
     def _request(mut self) -> Request[ImmUntrackedOrigin]:
@@ -255,13 +250,14 @@ struct Job(Movable):
             self.peer, params, cancel, self._tls_pointer()
         )
 
-    def _run_streamed[H: Handler](mut self, handler: H, request: Request):
+    def _run_streamed(
+        mut self, handler: AnyHandler, request: Request[ImmUntrackedOrigin]
+    ):
         # SAFETY: the outlet belongs to this job; the loan ends with the call.
         ref outlet = self.outlet.held()
         var feed = LentFeed(outlet)
         var scope = ExtensionScope(request.extensions(), feed)
-        var reading = ReadingHandler(Pointer(to=handler), Pointer(to=outlet))
-        self.response = call_handler(reading, request)
+        self.response = call_while_arriving(handler, request, outlet)
         scope^.end()
 
     def _tls_pointer(self) -> OptionalPointer[TlsPeer, ImmUntrackedOrigin]:
@@ -521,10 +517,10 @@ struct _Lane(Movable):
 
 
 @fieldwise_init
-struct _Hand[H: Handler](Task):
+struct _HandlerThread(Task):
     """One thread of a pool."""
 
-    var handler: ArcPointer[Self.H]
+    var handler: SharedHandler
     var lane: _Lane
     var logs_errors: Bool
 
@@ -618,11 +614,8 @@ struct HandlerPool(Movable):
         """
         return self._missing_count > 0
 
-    def grow[H: Handler](mut self, handler: ArcPointer[H]) raises OsError:
+    def grow(mut self, handler: SharedHandler) raises OsError:
         """Starts the threads that are wanted.
-
-        Parameters:
-            H: The handler's type.
 
         Args:
             handler: Answers requests.
@@ -636,7 +629,7 @@ struct HandlerPool(Movable):
             self._queue.jobs.lock()[].thread_count += 1
             try:
                 var thread = Thread(
-                    _Hand(
+                    _HandlerThread(
                         handler.copy(),
                         _Lane(self._queue.copy(), self._waker.copy()),
                         self._logs_errors,

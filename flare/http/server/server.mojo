@@ -3,7 +3,11 @@
 from flare.bytes.checked import *
 from flare.http.middleware.health import ReadySwitch
 from flare.http.middleware.metrics import MetricSource
-from flare.http.routing.any_handler import NoHandler
+from flare.http.routing.any_handler import (
+    NoHandler,
+    SharedHandler,
+    share_handler,
+)
 from flare.http.routing.handler import (
     FixedHandler,
     FnHandler,
@@ -37,7 +41,11 @@ from flare.runtime.dev_handover import IS_DEV_BUILD
 from flare.runtime.event import Waker
 from flare.runtime.prefork.config import PreforkConfig
 from flare.runtime.prefork.prefork import Prefork
-from flare.runtime.prefork.program import NoHooks, PreforkHooks
+from flare.runtime.prefork.program import (
+    AnyPreforkHooks,
+    NoHooks,
+    PreforkHooks,
+)
 from flare.runtime.service_manager import close_unclaimed
 from flare.runtime.stats_board import SharedStats, WorkerStats
 from flare.runtime.worker_count import WORKER_COUNT_MAX, default_worker_count
@@ -326,7 +334,7 @@ struct HttpServer(Movable):
                 there are no handler threads, or the system refuses what it
                 needs.
         """
-        self._serve_alone(handler^)
+        self._serve_alone(share_handler(handler^))
 
     def serve[
         H: Handler
@@ -352,7 +360,9 @@ struct HttpServer(Movable):
                 the handler streams and there are no handler threads, or the
                 system refuses what it needs.
         """
-        self._serve(handler^, ThreadPlan(num_workers, pin_cores))
+        self._serve_on_threads(
+            share_handler(handler^), ThreadPlan(num_workers, pin_cores)
+        )
 
     def serve(self, function: HandlerFunction) raises:
         """Answers requests with a plain function, on the calling thread.
@@ -363,7 +373,7 @@ struct HttpServer(Movable):
         Raises:
             Error: As the other form does.
         """
-        self._serve_alone(FnHandler(function))
+        self._serve_alone(share_handler(FnHandler(function)))
 
     def serve(
         self,
@@ -382,7 +392,10 @@ struct HttpServer(Movable):
         Raises:
             Error: As the other form does.
         """
-        self._serve(FnHandler(function), ThreadPlan(num_workers, pin_cores))
+        self._serve_on_threads(
+            share_handler(FnHandler(function)),
+            ThreadPlan(num_workers, pin_cores),
+        )
 
     def serve(self, value: NoHandler, *rest: NoHandler):
         """Refuses what is no handler, with the compiler's voice.
@@ -422,9 +435,9 @@ struct HttpServer(Movable):
         self._terms[].config = materialize[CONFIG]()
         var plan = ThreadPlan(num_workers, pin_cores)
         comptime if conforms_to(H, TrivialRegisterPassable):
-            self._serve(FixedHandler[HANDLER](), plan)
+            self._serve_on_threads(share_handler(FixedHandler[HANDLER]()), plan)
         else:
-            self._serve(materialize[HANDLER](), plan)
+            self._serve_on_threads(share_handler(materialize[HANDLER]()), plan)
 
     def serve_prefork[
         H: Handler, K: PreforkHooks
@@ -449,25 +462,9 @@ struct HttpServer(Movable):
                 the server was served before, or workers crash too often: which
                 one, and of what.
         """
-        prefork.check()
-        check_handler(handler, self._terms[].config)
-        prefork.inherits_listeners = self._terms[].config.inherits_listeners
-        comptime if IS_DEV_BUILD:
-            prefork.reuseport = False
-            prefork.notifies_manager = True
-            close_unclaimed()
-        var listeners = take_listeners(self._listeners[], "serve_prefork")
-        ignore_sigpipe()
-        self._terms[].descriptors = prepare_descriptors(
-            self._terms[].config, listeners.at(0).fd(), 1
+        self._serve_prefork(
+            share_handler(handler^), prefork^, AnyPreforkHooks(hooks^)
         )
-        var program = ServerProgram(
-            ArcPointer(handler^),
-            self._terms[].copy(),
-            self._board.copy(),
-        )
-        var supervisor = Prefork(prefork^, listeners^, self._board, self._waker)
-        supervisor.run(program^, hooks^)
 
     def serve_prefork[
         K: PreforkHooks
@@ -527,31 +524,60 @@ struct HttpServer(Movable):
         """
         self.serve_prefork(FnHandler(function), workers=workers)
 
-    # One worker alone is the common case: who does not name a number of workers
-    # does not build what starts, watches and joins several.
-    def _serve_alone[H: Handler](self, var handler: H) raises:
-        check_handler(handler, self._terms[].config)
+    # What follows knows neither the handler's type nor that of the hooks: it is
+    # the same in every program.
+
+    def _serve_alone(self, handler: SharedHandler) raises:
+        check_handler(handler[], self._terms[].config)
         var listeners = self._begin_serving(1)
         run_worker(
-            ArcPointer(handler^),
+            handler,
             listeners^,
             self._terms[],
             self._shutdown_signal(),
             self._board,
         )
 
-    def _serve[H: Handler](self, var handler: H, plan: ThreadPlan) raises:
+    def _serve_on_threads(
+        self, handler: SharedHandler, plan: ThreadPlan
+    ) raises:
         check_worker_count(plan.worker_count)
-        check_handler(handler, self._terms[].config)
+        check_handler(handler[], self._terms[].config)
         var listeners = self._begin_serving(plan.worker_count)
         run_workers(
-            ArcPointer(handler^),
+            handler,
             listeners^,
             self._terms[],
             self._shutdown_signal(),
             self._board,
             plan,
         )
+
+    def _serve_prefork(
+        self,
+        var handler: SharedHandler,
+        var prefork: PreforkConfig,
+        var hooks: AnyPreforkHooks,
+    ) raises:
+        prefork.check()
+        check_handler(handler[], self._terms[].config)
+        prefork.inherits_listeners = self._terms[].config.inherits_listeners
+        comptime if IS_DEV_BUILD:
+            prefork.reuseport = False
+            prefork.notifies_manager = True
+            close_unclaimed()
+        var listeners = take_listeners(self._listeners[], "serve_prefork")
+        ignore_sigpipe()
+        self._terms[].descriptors = prepare_descriptors(
+            self._terms[].config, listeners.at(0).fd(), 1
+        )
+        var program = ServerProgram(
+            handler^,
+            self._terms[].copy(),
+            self._board.copy(),
+        )
+        var supervisor = Prefork(prefork^, listeners^, self._board, self._waker)
+        supervisor.run(program^, hooks^)
 
     def _begin_serving(self, worker_count: Int) raises -> List[RawSocket]:
         var listeners = take_listeners(self._listeners[], "serve")

@@ -3,7 +3,7 @@
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
-from flare.http.routing.handler import Handler
+from flare.http.routing.any_handler import SharedHandler
 from flare.http.server.config import ServerContext
 from flare.http.server.connection.http2 import on_readable_http2
 from flare.http.server.connection.http2_offload import settle_jobs
@@ -43,7 +43,6 @@ from flare.http.server.listen import Listeners
 from flare.http.server.shutdown import ShutdownSignal
 from flare.http.server.worker_state import (
     READ_BUFFER_LEN,
-    ErasedHandler,
     StatsRow,
     WorkerState,
 )
@@ -66,14 +65,9 @@ comptime _ORPHAN_DRAIN_MS = 600
 # Well within the time that a process has when its master has ended.
 
 
-struct Worker[H: Handler](Movable):
-    """One listener, one selector, one timer wheel, many connections.
+struct Worker(Movable):
+    """One listener, one selector, one timer wheel, many connections."""
 
-    Parameters:
-        H: What answers requests.
-    """
-
-    var _handler: ArcPointer[Self.H]
     var _listeners: Listeners
     var _selector: Selector
     var _wheel: TimerWheel
@@ -90,7 +84,7 @@ struct Worker[H: Handler](Movable):
 
     def __init__(
         out self,
-        var handler: ArcPointer[Self.H],
+        var handler: SharedHandler,
         var listeners: Listeners,
         context: ServerContext,
         var stop: ShutdownSignal,
@@ -108,15 +102,12 @@ struct Worker[H: Handler](Movable):
         Raises:
             OsError: If the process has no more descriptors.
         """
-        self._handler = handler^
         self._listeners = listeners^
         self._selector = Selector(_EVENT_COUNT_MAX)
         self._wheel = TimerWheel(coarse_monotonic_ms())
         self._table = ConnectionTable()
         self._scratch = RequestParser(READ_BUFFER_LEN)
-        self._state = WorkerState(context)
-        self._state.handler = ErasedHandler(self._handler)
-        self._state.takes_upgrades = self._handler[].may_upgrade()
+        self._state = WorkerState(context, handler^)
         self._stop = stop^
         self._pool = HandlerPool(context.config)
         self._deferred = DeferredJobs()
@@ -138,10 +129,8 @@ struct Worker[H: Handler](Movable):
             OsError: If the selector fails, or the system has no more threads.
         """
         self._selector.register(self._pool.fd(), DONE_TOKEN, Interest.READ)
-        self._state.note_streamed(
-            self._handler[].may_stream(), self._handler[].may_defer()
-        )
-        self._pool.grow(self._handler)
+        self._state.ask_claims()
+        self._pool.grow(self._state.handler)
         self._selector.register(
             self._stop.waker_fd(), STOP_TOKEN, Interest.READ
         )
@@ -271,7 +260,7 @@ struct Worker[H: Handler](Movable):
         if unlikely(event.is_writable and has_to_write(connection)):
             # It counts before the end of the stream does.
             connection.has_unread |= event.is_readable
-            action = on_writable(connection, self._state, self._handler[])
+            action = on_writable(connection, self._state)
         if likely(
             event.is_readable
             and (action == NextAction.WAIT or action == NextAction.YIELD)
@@ -307,7 +296,6 @@ struct Worker[H: Handler](Movable):
                     connection,
                     self._scratch,
                     self._state,
-                    self._handler[],
                     event.is_closed,
                 )
         self._carry_out(slot, action)
@@ -330,8 +318,9 @@ struct Worker[H: Handler](Movable):
         if not self._deferred.begin_settling(self._state.now_ms):
             return
         while self._deferred.has_news(self._pool):
-            var handler = self._state.handler.held()
-            self._send_done(self._deferred.take_done(self._pool, handler))
+            self._send_done(
+                self._deferred.take_done(self._pool, self._state.handler[])
+            )
             self._wake(self._deferred.take_woken())
         self._deferred.end_settling(self._wheel)
 
@@ -364,7 +353,6 @@ struct Worker[H: Handler](Movable):
                 self._table.token(slot),
                 self._pool,
                 self._state,
-                self._handler[],
             )
             if self._pool.wants_thread():
                 self._add_threads()
@@ -375,7 +363,7 @@ struct Worker[H: Handler](Movable):
     def _add_threads(mut self):
         """Lets the pool have what its queue needs, as far as the system has it."""
         try:
-            self._pool.grow(self._handler)
+            self._pool.grow(self._state.handler)
         except error:
             # Those that run take one after the other; without any, requests
             # are answered 503 when their time is over.
@@ -392,9 +380,7 @@ struct Worker[H: Handler](Movable):
             var slot = self._table.find(job.token)
             if slot < 0 or not waits_for(self._table.at(slot), job):
                 continue
-            var action = on_job_done(
-                self._table.at(slot), job, self._state, self._handler[]
-            )
+            var action = on_job_done(self._table.at(slot), job, self._state)
             self._carry_out(slot, action)
         self._pool.give_jobs(done^)
 
@@ -412,9 +398,7 @@ struct Worker[H: Handler](Movable):
 
     def _resume(mut self, slot: Int):
         ref connection = self._table.at(slot)
-        self._carry_out(
-            slot, on_writable(connection, self._state, self._handler[])
-        )
+        self._carry_out(slot, on_writable(connection, self._state))
         self._settle()
 
     def _arm(mut self, slot: Int):

@@ -10,15 +10,7 @@ from flare.http.message.body import Erased, StreamWaker, WakeTarget
 from flare.http.message.request import PathParams, Request
 from flare.http.message.response import Response
 from flare.http.middleware.health import ReadySwitch
-from flare.http.routing.any_handler import (
-    PolicyCall,
-    RefuseCall,
-    ServeCall,
-    call_policy_for,
-    call_refuse,
-    call_serve,
-)
-from flare.http.routing.handler import Handler, RequestPolicy
+from flare.http.routing.any_handler import SharedHandler
 from flare.http.routing.route_tree import RouteMemo
 from flare.http.server.config import (
     DescriptorBudget,
@@ -113,77 +105,6 @@ struct WakeQueue(Movable):
         return tokens^
 
 
-struct ErasedHandler(Handler, ImplicitlyCopyable):
-    """A handler whose type is forgotten, so that what is seldom called, and what
-    HTTP/2 needs, costs no code for each handler."""
-
-    # SAFETY: the worker that made this holds the handler for as long as it
-    # answers.
-    var _handler: Erased
-    var _serve: ServeCall
-    var _policy_for: PolicyCall
-    var _refuse: RefuseCall
-
-    def __init__[H: Handler](out self, handler: ArcPointer[H]):
-        """Makes the way to a handler.
-
-        Parameters:
-            H: Its type.
-
-        Args:
-            handler: Outlives this.
-        """
-        self._handler = (
-            Pointer(to=handler[])
-            .unsafe_mut_cast[True]()
-            .unsafe_origin_cast[MutUntrackedOrigin]()
-            .unsafe_bitcast[NoneType]()
-        )
-        self._serve = call_serve[H, ...]
-        self._policy_for = call_policy_for[H, ...]
-        self._refuse = call_refuse[H, ...]
-
-    def serve(self, req: Request) raises -> Response:
-        """Answers a request.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the handler raises.
-        """
-        return self._serve(self._handler, req)
-
-    def policy_for(self, req: Request) -> RequestPolicy:
-        """Says how a request is to be treated.
-
-        Args:
-            req: The request, without content.
-
-        Returns:
-            What the handler says.
-        """
-        return self._policy_for(self._handler, req)
-
-    def refuse(self, req: Request, var response: Response) raises -> Response:
-        """Lets the handler finish an answer of the server's own.
-
-        Args:
-            req: What is known of the request.
-            response: The answer.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the handler raises.
-        """
-        return self._refuse(self._handler, req, response^)
-
-
 struct StatsRow(Movable):
     """A worker's row on the board, written once a round of its loop."""
 
@@ -256,9 +177,8 @@ struct WorkerState(Movable):
     """Storage for the path parameters of the request at hand."""
     var request_count: Int
     """Requests answered by the worker."""
-    var handler: Optional[ErasedHandler]
-    """What answers, for all that is not generated for its type; nothing before
-    a handler is known."""
+    var handler: SharedHandler
+    """What answers; other workers may have it, too."""
     var takes_upgrades: Bool
     """True if that may answer with a conversation."""
     var asks_policies: Bool
@@ -291,11 +211,14 @@ struct WorkerState(Movable):
     var _pool: List[OwnedPointer[RequestParser]]
     var _ready: ReadySwitch
 
-    def __init__(out self, context: ServerContext) raises OsError:
+    def __init__(
+        out self, context: ServerContext, var handler: SharedHandler
+    ) raises OsError:
         """Makes the state of a worker that has not begun.
 
         Args:
             context: The server's configuration, and TLS if it is spoken.
+            handler: Answers requests.
 
         Raises:
             OsError: If the process has no more descriptors.
@@ -307,8 +230,8 @@ struct WorkerState(Movable):
         self.out = Buffer(FLUSH_LEN)
         self.params = OwnedPointer(PathParams())
         self.params[].record.logs_errors = self.config.logs_errors
-        self.handler = None
-        self.takes_upgrades = False
+        self.takes_upgrades = handler[].may_upgrade()
+        self.handler = handler^
         self.asks_policies = self.config.handler_threads > 0
         self.has_streamed = False
         self.slow = SlowHandlers(self.config)
@@ -341,16 +264,11 @@ struct WorkerState(Movable):
             timeout_ms += received_len * 1_000 // self.config.min_body_rate
         return timeout_ms
 
-    def note_streamed(mut self, has_streamed: Bool, has_deferred: Bool):
-        """Notes whether handlers read content while it arrives, or answer
-        later.
-
-        Args:
-            has_streamed: True if some may read so.
-            has_deferred: True if some may answer later.
-        """
-        self.has_streamed = has_deferred or (
-            has_streamed and self.config.handler_threads != 0
+    def ask_claims(mut self):
+        """Asks the handler whether it may read content while it arrives, or
+        answer later."""
+        self.has_streamed = self.handler[].may_defer() or (
+            self.handler[].may_stream() and self.config.handler_threads != 0
         )
         self._decide()
 

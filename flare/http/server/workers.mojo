@@ -4,7 +4,7 @@ share but the handler.
 
 from flare.bytes.checked import *
 from flare.bytes.text import Text
-from flare.http.routing.handler import Handler
+from flare.http.routing.any_handler import SharedHandler
 from flare.http.server.config import ConfigError, ListenerMode, ServerContext
 from flare.http.server.listen import Listeners
 from flare.http.server.shutdown import ShutdownSignal
@@ -85,13 +85,13 @@ def split_listeners(
     return listeners^
 
 
-struct _Serving[H: Handler](Task):
+struct _Serving(Task):
     """A worker's loop as the task of a thread."""
 
     # In a box: a worker has hundreds of fields, which every move would copy.
-    var worker: OwnedPointer[Worker[Self.H]]
+    var worker: OwnedPointer[Worker]
 
-    def __init__(out self, var worker: OwnedPointer[Worker[Self.H]]):
+    def __init__(out self, var worker: OwnedPointer[Worker]):
         self.worker = worker^
 
     def run(mut self) raises:
@@ -100,33 +100,26 @@ struct _Serving[H: Handler](Task):
 
 
 @no_inline
-def _make_worker[
-    H: Handler
-](
-    handler: ArcPointer[H],
+def _make_worker(
+    handler: SharedHandler,
     var listeners: Listeners,
     context: ServerContext,
     var stop: ShutdownSignal,
     var row: StatsRow,
-) raises -> OwnedPointer[Worker[H]]:
+) raises -> OwnedPointer[Worker]:
     return OwnedPointer(
         Worker(handler.copy(), listeners^, context, stop^, row^)
     )
 
 
-def run_worker[
-    H: Handler
-](
-    handler: ArcPointer[H],
+def run_worker(
+    handler: SharedHandler,
     var sockets: List[RawSocket],
     context: ServerContext,
     var stop: ShutdownSignal,
     board: ArcPointer[SharedStats],
 ) raises:
     """Answers requests on the calling thread until the server is stopped.
-
-    Parameters:
-        H: The handler's type.
 
     Args:
         handler: Answers requests.
@@ -152,10 +145,8 @@ def run_worker[
     handler[].drained()
 
 
-def run_workers[
-    H: Handler
-](
-    handler: ArcPointer[H],
+def run_workers(
+    handler: SharedHandler,
     var sockets: List[RawSocket],
     context: ServerContext,
     var stop: ShutdownSignal,
@@ -164,9 +155,6 @@ def run_workers[
 ) raises:
     """Answers requests until the server is stopped: on the calling thread, or
     on several threads of their own.
-
-    Parameters:
-        H: The handler's type.
 
     Args:
         handler: Answers requests, on all threads.
@@ -186,7 +174,7 @@ def run_workers[
         sockets^, plan.worker_count, context.config.listener
     )
     var wakers = List[Waker]()
-    var workers = List[_Serving[H]]()
+    var workers = List[_Serving]()
     for index in range(plan.worker_count):
         var waker = Waker()
         workers.append(
@@ -238,14 +226,10 @@ def _watch(mut scheduler: Scheduler, mut stop: ShutdownSignal) raises:
 
 
 @fieldwise_init
-struct ServerProgram[H: Handler](PreforkProgram):
-    """What each worker process of a server does.
+struct ServerProgram(PreforkProgram):
+    """What each worker process of a server does."""
 
-    Parameters:
-        H: The handler's type.
-    """
-
-    var handler: ArcPointer[Self.H]
+    var handler: SharedHandler
     """Answers requests."""
     var context: ServerContext
     """Limits and times, and TLS if it is spoken."""

@@ -34,16 +34,17 @@ from flare.http.routing.failure import (
     log_failure,
     refusal,
 )
+from flare.http.routing.any_handler import AnyHandler
 from flare.http.routing.handler import (
     DEFAULT_BODY_LIMIT,
     DEFAULT_TIMEOUT_MS,
-    Handler,
     HeadOnly,
     RequestPolicy,
 )
 from flare.http.routing.later import DeferredCall, LATER
 from flare.http.routing.route_tree import erase_memo
 from flare.http.server.config import ConfigError, ServerConfig
+from flare.http.server.connection.body_pipe import BodyOutlet
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.phase import NextAction
 from flare.http.server.connection.transport import (
@@ -51,7 +52,7 @@ from flare.http.server.connection.transport import (
     flush_with_body,
 )
 from flare.http.server.connection.write import feed_upgraded, start_stream
-from flare.http.server.worker_state import ErasedHandler, WorkerState
+from flare.http.server.worker_state import WorkerState
 from std.sys.intrinsics import likely, unlikely
 
 
@@ -64,25 +65,18 @@ comptime BUSY = StaticString("the server is busy")
 
 
 @no_inline
-def ask_policy[
-    H: Handler
-](
+def ask_policy(
     parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
-    handler: H,
 ):
     """Asks the handler how the request that is first is to be treated.
-
-    Parameters:
-        H: The handler's type.
 
     Args:
         parser: Has the request's head.
         connection: Where it came from; keeps the answer, with the server's own
             limits in place of defaults.
         state: The worker's state.
-        handler: Knows.
     """
     state.params[].clear()
     if not connection.request.memo:
@@ -91,7 +85,8 @@ def ask_policy[
     _lend_memo(connection, state)
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
-    var policy = handler.policy_for(_lend(parser, connection, state))
+    var request = _lend(parser, connection, state)
+    var policy = state.handler[].policy_for(request)
     complete_policy(policy, state)
     connection.request.policy = policy
 
@@ -123,13 +118,8 @@ def complete_policy(mut policy: RequestPolicy, state: WorkerState):
         )
 
 
-def check_handler[
-    H: Handler
-](handler: H, config: ServerConfig) raises ConfigError:
+def check_handler(handler: AnyHandler, config: ServerConfig) raises ConfigError:
     """Refuses a handler that cannot be served so.
-
-    Parameters:
-        H: The handler's type.
 
     Args:
         handler: Is about to be served.
@@ -149,24 +139,17 @@ def check_handler[
 
 
 @always_inline
-def answer[
-    H: Handler
-](
+def answer(
     mut parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
-    handler: H,
 ) -> NextAction:
     """Lets the handler answer the complete request that is first.
-
-    Parameters:
-        H: The handler's type.
 
     Args:
         parser: Has the request; it is dropped.
         connection: Where it came from.
         state: The worker's state; the response goes to its output.
-        handler: Answers.
 
     Returns:
         WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
@@ -182,7 +165,7 @@ def answer[
     )
     if unlikely(state.slow.is_timing):
         state.slow.begin_handler()
-    var response = call_handler(handler, request)
+    var response = call_handler(state.handler[], request)
     if unlikely(state.slow.is_timing):
         state.end_handler()
     var action = queue_response(parser, connection, state, response)
@@ -203,13 +186,10 @@ the connection may go on, in bytes. A form of a page fits, an upload does not.""
 
 
 @no_inline
-def answer_by_head[
-    H: Handler
-](
+def answer_by_head(
     mut parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
-    handler: H,
     owes_continue: Bool,
 ) -> NextAction:
     """Lets the handler answer a request whose content it does not need, and of
@@ -218,14 +198,10 @@ def answer_by_head[
     Little content is skipped when it comes. With much, or chunks, or a client
     that may send it or not (RFC 9110 section 10.1.1), the connection ends.
 
-    Parameters:
-        H: The handler's type.
-
     Args:
         parser: Has the request's head; it is dropped.
         connection: Where it came from.
         state: The worker's state; the response goes to its output.
-        handler: Answers.
         owes_continue: True if the client waits for 100 (Continue).
 
     Returns:
@@ -245,7 +221,7 @@ def answer_by_head[
     var scope = ExtensionScope(request.extensions(), note)
     if state.slow.is_timing:
         state.slow.begin_handler()
-    var response = call_handler(handler, request)
+    var response = call_handler(state.handler[], request)
     scope^.end()
     if state.slow.is_timing:
         state.end_handler()
@@ -386,15 +362,9 @@ def _write_rare_head(
 
 
 @always_inline
-def call_handler[
-    H: Handler, o: ImmOrigin
-](handler: H, request: Request[o]) -> Response:
+def call_handler(handler: AnyHandler, request: Request) -> Response:
     """Lets a handler answer, whatever it does; a crash in it will name the
     request.
-
-    Parameters:
-        H: The handler's type.
-        o: Where the request's octets live.
 
     Args:
         handler: Answers.
@@ -404,6 +374,58 @@ def call_handler[
         Its response; 500 if it raises or gives what is no final response, 400
         if it raises what the request has told it of bad input.
     """
+    try:
+        return _serve(handler, request)
+    except error:
+        return _failed(request, error)
+
+
+@no_inline
+def call_rarely(
+    handler: AnyHandler, request: Request[ImmUntrackedOrigin]
+) -> Response:
+    """Does what `call_handler` does, once for all that few requests need.
+
+    Args:
+        handler: Answers.
+        request: The request.
+
+    Returns:
+        Its response.
+    """
+    return call_handler(handler, request)
+
+
+@no_inline
+def call_while_arriving(
+    handler: AnyHandler,
+    request: Request[ImmUntrackedOrigin],
+    outlet: BodyOutlet,
+) -> Response:
+    """Does what `call_handler` does for a handler that reads content while it
+    arrives, and that may fail because its client did.
+
+    Args:
+        handler: Answers.
+        request: The request.
+        outlet: Has its content, and knows how that has failed.
+
+    Returns:
+        The response, or a refusal of content that has failed.
+    """
+    try:
+        return _serve(handler, request)
+    except error:
+        # A client that goes away is no error of ours, and not logged.
+        var failure = outlet.failure()
+        if failure:
+            return refusal(failure.held().status, failure.held().reason)
+        return _failed(request, error)
+
+
+@always_inline
+def _serve(handler: AnyHandler, request: Request) raises -> Response:
+    """Calls a handler, and holds what it answers to what a response may be."""
     ref record = request.route_params()[].record
     # SAFETY: the request outlives the call, behind which it is forgotten.
     record.request = (
@@ -422,23 +444,7 @@ def call_handler[
         return response^
     except error:
         record.request = None
-        return _failed(request, error)
-
-
-@no_inline
-def call_erased(
-    handler: ErasedHandler, request: Request[ImmUntrackedOrigin]
-) -> Response:
-    """Does what `call_handler` does, once for all that few requests need.
-
-    Args:
-        handler: Answers.
-        request: The request.
-
-    Returns:
-        Its response.
-    """
-    return call_handler(handler, request)
+        raise error^
 
 
 @no_inline
@@ -698,11 +704,9 @@ def _refuse_by_handler(
 ) -> Response:
     """Lets the handler's middleware finish an answer; what it must not make of
     it, such as a success or a stream, is not taken."""
-    if not state.handler:
-        return refusal(status, Text().add(reason).add("\n").end())
     try:
         return finished_refusal(
-            state.handler.held().refuse(
+            state.handler[].refuse(
                 request, refusal(status, Text().add(reason).add("\n").end())
             )
         )

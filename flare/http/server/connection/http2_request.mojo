@@ -24,7 +24,7 @@ from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
     BUSY,
     LATE_REQUEST,
-    call_erased,
+    call_rarely,
     complete_policy,
     refusal_of_peer,
 )
@@ -96,7 +96,7 @@ def _call(
 ) -> Response:
     if unlikely(state.slow.is_timing):
         state.slow.begin_handler()
-    var response = call_erased(state.handler.held(), request)
+    var response = call_rarely(state.handler[], request)
     if unlikely(state.slow.is_timing):
         state.end_handler()
     return response^
@@ -160,11 +160,10 @@ def _answer_later(
     task[].memo.held()[].forget()
     state.params[].route_memo = erase_memo(task[].memo.held()[])
     # SAFETY: the loan ends with the call.
-    var policy = state.handler.held().policy_for(
-        request.unsafe_request[ImmUntrackedOrigin](
-            connection.peer, state.params_pointer(), tls=connection.tls_peer
-        )
+    var lent = request.unsafe_request[ImmUntrackedOrigin](
+        connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
+    var policy = state.handler[].policy_for(lent)
     complete_policy(policy, state)
     task[].policy = policy
     var length = head.content_length

@@ -8,7 +8,6 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.request import CancelFlag
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
@@ -37,28 +36,21 @@ from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import unlikely
 
 
-def offload[
-    H: Handler
-](
+def offload(
     mut connection: Connection,
     token: UInt64,
     mut pool: HandlerPool,
     mut state: WorkerState,
-    handler: H,
 ) -> NextAction:
     """Gives a request to the handler threads, or refuses it.
 
     Its content may still be arriving; then the handler reads it meanwhile.
-
-    Parameters:
-        H: The handler's type.
 
     Args:
         connection: Has the request in its parser.
         token: The connection's.
         pool: The threads.
         state: The worker's state.
-        handler: Answers; also what was pipelined behind a refused request.
 
     Returns:
         WAIT, or what follows a refusal.
@@ -73,7 +65,7 @@ def offload[
     if box[].head.framing.has_content() and not state.charge(
         connection.request.charge, box[].input.capacity()
     ):
-        return _answer_busy(connection, box^, is_late, state, handler)
+        return _answer_busy(connection, box^, is_late, state)
     var pipe = Optional[BodyPipe](None)
     var is_admitted = False
     try:
@@ -90,25 +82,22 @@ def offload[
         if pipe:
             start_content(connection, box[], pipe.held(), timeout_ms)
         return _submit(connection, token, box^, pipe^, pool, state)
-    return _answer_busy(connection, box^, is_late, state, handler)
+    return _answer_busy(connection, box^, is_late, state)
 
 
 @no_inline
-def _answer_busy[
-    H: Handler
-](
+def _answer_busy(
     mut connection: Connection,
     var box: OwnedPointer[RequestParser],
     is_late: Bool,
     mut state: WorkerState,
-    handler: H,
 ) -> NextAction:
     """Answers 503; the connection goes on unless content is still to come."""
     if is_late:
         _ = box[].detach_body()
         box[].end_connection()
     var refusal = busy_response(box[], connection, state)
-    var action = finish_request(connection, box^, refusal, state, handler)
+    var action = finish_request(connection, box^, refusal, state)
     connection.lingers |= is_late
     return action
 
@@ -191,24 +180,17 @@ def on_event_while_offloaded(
     return NextAction.WAIT
 
 
-def on_job_done[
-    H: Handler
-](
+def on_job_done(
     mut connection: Connection,
     mut job: Job,
     mut state: WorkerState,
-    handler: H,
 ) -> NextAction:
     """Sends what a handler on another thread has answered.
-
-    Parameters:
-        H: The handler's type.
 
     Args:
         connection: Waits for this job.
         job: Is done; its parser and its response are taken.
         state: The worker's state.
-        handler: Answers what was pipelined behind.
 
     Returns:
         What is to happen to the connection.
@@ -230,7 +212,7 @@ def on_job_done[
         begins_both_ways(connection, job.response.body)
         or end_content(connection, box[], state)
     )
-    var action = finish_request(connection, box^, job.response, state, handler)
+    var action = finish_request(connection, box^, job.response, state)
     connection.lingers |= is_cut
     if unlikely(connection.request.content.__bool__()):
         return go_on_receiving(connection, action)
@@ -257,26 +239,19 @@ def _send_early_hints(
     return NextAction.WAIT if deliver(connection, state) else NextAction.CLOSE
 
 
-def finish_request[
-    H: Handler
-](
+def finish_request(
     mut connection: Connection,
     var box: OwnedPointer[RequestParser],
     response: Response,
     mut state: WorkerState,
-    handler: H,
 ) -> NextAction:
     """Goes on with a connection whose handler on another thread has answered.
-
-    Parameters:
-        H: The handler's type.
 
     Args:
         connection: The connection.
         box: The request, complete and still first.
         response: The answer.
         state: The worker's state.
-        handler: Answers what was pipelined behind.
 
     Returns:
         What is to happen to the connection.
@@ -304,7 +279,7 @@ def finish_request[
             connection.lingers = True
             state.give_parser(box^)
             return NextAction.SHUTDOWN
-    var action = read_requests(connection, box[], state, handler)
+    var action = read_requests(connection, box[], state)
     put_back(connection, box^, state, action)
     if action == NextAction.WAIT and connection.has_unread:
         return NextAction.YIELD

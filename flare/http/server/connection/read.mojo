@@ -8,7 +8,6 @@ from flare.bytes.checked import *
 from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.request_parser import Progress, RequestParser
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
-from flare.http.routing.handler import Handler
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
     answer,
@@ -46,25 +45,18 @@ comptime _READ_COUNT_MAX = 16
 
 
 @no_inline
-def on_readable[
-    H: Handler
-](
+def on_readable(
     mut connection: Connection,
     mut scratch: RequestParser,
     mut state: WorkerState,
-    handler: H,
     is_closed: Bool,
 ) -> NextAction:
     """Drives a connection that is readable.
-
-    Parameters:
-        H: The handler's type.
 
     Args:
         connection: The connection; not lingering, and without a pending write.
         scratch: The worker's own parser, idle; idle again afterwards.
         state: The worker's state.
-        handler: Answers.
         is_closed: True if the end of the stream may stand behind the octets,
             so that a short read does not mean that all was read.
 
@@ -77,8 +69,8 @@ def on_readable[
     )
     connection.has_unread = False
     if unlikely(connection.request.parser.__bool__()):
-        return _read_partial(connection, state, handler, is_closed)
-    var action = _read(connection, scratch, state, handler, is_closed)
+        return _read_partial(connection, state, is_closed)
+    var action = _read(connection, scratch, state, is_closed)
     if likely(scratch.is_idle()):
         return action
     if action == NextAction.CLOSE or action == NextAction.SHUTDOWN:
@@ -93,12 +85,9 @@ def on_readable[
 
 
 @no_inline
-def _read_partial[
-    H: Handler
-](
+def _read_partial(
     mut connection: Connection,
     mut state: WorkerState,
-    handler: H,
     is_closed: Bool,
 ) -> NextAction:
     """Drives a connection with a part of a request in its own parser."""
@@ -109,7 +98,7 @@ def _read_partial[
     box[].input.reserve(min(max(missing, 4_096), arrived))
     if unlikely(not _charge(connection, box[], state)):
         return _refuse_unread(connection, box^, state)
-    var action = _read(connection, box[], state, handler, is_closed)
+    var action = _read(connection, box[], state, is_closed)
     put_back(connection, box^, state, action)
     return action
 
@@ -167,13 +156,10 @@ def put_back(
 
 
 @no_inline
-def _read[
-    H: Handler
-](
+def _read(
     mut connection: Connection,
     mut parser: RequestParser,
     mut state: WorkerState,
-    handler: H,
     is_closed: Bool,
 ) -> NextAction:
     var may_have_more = is_closed
@@ -192,7 +178,7 @@ def _read[
             parser.reset()
             connection.has_unread = True
             return NextAction.YIELD
-        var action = read_requests(connection, parser, state, handler)
+        var action = read_requests(connection, parser, state)
         if unlikely(action != NextAction.WAIT):
             # Of a request that is answered later the end is known here alone.
             connection.has_unread = (
@@ -247,24 +233,17 @@ def _stop_reading(
 
 
 @no_inline
-def read_requests[
-    H: Handler
-](
+def read_requests(
     mut connection: Connection,
     mut parser: RequestParser,
     mut state: WorkerState,
-    handler: H,
 ) -> NextAction:
     """Answers all complete requests of a parser, and sends.
-
-    Parameters:
-        H: The handler's type.
 
     Args:
         connection: Where they came from; has no pending write.
         parser: Has octets.
         state: The worker's state.
-        handler: Answers.
 
     Returns:
         What is to happen to the connection.
@@ -275,7 +254,7 @@ def read_requests[
         try:
             progress = parser.advance(state.limits)
             if unlikely(progress == Progress.HEAD_READY):
-                progress = _begin_content(connection, parser, state, handler)
+                progress = _begin_content(connection, parser, state)
         except error:
             if begins_http2(connection, parser, state):
                 return NextAction.YIELD
@@ -296,19 +275,19 @@ def read_requests[
             if connection.request.policy.needs_content:
                 break
             result = answer_by_head(
-                parser, connection, state, handler, owes_continue(parser)
+                parser, connection, state, owes_continue(parser)
             )
         else:
             if unlikely(state.asks_policies):
                 # One with content was asked about when its head was there.
                 if not parser.head.framing.has_content():
-                    ask_policy(parser, connection, state, handler)
+                    ask_policy(parser, connection, state)
                 if (
                     connection.request.policy.streams
                     or connection.request.policy.blocks
                 ):
                     return _begin_offload(connection, parser, state)
-            result = answer(parser, connection, state, handler)
+            result = answer(parser, connection, state)
         if unlikely(result == NextAction.CLOSE):
             return result
         keeps_alive = result == NextAction.WAIT
@@ -326,16 +305,13 @@ def read_requests[
 
 
 @no_inline
-def _begin_content[
-    H: Handler
-](
+def _begin_content(
     mut connection: Connection,
     mut parser: RequestParser,
     mut state: WorkerState,
-    handler: H,
 ) raises RemoteProtocolError -> Progress:
     """Decides how content is taken whose request's head is there."""
-    ask_policy(parser, connection, state, handler)
+    ask_policy(parser, connection, state)
     ref policy = connection.request.policy
     parser.body.max_body_size = policy.max_body_size
     if not policy.streams:
@@ -405,18 +381,14 @@ def _await_rest(
     return NextAction.WAIT
 
 
-def on_writable[
-    H: Handler
-](mut connection: Connection, mut state: WorkerState, handler: H) -> NextAction:
+def on_writable(
+    mut connection: Connection, mut state: WorkerState
+) -> NextAction:
     """Goes on with a connection whose client takes octets again.
-
-    Parameters:
-        H: The handler's type.
 
     Args:
         connection: The connection.
         state: The worker's state.
-        handler: Answers.
 
     Returns:
         What is to happen to it; YIELD if it should be read again.
@@ -439,7 +411,7 @@ def on_writable[
         return NextAction.SHUTDOWN
     if connection.request.parser:
         var box = connection.request.take_parser()
-        var action = read_requests(connection, box[], state, handler)
+        var action = read_requests(connection, box[], state)
         put_back(connection, box^, state, action)
         if action != NextAction.WAIT or connection.request.pending:
             return action

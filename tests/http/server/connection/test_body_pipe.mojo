@@ -3,6 +3,10 @@
 from flare.http.message.body_reader import BodyError
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.body import StreamWaker, WakeTarget
+from flare.http.message.request import Request
+from flare.http.message.response import Response
+from flare.http.routing.any_handler import share_handler
+from flare.http.routing.handler import FnHandler
 from flare.http.server.config import ServerConfig, ServerContext
 from flare.http.server.connection.body_pipe import (
     BodyCharge,
@@ -32,6 +36,10 @@ struct _Bell(WakeTarget):
 
     def wake(self, token: UInt64):
         _ = self.rings[].count.fetch_add(1)
+
+
+def _nothing(req: Request) raises -> Response:
+    return Response(204)
 
 
 def _pace(waiting_count: Int) -> ClientPace:
@@ -229,7 +237,9 @@ def test_bound_is_kept_and_what_ends_makes_room() raises:
     var config = ServerConfig(
         max_body_size=10_000, max_buffered_bodies_size=10_000
     )
-    var state = WorkerState(ServerContext(config^))
+    var state = WorkerState(
+        ServerContext(config^), share_handler(FnHandler(_nothing))
+    )
     var first = Optional[BodyCharge](None)
     var second = Optional[BodyCharge](None)
     assert_true(state.charge(first, 10_000))
