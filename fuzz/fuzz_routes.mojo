@@ -1,7 +1,8 @@
 """Fuzzes route patterns and paths: a pattern that is taken matches itself."""
 
 from flare.http.message.method import Method
-from flare.http.routing.route_tree import RouteMatch, RouteTree
+from flare.http.routing.route_tree import RouteTree
+from flare.http.routing.route_memo import RouteMatch
 from fuzz.engine import Target, fuzz_main
 
 

@@ -13,7 +13,8 @@ from flare.http.h1.serialiser import (
 from flare.http.message.method import Method
 from flare.http.message.request import PathParams, Request
 from flare.http.message.response import Response, ok
-from flare.http.routing.route_tree import RouteMatch, RouteTree
+from flare.http.routing.route_tree import RouteTree
+from flare.http.routing.route_memo import RouteMatch
 from flare.http.routing.router import Router
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import thread_cpu_ns

@@ -8,7 +8,8 @@
 # Server.
 from flare.http.message.extensions import ExtensionScope
 from flare.http.routing.any_handler import Streamed
-from flare.http.routing.app import App, State
+from flare.http.routing.app import App
+from flare.http.routing.state import State
 from flare.http.routing.comptime_router import (
     ComptimeRoute,
     ComptimeRouter,
@@ -204,14 +205,15 @@ from flare.http.middleware.authentication import (
 )
 from flare.http.middleware.conditional import Conditional, ValidatorHook
 from flare.http.middleware.error_handler import ErrorFormat, ErrorHook, Problem
-from flare.http.middleware.health import Health, Readiness, ReadySwitch
+from flare.http.middleware.health import Health, Readiness
+from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.middleware.metrics import (
     Measured,
     MetricPair,
     Metrics,
     MetricsEndpoint,
-    MetricSource,
 )
+from flare.http.middleware.metric_source import MetricSource
 from flare.http.middleware.rate_limit import by_peer
 from flare.http.middleware.security_headers import SecurityPolicy
 from flare.http.middleware.sessions import CurrentSession
@@ -229,7 +231,7 @@ from flare.http.multipart.writer import FilePart, MultipartWriter
 from flare.http.openapi.page import add_api_docs
 from flare.http.openapi.document import ApiInfo, openapi_document
 from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.app import StateFunction, StateGuard, StateHandler
+from flare.http.routing.state import StateFunction, StateGuard, StateHandler
 from flare.http.routing.handler import (
     HandlerFunction,
     is_head_only,

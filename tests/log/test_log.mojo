@@ -4,7 +4,7 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.request_id import RequestId
-from flare.http.routing.app import State
+from flare.http.routing.state import State
 from flare.http.routing.handler import Handler
 from flare.http.routing.router import Router
 from flare.json.value import JsonValue, parse

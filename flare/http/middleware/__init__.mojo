@@ -24,7 +24,8 @@ from flare.http.middleware.error_handler import (
     problem_json,
     Recover,
 )
-from flare.http.middleware.health import Health, Readiness, ReadySwitch
+from flare.http.middleware.health import Health, Readiness
+from flare.http.middleware.ready_switch import ReadySwitch
 from flare.http.middleware.idempotency import (
     by_authorization,
     Idempotency,
@@ -38,9 +39,9 @@ from flare.http.middleware.metrics import (
     MetricPair,
     Metrics,
     MetricsEndpoint,
-    MetricSource,
     RequestMetrics,
 )
+from flare.http.middleware.metric_source import MetricSource
 from flare.http.middleware.rate_limit import by_peer, RateLimit
 from flare.http.middleware.rate_store import RateFallback, RateStore
 from flare.http.middleware.request_id import RequestId

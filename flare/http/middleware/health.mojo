@@ -3,9 +3,8 @@
 from flare.http.message.request import Request
 from flare.http.message.response import APPLICATION_JSON, Response
 from flare.http.routing.handler import Handler, RequestPolicy
+from flare.http.middleware.ready_switch import ReadySwitch
 from flare.json.writer import JsonWriter
-from std.atomic import Atomic, Ordering
-from std.memory import ArcPointer
 
 comptime HealthCheck = def() raises thin -> None
 """Finds out whether a part works; raises with the reason if not."""
@@ -118,39 +117,3 @@ def _report(status: Int, var text: String) raises -> Response:
     var response = Response(status, text^, content_type=APPLICATION_JSON)
     response.headers.set("Cache-Control", "no-store")
     return response^
-
-
-struct ReadySwitch(ImplicitlyCopyable, Movable):
-    """Says by hand whether requests may come; copies are the same switch.
-
-    `HttpServer.ready_switch` gives the one that the server turns off when it
-    begins to stop. Each worker process has its own.
-    """
-
-    var _value: ArcPointer[Atomic[Int64]]
-
-    def __init__(out self, is_ready: Bool = True):
-        """Makes a switch.
-
-        Args:
-            is_ready: Its first position.
-        """
-        self._value = ArcPointer(Atomic(Int64(1 if is_ready else 0)))
-
-    def set(self, is_ready: Bool):
-        """Turns the switch, from any thread.
-
-        Args:
-            is_ready: Whether requests may come.
-        """
-        self._value[].store[ordering=Ordering.RELEASE](
-            Int64(1 if is_ready else 0)
-        )
-
-    def is_ready(self) -> Bool:
-        """Reads the switch.
-
-        Returns:
-            Whether requests may come.
-        """
-        return self._value[].load[ordering=Ordering.ACQUIRE]() == 1

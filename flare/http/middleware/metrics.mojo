@@ -5,6 +5,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.middleware.late_response import CLIENT_GONE
 from flare.http.routing.failure import failure_status
+from flare.http.middleware.metric_source import MetricSource
 from flare.http.routing.handler import Handler
 from flare.http.routing.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
@@ -589,15 +590,3 @@ def _fingerprint(octets: Span[UInt8, _]) -> Int:
     for octet in octets:
         hash = (hash ^ UInt64(octet)) * 0x100000001B3
     return Int(hash | 1)
-
-
-trait MetricSource(Deinitable, Movable):
-    """Has figures, such as counts of requests or open connections."""
-
-    def write_metrics(self, mut text: String):
-        """Writes them in the text format of Prometheus, version 0.0.4.
-
-        Args:
-            text: Where to; whole lines are appended.
-        """
-        ...

@@ -12,7 +12,7 @@ from flare.http.middleware.rate_store import (
 from flare.http.routing.failure import refusal
 from flare.http.routing.handler import Handler, RequestPolicy, refuses_by_head
 from flare.http.routing.stack import Layer
-from flare.http.routing.app import State
+from flare.http.routing.state import State
 from flare.net.ip import IpNetwork
 from flare.sys.clock import monotonic_ns
 from flare.sys.random import KeyedHasher

@@ -1,8 +1,8 @@
 """Handlers, routers and state."""
 
 from flare.http.routing.any_handler import AnyHandler, Streamed
-from flare.http.routing.app import (
-    App,
+from flare.http.routing.app import App
+from flare.http.routing.state import (
     State,
     StateFunction,
     StateGuard,

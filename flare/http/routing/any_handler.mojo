@@ -3,7 +3,7 @@
 from flare.http.message.body import Erased, destroy, erase
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.app import StateFunction, StateHandler
+from flare.http.routing.state import StateFunction, StateHandler
 from flare.http.routing.handler import (
     FnHandler,
     Handler,

@@ -13,10 +13,7 @@ from flare.http.routing.handler import (
 )
 from flare.http.routing.operation import Operation
 from flare.http.routing.route_tree import (
-    recall,
-    remember,
     ANY_METHOD,
-    RouteMatch,
     RouteTree,
     SEGMENT_PARAM,
     SEGMENT_REST,
@@ -28,6 +25,7 @@ from flare.http.routing.route_tree import (
     param_names,
     parse_pattern,
 )
+from flare.http.routing.route_memo import recall, remember, RouteMatch
 from flare.http.routing.router import answer_without_route, operation_of
 from flare.http.routing.ws_route import WsRoute
 from flare.http.websocket.handler import WsConfig, WsHandler

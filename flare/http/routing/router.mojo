@@ -21,17 +21,15 @@ from flare.http.routing.handler import (
 )
 from flare.http.routing.operation import Operation
 from flare.http.routing.route_tree import (
-    recall,
-    remember,
     ANY_METHOD,
     RouteError,
-    RouteMatch,
     RouteTree,
     capture,
     check_prefix,
     mounted_pattern,
     param_names,
 )
+from flare.http.routing.route_memo import recall, remember, RouteMatch
 from flare.http.routing.ws_route import WsRoute
 from flare.http.websocket.handler import WsConfig, WsHandler
 from std.memory import OwnedPointer

@@ -23,7 +23,7 @@ from flare.http.message.request import CancelFlag, PathParams, Request, TlsPeer
 from flare.http.message.response import Response
 from flare.http.routing.any_handler import AnyHandler, SharedHandler
 from flare.http.routing.later import DeferredCall
-from flare.http.routing.route_tree import RouteMemo, erase_memo
+from flare.http.routing.route_memo import RouteMemo, erase_memo
 from flare.http.server.config import AUTOMATIC_THREADS, ServerConfig
 from flare.http.server.connection.body_pipe import (
     BodyCharge,

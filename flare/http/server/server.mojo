@@ -1,8 +1,8 @@
 """The HTTP server, and the handles that reach it while it serves."""
 
 from flare.bytes.checked import *
-from flare.http.middleware.health import ReadySwitch
-from flare.http.middleware.metrics import MetricSource
+from flare.http.middleware.ready_switch import ReadySwitch
+from flare.http.middleware.metric_source import MetricSource
 from flare.http.routing.any_handler import (
     NoHandler,
     SharedHandler,

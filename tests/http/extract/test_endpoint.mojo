@@ -24,7 +24,8 @@ from flare.http.message.body import Body
 from flare.http.message.cookie import Cookie
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok, ok_json
-from flare.http.routing.app import App, State
+from flare.http.routing.app import App
+from flare.http.routing.state import State
 from flare.http.routing.operation import Input, InputError, Operation
 from flare.http.routing.router import Router
 from flare.net.socket_addr import SocketAddr

@@ -11,7 +11,7 @@ from flare.http.middleware.access_log import (
     text_line,
 )
 from flare.http.middleware.request_id import RequestId
-from flare.http.routing.app import State
+from flare.http.routing.state import State
 from flare.http.routing.handler import FnHandler
 from flare.http.routing.router import Router
 from flare.json.value import parse

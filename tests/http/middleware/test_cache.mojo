@@ -11,7 +11,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok, ok_stream
 from flare.http.middleware.cache import Cache
 from flare.http.middleware.cache_metrics import CacheMetrics
-from flare.http.routing.app import State
+from flare.http.routing.state import State
 from flare.http.routing.handler import Handler
 from flare.sys.clock import Deadline
 from flare.testing.test_client import TestClient

@@ -16,7 +16,7 @@ from flare.http.middleware.metrics import Metrics, RequestMetrics
 from flare.http.middleware.request_id import RequestId
 from flare.http.middleware.security_headers import SecurityHeaders
 from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.app import State
+from flare.http.routing.state import State
 from flare.http.routing.failure import request_id
 from flare.http.routing.handler import FnHandler
 from flare.http.routing.router import Router

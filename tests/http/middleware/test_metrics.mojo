@@ -8,12 +8,12 @@ from flare.http.message.response import Response, ok
 from flare.http.middleware.backplane_metrics import BackplaneMetrics
 from flare.http.middleware.metrics import (
     MetricPair,
-    MetricSource,
     Metrics,
     MetricsEndpoint,
     NAME_COUNT_MAX,
     RequestMetrics,
 )
+from flare.http.middleware.metric_source import MetricSource
 from flare.http.routing.router import Router
 from flare.http.sse.event_hub import EventHub
 from flare.http.websocket.hub import WsHub

@@ -11,7 +11,7 @@ from flare.http.middleware.rate_store import (
     SharedRate,
 )
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
-from flare.http.routing.app import State
+from flare.http.routing.state import State
 from flare.http.routing.handler import FnHandler
 from flare.net.ip import IpNetwork
 from flare.net.socket_addr import SocketAddr

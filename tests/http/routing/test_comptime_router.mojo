@@ -6,7 +6,8 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.timing import Timing
-from flare.http.routing.app import App, State, StateHandler
+from flare.http.routing.app import App
+from flare.http.routing.state import State, StateHandler
 from flare.http.routing.comptime_router import (
     ComptimeRoute,
     ComptimeRouter,

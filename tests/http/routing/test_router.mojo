@@ -4,7 +4,7 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
-from flare.http.routing.route_tree import (
+from flare.http.routing.route_memo import (
     RouteMatch,
     RouteMemo,
     erase_memo,

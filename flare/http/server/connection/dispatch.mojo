@@ -42,7 +42,7 @@ from flare.http.routing.handler import (
     RequestPolicy,
 )
 from flare.http.routing.later import DeferredCall, LATER
-from flare.http.routing.route_tree import erase_memo
+from flare.http.routing.route_memo import erase_memo
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.http.server.connection.body_pipe import BodyOutlet
 from flare.http.server.connection.connection import Connection

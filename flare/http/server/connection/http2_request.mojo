@@ -18,7 +18,7 @@ from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.routing.handler import HeadOnly, RequestPolicy
-from flare.http.routing.route_tree import erase_memo
+from flare.http.routing.route_memo import erase_memo
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
