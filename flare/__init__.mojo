@@ -33,7 +33,7 @@ from flare.http.message.response import (
     unauthorized,
 )
 from flare.http.message.status import Status
-from flare.http.routing.handler import FnHandler, Handler
+from flare.http.handler.handler import FnHandler, Handler
 from flare.http.routing.router import Router
 from flare.http.server.config import ServerConfig
 from flare.http.server.server import HttpServer

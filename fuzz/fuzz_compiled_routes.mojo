@@ -3,7 +3,7 @@
 from flare.http.message.method import Method
 from flare.http.routing.comptime_router import Way, find_compiled
 from flare.http.routing.route_tree import RouteTree, parse_pattern
-from flare.http.routing.route_memo import RouteMatch
+from flare.http.handler.route_memo import RouteMatch
 from fuzz.engine import Target, fuzz_main
 
 comptime PATTERNS = StaticString(

@@ -1,7 +1,7 @@
 """Fuzzes a server's connection, plain and over TLS: whatever the client sends
 and reads in whatever portions, each request is answered, whole and in order."""
 
-from flare.http.routing.handler import FnHandler
+from flare.http.handler.handler import FnHandler
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.tls.config import TlsConfig, TlsServerConfig

@@ -2,7 +2,7 @@
 
 from flare.http.message.method import Method
 from flare.http.routing.route_tree import RouteTree
-from flare.http.routing.route_memo import RouteMatch
+from flare.http.handler.route_memo import RouteMatch
 from fuzz.engine import Target, fuzz_main
 
 

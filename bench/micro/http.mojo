@@ -14,7 +14,7 @@ from flare.http.message.method import Method
 from flare.http.message.request import PathParams, Request
 from flare.http.message.response import Response, ok
 from flare.http.routing.route_tree import RouteTree
-from flare.http.routing.route_memo import RouteMatch
+from flare.http.handler.route_memo import RouteMatch
 from flare.http.routing.router import Router
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import thread_cpu_ns

@@ -8,8 +8,8 @@ from flare.http.middleware.metrics import Metrics, RequestMetrics
 from flare.http.middleware.request_id import RequestId
 from flare.http.middleware.timing import Timing
 from flare.http.routing.app import App
-from flare.http.routing.state import State
-from flare.http.routing.handler import Handler
+from flare.http.handler.state import State
+from flare.http.handler.handler import Handler
 from flare.http.routing.router import Router
 from flare.sys.clock import thread_cpu_ns
 from std.benchmark import keep

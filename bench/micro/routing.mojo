@@ -8,7 +8,7 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.routing.comptime_router import ComptimeRoute, ComptimeRouter
-from flare.http.routing.handler import Handler
+from flare.http.handler.handler import Handler
 from flare.http.routing.router import Router
 from flare.sys.clock import thread_cpu_ns
 from std.benchmark import keep

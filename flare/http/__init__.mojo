@@ -7,16 +7,16 @@
 
 # Server.
 from flare.http.message.extensions import ExtensionScope
-from flare.http.routing.any_handler import Streamed
+from flare.http.handler.any_handler import Streamed
 from flare.http.routing.app import App
-from flare.http.routing.state import State
+from flare.http.handler.state import State
 from flare.http.routing.comptime_router import (
     ComptimeRoute,
     ComptimeRouter,
     mounted,
 )
-from flare.http.routing.failure import request_id
-from flare.http.routing.handler import (
+from flare.http.handler.failure import request_id
+from flare.http.handler.handler import (
     FnHandler,
     Handler,
     Middleware,
@@ -206,14 +206,14 @@ from flare.http.middleware.authentication import (
 from flare.http.middleware.conditional import Conditional, ValidatorHook
 from flare.http.middleware.error_handler import ErrorFormat, ErrorHook, Problem
 from flare.http.middleware.health import Health, Readiness
-from flare.http.middleware.ready_switch import ReadySwitch
+from flare.http.handler.ready_switch import ReadySwitch
 from flare.http.middleware.metrics import (
     Measured,
     MetricPair,
     Metrics,
     MetricsEndpoint,
 )
-from flare.http.middleware.metric_source import MetricSource
+from flare.http.handler.metric_source import MetricSource
 from flare.http.middleware.rate_limit import by_peer
 from flare.http.middleware.security_headers import SecurityPolicy
 from flare.http.middleware.sessions import CurrentSession
@@ -230,14 +230,14 @@ from flare.http.multipart.parser import (
 from flare.http.multipart.writer import FilePart, MultipartWriter
 from flare.http.openapi.page import add_api_docs
 from flare.http.openapi.document import ApiInfo, openapi_document
-from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.state import StateFunction, StateGuard, StateHandler
-from flare.http.routing.handler import (
+from flare.http.handler.any_handler import AnyHandler
+from flare.http.handler.state import StateFunction, StateGuard, StateHandler
+from flare.http.handler.handler import (
     HandlerFunction,
     is_head_only,
     refuses_by_head,
 )
-from flare.http.routing.operation import Input, InputError, Operation
+from flare.http.handler.operation import Input, InputError, Operation
 from flare.http.server.config import ListenerMode
 from flare.http.server.server import ReloadHandle, StatsHandle
 from flare.http.session.session import (

@@ -8,7 +8,7 @@ from flare.bytes.checked import *
 from flare.http.message.body import Erased, destroy, erase
 from flare.http.message.extensions import Extensions
 from flare.http.message.request import PathParams, Request
-from flare.http.routing.failure import recorded_id
+from flare.http.handler.failure import recorded_id
 from flare.log.level import Level
 from flare.log.line import LogLine
 from flare.log.sink import LogFormat, LogSink, StandardError

@@ -3,7 +3,7 @@
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler
+from flare.http.handler.handler import Handler
 from flare.http.routing.stack import Layer
 from flare.log.log import Log
 

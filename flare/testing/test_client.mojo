@@ -11,14 +11,14 @@ from flare.http.message.body import Body, Poll, StreamWaker, WakeTarget
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
-from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.failure import (
+from flare.http.handler.any_handler import AnyHandler
+from flare.http.handler.failure import (
     bad_input_of,
     failure_response,
     finished_refusal,
     refusal,
 )
-from flare.http.routing.handler import DEFAULT_BODY_LIMIT
+from flare.http.handler.handler import DEFAULT_BODY_LIMIT
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import unix_seconds
 from flare.sys.mutex import Condvar, Mutex

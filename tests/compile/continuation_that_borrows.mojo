@@ -10,7 +10,7 @@ from flare.http.fetch.continuation import Continuation, NextStep
 from flare.http.fetch.fetch_later import fetch_later
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.later import Deferred
+from flare.http.handler.later import Deferred
 from flare.http.routing.router import Router
 
 

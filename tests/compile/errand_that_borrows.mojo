@@ -5,7 +5,7 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.later import Completion, Errand, later
+from flare.http.handler.later import Completion, Errand, later
 from flare.http.routing.router import Router
 from std.memory import ArcPointer
 

@@ -5,7 +5,7 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import FnHandler
+from flare.http.handler.handler import FnHandler
 from flare.http.server.config import ServerConfig
 from flare.http.server.server import HttpServer
 from flare.net.socket_addr import SocketAddr

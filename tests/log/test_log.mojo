@@ -4,8 +4,8 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.request_id import RequestId
-from flare.http.routing.state import State
-from flare.http.routing.handler import Handler
+from flare.http.handler.state import State
+from flare.http.handler.handler import Handler
 from flare.http.routing.router import Router
 from flare.json.value import JsonValue, parse
 from flare.log.level import Level

@@ -3,7 +3,7 @@
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.routing.any_handler import AnyHandler, SharedHandler
+from flare.http.handler.any_handler import AnyHandler, SharedHandler
 from flare.http.server.config import ServerConfig, ServerContext
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.http2 import on_readable_http2

@@ -8,7 +8,7 @@ from flare.http.message.cookie import Cookie
 from flare.http.message.form import FormData
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok, redirect
-from flare.http.routing.handler import Middleware
+from flare.http.handler.handler import Middleware
 from flare.http.routing.router import Router
 from flare.sys.thread import Task, Thread
 from flare.testing.test_client import TestClient

@@ -12,7 +12,7 @@ from flare.http import (
     StateHandler,
     ok,
 )
-from flare.http.routing.state import State
+from flare.http.handler.state import State
 from flare.net import SocketAddr
 
 

@@ -29,5 +29,5 @@ from flare.http.extract.upload import (
     UploadedPart,
     UploadError,
 )
-from flare.http.routing.operation import Input, InputError, Operation
+from flare.http.handler.operation import Input, InputError, Operation
 from flare.json.text_value import FromTexts

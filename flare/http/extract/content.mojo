@@ -3,7 +3,7 @@
 from flare.http.message.form import FormData
 from flare.http.message.media_type import MediaType
 from flare.http.message.request import Request
-from flare.http.routing.operation import (
+from flare.http.handler.operation import (
     INPUT_ERROR_COUNT_MAX,
     Input,
     InputError,

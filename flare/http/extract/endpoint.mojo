@@ -2,8 +2,8 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler, RequestPolicy
-from flare.http.routing.operation import Input, InputError, Operation
+from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.handler.operation import Input, InputError, Operation
 from flare.json.field_types import is_plain_struct, type_name
 from flare.json.struct_reader import Erased, FieldSource, make_fieldwise
 from std.memory import unsafe_stack_allocation

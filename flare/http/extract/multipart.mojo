@@ -10,7 +10,7 @@ from flare.http.extract.upload import (
 )
 from flare.http.message.request import Request
 from flare.http.multipart.parser import MultipartError, MultipartLimits
-from flare.http.routing.operation import Input, InputError, Operation
+from flare.http.handler.operation import Input, InputError, Operation
 from flare.json.struct_reader import Erased, FieldSource, make_fieldwise
 from std.memory import unsafe_stack_allocation
 

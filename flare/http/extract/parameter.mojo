@@ -8,7 +8,7 @@ from flare.json.text_value import (
     texts_schema,
 )
 from flare.http.message.request import Request
-from flare.http.routing.operation import (
+from flare.http.handler.operation import (
     Input,
     InputError,
     Operation,

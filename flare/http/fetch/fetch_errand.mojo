@@ -17,7 +17,7 @@ from flare.http.fetch.worker_client import (
     worker_client,
 )
 from flare.http.message.response import Response, internal_error
-from flare.http.routing.later import Completion, Errand
+from flare.http.handler.later import Completion, Errand
 from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.log import log_line
 from std.memory import ArcPointer

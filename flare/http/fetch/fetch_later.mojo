@@ -26,8 +26,8 @@ from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Request
 from flare.http.message.response import Response, internal_error
-from flare.http.routing.failure import refusal
-from flare.http.routing.later import deferred_call, later, owns_all
+from flare.http.handler.failure import refusal
+from flare.http.handler.later import deferred_call, later, owns_all
 from flare.net.error import Timeout
 from flare.sys.log import log_line
 from std.memory import ArcPointer

@@ -25,7 +25,7 @@ from flare.http.middleware.error_handler import (
     Recover,
 )
 from flare.http.middleware.health import Health, Readiness
-from flare.http.middleware.ready_switch import ReadySwitch
+from flare.http.handler.ready_switch import ReadySwitch
 from flare.http.middleware.idempotency import (
     by_authorization,
     Idempotency,
@@ -41,7 +41,7 @@ from flare.http.middleware.metrics import (
     MetricsEndpoint,
     RequestMetrics,
 )
-from flare.http.middleware.metric_source import MetricSource
+from flare.http.handler.metric_source import MetricSource
 from flare.http.middleware.rate_limit import by_peer, RateLimit
 from flare.http.middleware.rate_store import RateFallback, RateStore
 from flare.http.middleware.request_id import RequestId
@@ -53,7 +53,7 @@ from flare.http.middleware.sessions import CurrentSession, Sessions
 from flare.http.middleware.timing import Timeout, Timing
 from flare.http.middleware.tracing import Tracing
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
-from flare.http.routing.handler import is_head_only, Middleware, refuses_by_head
+from flare.http.handler.handler import is_head_only, Middleware, refuses_by_head
 from flare.http.routing.stack import Layer, NEXT, stack
 from flare.log.sink import LogFormat, LogSink, StandardError, StandardOutput
 from flare.log.with_log import WithLog

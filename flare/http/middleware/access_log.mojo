@@ -6,9 +6,9 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.middleware.late_response import CLIENT_GONE
-from flare.http.routing.failure import failure_status, request_id
-from flare.http.routing.handler import Handler
-from flare.http.routing.later import LaterStep, finish_later, is_later
+from flare.http.handler.failure import failure_status, request_id
+from flare.http.handler.handler import Handler
+from flare.http.handler.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.json.error import JsonError
 from flare.json.writer import JsonWriter

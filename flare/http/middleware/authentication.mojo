@@ -11,8 +11,8 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.header_map import check_field
 from flare.http.message.request import Request
 from flare.http.message.response import Response, bad_request, unauthorized
-from flare.http.routing.handler import Handler, RequestPolicy, refuses_by_head
-from flare.http.routing.operation import Operation
+from flare.http.handler.handler import Handler, RequestPolicy, refuses_by_head
+from flare.http.handler.operation import Operation
 from flare.http.routing.stack import Layer
 
 

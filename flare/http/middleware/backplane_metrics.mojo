@@ -4,7 +4,7 @@ from flare.backplane.backplane import BackplaneCounts
 from flare.backplane.channel import HasBackplane, HubChannel
 from flare.bytes.checked import *
 from flare.http.middleware.metrics import write_label
-from flare.http.middleware.metric_source import MetricSource
+from flare.http.handler.metric_source import MetricSource
 from std.memory import ArcPointer
 
 

@@ -32,9 +32,9 @@ from flare.http.middleware.cache_keep import (
 )
 from flare.http.middleware.cache_shared import adopt, find_shared
 from flare.http.middleware.cache_wait import FetchWait, WaitSteps
-from flare.http.routing.failure import log_failure
-from flare.http.routing.handler import Handler, RequestPolicy
-from flare.http.routing.later import (
+from flare.http.handler.failure import log_failure
+from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.handler.later import (
     DeferredCall,
     finish_later,
     is_later,

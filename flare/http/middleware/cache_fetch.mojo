@@ -9,7 +9,7 @@ from flare.http.cache.core.stored_response import Reuse
 from flare.http.cache.shared_responses import LookupTicket
 from flare.http.cache.store import CacheStore, FetchClaim, FetchMark, Lookup
 from flare.http.message.response import Response
-from flare.http.routing.later import LaterStep
+from flare.http.handler.later import LaterStep
 
 
 struct CacheFetch(Movable):

@@ -2,7 +2,7 @@
 
 from flare.http.cache.shared_responses import SharedStats
 from flare.http.cache.store import CacheStore
-from flare.http.middleware.metric_source import MetricSource
+from flare.http.handler.metric_source import MetricSource
 
 
 @fieldwise_init

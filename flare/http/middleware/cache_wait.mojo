@@ -9,8 +9,8 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
 from flare.http.middleware.cache_fetch import CacheFetch
-from flare.http.routing.failure import refusal
-from flare.http.routing.later import (
+from flare.http.handler.failure import refusal
+from flare.http.handler.later import (
     AnyErrand,
     AnyStep,
     Completion,

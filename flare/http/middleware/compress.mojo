@@ -18,8 +18,8 @@ from flare.http.middleware.late_response import (
     ChangesResponses,
     change_later,
 )
-from flare.http.routing.handler import Handler
-from flare.http.routing.later import is_later
+from flare.http.handler.handler import Handler
+from flare.http.handler.later import is_later
 from flare.http.routing.stack import Layer
 
 comptime COMPRESSED_LEN_MIN = 1_024

@@ -14,8 +14,8 @@ from flare.http.message.method import Method
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler
-from flare.http.routing.later import LaterStep, finish_later, is_later
+from flare.http.handler.handler import Handler
+from flare.http.handler.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.sys.clock import unix_seconds
 

@@ -4,7 +4,7 @@ from flare.http.message.header_map import HeaderError, add_vary
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler
+from flare.http.handler.handler import Handler
 from flare.http.routing.stack import Layer
 
 

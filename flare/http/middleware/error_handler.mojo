@@ -7,9 +7,9 @@ from flare.http.middleware.late_response import (
     ChangesResponses,
     change_later,
 )
-from flare.http.routing.failure import bad_input_of, log_failure, request_id
-from flare.http.routing.handler import Handler
-from flare.http.routing.later import is_later
+from flare.http.handler.failure import bad_input_of, log_failure, request_id
+from flare.http.handler.handler import Handler
+from flare.http.handler.later import is_later
 from flare.http.routing.stack import Layer
 from flare.json.writer import JsonWriter
 

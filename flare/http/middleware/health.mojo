@@ -2,8 +2,8 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import APPLICATION_JSON, Response
-from flare.http.routing.handler import Handler, RequestPolicy
-from flare.http.middleware.ready_switch import ReadySwitch
+from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.handler.ready_switch import ReadySwitch
 from flare.json.writer import JsonWriter
 
 comptime HealthCheck = def() raises thin -> None

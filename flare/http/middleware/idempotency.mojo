@@ -14,9 +14,9 @@ from flare.http.middleware.idempotency_store import (
     KeyState,
 )
 from flare.http.middleware.rate_limit import RateKey
-from flare.http.routing.failure import refusal
-from flare.http.routing.handler import Handler
-from flare.http.routing.later import LaterStep, finish_later, is_later
+from flare.http.handler.failure import refusal
+from flare.http.handler.handler import Handler
+from flare.http.handler.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.sys.log import log_line
 from std.memory import ArcPointer

@@ -1,7 +1,7 @@
 """Where first answers are kept for requests that are repeated."""
 
 from flare.http.message.body import Erased, destroy, erase
-from flare.http.routing.state import State
+from flare.http.handler.state import State
 from flare.sys.clock import monotonic_ms
 from flare.sys.errno import OsError
 from flare.sys.random import KeyedHasher

@@ -3,7 +3,7 @@
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.later import LaterStep, finish_later
+from flare.http.handler.later import LaterStep, finish_later
 
 comptime CLIENT_GONE = 499
 """The status that figures and logs give a request whose client has gone before

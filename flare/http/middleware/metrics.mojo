@@ -4,10 +4,10 @@ from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.middleware.late_response import CLIENT_GONE
-from flare.http.routing.failure import failure_status
-from flare.http.middleware.metric_source import MetricSource
-from flare.http.routing.handler import Handler
-from flare.http.routing.later import LaterStep, finish_later, is_later
+from flare.http.handler.failure import failure_status
+from flare.http.handler.metric_source import MetricSource
+from flare.http.handler.handler import Handler
+from flare.http.handler.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.sys.process import current_cpu
 from flare.sys.clock import monotonic_ns

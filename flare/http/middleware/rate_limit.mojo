@@ -9,10 +9,10 @@ from flare.http.middleware.rate_store import (
     RateStore,
     SharedRate,
 )
-from flare.http.routing.failure import refusal
-from flare.http.routing.handler import Handler, RequestPolicy, refuses_by_head
+from flare.http.handler.failure import refusal
+from flare.http.handler.handler import Handler, RequestPolicy, refuses_by_head
 from flare.http.routing.stack import Layer
-from flare.http.routing.state import State
+from flare.http.handler.state import State
 from flare.net.ip import IpNetwork
 from flare.sys.clock import monotonic_ns
 from flare.sys.random import KeyedHasher

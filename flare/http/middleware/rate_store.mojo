@@ -3,7 +3,7 @@ when that cannot be reached."""
 
 from flare.bytes.text import Text
 from flare.http.message.body import Erased, destroy, erase
-from flare.http.routing.state import State
+from flare.http.handler.state import State
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
 

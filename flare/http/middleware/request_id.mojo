@@ -5,7 +5,7 @@ from flare.bytes.scan import TCHAR
 from flare.http.message.header_map import HeaderError
 from flare.http.message.request import REQUEST_ID_LEN_MAX, Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler
+from flare.http.handler.handler import Handler
 from flare.http.routing.stack import Layer
 from flare.sys.errno import OsError
 from flare.sys.memory_map import SharedCounters

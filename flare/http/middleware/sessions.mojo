@@ -7,9 +7,9 @@ from flare.http.message.fields import Fields
 from flare.http.message.header_map import add_vary
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.failure import log_failure, refusal
-from flare.http.routing.handler import Handler
-from flare.http.routing.operation import Input, InputError, Operation
+from flare.http.handler.failure import log_failure, refusal
+from flare.http.handler.handler import Handler
+from flare.http.handler.operation import Input, InputError, Operation
 from flare.http.routing.stack import Layer
 from flare.http.session.session import (
     CSRF_RANDOM_LEN,

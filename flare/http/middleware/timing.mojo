@@ -2,12 +2,12 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import (
+from flare.http.handler.handler import (
     DEFAULT_TIMEOUT_MS,
     Handler,
     RequestPolicy,
 )
-from flare.http.routing.later import LaterStep, finish_later, is_later
+from flare.http.handler.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.sys.clock import monotonic_ns
 

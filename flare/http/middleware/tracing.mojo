@@ -15,9 +15,9 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
-from flare.http.routing.failure import failure_status
-from flare.http.routing.handler import Handler
-from flare.http.routing.later import LaterStep, finish_later, is_later
+from flare.http.handler.failure import failure_status
+from flare.http.handler.handler import Handler
+from flare.http.handler.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.trace.core.context import TraceContext
 from flare.trace.core.propagation import read_trace_state, remote_parent

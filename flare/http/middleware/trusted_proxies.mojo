@@ -5,7 +5,7 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.forwarded import HopsFromNearest, Origin
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler, RequestPolicy
+from flare.http.handler.handler import Handler, RequestPolicy
 from flare.http.routing.stack import Layer
 from flare.net.ip import IpAddr, IpNetwork, any_contains
 from flare.net.socket_addr import SocketAddr

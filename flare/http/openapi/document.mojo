@@ -1,7 +1,7 @@
 """OpenAPI documents."""
 
 from flare.http.message.status import Status
-from flare.http.routing.operation import (
+from flare.http.handler.operation import (
     ContentDescription,
     Operation,
     ParameterDescription,

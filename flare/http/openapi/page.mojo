@@ -11,8 +11,8 @@ from flare.http.openapi.document import (
     with_one_template,
 )
 from flare.http.openapi.page_script import PAGE_SCRIPT, PAGE_SCRIPT_DIGEST
-from flare.http.routing.handler import Handler, RequestPolicy
-from flare.http.routing.operation import Operation
+from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.handler.operation import Operation
 from flare.http.routing.router import Router
 
 comptime _STYLE = StaticString(

@@ -67,8 +67,8 @@ from flare.http.proxy.upstream_link import (
     reason_of,
     start_link,
 )
-from flare.http.routing.failure import refusal
-from flare.http.routing.later import Completion, Errand, RequestContent
+from flare.http.handler.failure import refusal
+from flare.http.handler.later import Completion, Errand, RequestContent
 from flare.runtime.event import Event
 from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.errno import EAGAIN

@@ -10,7 +10,7 @@ from flare.http.proxy.proxy_config import ProxyConfig
 from flare.http.proxy.retry_rules import Attempt, RetryDecision
 from flare.http.proxy.upstream_group import MemberId
 from flare.http.proxy.upstreams import Upstream, Upstreams
-from flare.http.routing.failure import refusal
+from flare.http.handler.failure import refusal
 from flare.net.error import ConnectionTimeout, Timeout
 from flare.sys.log import log_line
 from flare.tls.error import (

@@ -5,7 +5,7 @@ from flare.http.proxy.forwarding import ForwardingRules
 from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.request_key import RequestKey
 from flare.http.proxy.upstreams import Upstreams
-from flare.http.routing.handler import DEFAULT_BODY_LIMIT
+from flare.http.handler.handler import DEFAULT_BODY_LIMIT
 from flare.tls.config import TlsConfig
 
 comptime _HEAD_LEN_MAX = 65_000

@@ -19,7 +19,7 @@ from flare.http.proxy.response_rewriting import UpstreamNames
 from flare.http.proxy.upstream_group import MemberId
 from flare.http.proxy.upstream_link import UpstreamLink
 from flare.http.proxy.upstreams import Upstream
-from flare.http.routing.later import Completion
+from flare.http.handler.later import Completion
 from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms
 from std.memory import ArcPointer, OwnedPointer

@@ -6,7 +6,7 @@ from flare.http.h1.chunked import append_chunk, append_last_chunk
 from flare.http.message.body_reader import BodyError
 from flare.http.proxy.response_reading import READ_LEN
 from flare.http.proxy.upstream_content import trailers_of
-from flare.http.routing.later import RequestContent
+from flare.http.handler.later import RequestContent
 
 
 def take_content(

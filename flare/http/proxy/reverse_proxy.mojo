@@ -31,9 +31,9 @@ from flare.http.proxy.stream_exchange import StreamExchange
 from flare.http.proxy.stream_tunnel import asks_for_websocket
 from flare.http.proxy.upstream_content import trailers_of
 from flare.http.proxy.upstreams import Upstreams
-from flare.http.routing.failure import refusal
-from flare.http.routing.handler import Handler, RequestPolicy
-from flare.http.routing.later import deferred_call, later
+from flare.http.handler.failure import refusal
+from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.handler.later import deferred_call, later
 from flare.sys.random import fill_random
 from flare.trace.core.propagation import current_span, set_trace_fields
 from flare.trace.core.span import TraceSpan

@@ -64,8 +64,8 @@ from flare.http.proxy.upstream_content import (
     has_events,
     trailers_of,
 )
-from flare.http.routing.failure import refusal
-from flare.http.routing.later import Completion, Errand
+from flare.http.handler.failure import refusal
+from flare.http.handler.later import Completion, Errand
 from flare.runtime.event import Event
 from flare.runtime.worker_loop import LoopTask, NO_DEADLINE_MS
 from flare.sys.clock import coarse_monotonic_ms

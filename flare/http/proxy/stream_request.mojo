@@ -12,7 +12,7 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Request
 from flare.http.proxy.forwarding import ForwardedRequest
 from flare.http.proxy.upstream_content import trailers_of
-from flare.http.routing.later import RequestContent
+from flare.http.handler.later import RequestContent
 from std.memory import ArcPointer
 
 comptime _PIECE_LEN = 65_536

@@ -1,7 +1,7 @@
 """Figures of upstreams as Prometheus text."""
 
 from flare.bytes.checked import *
-from flare.http.middleware.metric_source import MetricSource
+from flare.http.handler.metric_source import MetricSource
 from flare.http.proxy.member_health import MemberState
 from flare.http.proxy.outcome import OUTCOME_COUNT, Outcome
 from flare.http.proxy.upstream_group import MemberFigures

@@ -1,8 +1,8 @@
 """Handlers, routers and state."""
 
-from flare.http.routing.any_handler import AnyHandler, Streamed
+from flare.http.handler.any_handler import AnyHandler, Streamed
 from flare.http.routing.app import App
-from flare.http.routing.state import (
+from flare.http.handler.state import (
     State,
     StateFunction,
     StateGuard,
@@ -13,8 +13,8 @@ from flare.http.routing.comptime_router import (
     ComptimeRouter,
     mounted,
 )
-from flare.http.routing.failure import request_id
-from flare.http.routing.handler import (
+from flare.http.handler.failure import request_id
+from flare.http.handler.handler import (
     FnHandler,
     Handler,
     HandlerFunction,
@@ -23,7 +23,7 @@ from flare.http.routing.handler import (
     refuses_by_head,
     RequestPolicy,
 )
-from flare.http.routing.later import (
+from flare.http.handler.later import (
     Completion,
     Deferred,
     DeferredCall,
@@ -34,6 +34,6 @@ from flare.http.routing.later import (
     finish_later,
     later,
 )
-from flare.http.routing.operation import Input, InputError, Operation
+from flare.http.handler.operation import Input, InputError, Operation
 from flare.http.routing.router import Router
 from flare.http.routing.stack import Layer, NEXT, stack

@@ -4,9 +4,9 @@ from flare.bytes.checked import *
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler
+from flare.http.handler.handler import Handler
 from flare.http.routing.stack import Layer
-from flare.http.routing.state import State
+from flare.http.handler.state import State
 from flare.sys.errno import OsError
 
 

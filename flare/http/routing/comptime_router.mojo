@@ -4,14 +4,14 @@ from flare.bytes.buffer import unsafe_lend, unsafe_lend_text
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, bad_request, internal_error
-from flare.http.routing.handler import (
+from flare.http.handler.handler import (
     DEFAULT_BODY_LIMIT,
     Handler,
     HandlerFunction,
     RequestPolicy,
     can_be_fixed,
 )
-from flare.http.routing.operation import Operation
+from flare.http.handler.operation import Operation
 from flare.http.routing.route_tree import (
     ANY_METHOD,
     RouteTree,
@@ -25,7 +25,7 @@ from flare.http.routing.route_tree import (
     param_names,
     parse_pattern,
 )
-from flare.http.routing.route_memo import recall, remember, RouteMatch
+from flare.http.handler.route_memo import recall, remember, RouteMatch
 from flare.http.routing.router import answer_without_route, operation_of
 from flare.http.routing.ws_route import WsRoute
 from flare.http.websocket.handler import WsConfig, WsHandler

@@ -6,7 +6,7 @@ from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
 from flare.http.message.method import Method
 from flare.http.message.request import PATH_PARAM_COUNT_MAX, Request
-from flare.http.routing.route_memo import Capture, RouteMatch
+from flare.http.handler.route_memo import Capture, RouteMatch
 from flare.url.percent import PERCENT, PercentError, percent_decode
 from std.collections.string.string_span import get_static_string
 

@@ -13,13 +13,13 @@ from flare.http.message.response import (
     not_found,
     set_field,
 )
-from flare.http.routing.any_handler import AnyHandler, NoHandler
-from flare.http.routing.handler import (
+from flare.http.handler.any_handler import AnyHandler, NoHandler
+from flare.http.handler.handler import (
     DEFAULT_BODY_LIMIT,
     Handler,
     RequestPolicy,
 )
-from flare.http.routing.operation import Operation
+from flare.http.handler.operation import Operation
 from flare.http.routing.route_tree import (
     ANY_METHOD,
     RouteError,
@@ -29,7 +29,7 @@ from flare.http.routing.route_tree import (
     mounted_pattern,
     param_names,
 )
-from flare.http.routing.route_memo import recall, remember, RouteMatch
+from flare.http.handler.route_memo import recall, remember, RouteMatch
 from flare.http.routing.ws_route import WsRoute
 from flare.http.websocket.handler import WsConfig, WsHandler
 from std.memory import OwnedPointer

@@ -2,7 +2,7 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler, HoldsHandler, index_of_handler
+from flare.http.handler.handler import Handler, HoldsHandler, index_of_handler
 from std.memory import unsafe_stack_allocation
 from std.reflection import reflect
 from std.sys import size_of

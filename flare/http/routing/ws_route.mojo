@@ -13,7 +13,7 @@ from flare.http.message.response import (
     forbidden,
     set_field,
 )
-from flare.http.routing.handler import Handler, RequestPolicy
+from flare.http.handler.handler import Handler, RequestPolicy
 from flare.http.websocket.handler import WsConfig, WsHandler
 from flare.http.websocket.outbox import WsOutbox, WsSender
 from flare.http.websocket.session import WsSession

@@ -3,7 +3,7 @@
 from flare.bytes.from_text import FromText, TextError
 from flare.bytes.text import Text
 from flare.http.h1.field_section import HeadLimits
-from flare.http.middleware.ready_switch import ReadySwitch
+from flare.http.handler.ready_switch import ReadySwitch
 from flare.http.server.field_help import about_field
 from flare.net.ip import IpNetwork
 from flare.settings.fields import SettingsDefaults, SettingsGroup

@@ -11,9 +11,9 @@ from flare.bytes.text import Text
 from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
-from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.failure import refusal
-from flare.http.routing.later import (
+from flare.http.handler.any_handler import AnyHandler
+from flare.http.handler.failure import refusal
+from flare.http.handler.later import (
     AnyErrand,
     AnyStep,
     Completion,

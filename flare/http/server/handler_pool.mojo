@@ -21,9 +21,9 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import CancelFlag, PathParams, Request, TlsPeer
 from flare.http.message.response import Response
-from flare.http.routing.any_handler import AnyHandler, SharedHandler
-from flare.http.routing.later import DeferredCall
-from flare.http.routing.route_memo import RouteMemo, erase_memo
+from flare.http.handler.any_handler import AnyHandler, SharedHandler
+from flare.http.handler.later import DeferredCall
+from flare.http.handler.route_memo import RouteMemo, erase_memo
 from flare.http.server.config import AUTOMATIC_THREADS, ServerConfig
 from flare.http.server.connection.body_pipe import (
     BodyCharge,
@@ -31,7 +31,7 @@ from flare.http.server.connection.body_pipe import (
     BodyPipe,
     ClientPace,
 )
-from flare.http.routing.failure import refusal
+from flare.http.handler.failure import refusal
 from flare.http.server.connection.dispatch import (
     BUSY,
     call_rarely,

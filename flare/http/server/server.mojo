@@ -1,14 +1,14 @@
 """The HTTP server, and the handles that reach it while it serves."""
 
 from flare.bytes.checked import *
-from flare.http.middleware.ready_switch import ReadySwitch
-from flare.http.middleware.metric_source import MetricSource
-from flare.http.routing.any_handler import (
+from flare.http.handler.ready_switch import ReadySwitch
+from flare.http.handler.metric_source import MetricSource
+from flare.http.handler.any_handler import (
     NoHandler,
     SharedHandler,
     share_handler,
 )
-from flare.http.routing.handler import (
+from flare.http.handler.handler import (
     FixedHandler,
     FnHandler,
     Handler,

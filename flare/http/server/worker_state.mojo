@@ -9,9 +9,9 @@ from flare.http.h1.serialiser import DateLine
 from flare.http.message.body import Erased, StreamWaker, WakeTarget
 from flare.http.message.request import PathParams, Request
 from flare.http.message.response import Response
-from flare.http.middleware.ready_switch import ReadySwitch
-from flare.http.routing.any_handler import SharedHandler
-from flare.http.routing.route_memo import RouteMemo
+from flare.http.handler.ready_switch import ReadySwitch
+from flare.http.handler.any_handler import SharedHandler
+from flare.http.handler.route_memo import RouteMemo
 from flare.http.server.config import (
     DescriptorBudget,
     ServerConfig,

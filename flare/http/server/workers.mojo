@@ -4,7 +4,7 @@ share but the handler.
 
 from flare.bytes.checked import *
 from flare.bytes.text import Text
-from flare.http.routing.any_handler import SharedHandler
+from flare.http.handler.any_handler import SharedHandler
 from flare.http.server.config import ConfigError, ListenerMode, ServerContext
 from flare.http.server.listen import Listeners
 from flare.http.server.shutdown import ShutdownSignal

@@ -23,7 +23,7 @@ from flare.http.message.content_coding import AcceptEncoding
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, not_found, redirect
-from flare.http.routing.handler import Handler, RequestPolicy
+from flare.http.handler.handler import Handler, RequestPolicy
 from flare.http.static.file_folder import FileFolder, FileSource, FoundFile
 from flare.http.static.file_path import FilePath, file_type
 from flare.sys.errno import OsError

@@ -28,7 +28,7 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.cache import Cache
-from flare.http.routing.handler import Handler
+from flare.http.handler.handler import Handler
 from flare.sys.clock import Deadline, unix_seconds
 from flare.sys.mutex import Mutex
 from std.testing import assert_equal, assert_false, assert_raises, assert_true

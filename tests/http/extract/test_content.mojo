@@ -5,7 +5,7 @@ from flare.http.extract.content import Checked, Form, Json
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.message.body import Body
 from flare.http.message.response import Response, ok
-from flare.http.routing.operation import InputError
+from flare.http.handler.operation import InputError
 from flare.http.routing.router import Router
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal

@@ -25,8 +25,8 @@ from flare.http.message.cookie import Cookie
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok, ok_json
 from flare.http.routing.app import App
-from flare.http.routing.state import State
-from flare.http.routing.operation import Input, InputError, Operation
+from flare.http.handler.state import State
+from flare.http.handler.operation import Input, InputError, Operation
 from flare.http.routing.router import Router
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient

@@ -4,7 +4,7 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.routing.handler import FnHandler, Handler, Middleware
+from flare.http.handler.handler import FnHandler, Handler, Middleware
 from std.testing import assert_equal, assert_false, assert_raises
 
 

@@ -11,8 +11,8 @@ from flare.http.middleware.access_log import (
     text_line,
 )
 from flare.http.middleware.request_id import RequestId
-from flare.http.routing.state import State
-from flare.http.routing.handler import FnHandler
+from flare.http.handler.state import State
+from flare.http.handler.handler import FnHandler
 from flare.http.routing.router import Router
 from flare.json.value import parse
 from flare.log.sink import LogFormat, LogSink

@@ -11,8 +11,8 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok, ok_stream
 from flare.http.middleware.cache import Cache
 from flare.http.middleware.cache_metrics import CacheMetrics
-from flare.http.routing.state import State
-from flare.http.routing.handler import Handler
+from flare.http.handler.state import State
+from flare.http.handler.handler import Handler
 from flare.sys.clock import Deadline
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_false, assert_raises, assert_true

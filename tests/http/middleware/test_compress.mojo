@@ -10,7 +10,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.compress import Compress, shrinks
 from flare.http.middleware.conditional import Conditional
-from flare.http.routing.handler import FnHandler
+from flare.http.handler.handler import FnHandler
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_true
 

@@ -6,7 +6,7 @@ from flare.http.conditional.conditional import EntityTag, Validators
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.conditional import Conditional
-from flare.http.routing.handler import FnHandler, Handler
+from flare.http.handler.handler import FnHandler, Handler
 from flare.testing.test_client import TestClient
 from std.memory import ArcPointer
 from std.testing import assert_equal, assert_false, assert_raises, assert_true

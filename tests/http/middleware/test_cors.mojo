@@ -5,7 +5,7 @@ from flare.http.client.response import ClientResponse
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.cors import Cors, CorsPolicy
-from flare.http.routing.handler import FnHandler
+from flare.http.handler.handler import FnHandler
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_raises, assert_true
 

@@ -15,10 +15,10 @@ from flare.http.middleware.error_handler import (
 from flare.http.middleware.metrics import Metrics, RequestMetrics
 from flare.http.middleware.request_id import RequestId
 from flare.http.middleware.security_headers import SecurityHeaders
-from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.state import State
-from flare.http.routing.failure import request_id
-from flare.http.routing.handler import FnHandler
+from flare.http.handler.any_handler import AnyHandler
+from flare.http.handler.state import State
+from flare.http.handler.failure import request_id
+from flare.http.handler.handler import FnHandler
 from flare.http.routing.router import Router
 from flare.json.value import parse
 from flare.testing.test_client import TestClient

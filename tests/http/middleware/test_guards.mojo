@@ -19,7 +19,7 @@ from flare.http.middleware.authentication import (
     principal,
 )
 from flare.http.middleware.rate_limit import RateLimit
-from flare.http.routing.handler import FnHandler, Handler, HeadOnly
+from flare.http.handler.handler import FnHandler, Handler, HeadOnly
 from flare.http.routing.router import Router
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_raises, assert_true

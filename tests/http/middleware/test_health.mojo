@@ -1,7 +1,7 @@
 """Health and readiness."""
 
 from flare.http.middleware.health import Health, Readiness
-from flare.http.middleware.ready_switch import ReadySwitch
+from flare.http.handler.ready_switch import ReadySwitch
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_true
 

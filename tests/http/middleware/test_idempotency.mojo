@@ -18,8 +18,8 @@ from flare.http.middleware.idempotency_store import (
     KeyState,
     LocalIdempotency,
 )
-from flare.http.routing.state import State
-from flare.http.routing.handler import Handler
+from flare.http.handler.state import State
+from flare.http.handler.handler import Handler
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
 

@@ -12,9 +12,9 @@ from flare.http.middleware.error_handler import ErrorHandler, Problem
 from flare.http.middleware.metrics import Metrics, RequestMetrics
 from flare.http.middleware.timing import Timing
 from flare.http.middleware.tracing import Tracing
-from flare.http.routing.state import State
-from flare.http.routing.handler import FnHandler, Handler
-from flare.http.routing.later import (
+from flare.http.handler.state import State
+from flare.http.handler.handler import FnHandler, Handler
+from flare.http.handler.later import (
     AnyStep,
     Completion,
     DeferredCall,

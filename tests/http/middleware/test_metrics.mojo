@@ -13,7 +13,7 @@ from flare.http.middleware.metrics import (
     NAME_COUNT_MAX,
     RequestMetrics,
 )
-from flare.http.middleware.metric_source import MetricSource
+from flare.http.handler.metric_source import MetricSource
 from flare.http.routing.router import Router
 from flare.http.sse.event_hub import EventHub
 from flare.http.websocket.hub import WsHub

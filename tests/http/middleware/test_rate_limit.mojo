@@ -11,8 +11,8 @@ from flare.http.middleware.rate_store import (
     SharedRate,
 )
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
-from flare.http.routing.state import State
-from flare.http.routing.handler import FnHandler
+from flare.http.handler.state import State
+from flare.http.handler.handler import FnHandler
 from flare.net.ip import IpNetwork
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient

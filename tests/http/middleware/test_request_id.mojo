@@ -4,8 +4,8 @@ from flare.http.client.request import ClientRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.request_id import RequestId
-from flare.http.routing.handler import FnHandler, Handler, Middleware
-from flare.http.routing.failure import request_id
+from flare.http.handler.handler import FnHandler, Handler, Middleware
+from flare.http.handler.failure import request_id
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_true
 

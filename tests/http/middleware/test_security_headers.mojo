@@ -6,7 +6,7 @@ from flare.http.middleware.security_headers import (
     SecurityHeaders,
     SecurityPolicy,
 )
-from flare.http.routing.handler import FnHandler
+from flare.http.handler.handler import FnHandler
 from flare.testing.test_client import TestClient
 from std.testing import assert_equal, assert_raises, assert_true
 

@@ -7,7 +7,7 @@ from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.sessions import CurrentSession, Sessions
-from flare.http.routing.state import State
+from flare.http.handler.state import State
 from flare.http.routing.router import Router
 from flare.http.session.session import SessionConfig
 from flare.http.session.signing_keys import SigningKeys

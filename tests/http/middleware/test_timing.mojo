@@ -4,7 +4,7 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.timing import Timeout, Timing
-from flare.http.routing.handler import DEFAULT_TIMEOUT_MS, FnHandler, Handler
+from flare.http.handler.handler import DEFAULT_TIMEOUT_MS, FnHandler, Handler
 from flare.http.routing.router import Router
 from flare.sys.clock import monotonic_ns
 from flare.testing.test_client import TestClient

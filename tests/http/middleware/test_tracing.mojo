@@ -7,8 +7,8 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request, TlsPeer
 from flare.http.message.response import Response, ok, ok_stream
 from flare.http.middleware.tracing import Tracing
-from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.handler import FnHandler, Handler, Middleware
+from flare.http.handler.any_handler import AnyHandler
+from flare.http.handler.handler import FnHandler, Handler, Middleware
 from flare.http.routing.router import Router
 from flare.http.routing.stack import NEXT, stack
 from flare.net.ip import IpAddr

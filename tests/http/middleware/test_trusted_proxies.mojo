@@ -8,7 +8,7 @@ from flare.http.message.forwarded import (
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
-from flare.http.routing.handler import FnHandler
+from flare.http.handler.handler import FnHandler
 from flare.net.ip import IpNetwork
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient

@@ -13,8 +13,8 @@ from flare.http.openapi.document import (
     template,
 )
 from flare.http.openapi.page import add_api_docs, openapi_page
-from flare.http.routing.handler import FnHandler
-from flare.http.routing.operation import Operation
+from flare.http.handler.handler import FnHandler
+from flare.http.handler.operation import Operation
 from flare.http.routing.router import Router
 from flare.json.schema import NamedSchema
 from flare.json.value import parse

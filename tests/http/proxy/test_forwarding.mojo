@@ -15,7 +15,7 @@ from flare.http.proxy.forwarding import (
 )
 from flare.http.proxy.response_rewriting import UpstreamNames
 from flare.http.proxy.target_path import PathPrefixes
-from flare.http.routing.handler import FnHandler
+from flare.http.handler.handler import FnHandler
 from flare.net.ip import IpNetwork
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient

@@ -4,8 +4,8 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.routing.app import App
-from flare.http.routing.state import State
-from flare.http.routing.handler import (
+from flare.http.handler.state import State
+from flare.http.handler.handler import (
     DEFAULT_BODY_LIMIT,
     FnHandler,
     Handler,

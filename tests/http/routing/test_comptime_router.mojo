@@ -7,20 +7,20 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.timing import Timing
 from flare.http.routing.app import App
-from flare.http.routing.state import State, StateHandler
+from flare.http.handler.state import State, StateHandler
 from flare.http.routing.comptime_router import (
     ComptimeRoute,
     ComptimeRouter,
     mounted,
 )
-from flare.http.routing.handler import (
+from flare.http.handler.handler import (
     FixedHandler,
     FnHandler,
     Handler,
     RequestPolicy,
     can_be_fixed,
 )
-from flare.http.routing.operation import Operation
+from flare.http.handler.operation import Operation
 from flare.http.routing.router import Router
 from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.outbox import WsSender

@@ -3,15 +3,15 @@
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.routing.handler import DEFAULT_BODY_LIMIT, Handler
-from flare.http.routing.route_memo import (
+from flare.http.handler.handler import DEFAULT_BODY_LIMIT, Handler
+from flare.http.handler.route_memo import (
     RouteMatch,
     RouteMemo,
     erase_memo,
     recall,
 )
 from flare.http.routing.router import Router
-from flare.http.routing.any_handler import Streamed
+from flare.http.handler.any_handler import Streamed
 from flare.testing.test_client import TestClient
 from std.memory import OwnedPointer
 from std.testing import assert_equal, assert_false, assert_true

@@ -24,8 +24,8 @@ from flare.http.middleware.request_id import RequestId
 from flare.http.middleware.security_headers import SecurityHeaders
 from flare.http.middleware.timing import Timing
 from flare.http.routing.app import App
-from flare.http.routing.state import State
-from flare.http.routing.handler import FnHandler, Handler, RequestPolicy
+from flare.http.handler.state import State
+from flare.http.handler.handler import FnHandler, Handler, RequestPolicy
 from flare.http.routing.router import Router
 from flare.http.routing.stack import Layer, NEXT, stack
 from flare.testing.test_client import TestClient

@@ -4,8 +4,8 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request, Version
 from flare.http.message.response import Response
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
-from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.handler import Handler
+from flare.http.handler.any_handler import AnyHandler
+from flare.http.handler.handler import Handler
 from flare.http.routing.router import Router
 from flare.http.routing.ws_route import WsRoute, is_same_origin
 from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming

@@ -3,9 +3,9 @@
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.routing.any_handler import Streamed
+from flare.http.handler.any_handler import Streamed
 from flare.http.routing.comptime_router import ComptimeRoute, ComptimeRouter
-from flare.http.routing.handler import Handler, RequestPolicy
+from flare.http.handler.handler import Handler, RequestPolicy
 from flare.http.routing.router import Router
 from flare.http.server.config import ServerConfig
 from flare.http.server.server import HttpServer, ShutdownHandle

@@ -6,7 +6,7 @@ Further arguments are those of `tls_options`.
 """
 
 from flare.http import Request, Response, Router, ServerConfig, ok
-from flare.http.routing.handler import Handler, Middleware, RequestPolicy
+from flare.http.handler.handler import Handler, Middleware, RequestPolicy
 from flare.http.routing.ws_route import WsRoute
 from flare.ws import (
     DeflateAgreement,

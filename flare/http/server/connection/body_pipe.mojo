@@ -10,7 +10,7 @@ from flare.bytes.checked import *
 from flare.http.message.body_reader import BodyError, BodyFeed
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.body import StreamWaker
-from flare.http.routing.later import ArrivingContent, LaterBell
+from flare.http.handler.later import ArrivingContent, LaterBell
 from flare.sys.clock import monotonic_ns
 from flare.sys.errno import OsError
 from flare.sys.mutex import Condvar, Mutex

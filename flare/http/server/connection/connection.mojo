@@ -8,8 +8,8 @@ from flare.http.h1.request_parser import RequestParser
 from flare.http.message.body import Body, BodyStream, FileRegion
 from flare.http.message.body_reader import BodyError
 from flare.http.message.request import CancelFlag, TlsPeer, no_route
-from flare.http.routing.handler import RequestPolicy
-from flare.http.routing.route_memo import RouteMemo
+from flare.http.handler.handler import RequestPolicy
+from flare.http.handler.route_memo import RouteMemo
 from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import (

@@ -27,22 +27,22 @@ from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
 from flare.http.message.request import Request, RequestLine, Version
 from flare.http.message.response import Response
-from flare.http.routing.failure import (
+from flare.http.handler.failure import (
     bad_input_of,
     failure_response,
     finished_refusal,
     log_failure,
     refusal,
 )
-from flare.http.routing.any_handler import AnyHandler
-from flare.http.routing.handler import (
+from flare.http.handler.any_handler import AnyHandler
+from flare.http.handler.handler import (
     DEFAULT_BODY_LIMIT,
     DEFAULT_TIMEOUT_MS,
     HeadOnly,
     RequestPolicy,
 )
-from flare.http.routing.later import DeferredCall, LATER
-from flare.http.routing.route_memo import erase_memo
+from flare.http.handler.later import DeferredCall, LATER
+from flare.http.handler.route_memo import erase_memo
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.http.server.connection.body_pipe import BodyOutlet
 from flare.http.server.connection.connection import Connection

@@ -17,8 +17,8 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import HeadOnly, RequestPolicy
-from flare.http.routing.route_memo import erase_memo
+from flare.http.handler.handler import HeadOnly, RequestPolicy
+from flare.http.handler.route_memo import erase_memo
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (

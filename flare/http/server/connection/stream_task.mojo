@@ -15,8 +15,8 @@ from flare.http.message.request import (
     no_route,
 )
 from flare.http.message.trailers import Trailers
-from flare.http.routing.handler import RequestPolicy
-from flare.http.routing.route_memo import RouteMemo
+from flare.http.handler.handler import RequestPolicy
+from flare.http.handler.route_memo import RouteMemo
 from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
 from flare.http.server.connection.phase import NEVER_MS
 from flare.net.socket_addr import SocketAddr

@@ -5,8 +5,8 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.body import StreamWaker, WakeTarget
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.any_handler import share_handler
-from flare.http.routing.handler import FnHandler
+from flare.http.handler.any_handler import share_handler
+from flare.http.handler.handler import FnHandler
 from flare.http.server.config import ServerConfig, ServerContext
 from flare.http.server.connection.body_pipe import (
     BodyCharge,

@@ -6,7 +6,7 @@ from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
 from flare.http.message.request import Request, RequestRecord
 from flare.http.message.response import Response, internal_error
-from flare.http.routing.operation import InputError
+from flare.http.handler.operation import InputError
 from flare.sys.clock import monotonic_ns, realtime_ns
 from flare.sys.log import LibraryLine, give_line, has_line_taker, log_line
 from flare.sys.random import fill_random

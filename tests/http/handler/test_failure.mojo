@@ -6,7 +6,7 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.error_handler import Recover
-from flare.http.routing.failure import failure_status
+from flare.http.handler.failure import failure_status
 from flare.http.routing.router import Router
 from flare.http.server.connection.dispatch import call_handler
 from flare.testing.test_client import TestClient

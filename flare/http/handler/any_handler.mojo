@@ -3,8 +3,8 @@
 from flare.http.message.body import Erased, destroy, erase
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.state import StateFunction, StateHandler
-from flare.http.routing.handler import (
+from flare.http.handler.state import StateFunction, StateHandler
+from flare.http.handler.handler import (
     FnHandler,
     Handler,
     HandlerFunction,
@@ -12,7 +12,7 @@ from flare.http.routing.handler import (
     QuietHandlerFunction,
     RequestPolicy,
 )
-from flare.http.routing.operation import Operation
+from flare.http.handler.operation import Operation
 from flare.json.field_types import type_name
 from std.memory import ArcPointer
 from std.reflection import reflect

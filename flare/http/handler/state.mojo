@@ -2,8 +2,8 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler
-from flare.http.routing.operation import Input, InputError, Operation
+from flare.http.handler.handler import Handler
+from flare.http.handler.operation import Input, InputError, Operation
 from flare.sys.errno import OsError
 from flare.sys.mutex import Mutex, MutexGuard
 from std.reflection import reflect

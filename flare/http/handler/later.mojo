@@ -23,8 +23,8 @@ from flare.http.message.body_reader import BodyError
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.handler import Handler, HoldsHandler, RequestPolicy
-from flare.http.routing.any_handler import AnyHandler
+from flare.http.handler.handler import Handler, HoldsHandler, RequestPolicy
+from flare.http.handler.any_handler import AnyHandler
 from flare.runtime.worker_loop import WorkerLoop
 from std.memory import ArcPointer
 from std.reflection import reflect

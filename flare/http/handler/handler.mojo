@@ -2,7 +2,7 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.routing.operation import Operation
+from flare.http.handler.operation import Operation
 from std.reflection import reflect
 
 comptime HandlerFunction = def[o: ImmOrigin](Request[o]) raises thin -> Response

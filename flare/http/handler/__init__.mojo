@@ -1,0 +1,1 @@
+"""What answers requests, and what the server and middleware share of it."""
