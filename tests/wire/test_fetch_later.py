@@ -219,6 +219,8 @@ def test_what_the_program_does_wrong(fetching):
     _, server = fetching(answering(response(b"ok")))
     for path, words in [
         ("/fail", "no use for 200"),
+        ("/processing", "a handler answered with status 102"),
+        ("/switching", "a handler answered with status 101"),
         ("/no-requests", "given no requests"),
         ("/not-deferred", "put it into Deferred"),
     ]:

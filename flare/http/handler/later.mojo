@@ -21,6 +21,7 @@ from flare.http.message.body import (
 )
 from flare.http.message.body_reader import BodyError
 from flare.http.message.header_map import HeaderMap
+from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.handler.handler import Handler, HoldsHandler, RequestPolicy
@@ -28,10 +29,6 @@ from flare.http.handler.any_handler import AnyHandler
 from flare.runtime.worker_loop import WorkerLoop
 from std.memory import ArcPointer
 from std.reflection import reflect
-
-comptime LATER = 102
-"""The status of the response that stands for one which is made later. It is
-never sent."""
 
 
 trait Errand(Deinitable, Movable):
@@ -517,7 +514,9 @@ def is_later(req: Request, response: Response) -> Bool:
     Returns:
         True if so; `finish_later` then tells the response.
     """
-    return response.status == LATER and Bool(req.extension[DeferredCall]())
+    return response.outcome() == ResponseOutcome.LATER and Bool(
+        req.extension[DeferredCall]()
+    )
 
 
 def finish_later[S: LaterStep](req: Request, var step: S) raises:
@@ -596,7 +595,7 @@ def later[E: Errand](req: Request, errand: ArcPointer[E]) raises -> Response:
     if call.errand:
         raise Error("later() was called twice for one request")
     call.errand = AnyErrand(errand)
-    return Response(LATER)
+    return Response.made_later()
 
 
 def owns_all[T: AnyType]() -> Bool:

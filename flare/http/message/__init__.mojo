@@ -27,6 +27,7 @@ from flare.http.message.forwarded import forwarded_host, forwarded_proto
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.media_type import MediaType, MediaTypeError
 from flare.http.message.method import Method
+from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request, Version
 from flare.http.message.response import (

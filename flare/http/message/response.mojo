@@ -5,6 +5,7 @@ from flare.bytes.text import Text
 from flare.http.message.body import Body, BodySource
 from flare.http.message.cookie import Cookie, CookieError
 from flare.http.message.header_map import HeaderError, HeaderMap
+from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.status import Status
 from flare.http.message.trailers import Trailers, check_trailer
 from flare.json.error import JsonError
@@ -35,6 +36,7 @@ struct Response(Copyable, Movable):
     """The header fields."""
     var body: Body
     """The content."""
+    var _is_later: Bool
 
     def __init__(out self, status: Status = 200, var body: Body = Body()):
         """Makes a response without header fields.
@@ -46,6 +48,7 @@ struct Response(Copyable, Movable):
         self.status = status
         self.headers = HeaderMap()
         self.body = body^
+        self._is_later = False
 
     def __init__(
         out self, status: Status, var body: Body, *, content_type: StaticString
@@ -61,6 +64,7 @@ struct Response(Copyable, Movable):
         self.status = status
         self.headers = HeaderMap(content_type=content_type)
         self.body = body^
+        self._is_later = False
 
     # Many functions drop one; once in the program is enough but for the path
     # of every request, see `drop`.
@@ -79,6 +83,33 @@ struct Response(Copyable, Movable):
         self.status = 500
         self.headers.reuse()
         self.body.reuse()
+        self._is_later = False
+
+    @staticmethod
+    def made_later() -> Self:
+        """Makes what stands for a response that is made later; see `later`.
+
+        Returns:
+            A response that is never sent. Middleware sees its status, which is
+            102 (Processing): the final one is not known.
+        """
+        var response = Self(102)
+        response._is_later = True
+        return response^
+
+    @always_inline
+    def outcome(self) -> ResponseOutcome:
+        """Tells whether this is the answer, stands for one, or ends HTTP.
+
+        Returns:
+            LATER of what `later` has made, UPGRADE if its content is another
+            protocol (`Body.conversing`), else NOW, whatever the status.
+        """
+        if self._is_later:
+            return ResponseOutcome.LATER
+        if self.body.listens():
+            return ResponseOutcome.UPGRADE
+        return ResponseOutcome.NOW
 
     def text(self) raises -> String:
         """Copies the content as text.

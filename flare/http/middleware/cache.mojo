@@ -22,6 +22,7 @@ from flare.http.cache.store import (
 from flare.http.message.body import Erased
 from flare.http.message.method import Method
 from flare.http.message.owned_request import OwnedRequest, ReplacedFields
+from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN
 from flare.http.middleware.cache_fetch import CacheFetch, PassedBy
@@ -397,7 +398,7 @@ struct Cache[H: Handler](Layer):
         """Makes the answer of what the inner handler has answered."""
         fetch.times.response_s = unix_seconds()
         var code = response.status.code
-        if code < 200 or response.body.listens():
+        if code < 200 or response.outcome() != ResponseOutcome.NOW:
             return response^
         if code == 500 or (code >= 502 and code <= 504):
             if self._may_stand_in(fetch):

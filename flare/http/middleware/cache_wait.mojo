@@ -4,6 +4,7 @@ where the inner handler answers later: on the worker's own loop, without a threa
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.cache.store import CacheStore
+from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.body import Erased
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.owned_request import OwnedRequest
@@ -16,7 +17,6 @@ from flare.http.handler.later import (
     Completion,
     DeferredCall,
     Errand,
-    LATER,
     LaterStep,
 )
 from flare.runtime.event import Event, Interest
@@ -223,7 +223,7 @@ struct FetchWait(Errand, LoopTask):
         self._loop[].remove(self._token)
         var call = DeferredCall(self._loop, None)
         var response = self._ask_with(call)
-        if response.status != LATER or not call.errand:
+        if response.outcome() != ResponseOutcome.LATER or not call.errand:
             self._finish(response^)
             return
         swap(self.steps[], call.steps)

@@ -10,6 +10,7 @@ from flare.bytes.padding import Padding
 from flare.bytes.text import Text
 from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.header_map import HeaderMap
+from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.response import Response
 from flare.http.handler.any_handler import AnyHandler
 from flare.http.handler.failure import refusal
@@ -19,11 +20,11 @@ from flare.http.handler.later import (
     Completion,
     DeferredCall,
     FinishedErrand,
-    LATER,
     LaterBell,
     LaterInbox,
     RequestContent,
 )
+from flare.http.server.connection.dispatch import status_problem
 from flare.http.server.handler_pool import HandlerPool, Job
 from flare.runtime.event import Event
 from flare.runtime.selector import Selector
@@ -204,7 +205,7 @@ struct DeferredJobs(Movable):
             content = RequestContent(outlet^)
         var call = DeferredCall(self.loop, content^)
         job[].run_deferred(handler, call)
-        if not call.errand or job[].response.status != LATER:
+        if not call.errand or job[].response.outcome() != ResponseOutcome.LATER:
             self._free.append(index)
             self._done.append(job^)
             return
@@ -250,7 +251,7 @@ struct DeferredJobs(Movable):
             var steps = List[AnyStep]()
             swap(steps, slot.steps)
             response = _stepped(steps, response^)
-        job[].response = response^
+        job[].response = _final(response^)
         if len(slot.headers) > 0:
             _add_fields(job[].response.headers, slot.headers)
             slot.headers = HeaderMap()
@@ -326,6 +327,17 @@ struct DeferredJobs(Movable):
                 self._slots.at(index).errand = None
                 self._slots.at(index).steps.clear()
         self.loop[].detach()
+
+
+def _final(var response: Response) -> Response:
+    """Gives what can be sent; an errand is held to what a handler is."""
+    var problem = String("an errand finished with what `later` gave")
+    if response.outcome() != ResponseOutcome.LATER:
+        problem = status_problem(response.status.code, response.outcome())
+    if problem.byte_length() == 0:
+        return response^
+    log_line(problem)
+    return refusal(500, "internal server error\n")
 
 
 def _stepped(steps: List[AnyStep], var response: Response) -> Response:

@@ -19,9 +19,9 @@ from flare.http.handler.later import (
     Completion,
     DeferredCall,
     Errand,
-    LATER,
     later,
 )
+from flare.http.message.outcome import ResponseOutcome
 from flare.http.routing.router import Router
 from flare.log.sink import LogFormat, LogSink
 from flare.runtime.worker_loop import WorkerLoop
@@ -62,7 +62,7 @@ def _steps[
     var scope = ExtensionScope(req.extensions(), call)
     var response = handler.serve(req)
     scope^.end()
-    assert_true(response.status == LATER)
+    assert_true(response.outcome() == ResponseOutcome.LATER)
     # What is set here would be added to the response, whatever that is.
     assert_equal(len(response.headers), 0)
     var steps = List[AnyStep]()
@@ -237,3 +237,20 @@ def test_spans_end_with_the_response() raises:
     assert_equal(len(ended), 1)
     assert_false(ended[0].attributes.get("http.response.status_code"))
     _keep(handler)
+
+
+def test_a_status_does_not_make_a_response_late() raises:
+    var request = OwnedRequest(method="GET", target="/")
+    var call = DeferredCall(ArcPointer(WorkerLoop()), None)
+    var req = request.view()
+    var scope = ExtensionScope(req.extensions(), call)
+    assert_false(is_later(req, Response(102)))
+    var late = Response.made_later()
+    assert_true(is_later(req, late))
+    late.status = 200
+    assert_true(is_later(req, late), "nor is it one for another status")
+    late.reuse()
+    assert_false(is_later(req, late))
+    scope^.end()
+    assert_false(is_later(req, Response.made_later()), "nobody would send it")
+    assert_true(Response(101).outcome() == ResponseOutcome.NOW)

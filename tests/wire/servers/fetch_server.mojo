@@ -55,6 +55,14 @@ def length(var answer: ClientResponse) raises -> Response:
     return ok(String(answer.status.code, " ", len(answer.body)))
 
 
+def processing(req: Request) -> Response:
+    return Response(102)
+
+
+def switching(var answer: ClientResponse) raises -> Response:
+    return Response(101)
+
+
 def fail(var answer: ClientResponse) raises -> Response:
     raise Error("no use for ", answer.status.code)
 
@@ -221,6 +229,8 @@ def main() raises:
     router.post("/relay", Deferred(Relay(client), waits_for_content=True))
     router.get("/length", Deferred(Told(client, length)))
     router.get("/fail", Deferred(Told(client, fail)))
+    router.get("/processing", Deferred(processing))
+    router.get("/switching", Deferred(Told(client, switching)))
     router.get("/fan", Deferred(Fan(client)))
     router.get("/steps", Deferred(Stepping(client)))
     router.get("/endless", Deferred(Stepping(client)))

@@ -25,6 +25,7 @@ from flare.http.message.body import Body
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
+from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.request import Request, RequestLine, Version
 from flare.http.message.response import Response
 from flare.http.handler.failure import (
@@ -41,7 +42,7 @@ from flare.http.handler.handler import (
     HeadOnly,
     RequestPolicy,
 )
-from flare.http.handler.later import DeferredCall, LATER
+from flare.http.handler.later import DeferredCall
 from flare.http.handler.route_memo import erase_memo
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.http.server.connection.body_pipe import BodyOutlet
@@ -289,7 +290,7 @@ def queue_response[
         _write_rare_head(state, response, framing)
     else:
         write_response_head(state.out, response, framing, state.date)
-    if unlikely(response.status == SWITCHING_PROTOCOLS):
+    if unlikely(response.body.listens()):
         return _switch_protocols(parser, connection, state, response.body)
     if likely(sends_content(response, framing)):
         var is_sound = True
@@ -438,9 +439,12 @@ def _serve(handler: AnyHandler, request: Request) raises -> Response:
         var response = handler.serve(request)
         record.request = None
         var code = response.status.code
-        # A response from 200 on is final, and no conversation.
-        if unlikely(code < 200 or code > 599 or response.body.listens()):
-            _check_upgrade(code, response.body.listens(), request)
+        if unlikely(
+            code < 200
+            or code > 599
+            or response.outcome() != ResponseOutcome.NOW
+        ):
+            _check_outcome(code, response.outcome(), request)
         return response^
     except error:
         record.request = None
@@ -448,22 +452,45 @@ def _serve(handler: AnyHandler, request: Request) raises -> Response:
 
 
 @no_inline
-def _check_upgrade(code: Int, listens: Bool, request: Request) raises:
+def _check_outcome(
+    code: Int, outcome: ResponseOutcome, request: Request
+) raises:
     """Lets a conversation with status 101 pass, and what stands for a response
     that is made later, and nothing else."""
-    if code == LATER and not listens and request.extension[DeferredCall]():
-        return
-    if listens and code == SWITCHING_PROTOCOLS:
+    if outcome == ResponseOutcome.LATER:
+        var call = request.extension[DeferredCall]()
+        if call and call.held()[].errand:
+            return
+        raise Error("a handler answered with what `later` gave another request")
+    if outcome == ResponseOutcome.UPGRADE and code == SWITCHING_PROTOCOLS:
         if request.version.major < 2 or "upgrade" in request.headers:
             return
         raise Error("a conversation over HTTP/2 needs an extended CONNECT")
+    raise Error(status_problem(code, outcome))
+
+
+def status_problem(code: Int, outcome: ResponseOutcome) -> String:
+    """Says why a response cannot be sent.
+
+    Args:
+        code: Its status.
+        outcome: Its outcome, not LATER.
+
+    Returns:
+        A sentence; empty if it can.
+    """
+    var is_final = code >= 200 and code <= 599
     var problem = Text()
-    if listens and code >= 200 and code <= 599:
-        problem = problem^.add("a conversation needs status 101, not ")
-    else:
-        # 1xx is no final response, and others are none at all.
-        problem = problem^.add("a handler answered with status ")
-    raise Error(problem^.add(code).end())
+    if outcome == ResponseOutcome.UPGRADE:
+        if code == SWITCHING_PROTOCOLS:
+            return String()
+        if is_final:
+            problem = problem^.add("a conversation needs status 101, not ")
+            return problem^.add(code).end()
+    elif is_final:
+        return String()
+    # 1xx is no final response, and others are none at all.
+    return problem^.add("a handler answered with status ").add(code).end()
 
 
 @no_inline
