@@ -108,9 +108,6 @@ struct Job(Movable):
     """The route that was found for it, if the handler was asked about it."""
     var response: Response
     """The answer, when there is one; or a 103, of a job that only says so."""
-    # Here and not on the stack: the request finds it by an address of no known
-    # origin.
-    var _feed: Optional[LentFeed]
     # SAFETY: set by the thread that has the job, for the length of the call.
     var _lane: OptionalPointer[_Lane, ImmUntrackedOrigin]
 
@@ -144,7 +141,6 @@ struct Job(Movable):
         self.params = PathParams()
         self.memo = None
         self.response = Response(500)
-        self._feed = None
         self._lane = None
 
     def forget(mut self):
@@ -170,7 +166,6 @@ struct Job(Movable):
         self.had_to_wait = False
         self.params.clear()
         self.memo = None
-        self._feed = None
         self._lane = None
 
     def is_interim(self) -> Bool:
@@ -258,15 +253,14 @@ struct Job(Movable):
     def _run_streamed(
         mut self, handler: AnyHandler, request: Request[ImmUntrackedOrigin]
     ):
-        # SAFETY: the outlet belongs to this job, as what lends it does; the
-        # loan ends with the call.
-        self._feed = LentFeed(self.outlet.held())
-        var scope = ExtensionScope(request.extensions(), self._feed.held())
-        self.response = call_while_arriving(
-            handler, request, self.outlet.held()
-        )
+        # SAFETY: the outlet belongs to this job; the loan ends with the call.
+        ref outlet = self.outlet.held()
+        # Not on the stack: the request finds it by an address of no known origin.
+        var feed = OwnedPointer(LentFeed(outlet))
+        var scope = ExtensionScope(request.extensions(), feed[])
+        self.response = call_while_arriving(handler, request, outlet)
         scope^.end()
-        self._feed = None
+        _ = feed^
 
     def _tls_pointer(self) -> OptionalPointer[TlsPeer, ImmUntrackedOrigin]:
         # SAFETY: as in `run`.

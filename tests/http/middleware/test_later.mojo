@@ -19,6 +19,7 @@ from flare.http.handler.later import (
     Completion,
     DeferredCall,
     Errand,
+    is_later,
     later,
 )
 from flare.http.message.outcome import ResponseOutcome
@@ -240,7 +241,7 @@ def test_spans_end_with_the_response() raises:
 
 
 def test_a_status_does_not_make_a_response_late() raises:
-    var request = OwnedRequest(method="GET", target="/")
+    var request = OwnedRequest("GET", "/")
     var call = DeferredCall(ArcPointer(WorkerLoop()), None)
     var req = request.view()
     var scope = ExtensionScope(req.extensions(), call)
