@@ -1,7 +1,7 @@
 """Programs that `flare dev` replaces while they serve.
 
-`flare dev` builds with `-D FLARE_DEV=1`. In such a build alone, and by the
-protocol of service managers: `HttpServer.bind` takes its listening socket from
+`flare dev` builds with `-D FLARE_DEV=1`, and links with the symbol
+`flare_dev_build`. In such a program alone, and by the protocol of service managers: `HttpServer.bind` takes its listening socket from
 `LISTEN_FDS` or hands a copy of the one it makes to the manager (`FDSTORE=1`),
 all workers accept from that one socket, and `serve` says `READY=1`. So the
 queue of new connections outlives each version of the program. Any other build
@@ -15,10 +15,24 @@ from flare.runtime.service_manager import (
     close_unclaimed,
     handed_over,
 )
+from flare.sys.weak_symbol import weak_symbol
 from std.sys import get_defined_string
 
-comptime IS_DEV_BUILD = get_defined_string["FLARE_DEV", "0"]() == "1"
-"""True in a program that was built with `-D FLARE_DEV=1`."""
+comptime _IS_DEFINED = get_defined_string["FLARE_DEV", "0"]() == "1"
+
+
+@always_inline
+def is_dev_build() -> Bool:
+    """Tells whether the program was built by `flare dev`.
+
+    The linker is asked, too, since a server that was compiled before serves
+    both kinds of programs.
+
+    Returns:
+        True if the program was compiled with `-D FLARE_DEV=1`, or linked with
+        `--defsym=flare_dev_build=1`.
+    """
+    return _IS_DEFINED or weak_symbol["flare_dev_build"]() != 0
 
 
 def dev_listeners(address: SocketAddr) raises -> List[RawSocket]:

@@ -2,13 +2,17 @@
 
 import asyncio
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mojo_flare import instantiation
 from mojo_flare.toolchain import Toolchain
 
-DEFINE = "FLARE_DEV=1"
+_DEV_OPTIONS = ("-D", "FLARE_DEV=1")
+if sys.platform == "linux":
+    # For a server that was compiled before; see flare/runtime/dev_handover.mojo.
+    _DEV_OPTIONS += ("-Xlinker", "--defsym=flare_dev_build=1")
 """What makes the library take its listeners over, and hand them on."""
 
 _HEAD = re.compile(r"^(?P<place>.+?:\d+:\d+): (?P<kind>error|warning|note): (?P<text>.*)")
@@ -70,8 +74,7 @@ class Builder:
             "build",
             *self._toolchain.include,
             *self._options,
-            "-D",
-            DEFINE,
+            *_DEV_OPTIONS,
             str(self._source),
             "-o",
             str(binary),

@@ -5,7 +5,7 @@ from flare.bytes.text import Text
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.net.raw_socket import Accepted, RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.runtime.dev_handover import IS_DEV_BUILD, dev_listeners
+from flare.runtime.dev_handover import is_dev_build, dev_listeners
 from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
 from flare.runtime.service_manager import inherited_listeners
@@ -233,7 +233,7 @@ def listen_ip(
             itself; the text says which and why.
     """
     config.check()
-    comptime if IS_DEV_BUILD:
+    if is_dev_build():
         return dev_listeners(address)
     var sockets = List[RawSocket]()
     if config.inherits_listeners:

@@ -37,7 +37,7 @@ from flare.http.server.workers import (
 )
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.runtime.dev_handover import IS_DEV_BUILD
+from flare.runtime.dev_handover import is_dev_build
 from flare.runtime.event import Waker
 from flare.runtime.prefork.config import PreforkConfig
 from flare.runtime.prefork.prefork import Prefork
@@ -562,7 +562,7 @@ struct HttpServer(Movable):
         prefork.check()
         check_handler(handler[], self._terms[].config)
         prefork.inherits_listeners = self._terms[].config.inherits_listeners
-        comptime if IS_DEV_BUILD:
+        if is_dev_build():
             prefork.reuseport = False
             prefork.notifies_manager = True
             close_unclaimed()

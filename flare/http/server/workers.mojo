@@ -11,7 +11,7 @@ from flare.http.server.shutdown import ShutdownSignal
 from flare.http.server.worker import Worker
 from flare.http.server.worker_state import StatsRow
 from flare.net.raw_socket import RawSocket
-from flare.runtime.dev_handover import IS_DEV_BUILD, tell_dev_ready
+from flare.runtime.dev_handover import is_dev_build, tell_dev_ready
 from flare.runtime.event import Interest, Waker
 from flare.runtime.prefork.roster import ListenerShare
 from flare.runtime.prefork.program import ChildProcess, PreforkProgram
@@ -73,7 +73,7 @@ def split_listeners(
         Error: If the process has no more descriptors.
     """
     # What waits in a socket of a worker's own is lost with the process.
-    var splits = mode == ListenerMode.PER_WORKER and not IS_DEV_BUILD
+    var splits = mode == ListenerMode.PER_WORKER and not is_dev_build()
     var share = ListenerShare(sockets^, splits)
     share.provide(count)
     var listeners = List[Listeners]()
@@ -139,7 +139,7 @@ def run_worker(
         StatsRow(board.copy(), 0),
     )
     worker.begin()
-    comptime if IS_DEV_BUILD:
+    if is_dev_build():
         tell_dev_ready()
     worker.run()
     handler[].drained()
@@ -194,7 +194,7 @@ def run_workers(
     while len(workers) > 0:
         scheduler.start(workers.pop(), wakers.pop(), _cpus_for(index, plan))
         index += 1
-    comptime if IS_DEV_BUILD:
+    if is_dev_build():
         tell_dev_ready()
     _watch(scheduler, stop)
     scheduler.wait()

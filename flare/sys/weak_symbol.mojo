@@ -1,0 +1,40 @@
+"""Symbols that a program may be linked with, or without."""
+
+from std.sys import CompilationTarget, inlined_assembly
+
+
+@always_inline
+def weak_symbol[name: StaticString]() -> Int:
+    """Tells where a symbol is that the program need not have.
+
+    Only Linux is asked: elsewhere no symbol is there.
+
+    Parameters:
+        name: The symbol.
+
+    Returns:
+        Its address, or its value if the linker was given one (`--defsym`); 0
+        if the program is linked without it.
+    """
+    comptime if not CompilationTarget.is_linux():
+        return 0
+    elif CompilationTarget.is_x86():
+        return inlined_assembly[
+            ".weak " + name + "\n\tmovq " + name + "@GOTPCREL(%rip), $0",
+            Int,
+            constraints="=r",
+            has_side_effect=False,
+        ]()
+    else:
+        return inlined_assembly[
+            ".weak "
+            + name
+            + "\n\tadrp $0, :got:"
+            + name
+            + "\n\tldr $0, [$0, :got_lo12:"
+            + name
+            + "]",
+            Int,
+            constraints="=r",
+            has_side_effect=False,
+        ]()
