@@ -1,11 +1,14 @@
-"""Holds programs to the IR that the compiler may make of them.
+"""Holds programs to the IR that the compiler may make of them beside the library
+that is compiled once.
 
     .venv/bin/python tools/build_size.py [PROGRAM.mojo ...]
 
 What a build costs is what the compiler generates: 0.1 CPU seconds for each
 1,000 lines of unoptimised IR. `tools/build_size.toml` says how many each
-program may have. The count is exact and the same on all machines: the target
-is fixed. `tools/ir_report.py` shows where the lines come from.
+program may have. The target is fixed, but paths leave traces in the count (some
+30 lines of 176,000 by where a clone stood), so a budget has room for them: it is
+there to show that something of the library has come back into programs.
+`tools/ir_report.py` shows where the lines come from.
 """
 
 import sys
@@ -22,9 +25,6 @@ TARGET = (
     "--target-cpu",
     "x86-64-v3",
 )
-SLACK = 0.1
-
-
 def line_count(text: str) -> int:
     """Counts the lines that are not blank."""
     return sum(1 for line in text.splitlines() if line.strip())
@@ -37,11 +37,6 @@ def verdict(program: str, count: int, budget: int) -> str:
             f"{program}: {count:,} lines of IR, {count - budget:,} more than"
             f" its budget; see tools/ir_report.py"
         )
-    if count < budget * (1 - SLACK):
-        return (
-            f"{program}: {count:,} lines of IR, well below its budget of"
-            f" {budget:,}; lower it in tools/build_size.toml"
-        )
     return ""
 
 
@@ -52,7 +47,7 @@ def budgets() -> dict[str, int]:
 def measure(program: Path) -> int:
     """Builds a program as far as its IR, and counts that."""
     output = BUILD / "ir" / f"{program.stem}-counted.ll"
-    result = build(program, output, "--emit", "llvm", *TARGET)
+    result = build(program, output, "--emit", "llvm", *TARGET, whole=False)
     if result.returncode:
         raise RuntimeError(result.stdout[-4000:])
     return line_count(output.read_text())

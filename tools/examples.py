@@ -137,5 +137,10 @@ def run(report: Report, below: str = "examples") -> None:
         if str(source).startswith(str(ROOT / below))
     ]
     build_and_run(
-        "examples", sources, FOLDER, lambda source: check(source, report), report
+        "examples",
+        sources,
+        FOLDER,
+        lambda source: check(source, report),
+        report,
+        whole=False,
     )

@@ -63,7 +63,7 @@ def write_together(main: Path, programs: dict[str, str]) -> None:
 
 
 def build_together(
-    programs: dict[Path, Path], together: Path, *options: str
+    programs: dict[Path, Path], together: Path, *options: str, whole: bool = True
 ) -> subprocess.CompletedProcess:
     """Builds programs, sources by the paths they shall have, as one file, which
     gets those paths too."""
@@ -72,7 +72,7 @@ def build_together(
     main = together.with_suffix(".mojo")
     texts = {source.stem: source.read_text() for source in programs.values()}
     write_together(main, texts)
-    result = build(main, together, *options)
+    result = build(main, together, *options, whole=whole)
     if result.returncode == 0:
         for path in programs:
             os.link(together, path)
@@ -85,6 +85,7 @@ def build_and_run(
     folder: Path,
     run: Callable[[Path], None],
     report: Report,
+    whole: bool = True,
 ) -> None:
     """Builds programs in a few batches, two at a time, as the files of `folder`
     with their names, and calls `run` with the source of each."""
@@ -95,7 +96,9 @@ def build_and_run(
         programs = {folder / source.stem: source for source in batches[index]}
         print(f"  {name}: building", flush=True)
         began = time.monotonic()
-        result = build_together(programs, folder / f"batch_{index}")
+        result = build_together(
+            programs, folder / f"batch_{index}", whole=whole
+        )
         report.timed(f"build {name}", time.monotonic() - began)
         if result.returncode:
             report.fail(f"build of {name}", result.stdout[-4000:])

@@ -181,9 +181,15 @@ def cli(report: Report) -> None:
     run_pytest(report, "tests/cli", "-m", "not nightly")
 
 
+def whole(report: Report) -> None:
+    """Runs the wire tests with servers that the library is compiled with."""
+    run_pytest(report, "tests/wire", "--whole", "-m", "not nightly")
+
+
 def nightly(report: Report) -> None:
     """Runs what takes minutes."""
     report.step("programs of pages", check_docs.run_programs, True)
+    report.step("wire tests, whole", whole)
     for folder in ("tests/wire", "tests/deploy", "tests/cli"):
         report.step(f"nightly tests of {folder}", run_pytest, folder, "-m", "nightly")
 

@@ -2,12 +2,21 @@
 
 import os
 import subprocess
+import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 MOJO = ROOT / ".venv" / "bin" / "mojo"
 MBLACK = ROOT / ".venv" / "bin" / "mblack"
+# What the command keeps for itself, it keeps here for all tests.
+CACHE = BUILD / "cache"
+OBJECTS = CACHE / "flare" / "objects"
+
+sys.path.insert(0, str(ROOT / "cli"))
+
+from mojo_flare.object import store  # noqa: E402
 
 
 def environment() -> dict[str, str]:
@@ -33,12 +42,29 @@ def mojo(*arguments: str, timeout_s: int = 900) -> subprocess.CompletedProcess:
 
 
 def build(
-    source: Path, output: Path, *options: str
+    source: Path, output: Path, *options: str, whole: bool = True
 ) -> subprocess.CompletedProcess:
-    """Builds a program against the library in this tree."""
+    """Builds a program against the library in this tree: compiled with it, or
+    once for all programs."""
     output.parent.mkdir(parents=True, exist_ok=True)
+    found = ("-I", str(ROOT))
+    if not whole and sys.platform == "linux":
+        # The interface stands before the sources: what is no part of it, such
+        # as modules of tests, is found behind.
+        found = (*flare_object().options, *found)
+    # Programs are built two at a time, each by one thread: more threads of one
+    # compiler take up to twice the time in all.
     return mojo(
-        "build", "-I", str(ROOT), *options, str(source), "-o", str(output)
+        "build", "-j", "1", *found, *options, str(source), "-o", str(output)
+    )
+
+
+@cache
+def flare_object() -> store.FlareObject:
+    """Finds the object of this tree's library, or makes it, which takes minutes."""
+    compiler = store.Compiler(MOJO, environment(), ROOT)
+    return store.find_or_make(
+        compiler, store.recipe_of(()), OBJECTS, lambda what: print(f"  object: {what}", flush=True)
     )
 
 

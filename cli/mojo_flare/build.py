@@ -37,6 +37,13 @@ def build(
             show_default="this machine's; a release's x86-64-v3",
         ),
     ] = None,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--whole",
+            help="Compile the library with the program; see flare object.",
+        ),
+    ] = False,
     bundle_folder: Annotated[
         Path | None,
         typer.Option(
@@ -65,12 +72,13 @@ def build(
     if bundle_folder is None:
         binary = output or Path(source.stem)
         _check_output(binary)
-        building.build(found, Program(source, binary, _options(release, target_cpu)))
+        chosen = _options(release, target_cpu)
+        building.build(found, Program(source, binary, chosen, whole))
         return
     name = _bundled_name(source, output)
     folder = bundle.new_folder(bundle_folder)
     options = _options(True, target_cpu)
-    building.build(found, Program(source, folder / name, options))
+    building.build(found, Program(source, folder / name, options, whole))
     bundle.complete(folder / name, found.libraries)
     _tell(folder, folder / name)
 

@@ -31,6 +31,8 @@ class Program:
     source: Path
     output: Path
     options: tuple[str, ...] = ()
+    whole: bool = False
+    """Whether the library is compiled with it."""
 
 
 def release_options(cpu: str | None) -> tuple[str, ...]:
@@ -50,7 +52,9 @@ def build(toolchain: Toolchain, program: Program, name: str = "") -> None:
     """
     what = name or str(program.source)
     with terminal.progress(f"building {what}") as done:
-        result = toolchain.build(program.source, program.output, *program.options)
+        result = toolchain.build(
+            program.source, program.output, *program.options, whole=program.whole
+        )
         if result.returncode == 0:
             done(f"built {what}")
     said = instantiation.shortened(result.stdout, toolchain)
@@ -66,7 +70,8 @@ def build_if_changed(toolchain: Toolchain, program: Program, name: str = "") -> 
     """Builds a program unless neither it nor the library has changed since."""
     stamp = program.output.with_suffix(".inputs")
     folders = [program.source.resolve().parent, toolchain.flare]
-    words = (str(program.source), str(toolchain.root), *program.options)
+    kind = "whole" if program.whole else "with the object"
+    words = (str(program.source), str(toolchain.root), kind, *program.options)
     wanted = project.fingerprint(folders, *words)
     if wanted and program.output.exists() and stamp.exists():
         if stamp.read_text() == wanted:

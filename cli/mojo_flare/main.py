@@ -17,6 +17,7 @@ from mojo_flare.describe.command import openapi, routes
 from mojo_flare.dev.command import dev
 from mojo_flare.doctor import doctor
 from mojo_flare.new import new
+from mojo_flare.object.command import flags, object_
 from mojo_flare.outcome import CommandError, ExitCode
 from mojo_flare.run import run
 from mojo_flare.test import test
@@ -41,8 +42,9 @@ app.command(context_settings=_PASSED_ON)(dev)
 app.command()(build)
 app.command()(test)
 app.command()(new)
-for _command in (routes, openapi, bench, doctor, completion):
+for _command in (routes, openapi, bench, flags, doctor, completion):
     app.command()(_command)
+app.command("object")(object_)
 
 
 def _print_version(wanted: bool) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mojo_flare import terminal
+from mojo_flare.object import store
 from mojo_flare.outcome import CommandError, ExitCode
 
 COMPILER_VERSION = "1.2"
@@ -61,21 +63,58 @@ class Toolchain:
         """The options that make the compiler find the library: none, if installed."""
         return ("-I", str(self.repository)) if self.repository else ()
 
-    def environment(self) -> dict[str, str]:
+    def object(self, options: tuple[str, ...]) -> store.FlareObject | None:
+        """Finds the object for a program with some options, if it was made."""
+        folder = _store()
+        if sys.platform != "linux" or not folder.is_dir():
+            return None
+        return store.find(self._compiler(), store.recipe_of(options), folder)
+
+    def make_object(self, options: tuple[str, ...]) -> store.FlareObject:
+        """Finds the object for a program with some options, or makes it."""
+        if sys.platform != "linux":
+            raise CommandError(
+                "objects are made on Linux alone",
+                "programs are built here with the library's sources, without one",
+            )
+        if found := self.object(options):
+            return found
+        recipe = store.recipe_of(options)
+        with terminal.progress("compiling the library, which takes minutes") as done:
+            made = store.find_or_make(self._compiler(), recipe, _store(), lambda _: None)
+            done("compiled the library")
+        return made
+
+    def _compiler(self) -> store.Compiler:
+        return store.Compiler(self.mojo, self.environment(), self.flare.parent)
+
+    def options(self, made: store.FlareObject | None) -> tuple[str, ...]:
+        """The options that make the compiler find the library."""
+        return made.options if made else self.include
+
+    def environment(self, made: store.FlareObject | None = None) -> dict[str, str]:
         """The environment of the compiler: what its own wrapper sets, and quiet."""
+        packages = (*((made.include,) if made else ()), *self.packages)
         return {
             **os.environ,
             "MODULAR_MAX_PACKAGE_ROOT": str(self.root),
             "MODULAR_MOJO_MAX_PACKAGE_ROOT": str(self.root),
             "MODULAR_MOJO_MAX_DRIVER_PATH": str(self.mojo),
-            "MODULAR_MOJO_MAX_IMPORT_PATH": ",".join(map(str, self.packages)),
+            "MODULAR_MOJO_MAX_IMPORT_PATH": ",".join(map(str, packages)),
             "MODULAR_TELEMETRY_ENABLED": "0",
         }
 
     def build(
-        self, source: Path, output: Path, *options: str
+        self, source: Path, output: Path, *options: str, whole: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Builds a program; what the compiler says is in `stdout`."""
+        """Builds a program; what the compiler says is in `stdout`.
+
+        Args:
+            source: The program.
+            output: The binary.
+            options: More options of the compiler.
+            whole: True to compile the library with the program.
+        """
         if shutil.which("cc") is None:
             raise CommandError(
                 "there is no C compiler named `cc`, which the Mojo compiler links with",
@@ -84,15 +123,19 @@ class Toolchain:
                 ExitCode.NO_TOOLCHAIN,
             )
         output.parent.mkdir(parents=True, exist_ok=True)
+        made = None if whole else self.object(options)
+        found = self.options(made)
         return self.call(
-            "build", *options, *self.include, str(source), "-o", str(output)
+            *("build", *options, *found, str(source), "-o", str(output)), made=made
         )
 
-    def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def call(
+        self, *arguments: str, made: store.FlareObject | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Runs the compiler, and takes what it says as one text."""
         result = subprocess.run(
             [str(self.mojo), *arguments],
-            env=self.environment(),
+            env=self.environment(made),
             text=True,
             errors="replace",
             stdin=subprocess.DEVNULL,
@@ -102,6 +145,12 @@ class Toolchain:
         lines = result.stdout.splitlines()
         result.stdout = "\n".join(x for x in lines if "Crashpad" not in x)
         return result
+
+
+def _store() -> Path:
+    """The folder where objects are kept."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "flare" / "objects"
 
 
 def library_version() -> str:

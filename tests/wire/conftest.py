@@ -35,11 +35,18 @@ def pytest_addoption(parser):
         help="build the servers with -D ASSERT=all, so that they abort where"
         " something happens that must not",
     )
+    parser.addoption(
+        "--whole",
+        action="store_true",
+        help="compile the library with each server, in place of once for all",
+    )
 
 
 def pytest_configure(config):
     if config.getoption("asserts"):
         wire_programs.OPTIONS += ["-D", "ASSERT=all"]
+    if config.getoption("whole"):
+        wire_programs.WHOLE.append("whole")
     config.addinivalue_line("markers", "nightly: takes minutes")
 
 

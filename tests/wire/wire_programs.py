@@ -27,6 +27,16 @@ TOGETHER = [
 # More options of the compiler, for a whole run; see `--asserts`.
 OPTIONS: list[str] = []
 
+# Present to compile the library with each program, in place of once for all of
+# them; see `--whole`.
+WHOLE: list[str] = []
+
+
+def is_whole() -> bool:
+    """Tells whether the library is compiled with each program, as it is with
+    options that it has to be compiled with, too."""
+    return bool(WHOLE or OPTIONS)
+
 
 def built(name: str, folder: str = "servers") -> Path:
     """Builds tests/wire/FOLDER/NAME.mojo unless nothing has changed."""
@@ -39,7 +49,7 @@ def built_program(source: Path, *folders: str) -> Path:
     """Builds a program unless neither it nor a file of the folders changed."""
     binary = binary_of(source, *folders)
     if not binary.exists():
-        result = build(source, binary, *OPTIONS)
+        result = build(source, binary, *OPTIONS, whole=is_whole())
         assert result.returncode == 0, result.stdout
     return binary
 
@@ -48,7 +58,8 @@ def built_program(source: Path, *folders: str) -> Path:
 def binary_of(source: Path, *folders: str) -> Path:
     """Names the binary of a program and of all that it is made of; they are read
     once, since every start of a server asks."""
-    digest = hashlib.sha256(" ".join(OPTIONS).encode() + source.read_bytes())
+    digest = hashlib.sha256(" ".join(WHOLE + OPTIONS).encode())
+    digest.update(source.read_bytes())
     for path in mojo_sources(*folders):
         digest.update(path.read_bytes())
     return BUILD / "wire" / f"{source.stem}-{digest.hexdigest()[:16]}"
@@ -62,7 +73,7 @@ def built_example(name: str, folder: str) -> Path:
     own = BUILD / "examples" / name
     sources = [source, *mojo_sources(*folders)]
     newest = max(path.stat().st_mtime for path in sources)
-    if not OPTIONS and own.exists() and own.stat().st_mtime >= newest:
+    if not is_whole() and own.exists() and own.stat().st_mtime >= newest:
         return own
     return built_program(source, *folders)
 
@@ -79,7 +90,10 @@ def build_all() -> list[str]:
         if all(binary.exists() for binary in programs):
             return ""
         result = build_together(
-            programs, BUILD / "wire" / f"programs_{number}", *OPTIONS
+            programs,
+            BUILD / "wire" / f"programs_{number}",
+            *OPTIONS,
+            whole=is_whole(),
         )
         return result.stdout if result.returncode else ""
 

@@ -69,16 +69,17 @@ class Builder:
         self._count += 1
         binary = self._folder / f"{self._source.stem}-{self._count}"
         began = asyncio.get_running_loop().time()
+        made = await asyncio.to_thread(self._toolchain.object, tuple(self._options))
         process = await asyncio.create_subprocess_exec(
             str(self._toolchain.mojo),
             "build",
-            *self._toolchain.include,
+            *self._toolchain.options(made),
             *self._options,
             *_DEV_OPTIONS,
             str(self._source),
             "-o",
             str(binary),
-            env=self._toolchain.environment(),
+            env=self._toolchain.environment(made),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

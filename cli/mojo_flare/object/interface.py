@@ -1,0 +1,825 @@
+"""Makes two trees of sources out of the library's: the interface that programs
+are built with, and the machine that is compiled once.
+
+Both have the same structs. A function whose types are all known is in the
+machine; in the interface its body is one call through a table of functions
+that the machine fills. What depends on types of the program's own (generic
+functions), is run by the compiler, or is so short that a call would cost more
+stays as it is. Whatever the interface does not reach any more is left out, so
+that the compiler does not read it again with each program.
+"""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mojo_flare.object.source import (
+    Argument,
+    Definition,
+    Module,
+    Signature,
+    blank,
+    signature,
+    split_top,
+    words,
+)
+
+SHORT_LEN = 2
+"""Most lines of a body that stays as it is, since a call would be no shorter."""
+
+_KNOWN_TRAITS = frozenset(
+    "Movable Copyable Deinitable ImplicitlyCopyable Writable Equatable Comparable"
+    " TrivialRegisterPassable Defaultable Hashable Sized Boolable Writer".split()
+)
+_ORIGINS = ("ImmOrigin", "MutOrigin")
+# Parameters that the standard library's types take beside origins.
+_PARAMETRIC = frozenset(
+    "StringSpan Span MutSpan ImmSpan StringLiteral IntLiteral List Dict Set Deque Optional"
+    " Array SIMD Scalar Pointer MutPointer ImmPointer OptionalPointer OpaquePointer Tuple"
+    " Variant ArcPointer OwnedPointer Atomic StringDict".split()
+)
+"""Types of the standard library that are no types without their brackets."""
+_KEPT_DECORATORS = ("@always_inline", "@inline", "@export", "@parameter")
+_SELF = re.compile(r"\bSelf\b")
+_METHOD = re.compile(r"\.([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\(")
+_CALL = re.compile(r"\b([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\(")
+
+
+@dataclass
+class Stub:
+    """A function of the machine, and how the interface calls it."""
+
+    number: int
+    type: str
+    wrapper: list[str]
+    body: list[str]
+
+
+@dataclass
+class Part:
+    """A function, or the rest of a definition, as the interface has it."""
+
+    lines: list[str]
+    names: set[str]
+    stub: Stub | None = None
+
+
+@dataclass
+class Node:
+    """A definition at the top of a module, with all of its overloads."""
+
+    module: str
+    name: str
+    frame: Part = field(default_factory=lambda: Part([], set()))
+    functions: list[tuple[Definition, Part]] = field(default_factory=list)
+    definitions: list[Definition] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is compiled as one, and what it is compiled with as it stands."""
+
+    holds: tuple[str, ...]
+    inside: tuple[str, ...]
+
+
+class Library:
+    """All modules below a folder, and what their names stand for."""
+
+    def __init__(self, root: Path, package: str = "flare") -> None:
+        self.modules: dict[str, Module] = {}
+        self.fronts: set[str] = set()
+        for path in sorted((root / package).rglob("*.mojo")):
+            parts = list(path.relative_to(root).with_suffix("").parts)
+            is_front = parts[-1] == "__init__"
+            name = ".".join(parts[:-1] if is_front else parts)
+            self.modules[name] = Module.read(name, path.read_text())
+            if is_front:
+                self.fronts.add(name)
+        # Structs with parameters: those of origins alone, and others.
+        self.lent: dict[tuple[str, str], list[str]] = {}
+        self.generic: set[tuple[str, str]] = set()
+        for module in self.modules.values():
+            for made in module.definitions:
+                if made.kind == "struct" and made.parameters:
+                    place = (module.name, made.name)
+                    if kinds := _origin_kinds(made.parameters):
+                        self.lent[place] = kinds
+                    else:
+                        self.generic.add(place)
+
+    def is_parametric(self, module: str, name: str) -> bool:
+        """Tells whether a type takes parameters, as far as that is known."""
+        place = self.find(module, name)
+        return place in self.lent or place in self.generic or name in _PARAMETRIC
+
+    def exported(self, modules: tuple[str, ...]) -> list[tuple[str, str]]:
+        """Lists what programs may name: what the fronts of packages give, and
+        the public names of some modules."""
+        found = {("flare.sys.weak_symbol", "weak_symbol")}
+        for front in self.fronts:
+            module = self.modules[front]
+            for source, there in module.imports.values():
+                if place := self.find(source, there):
+                    found.add(place)
+            found |= {(front, made.name) for made in module.definitions}
+        for name in modules:
+            for made in self.modules[name].definitions:
+                if made.name and not made.name.startswith("_"):
+                    found.add((name, made.name))
+        return sorted(found)
+
+    def below(self, packages: tuple[str, ...]) -> set[str]:
+        """Lists the modules, but fronts, of some packages."""
+        return {
+            name
+            for name in self.modules
+            if name not in self.fronts
+            and any(name == x or name.startswith(x + ".") for x in packages)
+        }
+
+    def find(self, module: str, name: str) -> tuple[str, str] | None:
+        """Finds where a name of a module is defined."""
+        seen = set()
+        while (module, name) not in seen:
+            seen.add((module, name))
+            here = self.modules.get(module)
+            if here is None:
+                return None
+            if any(made.name == name for made in here.definitions):
+                return module, name
+            if name in here.imports:
+                module, name = here.imports[name]
+                continue
+            for star in here.stars:
+                if found := self.find(star, name):
+                    return found
+            return None
+        return None
+
+
+def _flat(name: str) -> str:
+    return name.replace(".", "_")
+
+
+def _origin_kinds(parameters: str) -> list[str]:
+    kinds = []
+    for part in split_top(parameters):
+        if part == "//":
+            continue
+        _, _, kind = part.partition(":")
+        if kind.strip() not in _ORIGINS:
+            return []
+        kinds.append(kind.strip())
+    return kinds
+
+
+class Interface:
+    """What programs see of a library, and what the machine has to hold for it."""
+
+    def __init__(
+        self,
+        library: Library,
+        exported: list[tuple[str, str]],
+        kept: set[str],
+        units: dict[str, "Unit"],
+    ) -> None:
+        self.library = library
+        self.kept = kept
+        self.units = {name: library.below(unit.holds) for name, unit in units.items()}
+        taken = set().union(*self.units.values())
+        free = set(library.modules) - library.fronts - taken
+        self._inside = {name: library.below(unit.inside) for name, unit in units.items()}
+        for name, unit in units.items():
+            if not unit.holds:
+                self.units[name] = free
+        self.nodes: dict[tuple[str, str], Node] = {}
+        self.comptime_names: set[tuple[str, str]] = set()
+        for module in library.modules.values():
+            self._note_nodes(module)
+        self._note_comptime()
+        for node in self.nodes.values():
+            self._make(node)
+        self.reached = self._reach(exported + self._needs_of_units())
+        self._number()
+
+    # What there is.
+
+    def _note_nodes(self, module: Module) -> None:
+        for made in module.definitions:
+            key = (module.name, made.name)
+            self.nodes.setdefault(key, Node(*key)).definitions.append(made)
+
+    def _note_comptime(self) -> None:
+        """Notes what the compiler runs: called by constants, and all within."""
+        found: set[tuple[str, str]] = set()
+        self.comptime_methods: set[int] = set()
+        self._structs: dict[str, list[tuple[Module, Definition]]] = {}
+        queue: list[tuple[str, str]] = []
+        for module in self.library.modules.values():
+            for statement in _comptime_statements(module):
+                self._follow(module, statement, found, queue)
+            for made in _functions(module):
+                for argument in signature(made).arguments:
+                    if argument.default:
+                        self._follow(module, argument.default, found, queue)
+        while queue:
+            place = queue.pop()
+            module = self.library.modules[place[0]]
+            for made in self.nodes[place].definitions:
+                runs = [made] if made.kind == "def" else [
+                    x for x in made.members if x.name == "__init__"
+                ]
+                for run in runs:
+                    text = module.blanked(run.line, run.end)
+                    self._follow(module, _SELF.sub(made.name, text), found, queue)
+        self.comptime_names = found
+
+    def _follow(
+        self,
+        module: Module,
+        text: str,
+        found: set[tuple[str, str]],
+        queue: list[tuple[str, str]],
+    ) -> None:
+        """Notes what code calls that the compiler runs."""
+        for name in _CALL.findall(text):
+            called = self.library.find(module.name, name)
+            if called and called not in found:
+                found.add(called)
+                queue.append(called)
+        methods = set(_METHOD.findall(text))
+        for other, made in self._structs_of(module):
+            for member in made.members:
+                if member.name in methods and id(member) not in self.comptime_methods:
+                    self.comptime_methods.add(id(member))
+                    within = other.blanked(member.line, member.end)
+                    within = _SELF.sub(made.name, within)
+                    self._follow(other, within, found, queue)
+
+    def _structs_of(self, module: Module) -> list[tuple[Module, Definition]]:
+        """Lists the structs that a module makes or names."""
+        if module.name not in self._structs:
+            places = {self.library.find(*x) for x in module.imports.values()} - {None}
+            names = {module.name} | {place[0] for place in places}
+            self._structs[module.name] = [
+                (self.library.modules[name], made)
+                for name in sorted(names)
+                for made in self.library.modules[name].definitions
+                if made.kind == "struct"
+            ]
+        return self._structs[module.name]
+
+    # What becomes of each definition.
+
+    def _make(self, node: Node) -> None:
+        module = self.library.modules[node.module]
+        for made in node.definitions:
+            if made.kind == "def":
+                node.functions.append((made, self._function(module, made, None)))
+                continue
+            frame, at = [], made.start
+            for member in made.members:
+                if member.kind != "def":
+                    continue
+                frame += _code(module, at, member.start, made)
+                at = member.end
+                node.functions.append((member, self._function(module, member, made)))
+            frame += _code(module, at, made.end, made)
+            node.frame.lines += frame
+            node.frame.names |= words(blank("\n".join(frame)))
+
+    def _function(
+        self, module: Module, made: Definition, owner: Definition | None
+    ) -> Part:
+        stub = None
+        if self._may_move(module, made, owner):
+            stub = self._stub(module, made, owner)
+        header = module.lines[made.start : made.body]
+        if stub is None:
+            body = _without_docs(module.lines[made.body : made.end], made.indent + 4)
+            lines = header + body
+            return Part(lines, words(blank("\n".join(lines))))
+        names = words(blank("\n".join(header))) | words(stub.type)
+        return Part(header, names, stub)
+
+    def _may_move(
+        self, module: Module, made: Definition, owner: Definition | None
+    ) -> bool:
+        if any(x.startswith(_KEPT_DECORATORS) for x in made.decorators):
+            return False
+        place = (module.name, owner.name if owner else made.name)
+        name = f"{module.name}.{owner.name + '.' if owner else ''}{made.name}"
+        if module.name in self.kept or name in self.kept or ".".join(place) in self.kept:
+            return False
+        if owner is None and place in self.comptime_names:
+            return False
+        if owner and made.name == "__init__" and place in self.comptime_names:
+            return False
+        if id(made) in self.comptime_methods:
+            return False
+        if owner and (owner.kind != "struct" or made.name == "__deinit__"):
+            return False
+        body = _without_docs(module.code[made.body : made.end], made.indent + 4)
+        return len([x for x in body if x.strip()]) > SHORT_LEN
+
+    def _stub(
+        self, module: Module, made: Definition, owner: Definition | None
+    ) -> Stub | None:
+        known = signature(made)
+        if not known.is_plain:
+            return None
+        return _Border(self.library, module.name, known, made, owner).stub()
+
+    def inside(self, unit: str) -> set[str]:
+        """Lists the modules that a unit is compiled with as they stand."""
+        return self.units[unit] | self._inside[unit]
+
+    def _needs_of_units(self) -> list[tuple[str, str]]:
+        """Lists what units name of each other."""
+        self.words_of_units: set[str] = set()
+        found = set()
+        for unit in self.units:
+            inside = self.inside(unit)
+            for name in inside:
+                module = self.library.modules[name]
+                outside = False
+                for source, there in module.imports.values():
+                    place = self.library.find(source, there)
+                    if place and place[0] not in inside:
+                        found.add(place)
+                        outside = True
+                for star in module.stars:
+                    if star in self.library.modules and star not in inside:
+                        outside = True
+                if outside:
+                    self.words_of_units |= words("\n".join(module.code))
+        return sorted(found)
+
+    # What is reached.
+
+    def _reach(self, roots: list[tuple[str, str]]) -> dict[tuple[str, str], set[int]]:
+        """Walks from the roots; gives the functions kept of each definition."""
+        reached: dict[tuple[str, str], set[int]] = {}
+        exported = set(roots)
+        used: set[str] = set(self.words_of_units)
+        waiting: dict[str, list[tuple[tuple[str, str], int]]] = defaultdict(list)
+        queue: list[tuple[tuple[str, str], int]] = []
+
+        def use(module: str, names: set[str]) -> None:
+            for name in names:
+                if place := self.library.find(module, name):
+                    enter(place)
+                if name not in used:
+                    used.add(name)
+                    queue.extend(waiting.pop(name, ()))
+
+        def enter(place: tuple[str, str]) -> None:
+            if place in reached:
+                return
+            reached[place] = set()
+            node = self.nodes[place]
+            for index, (made, _) in enumerate(node.functions):
+                if self._is_needed(node, made, place in exported, used):
+                    queue.append((place, index))
+                else:
+                    waiting[made.name].append((place, index))
+            use(place[0], node.frame.names)
+            for star in self.library.modules[place[0]].stars:
+                if star in self.library.modules:
+                    for made in self.library.modules[star].definitions:
+                        enter((star, made.name))
+
+        for module in self.library.modules.values():
+            if module.name in {place[0] for place in roots}:
+                for made in module.definitions:
+                    if made.kind == "__extension":
+                        enter((module.name, made.name))
+        for place in roots:
+            enter(place)
+        while True:
+            while queue:
+                place, index = queue.pop()
+                if index in reached[place]:
+                    continue
+                reached[place].add(index)
+                use(place[0], self.nodes[place].functions[index][1].names)
+            # Extensions of the modules that are there.
+            before = len(reached)
+            there = {place[0] for place in reached}
+            for name in there:
+                for made in self.library.modules[name].definitions:
+                    if made.kind == "__extension":
+                        enter((name, made.name))
+            if len(reached) == before and not queue:
+                return reached
+
+    def _is_needed(
+        self, node: Node, made: Definition, is_exported: bool, used: set[str]
+    ) -> bool:
+        if made.indent == 0 or made.name.startswith("__") or made.name in used:
+            return True
+        if made.name in ("write_to", "write_repr_to", "write_string"):
+            return True
+        first = node.definitions[0]
+        is_trait = first.kind in ("trait", "__extension")
+        is_trait = is_trait or bool(self._foreign_traits(node.module, first))
+        return is_trait or (is_exported and not made.name.startswith("_"))
+
+    def _foreign_traits(self, module: str, made: Definition) -> set[str]:
+        """Names the traits of a struct that may ask for methods of any name."""
+        found = re.search(r"\(([^()]*)\)\s*:$", made.header)
+        names = words(found[1]) if found else set()
+        return {
+            name
+            for name in names - _KNOWN_TRAITS
+            if name[0].isupper() and not self.library.find(module, name)
+        }
+
+    # What is written.
+
+    def _number(self) -> None:
+        self.stubs: dict[str, list[Stub]] = defaultdict(list)
+        for name, module in self.library.modules.items():
+            for made in module.definitions:
+                place = (name, made.name)
+                if place not in self.reached or made is not self.nodes[place].definitions[0]:
+                    continue
+                for index in sorted(self.reached[place]):
+                    stub = self.nodes[place].functions[index][1].stub
+                    if stub:
+                        stub.number = len(self.stubs[name])
+                        self.stubs[name].append(stub)
+
+    def table(self, name: str, is_machine: bool) -> list[str]:
+        """Writes the table of a module."""
+        stubs = self.stubs[name]
+        lines = ["", "", "struct _ObjectTable(TrivialRegisterPassable):"]
+        lines += [f"    var f{stub.number}: {stub.type}" for stub in stubs]
+        if not is_machine:
+            return lines + [
+                "",
+                "",
+                "@always_inline",
+                "def _object() -> ref[ImmUntrackedOrigin] _ObjectTable:",
+                f'    return object_table["{_flat(name)}"]().unsafe_bitcast[_ObjectTable]()[]',
+            ]
+        lines += ["", "    def __init__(out self):"]
+        lines += [f"        self.f{stub.number} = _object_{stub.number}" for stub in stubs]
+        for stub in stubs:
+            lines += ["", ""] + [x.replace("{N}", str(stub.number)) for x in stub.wrapper]
+        return lines
+
+    def write_unit(
+        self, unit: str, folder: Path, identity: str, symbols: list[str]
+    ) -> Path:
+        """Writes the sources of a unit of the machine, and its main file; each
+        table gets a symbol for each of some beginnings."""
+        inside = self.inside(unit)
+        self.write_interface(folder, inside)
+        main = ['"""What is compiled once."""', ""]
+        exports: list[str] = []
+        for name in sorted(inside):
+            module = self.library.modules[name]
+            text = "\n".join(module.lines) + "\n"
+            if self.stubs.get(name) and name in self.units[unit]:
+                text += "\n".join(self.table(name, True)) + "\n"
+                main.append(f"from {name} import _ObjectTable as _Table{len(exports)}")
+                exports.append(name)
+            _write(folder, self._path(name), text)
+        main += ["from std.builtin.globals import global_constant", ""]
+        for number, name in enumerate(exports):
+            main += ["", f"comptime _TABLE_{number} = _Table{number}()"]
+            for level, symbol in enumerate(symbols):
+                main += [
+                    "",
+                    "",
+                    f'@export("{symbol}_{_flat(name)}")',
+                    f'def table_{number}_{level}() abi("C") -> OpaquePointer[ImmUntrackedOrigin]:',
+                    f"    return Pointer(to=global_constant[_TABLE_{number}]()).unsafe_bitcast[NoneType]().unsafe_origin_cast[ImmUntrackedOrigin]()",
+                ]
+        if unit == next(iter(self.units)):
+            main += [
+                "",
+                "",
+                '@export("flare_object_identity")',
+                'def identity() abi("C") -> ImmPointer[UInt8, ImmUntrackedOrigin]:',
+                f'    return "{identity}".ptr().unsafe_bitcast[UInt8]().unsafe_origin_cast[ImmUntrackedOrigin]()',
+            ]
+        path = folder / f"flare_{unit}.mojo"
+        path.write_text("\n".join(main) + "\n")
+        return path
+
+    def write_interface(self, folder: Path, without: set[str] = frozenset()) -> None:
+        """Writes what programs are built with."""
+        names = {place[0] for place in self.reached}
+        fronts = {x for x in self.library.fronts if self._front_lines(x, names)}
+        for name in sorted(names | fronts | self._parents(names | fronts)):
+            if name not in self.library.modules or name in without:
+                continue
+            if name in self.library.fronts:
+                lines = self._front_lines(name, names)
+            else:
+                lines = self._module_lines(name)
+            _write(folder, self._path(name), "\n".join(lines) + "\n")
+
+    def _parents(self, names: set[str]) -> set[str]:
+        found = set()
+        for name in names:
+            while "." in name:
+                name = name.rpartition(".")[0]
+                found.add(name)
+        return found
+
+    def _path(self, name: str) -> Path:
+        path = Path(*name.split("."))
+        return path / "__init__.mojo" if name in self.library.fronts else path.with_suffix(".mojo")
+
+    def _front_lines(self, name: str, modules: set[str]) -> list[str]:
+        module = self.library.modules[name]
+        lines = []
+        for here, (source, there) in module.imports.items():
+            place = self.library.find(source, there)
+            if place in self.reached or place is None and not source.startswith("flare"):
+                lines.append(_import_line(source, there, here))
+        for made in module.definitions:
+            lines += module.lines[made.start : made.end]
+        return lines
+
+    def _module_lines(self, name: str) -> list[str]:
+        module = self.library.modules[name]
+        lines: list[str] = []
+        for made in module.definitions:
+            place = (name, made.name)
+            if place in self.reached:
+                lines += ["", ""] + self._definition_lines(module, made, place)
+        if self.stubs.get(name):
+            lines += self.table(name, False)
+        used = words(blank("\n".join(lines)))
+        imports = []
+        for here, (source, there) in module.imports.items():
+            if here in used:
+                imports.append(_import_line(source, there, here))
+        imports += [f"from {star} import *" for star in module.stars]
+        if self.stubs.get(name):
+            imports.append("from flare.object_table import object_table")
+        return imports + lines
+
+    def _definition_lines(
+        self, module: Module, made: Definition, place: tuple[str, str]
+    ) -> list[str]:
+        node = self.nodes[place]
+        kept = self.reached[place]
+        parts = {id(d): (i, p) for i, (d, p) in enumerate(node.functions)}
+        if made.kind == "def":
+            return self._part_lines(made, parts[id(made)][1])
+        lines, at = [], made.start
+        for member in made.members:
+            if member.kind != "def":
+                continue
+            lines += _code(module, at, member.start, made)
+            at = member.end
+            index, part = parts[id(member)]
+            if index in kept:
+                lines += [""] + self._part_lines(member, part)
+        lines += _code(module, at, made.end, made)
+        has_body = any(
+            x.startswith(" ") for x in lines[made.body - made.start :] if x.strip()
+        )
+        if not has_body and made.kind in ("struct", "trait"):
+            lines.append("    pass")
+        return lines
+
+    def _part_lines(self, made: Definition, part: Part) -> list[str]:
+        if part.stub is None:
+            return part.lines
+        lead = " " * (made.indent + 4)
+        number = str(part.stub.number)
+        return part.lines + [lead + x.replace("{N}", number) for x in part.stub.body]
+
+
+def _import_line(source: str, there: str, here: str) -> str:
+    if source == "flare" and there == here and False:
+        return ""
+    return f"from {source} import {there}" + (f" as {here}" if here != there else "")
+
+
+def _write(folder: Path, path: Path, text: str) -> None:
+    target = folder / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text)
+
+
+def _functions(module: Module) -> list[Definition]:
+    """Lists all functions and methods of a module."""
+    found = []
+    for made in module.definitions:
+        found += [made] if made.kind == "def" else [
+            x for x in made.members if x.kind == "def"
+        ]
+    return found
+
+
+def _comptime_statements(module: Module) -> list[str]:
+    """Gives the statements that the compiler runs."""
+    found = []
+    for at, line in enumerate(module.code):
+        if re.match(r"\s*comptime\b", line):
+            end, depth = at, 0
+            while True:
+                depth += sum(module.code[end].count(c) for c in "([{")
+                depth -= sum(module.code[end].count(c) for c in ")]}")
+                end += 1
+                if depth <= 0 or end >= len(module.code):
+                    break
+            statement = " ".join(module.code[at:end])
+            # The body of a `comptime if` is no part of its condition.
+            owners = [x for x in module.definitions if x.start <= at < x.end]
+            if owners and owners[0].kind != "def":
+                statement = _SELF.sub(owners[0].name, statement)
+            found.append(statement)
+    return found
+
+
+def _without_docs(lines: list[str], indent: int) -> list[str]:
+    """Leaves the docstring at the start of a body out, and comments."""
+    at = 0
+    while at < len(lines) and not lines[at].strip():
+        at += 1
+    if at < len(lines) and lines[at].strip().startswith('"""'):
+        count = lines[at].count('"""')
+        at += 1
+        while count % 2 and at < len(lines):
+            count += lines[at].count('"""')
+            at += 1
+        rest = [x for x in lines[at:] if x.strip() and not x.strip().startswith("#")]
+        return rest if rest else [" " * indent + "pass"]
+    return [x for x in lines if x.strip() and not x.strip().startswith("#")]
+
+
+def _code(module: Module, start: int, end: int, made: Definition) -> list[str]:
+    """Gives what is no function of a definition: its header and fields."""
+    lines, at = [], start
+    while at < end:
+        line = module.lines[at]
+        if line.strip().startswith('"""'):
+            count = line.count('"""')
+            at += 1
+            while count % 2 and at < end:
+                count += module.lines[at].count('"""')
+                at += 1
+            continue
+        if line.strip() and not line.strip().startswith("#"):
+            lines.append(line)
+        at += 1
+    return lines
+
+
+class _Border:
+    """Turns a function into a row of the table."""
+
+    def __init__(
+        self,
+        library: Library,
+        module: str,
+        known: Signature,
+        made: Definition,
+        owner: Definition | None,
+    ) -> None:
+        self.library = library
+        self.module = module
+        self.known = known
+        self.made = made
+        self.owner = owner
+        self.origins: list[str] = []
+        self.fails = False
+
+    def stub(self) -> Stub | None:
+        known, owner = self.known, self.owner
+        is_static = "@staticmethod" in self.made.decorators
+        if known.parameters:
+            for part in split_top(known.parameters):
+                if part == "//":
+                    continue
+                name, _, kind = part.partition(":")
+                if kind.strip() not in _ORIGINS:
+                    return None
+                taken = (x.type for x in known.arguments)
+                if not any(name.strip() in words(x) for x in taken):
+                    return None  # the caller has to name it
+                self.origins.append(f"{name.strip()}: {kind.strip()}")
+        own = ""
+        if owner:
+            own = owner.name
+            if owner.parameters:
+                kinds = _origin_kinds(owner.parameters)
+                if not kinds or is_static:
+                    return None
+                names = [x.partition(":")[0].strip() for x in split_top(owner.parameters) if x != "//"]
+                self.origins = [f"{n}: {k}" for n, k in zip(names, kinds)] + self.origins
+                own += f"[{', '.join(names)}]"
+        makes = owner is not None and known.name == "__init__"
+        if makes and owner.parameters:
+            return None
+        rows: list[tuple[str, str, str]] = []  # declared, type, as passed on
+        given: list[str] = []  # as the interface passes it
+        for argument in known.arguments:
+            if argument.name == "self" and owner and not is_static:
+                if makes:
+                    if argument.convention != "out":
+                        return None
+                    continue
+                convention = argument.convention
+                if convention in ("ref", "out") or argument.type:
+                    return None
+                takes = convention in ("deinit", "var")
+                word = "var " if takes else "mut " if convention == "mut" else ""
+                rows.append((f"{word}self: {own}", word + own, "self^" if takes else "self"))
+                given.append("self^" if takes else "self")
+                continue
+            if argument.convention in ("ref", "out", "deinit"):
+                return None
+            bound, lends = self._bind(argument.type, own)
+            if self.fails or not bound:
+                return None
+            word = {"var": "var ", "mut": "mut "}.get(argument.convention, "")
+            passed = f"{argument.name}^" if word == "var " else argument.name
+            by = f"{argument.name}={passed}" if argument.by_name else passed
+            rows.append((f"{word}{argument.name}: {bound}", word + bound, by))
+            given.append(f"{passed}.as_imm()" if lends and word == "" else passed)
+        result = own if makes else self._result(own)
+        if self.fails:
+            return None
+        origins = f"[{', '.join(self.origins)}]" if self.origins else ""
+        raises = f" {known.raises}" if known.raises else ""
+        raises = _SELF.sub(own.split("[")[0], raises) if own else raises
+        type_ = f"def{origins}({', '.join(r[1] for r in rows)}) thin{raises} -> {result or 'None'}"
+        head = f"def _object_{{N}}{origins}({', '.join(r[0] for r in rows)}){raises}"
+        head += f" -> {result}:" if result else ":"
+        if makes:
+            call = f"{own}({', '.join(r[2] for r in rows)})"
+        elif owner and is_static:
+            call = f"{own}.{known.name}({', '.join(r[2] for r in rows)})"
+        elif owner:
+            call = f"{rows[0][2]}.{known.name}({', '.join(r[2] for r in rows[1:])})"
+        else:
+            call = f"{known.name}({', '.join(r[2] for r in rows)})"
+        wrapper = ["@no_inline", head, f"    return {call}" if result else f"    {call}"]
+        inner = f"_object().f{{N}}({', '.join(given)})"
+        body = f"self = {inner}" if makes else f"return {inner}" if result else inner
+        return Stub(-1, type_, wrapper, [body])
+
+    def _result(self, own: str) -> str:
+        text = self.known.result
+        if not text or text == "None":
+            return ""
+        if re.search(r"\bref\b|origin_of|\b_\b|\bout\b|\btype_of\b|^def|^\(", text):
+            self.fails = True
+            return ""
+        text = self._selfless(text, own)
+        self._check_bound(text)
+        return text
+
+    def _check_bound(self, text: str) -> None:
+        for name in words(text):
+            if self.library.is_parametric(self.module, name):
+                if not re.search(rf"\b{name}\[", text):
+                    self.fails = True
+
+    def _selfless(self, text: str, own: str) -> str:
+        base = own.split("[")[0]
+        if self.owner and self.owner.parameters:
+            for part in split_top(self.owner.parameters):
+                name = part.partition(":")[0].strip()
+                text = re.sub(rf"\bSelf\.{name}\b", name, text)
+        text = re.sub(r"\bSelf\.", f"{base}.", text)
+        return _SELF.sub(own, text)
+
+    def _origin(self, kind: str) -> str:
+        name = f"o{len(self.origins)}_"
+        self.origins.append(f"{name}: {kind}")
+        return name
+
+    def _bind(self, text: str, own: str) -> tuple[str, bool]:
+        """Gives a type with all its parameters named, and whether a span of
+        either kind is lent as one that cannot be written to."""
+        text = self._selfless(text, own)
+        if re.search(r"\bSome\b|\bdef\b|\btype_of\b|\borigin_of\b|\bAnyOrigin\b", text):
+            self.fails = True
+            return "", False
+        if text in ("StringSpan", "StringSpan[_]"):
+            return f"StringSpan[{self._origin('ImmOrigin')}]", True
+        if found := re.fullmatch(r"(Span|ImmSpan)\[(.+), _\]", text):
+            if "_" in words(found[2]):
+                self.fails = True
+            return f"Span[{found[2]}, {self._origin('ImmOrigin')}]", True
+        if found := re.fullmatch(r"MutSpan\[(.+), _\]", text):
+            return f"Span[{found[1]}, {self._origin('MutOrigin')}]", False
+        if kinds := self.library.lent.get(self.library.find(self.module, text)):
+            names = [self._origin(kind) for kind in kinds]
+            return f"{text}[{', '.join(names)}]", False
+        if "_" in words(text):
+            self.fails = True
+        self._check_bound(text)
+        return text, False

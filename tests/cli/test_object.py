@@ -1,0 +1,251 @@
+"""The library compiled once: what of it programs see, and what does not fit."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "cli")]
+
+from mojo_flare.object import source, store  # noqa: E402
+from mojo_flare.object.interface import Interface, Library, Unit  # noqa: E402
+from toolchain import build, environment, flare_object, mojo  # noqa: E402
+
+LIBRARY = {
+    "flare/__init__.mojo": "from flare.shop.till import Till, count_coins\n",
+    "flare/sys/__init__.mojo": "",
+    "flare/sys/weak_symbol.mojo": "def weak_symbol() -> Int:\n    return 0\n",
+    "flare/shop/__init__.mojo": "",
+    "flare/shop/till.mojo": '''"""A till."""
+
+from flare.shop.drawer import Drawer, open_drawer
+
+comptime EMPTY = count_nothing()
+
+
+def count_nothing() -> Int:
+    """Runs in the compiler."""
+    var count = 0
+    count += 1
+    return count - 1
+
+
+struct Till(Movable):
+    """Holds coins."""
+
+    var drawer: Drawer
+
+    def __init__(out self, count: Int = 3) raises:
+        """Opens."""
+        var made = Drawer(count)
+        open_drawer(made)
+        self.drawer = made^
+
+    def add(mut self, coins: Span[UInt8, _], *, twice: Bool = False) raises -> Int:
+        """Adds.
+
+        Returns:
+            How many.
+        """
+        for coin in coins:
+            self.drawer.put(coin)
+        return self._sum(twice)
+
+    def _sum(self, twice: Bool) -> Int:
+        var sum = self.drawer.count
+        if twice:
+            sum *= 2
+        return sum
+
+    def take[T: Movable](self, var into: T) -> T:
+        """Depends on the program."""
+        var same = into^
+        _ = self.drawer.count
+        return same^
+
+    def lend(ref self) -> ref[self.drawer] Drawer:
+        """Lends."""
+        # One line.
+        # Another one.
+        return self.drawer
+
+
+def count_coins(var tills: List[Till]) -> Int:
+    """Counts."""
+    var sum = 0
+    for index in range(len(tills)):
+        sum += tills[index].drawer.count
+    return sum
+''',
+    "flare/shop/drawer.mojo": '''"""A drawer."""
+
+
+struct Drawer(Movable):
+    """Of a till."""
+
+    var count: Int
+
+    def __init__(out self, count: Int):
+        """Empty."""
+        self.count = count
+
+    def put(mut self, coin: UInt8):
+        """Puts."""
+        self.count += Int(coin)
+
+
+def open_drawer(mut drawer: Drawer):
+    """Opens."""
+    drawer.count += 1
+    drawer.count -= 1
+    drawer.count += 0
+''',
+    "flare/shop/forgotten.mojo": "def nobody_calls() -> Int:\n    return 1\n",
+}
+
+
+@pytest.fixture
+def interface(tmp_path: Path) -> Interface:
+    for name, text in LIBRARY.items():
+        path = tmp_path / "library" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    library = Library(tmp_path / "library")
+    units = {"all": Unit((), ())}
+    made = Interface(library, library.exported(()), {"flare.sys.weak_symbol"}, units)
+    made.write_interface(tmp_path / "interface")
+    return made
+
+
+def test_a_function_of_known_types_is_a_call(interface: Interface, tmp_path: Path) -> None:
+    text = (tmp_path / "interface/flare/shop/till.mojo").read_text()
+    assert "return _object().f" in text
+    for gone in ("for coin in coins", "sum += tills", "def _sum", '"""'):
+        assert gone not in text, gone
+
+
+def test_what_depends_on_the_program_stays(interface: Interface, tmp_path: Path) -> None:
+    text = (tmp_path / "interface/flare/shop/till.mojo").read_text()
+    for kept in ("var same = into^", "return self.drawer\n", "count += 1"):
+        assert kept in text, kept
+
+
+def test_what_nothing_reaches_is_left_out(interface: Interface, tmp_path: Path) -> None:
+    shop = tmp_path / "interface" / "flare" / "shop"
+    assert not (shop / "forgotten.mojo").exists()
+    assert "open_drawer" not in (shop / "drawer.mojo").read_text()
+    assert "open_drawer" not in (shop / "till.mojo").read_text()
+
+
+def test_rows_of_the_table(interface: Interface) -> None:
+    rows = [stub.type for stub in interface.stubs["flare.shop.till"]]
+    assert rows == [
+        "def(Int) thin raises -> Till",
+        "def[o0_: ImmOrigin](mut Till, Span[UInt8, o0_], Bool) thin raises -> Int",
+        "def(var List[Till]) thin -> Int",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "arguments", "raises", "result", "is_plain"),
+    [
+        ("def f():", [], "", "", True),
+        ("def f(a: Int, *, b: Bool = False) raises E -> X[Y]:", ["a", "b"], "raises E", "X[Y]", True),
+        ("def f(*values: Int):", [], "", "", False),
+        ("def f(ref a: Int):", [], "", "", False),
+        ("def f[T: A](a: T) where B(T):", ["a"], "where B(T)", "", False),
+    ],
+)
+def test_signatures(header, arguments, raises, result, is_plain) -> None:
+    made = source.Module.read("m", header + "\n    pass\n").definitions[0]
+    found = source.signature(made)
+    assert found.is_plain == is_plain
+    if is_plain:
+        assert [x.name for x in found.arguments] == arguments
+        assert (found.raises, found.result) == (raises, result)
+
+
+# A program, and what does not fit.
+
+PROGRAM = """from flare.http import HttpServer, ServerConfig
+from flare.net import SocketAddr
+
+
+def main() raises:
+    print(HttpServer.bind(SocketAddr.localhost(0)).local_addr().port > 0)
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("object") / "main.mojo"
+    path.write_text(PROGRAM)
+    return path
+
+
+def run(binary: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(binary)], capture_output=True, text=True, timeout=20)
+
+
+def test_a_program_uses_the_object(program: Path) -> None:
+    binary = program.with_name("fits")
+    result = build(program, binary, whole=False)
+    assert result.returncode == 0, result.stdout
+    done = run(binary)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+def test_a_program_without_its_object_says_so(program: Path) -> None:
+    binary = program.with_name("alone")
+    options = ("-I", str(flare_object().include))
+    result = mojo("build", *options, str(program), "-o", str(binary))
+    assert result.returncode == 0, result.stdout
+    done = run(binary)
+    assert done.returncode == 70
+    assert "linked with none" in done.stderr
+    assert flare_object().facts["identity"] in done.stderr
+    assert "flare flags" in done.stderr
+
+
+def test_an_object_of_other_sources_is_named(program: Path, tmp_path: Path) -> None:
+    """Another object that knows its name alone, as one of other sources would."""
+    other = tmp_path / "other.c"
+    other.write_text(
+        'const char *flare_object_identity(void) { return "0000 (another)"; }\n'
+    )
+    subprocess.run(["cc", "-c", str(other), "-o", str(tmp_path / "other.o")], check=True)
+    binary = program.with_name("other")
+    options = ("-I", str(flare_object().include), "-Xlinker", str(tmp_path / "other.o"))
+    result = mojo("build", *options, str(program), "-o", str(binary))
+    assert result.returncode == 0, result.stdout
+    done = run(binary)
+    assert done.returncode == 70
+    assert "linked with the object 0000 (another)" in done.stderr
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="levels of x86-64")
+def test_a_program_for_an_older_cpu_is_refused(program: Path) -> None:
+    if flare_object().facts["cpu"] != "x86-64-v3":
+        pytest.skip("this machine has no x86-64-v3")
+    binary = program.with_name("older")
+    result = build(program, binary, "--target-cpu", "x86-64-v2", whole=False)
+    assert result.returncode == 0, result.stdout
+    done = run(binary)
+    assert done.returncode == 70
+    assert "for a CPU of level v2" in done.stderr
+
+
+def test_recipes() -> None:
+    assert store.recipe_of(("--target-cpu", "x86-64-v2")).cpu == "x86-64-v2"
+    assert store.recipe_of(("-D", "ASSERT=all")) == store.recipe_of(())
+    sanitized = store.recipe_of(("--sanitize", "address"))
+    assert sanitized.options == ("--sanitize", "address", "-g1")
+
+
+def test_the_version_names_the_compiler() -> None:
+    compiler = store.Compiler(Path(mojo.__globals__["MOJO"]), environment(), ROOT)
+    assert re.fullmatch(r"Mojo \d+\.\d+\.\d+ \(\w+\)", store.compiler_version(compiler))
