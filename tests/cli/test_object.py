@@ -142,7 +142,7 @@ def test_what_nothing_reaches_is_left_out(interface: Interface, tmp_path: Path) 
 
 
 def test_rows_of_the_table(interface: Interface) -> None:
-    rows = [stub.type for stub in interface.stubs["flare.shop.till"]]
+    rows = [row.type for row in interface.rows["flare.shop.till"]]
     assert rows == [
         "def(Int) thin raises -> Till",
         "def[o0_: ImmOrigin](mut Till, Span[UInt8, o0_], Bool) thin raises -> Int",

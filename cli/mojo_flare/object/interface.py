@@ -47,7 +47,7 @@ _CALL = re.compile(r"\b([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\(")
 
 
 @dataclass
-class Stub:
+class Row:
     """A function of the machine, and how the interface calls it."""
 
     number: int
@@ -62,7 +62,7 @@ class Part:
 
     lines: list[str]
     names: set[str]
-    stub: Stub | None = None
+    row: Row | None = None
 
 
 @dataclass
@@ -293,16 +293,16 @@ class Interface:
     def _function(
         self, module: Module, made: Definition, owner: Definition | None
     ) -> Part:
-        stub = None
+        row = None
         if self._may_move(module, made, owner):
-            stub = self._stub(module, made, owner)
+            row = self._row(module, made, owner)
         header = module.lines[made.start : made.body]
-        if stub is None:
+        if row is None:
             body = _without_docs(module.lines[made.body : made.end], made.indent + 4)
             lines = header + body
             return Part(lines, words(blank("\n".join(lines))))
-        names = words(blank("\n".join(header))) | words(stub.type)
-        return Part(header, names, stub)
+        names = words(blank("\n".join(header))) | words(row.type)
+        return Part(header, names, row)
 
     def _may_move(
         self, module: Module, made: Definition, owner: Definition | None
@@ -324,13 +324,13 @@ class Interface:
         body = _without_docs(module.code[made.body : made.end], made.indent + 4)
         return len([x for x in body if x.strip()]) > SHORT_LEN
 
-    def _stub(
+    def _row(
         self, module: Module, made: Definition, owner: Definition | None
-    ) -> Stub | None:
+    ) -> Row | None:
         known = signature(made)
         if not known.is_plain:
             return None
-        return _Border(self.library, module.name, known, made, owner).stub()
+        return _Border(self.library, module.name, known, made, owner).row()
 
     def inside(self, unit: str) -> set[str]:
         """Lists the modules that a unit is compiled with as they stand."""
@@ -440,23 +440,23 @@ class Interface:
     # What is written.
 
     def _number(self) -> None:
-        self.stubs: dict[str, list[Stub]] = defaultdict(list)
+        self.rows: dict[str, list[Row]] = defaultdict(list)
         for name, module in self.library.modules.items():
             for made in module.definitions:
                 place = (name, made.name)
                 if place not in self.reached or made is not self.nodes[place].definitions[0]:
                     continue
                 for index in sorted(self.reached[place]):
-                    stub = self.nodes[place].functions[index][1].stub
-                    if stub:
-                        stub.number = len(self.stubs[name])
-                        self.stubs[name].append(stub)
+                    row = self.nodes[place].functions[index][1].row
+                    if row:
+                        row.number = len(self.rows[name])
+                        self.rows[name].append(row)
 
     def table(self, name: str, is_machine: bool) -> list[str]:
         """Writes the table of a module."""
-        stubs = self.stubs[name]
+        rows = self.rows[name]
         lines = ["", "", "struct _ObjectTable(TrivialRegisterPassable):"]
-        lines += [f"    var f{stub.number}: {stub.type}" for stub in stubs]
+        lines += [f"    var f{row.number}: {row.type}" for row in rows]
         if not is_machine:
             return lines + [
                 "",
@@ -466,9 +466,9 @@ class Interface:
                 f'    return object_table["{_flat(name)}"]().unsafe_bitcast[_ObjectTable]()[]',
             ]
         lines += ["", "    def __init__(out self):"]
-        lines += [f"        self.f{stub.number} = _object_{stub.number}" for stub in stubs]
-        for stub in stubs:
-            lines += ["", ""] + [x.replace("{N}", str(stub.number)) for x in stub.wrapper]
+        lines += [f"        self.f{row.number} = _object_{row.number}" for row in rows]
+        for row in rows:
+            lines += ["", ""] + [x.replace("{N}", str(row.number)) for x in row.wrapper]
         return lines
 
     def write_unit(
@@ -483,7 +483,7 @@ class Interface:
         for name in sorted(inside):
             module = self.library.modules[name]
             text = "\n".join(module.lines) + "\n"
-            if self.stubs.get(name) and name in self.units[unit]:
+            if self.rows.get(name) and name in self.units[unit]:
                 text += "\n".join(self.table(name, True)) + "\n"
                 main.append(f"from {name} import _ObjectTable as _Table{len(exports)}")
                 exports.append(name)
@@ -554,7 +554,7 @@ class Interface:
             place = (name, made.name)
             if place in self.reached:
                 lines += ["", ""] + self._definition_lines(module, made, place)
-        if self.stubs.get(name):
+        if self.rows.get(name):
             lines += self.table(name, False)
         used = words(blank("\n".join(lines)))
         imports = []
@@ -562,7 +562,7 @@ class Interface:
             if here in used:
                 imports.append(_import_line(source, there, here))
         imports += [f"from {star} import *" for star in module.stars]
-        if self.stubs.get(name):
+        if self.rows.get(name):
             imports.append("from flare.object_table import object_table")
         return imports + lines
 
@@ -592,11 +592,11 @@ class Interface:
         return lines
 
     def _part_lines(self, made: Definition, part: Part) -> list[str]:
-        if part.stub is None:
+        if part.row is None:
             return part.lines
         lead = " " * (made.indent + 4)
-        number = str(part.stub.number)
-        return part.lines + [lead + x.replace("{N}", number) for x in part.stub.body]
+        number = str(part.row.number)
+        return part.lines + [lead + x.replace("{N}", number) for x in part.row.body]
 
 
 def _import_line(source: str, there: str, here: str) -> str:
@@ -695,7 +695,7 @@ class _Border:
         self.origins: list[str] = []
         self.fails = False
 
-    def stub(self) -> Stub | None:
+    def row(self) -> Row | None:
         known, owner = self.known, self.owner
         is_static = "@staticmethod" in self.made.decorators
         if known.parameters:
@@ -705,8 +705,8 @@ class _Border:
                 name, _, kind = part.partition(":")
                 if kind.strip() not in _ORIGINS:
                     return None
-                taken = (x.type for x in known.arguments)
-                if not any(name.strip() in words(x) for x in taken):
+                types = (x.type for x in known.arguments)
+                if not any(name.strip() in words(x) for x in types):
                     return None  # the caller has to name it
                 self.origins.append(f"{name.strip()}: {kind.strip()}")
         own = ""
@@ -722,7 +722,7 @@ class _Border:
         makes = owner is not None and known.name == "__init__"
         if makes and owner.parameters:
             return None
-        rows: list[tuple[str, str, str]] = []  # declared, type, as passed on
+        taken: list[tuple[str, str, str]] = []  # declared, type, as passed on
         given: list[str] = []  # as the interface passes it
         for argument in known.arguments:
             if argument.name == "self" and owner and not is_static:
@@ -735,7 +735,7 @@ class _Border:
                     return None
                 takes = convention in ("deinit", "var")
                 word = "var " if takes else "mut " if convention == "mut" else ""
-                rows.append((f"{word}self: {own}", word + own, "self^" if takes else "self"))
+                taken.append((f"{word}self: {own}", word + own, "self^" if takes else "self"))
                 given.append("self^" if takes else "self")
                 continue
             if argument.convention in ("ref", "out", "deinit"):
@@ -746,7 +746,7 @@ class _Border:
             word = {"var": "var ", "mut": "mut "}.get(argument.convention, "")
             passed = f"{argument.name}^" if word == "var " else argument.name
             by = f"{argument.name}={passed}" if argument.by_name else passed
-            rows.append((f"{word}{argument.name}: {bound}", word + bound, by))
+            taken.append((f"{word}{argument.name}: {bound}", word + bound, by))
             given.append(f"{passed}.as_imm()" if lends and word == "" else passed)
         result = own if makes else self._result(own)
         if self.fails:
@@ -754,21 +754,21 @@ class _Border:
         origins = f"[{', '.join(self.origins)}]" if self.origins else ""
         raises = f" {known.raises}" if known.raises else ""
         raises = _SELF.sub(own.split("[")[0], raises) if own else raises
-        type_ = f"def{origins}({', '.join(r[1] for r in rows)}) thin{raises} -> {result or 'None'}"
-        head = f"def _object_{{N}}{origins}({', '.join(r[0] for r in rows)}){raises}"
+        type_ = f"def{origins}({', '.join(r[1] for r in taken)}) thin{raises} -> {result or 'None'}"
+        head = f"def _object_{{N}}{origins}({', '.join(r[0] for r in taken)}){raises}"
         head += f" -> {result}:" if result else ":"
         if makes:
-            call = f"{own}({', '.join(r[2] for r in rows)})"
+            call = f"{own}({', '.join(r[2] for r in taken)})"
         elif owner and is_static:
-            call = f"{own}.{known.name}({', '.join(r[2] for r in rows)})"
+            call = f"{own}.{known.name}({', '.join(r[2] for r in taken)})"
         elif owner:
-            call = f"{rows[0][2]}.{known.name}({', '.join(r[2] for r in rows[1:])})"
+            call = f"{taken[0][2]}.{known.name}({', '.join(r[2] for r in taken[1:])})"
         else:
-            call = f"{known.name}({', '.join(r[2] for r in rows)})"
+            call = f"{known.name}({', '.join(r[2] for r in taken)})"
         wrapper = ["@no_inline", head, f"    return {call}" if result else f"    {call}"]
         inner = f"_object().f{{N}}({', '.join(given)})"
         body = f"self = {inner}" if makes else f"return {inner}" if result else inner
-        return Stub(-1, type_, wrapper, [body])
+        return Row(-1, type_, wrapper, [body])
 
     def _result(self, own: str) -> str:
         text = self.known.result

@@ -118,7 +118,7 @@ def _digest(compiler: Compiler, recipe: Recipe) -> str:
     """Names an object by all that it is made of."""
     digest = hashlib.sha256(repr((recipe.cpu, recipe.options)).encode())
     digest.update(compiler_version(compiler).encode())
-    ours = [path for path in _HERE.iterdir() if path.suffix in (".py", ".toml", ".mojo")]
+    ours = [path for path in _HERE.iterdir() if path.is_file()]
     for path in sorted(ours) + sorted((compiler.sources / "flare").rglob("*.mojo")):
         digest.update(path.name.encode())
         digest.update(path.read_bytes())
@@ -161,7 +161,7 @@ def _make(
         words = (recipe.name, version, _tree_digest(included))
         symbol = hashlib.sha256(repr(words).encode()).hexdigest()[:16]
         identity = f"{symbol} ({recipe.name}, {version})"
-        table = (_HERE / "object_table.mojo").read_text()
+        table = (_HERE / "object_table.template").read_text()
         table = table.replace("{IDENTITY}", identity)
         table = table.replace("{SYMBOL}", f"flare_object_{symbol}")
         levels = [f"flare_object_{symbol}_{level}" for level in _LEVELS[recipe.cpu]]
