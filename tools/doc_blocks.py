@@ -244,7 +244,7 @@ def run_batch(snippets: list[Snippet], report: Report) -> None:
         source.write_text(snippet.module)
         programs[folder / source.stem] = source
     together = folder / f"batch_{snippets[0].block.name}"
-    result = build_together(programs, together, "-O0", whole=False)
+    result = build_together(programs, together, whole=False)
     if result.returncode:
         report.fail(f"programs from {snippets[0].block.path} on", result.stdout[-4000:])
         return

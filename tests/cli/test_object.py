@@ -236,7 +236,28 @@ def test_a_program_for_an_older_cpu_is_refused(program: Path) -> None:
     assert result.returncode == 0, result.stdout
     done = run(binary)
     assert done.returncode == 70
-    assert "for a CPU of level v2" in done.stderr
+    assert "as v2_O3, and linked with the object" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        (["-O0"], "_O0,"),
+        (["-O1"], "_O1,"),
+        (["-O2"], "_O2,"),
+        (["--sanitize", "address", "-g1"], "_O3_asan,"),
+    ],
+)
+def test_a_program_that_passes_values_otherwise_is_refused(
+    program: Path, options: list[str], kind: str
+) -> None:
+    """How arguments are passed depends on the level of optimization."""
+    binary = program.with_name("otherwise")
+    result = build(program, binary, *options, whole=False)
+    assert result.returncode == 0, result.stdout
+    done = run(binary)
+    assert done.returncode == 70, done.stderr
+    assert kind in done.stderr
 
 
 def test_recipes() -> None:

@@ -164,7 +164,8 @@ def _make(
         table = (_HERE / "object_table.template").read_text()
         table = table.replace("{IDENTITY}", identity)
         table = table.replace("{SYMBOL}", f"flare_object_{symbol}")
-        levels = [f"flare_object_{symbol}_{level}" for level in _LEVELS[recipe.cpu]]
+        kind = "_O3_asan" if "--sanitize" in recipe.options else "_O3"
+        levels = [f"flare_object_{symbol}_{x}{kind}" for x in _LEVELS[recipe.cpu]]
         (included / "flare" / "object_table.mojo").write_text(table)
         cpu = () if recipe.cpu == "generic" else ("--target-cpu", recipe.cpu)
         jobs: list[_Job] = []
