@@ -16,7 +16,7 @@ from mojo_flare.object.interface import Interface, Library, Unit  # noqa: E402
 from toolchain import build, environment, flare_object, mojo  # noqa: E402
 
 LIBRARY = {
-    "flare/__init__.mojo": "from flare.shop.till import Till, count_coins\n",
+    "flare/__init__.mojo": "from flare.shop.till import EMPTY, Till, count_coins\n",
     "flare/sys/__init__.mojo": "",
     "flare/sys/weak_symbol.mojo": "def weak_symbol() -> Int:\n    return 0\n",
     "flare/shop/__init__.mojo": "",

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from programs import build_together
-from toolchain import BUILD, ROOT, build, mojo_sources
+from toolchain import BUILD, ROOT, build, flare_object, mojo_sources
 
 WIRE = ROOT / "tests" / "wire"
 # Built together, to take less time: two thirds of what each of two halves takes.
@@ -60,6 +60,8 @@ def binary_of(source: Path, *folders: str) -> Path:
     once, since every start of a server asks."""
     digest = hashlib.sha256(" ".join(WHOLE + OPTIONS).encode())
     digest.update(source.read_bytes())
+    if not is_whole():
+        digest.update(flare_object().folder.name.encode())
     for path in mojo_sources(*folders):
         digest.update(path.read_bytes())
     return BUILD / "wire" / f"{source.stem}-{digest.hexdigest()[:16]}"
