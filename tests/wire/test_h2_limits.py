@@ -175,6 +175,12 @@ def test_max_queued_size(start):
     assert taken_pings(much, most) >= most
 
 
+def holding(start, size: int):
+    """A server with a bound on what it makes ahead, whose handlers stay on the
+    loop however slow the machine is: what began is known when PING is answered."""
+    return small(start, handler_threads=0, **limits(max_pending_response_size=size))
+
+
 def begun(client: H2Client, streams: list[int]) -> list[int]:
     """Those that have an answer, or the beginning of one."""
     return [s for s in streams if client.answers.get(s) and client.answers[s].status]
@@ -184,7 +190,7 @@ def begun(client: H2Client, streams: list[int]) -> list[int]:
 def test_max_pending_response_size(start, size, first):
     """What waits for windows keeps further requests from their handlers, but not
     those that are more urgent, nor HEAD; all are answered in the end."""
-    server = small(start, **limits(max_pending_response_size=size))
+    server = holding(start, size)
     with H2Client(server, values={INITIAL_WINDOW: 0}) as client:
         path = "/size/60000"
         streams = [client.request(path) for _ in range(6)]
@@ -220,7 +226,7 @@ def test_requests_wait_before_handler_threads(start):
 
 
 def test_shared_content_counts_once(start):
-    server = small(start, **limits(max_pending_response_size=1_500_000))
+    server = holding(start, 1_500_000)
     with H2Client(server, values={INITIAL_WINDOW: 0}) as client:
         streams = [client.request("/shared") for _ in range(20)]
         client.settle()
@@ -229,7 +235,7 @@ def test_shared_content_counts_once(start):
 
 def test_who_takes_much_has_much_made_ahead(start):
     """Four times what was taken, up to 16 times the limit."""
-    server = small(start, **limits(max_pending_response_size=100_000))
+    server = holding(start, 100_000)
     with H2Client(server, values={INITIAL_WINDOW: 300_000}) as client:
         for _ in range(3):
             assert len(client.get("/size/300000").body) == 300_000
