@@ -14,16 +14,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mojo_flare.object.source import (
-    Argument,
-    Definition,
-    Module,
-    Signature,
-    blank,
-    signature,
-    split_top,
-    words,
-)
+from mojo_flare.object.border import Border, Row
+from mojo_flare.object.library import Library
+from mojo_flare.object.source import Definition, Module, blank, signature, words
 
 SHORT_LEN = 2
 """Most lines of a body that stays as it is, since a call would be no shorter."""
@@ -32,28 +25,10 @@ _KNOWN_TRAITS = frozenset(
     "Movable Copyable Deinitable ImplicitlyCopyable Writable Equatable Comparable"
     " TrivialRegisterPassable Defaultable Hashable Sized Boolable Writer".split()
 )
-_ORIGINS = ("ImmOrigin", "MutOrigin")
-# Parameters that the standard library's types take beside origins.
-_PARAMETRIC = frozenset(
-    "StringSpan Span MutSpan ImmSpan StringLiteral IntLiteral List Dict Set Deque Optional"
-    " Array SIMD Scalar Pointer MutPointer ImmPointer OptionalPointer OpaquePointer Tuple"
-    " Variant ArcPointer OwnedPointer Atomic StringDict".split()
-)
-"""Types of the standard library that are no types without their brackets."""
 _KEPT_DECORATORS = ("@always_inline", "@inline", "@export", "@parameter")
 _SELF = re.compile(r"\bSelf\b")
 _METHOD = re.compile(r"\.([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\(")
 _CALL = re.compile(r"\b([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\(")
-
-
-@dataclass
-class Row:
-    """A function of the machine, and how the interface calls it."""
-
-    number: int
-    type: str
-    wrapper: list[str]
-    body: list[str]
 
 
 @dataclass
@@ -84,95 +59,8 @@ class Unit:
     inside: tuple[str, ...]
 
 
-class Library:
-    """All modules below a folder, and what their names stand for."""
-
-    def __init__(self, root: Path, package: str = "flare") -> None:
-        self.modules: dict[str, Module] = {}
-        self.fronts: set[str] = set()
-        for path in sorted((root / package).rglob("*.mojo")):
-            parts = list(path.relative_to(root).with_suffix("").parts)
-            is_front = parts[-1] == "__init__"
-            name = ".".join(parts[:-1] if is_front else parts)
-            self.modules[name] = Module.read(name, path.read_text())
-            if is_front:
-                self.fronts.add(name)
-        # Structs with parameters: those of origins alone, and others.
-        self.lent: dict[tuple[str, str], list[str]] = {}
-        self.generic: set[tuple[str, str]] = set()
-        for module in self.modules.values():
-            for made in module.definitions:
-                if made.kind == "struct" and made.parameters:
-                    place = (module.name, made.name)
-                    if kinds := _origin_kinds(made.parameters):
-                        self.lent[place] = kinds
-                    else:
-                        self.generic.add(place)
-
-    def is_parametric(self, module: str, name: str) -> bool:
-        """Tells whether a type takes parameters, as far as that is known."""
-        place = self.find(module, name)
-        return place in self.lent or place in self.generic or name in _PARAMETRIC
-
-    def exported(self, modules: tuple[str, ...]) -> list[tuple[str, str]]:
-        """Lists what programs may name: what the fronts of packages give, and
-        the public names of some modules."""
-        found = {("flare.sys.weak_symbol", "weak_symbol")}
-        for front in self.fronts:
-            module = self.modules[front]
-            for source, there in module.imports.values():
-                if place := self.find(source, there):
-                    found.add(place)
-            found |= {(front, made.name) for made in module.definitions}
-        for name in modules:
-            for made in self.modules[name].definitions:
-                if made.name and not made.name.startswith("_"):
-                    found.add((name, made.name))
-        return sorted(found)
-
-    def below(self, packages: tuple[str, ...]) -> set[str]:
-        """Lists the modules, but fronts, of some packages."""
-        return {
-            name
-            for name in self.modules
-            if name not in self.fronts
-            and any(name == x or name.startswith(x + ".") for x in packages)
-        }
-
-    def find(self, module: str, name: str) -> tuple[str, str] | None:
-        """Finds where a name of a module is defined."""
-        seen = set()
-        while (module, name) not in seen:
-            seen.add((module, name))
-            here = self.modules.get(module)
-            if here is None:
-                return None
-            if any(made.name == name for made in here.definitions):
-                return module, name
-            if name in here.imports:
-                module, name = here.imports[name]
-                continue
-            for star in here.stars:
-                if found := self.find(star, name):
-                    return found
-            return None
-        return None
-
-
 def _flat(name: str) -> str:
     return name.replace(".", "_")
-
-
-def _origin_kinds(parameters: str) -> list[str]:
-    kinds = []
-    for part in split_top(parameters):
-        if part == "//":
-            continue
-        _, _, kind = part.partition(":")
-        if kind.strip() not in _ORIGINS:
-            return []
-        kinds.append(kind.strip())
-    return kinds
 
 
 class Interface:
@@ -330,7 +218,7 @@ class Interface:
         known = signature(made)
         if not known.is_plain:
             return None
-        return _Border(self.library, module.name, known, made, owner).row()
+        return Border(self.library, module.name, known, made, owner).row()
 
     def inside(self, unit: str) -> set[str]:
         """Lists the modules that a unit is compiled with as they stand."""
@@ -674,152 +562,3 @@ def _code(module: Module, start: int, end: int, made: Definition) -> list[str]:
             lines.append(line)
         at += 1
     return lines
-
-
-class _Border:
-    """Turns a function into a row of the table."""
-
-    def __init__(
-        self,
-        library: Library,
-        module: str,
-        known: Signature,
-        made: Definition,
-        owner: Definition | None,
-    ) -> None:
-        self.library = library
-        self.module = module
-        self.known = known
-        self.made = made
-        self.owner = owner
-        self.origins: list[str] = []
-        self.fails = False
-
-    def row(self) -> Row | None:
-        known, owner = self.known, self.owner
-        is_static = "@staticmethod" in self.made.decorators
-        if known.parameters:
-            for part in split_top(known.parameters):
-                if part == "//":
-                    continue
-                name, _, kind = part.partition(":")
-                if kind.strip() not in _ORIGINS:
-                    return None
-                types = (x.type for x in known.arguments)
-                if not any(name.strip() in words(x) for x in types):
-                    return None  # the caller has to name it
-                self.origins.append(f"{name.strip()}: {kind.strip()}")
-        own = ""
-        if owner:
-            own = owner.name
-            if owner.parameters:
-                kinds = _origin_kinds(owner.parameters)
-                if not kinds or is_static:
-                    return None
-                names = [x.partition(":")[0].strip() for x in split_top(owner.parameters) if x != "//"]
-                self.origins = [f"{n}: {k}" for n, k in zip(names, kinds)] + self.origins
-                own += f"[{', '.join(names)}]"
-        makes = owner is not None and known.name == "__init__"
-        if makes and owner.parameters:
-            return None
-        taken: list[tuple[str, str, str]] = []  # declared, type, as passed on
-        given: list[str] = []  # as the interface passes it
-        for argument in known.arguments:
-            if argument.name == "self" and owner and not is_static:
-                if makes:
-                    if argument.convention != "out":
-                        return None
-                    continue
-                convention = argument.convention
-                if convention in ("ref", "out") or argument.type:
-                    return None
-                takes = convention in ("deinit", "var")
-                word = "var " if takes else "mut " if convention == "mut" else ""
-                taken.append((f"{word}self: {own}", word + own, "self^" if takes else "self"))
-                given.append("self^" if takes else "self")
-                continue
-            if argument.convention in ("ref", "out", "deinit"):
-                return None
-            bound, lends = self._bind(argument.type, own)
-            if self.fails or not bound:
-                return None
-            word = {"var": "var ", "mut": "mut "}.get(argument.convention, "")
-            passed = f"{argument.name}^" if word == "var " else argument.name
-            by = f"{argument.name}={passed}" if argument.by_name else passed
-            taken.append((f"{word}{argument.name}: {bound}", word + bound, by))
-            given.append(f"{passed}.as_imm()" if lends and word == "" else passed)
-        result = own if makes else self._result(own)
-        if self.fails:
-            return None
-        origins = f"[{', '.join(self.origins)}]" if self.origins else ""
-        raises = f" {known.raises}" if known.raises else ""
-        raises = _SELF.sub(own.split("[")[0], raises) if own else raises
-        type_ = f"def{origins}({', '.join(r[1] for r in taken)}) thin{raises} -> {result or 'None'}"
-        head = f"def _object_{{N}}{origins}({', '.join(r[0] for r in taken)}){raises}"
-        head += f" -> {result}:" if result else ":"
-        if makes:
-            call = f"{own}({', '.join(r[2] for r in taken)})"
-        elif owner and is_static:
-            call = f"{own}.{known.name}({', '.join(r[2] for r in taken)})"
-        elif owner:
-            call = f"{taken[0][2]}.{known.name}({', '.join(r[2] for r in taken[1:])})"
-        else:
-            call = f"{known.name}({', '.join(r[2] for r in taken)})"
-        wrapper = ["@no_inline", head, f"    return {call}" if result else f"    {call}"]
-        inner = f"_object().f{{N}}({', '.join(given)})"
-        body = f"self = {inner}" if makes else f"return {inner}" if result else inner
-        return Row(-1, type_, wrapper, [body])
-
-    def _result(self, own: str) -> str:
-        text = self.known.result
-        if not text or text == "None":
-            return ""
-        if re.search(r"\bref\b|origin_of|\b_\b|\bout\b|\btype_of\b|^def|^\(", text):
-            self.fails = True
-            return ""
-        text = self._selfless(text, own)
-        self._check_bound(text)
-        return text
-
-    def _check_bound(self, text: str) -> None:
-        for name in words(text):
-            if self.library.is_parametric(self.module, name):
-                if not re.search(rf"\b{name}\[", text):
-                    self.fails = True
-
-    def _selfless(self, text: str, own: str) -> str:
-        base = own.split("[")[0]
-        if self.owner and self.owner.parameters:
-            for part in split_top(self.owner.parameters):
-                name = part.partition(":")[0].strip()
-                text = re.sub(rf"\bSelf\.{name}\b", name, text)
-        text = re.sub(r"\bSelf\.", f"{base}.", text)
-        return _SELF.sub(own, text)
-
-    def _origin(self, kind: str) -> str:
-        name = f"o{len(self.origins)}_"
-        self.origins.append(f"{name}: {kind}")
-        return name
-
-    def _bind(self, text: str, own: str) -> tuple[str, bool]:
-        """Gives a type with all its parameters named, and whether a span of
-        either kind is lent as one that cannot be written to."""
-        text = self._selfless(text, own)
-        if re.search(r"\bSome\b|\bdef\b|\btype_of\b|\borigin_of\b|\bAnyOrigin\b", text):
-            self.fails = True
-            return "", False
-        if text in ("StringSpan", "StringSpan[_]"):
-            return f"StringSpan[{self._origin('ImmOrigin')}]", True
-        if found := re.fullmatch(r"(Span|ImmSpan)\[(.+), _\]", text):
-            if "_" in words(found[2]):
-                self.fails = True
-            return f"Span[{found[2]}, {self._origin('ImmOrigin')}]", True
-        if found := re.fullmatch(r"MutSpan\[(.+), _\]", text):
-            return f"Span[{found[1]}, {self._origin('MutOrigin')}]", False
-        if kinds := self.library.lent.get(self.library.find(self.module, text)):
-            names = [self._origin(kind) for kind in kinds]
-            return f"{text}[{', '.join(names)}]", False
-        if "_" in words(text):
-            self.fails = True
-        self._check_bound(text)
-        return text, False
