@@ -1,10 +1,12 @@
 """Builds what is released, and checks it.
 
-    tools/package.py wheel          the sdist and the wheel, to build/dist
+    tools/package.py wheel          sdist and wheels, to build/dist: one for all
+                                    platforms, and one with objects for Linux
     tools/package.py check          both, and all that a release has to keep
     tools/package.py check --reuse  the same with the compiler of .venv
 """
 
+import base64
 import hashlib
 import os
 import re
@@ -18,7 +20,9 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from toolchain import BUILD, ROOT
+from toolchain import BUILD, ROOT, flare_object
+
+from mojo_flare.object.store import FlareObject, Recipe
 
 VENV = ROOT / ".venv"
 DIST = BUILD / "dist"
@@ -31,6 +35,9 @@ SDIST_EXTRA = {
     "pyproject.toml",
 }
 DIST_INFO = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
+# As the compiler's own wheel.
+PLATFORM = "manylinux_2_34_x86_64"
+SHIPPED_CPUS = ("x86-64-v2", "x86-64-v3")
 # Outside of git, where nothing says when the sources were written.
 NO_DATE = "315532800"
 PROGRAM = '''import flare
@@ -102,6 +109,42 @@ def build(folder: Path, source: Path = ROOT) -> tuple[Path, Path]:
     environment = {**os.environ, "SOURCE_DATE_EPOCH": source_date()}
     run(backend(), "-m", "hatchling", "build", "-d", folder, cwd=source, env=environment)
     return next(folder.glob("*.tar.gz")), next(folder.glob("*.whl"))
+
+
+def with_objects(wheel: Path, objects: list[FlareObject]) -> Path:
+    """Puts objects into a wheel, which is for one platform then; gives that one."""
+    tag = f"py3-none-{PLATFORM}"
+    added: dict[str, bytes] = {}
+    for made in objects:
+        for path in sorted(path for path in made.folder.rglob("*") if path.is_file()):
+            place = path.relative_to(made.folder.parent).as_posix()
+            added[f"mojo_flare/objects/{place}"] = path.read_bytes()
+    result = wheel.with_name(wheel.name.replace("py3-none-any", tag))
+    with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(result, "w") as new:
+        records = []
+        for info in old.infolist():
+            octets = old.read(info)
+            if info.filename.endswith(".dist-info/WHEEL"):
+                text = octets.decode().replace("Tag: py3-none-any", f"Tag: {tag}")
+                octets = text.replace("Purelib: true", "Purelib: false").encode()
+            if info.filename.endswith(".dist-info/RECORD"):
+                record = info
+                continue
+            records.append(record_line(info.filename, octets))
+            new.writestr(info, octets, zipfile.ZIP_DEFLATED)
+        for name, octets in added.items():
+            info = zipfile.ZipInfo(name, record.date_time)
+            info.external_attr = record.external_attr
+            records.append(record_line(name, octets))
+            new.writestr(info, octets, zipfile.ZIP_DEFLATED)
+        records.append(f"{record.filename},,\n")
+        new.writestr(record, "".join(records), zipfile.ZIP_DEFLATED)
+    return result
+
+
+def record_line(name: str, octets: bytes) -> str:
+    digest = base64.urlsafe_b64encode(hashlib.sha256(octets).digest()).decode()
+    return f"{name},sha256={digest.rstrip('=')},{len(octets)}\n"
 
 
 def tracked(tree: str) -> set[str]:
@@ -266,7 +309,9 @@ def tell(*files: Path) -> None:
 def main() -> int:
     words = sys.argv[1:]
     if words == ["wheel"]:
-        tell(*build(DIST))
+        sdist, wheel = build(DIST)
+        objects = [flare_object(Recipe(cpu)) for cpu in SHIPPED_CPUS]
+        tell(sdist, wheel, with_objects(wheel, objects))
         return 0
     if words[:1] == ["check"] and set(words[1:]) <= {"--reuse"}:
         return check("--reuse" in words)

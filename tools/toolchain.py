@@ -16,6 +16,7 @@ OBJECTS = CACHE / "flare" / "objects"
 
 sys.path.insert(0, str(ROOT / "cli"))
 
+from mojo_flare.compiler import Compiler  # noqa: E402
 from mojo_flare.object import store  # noqa: E402
 
 
@@ -23,22 +24,12 @@ def environment() -> dict[str, str]:
     return {**os.environ, "MODULAR_TELEMETRY_ENABLED": "0"}
 
 
+COMPILER = Compiler(MOJO, environment())
+
+
 def mojo(*arguments: str, timeout_s: int = 900) -> subprocess.CompletedProcess:
     """Runs the compiler in the project's root and captures what it says."""
-    result = subprocess.run(
-        [str(MOJO), *arguments],
-        cwd=ROOT,
-        env=environment(),
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=timeout_s,
-    )
-    lines = [
-        line for line in result.stdout.splitlines() if "Crashpad" not in line
-    ]
-    result.stdout = "\n".join(lines)
-    return result
+    return COMPILER.call(*arguments, folder=ROOT, timeout_s=timeout_s)
 
 
 def build(
@@ -60,11 +51,11 @@ def build(
 
 
 @cache
-def flare_object() -> store.FlareObject:
-    """Finds the object of this tree's library, or makes it, which takes minutes."""
-    compiler = store.Compiler(MOJO, environment(), ROOT)
-    return store.find_or_make(
-        compiler, store.recipe_of(()), OBJECTS, lambda what: print(f"  object: {what}", flush=True)
+def flare_object(recipe: store.Recipe | None = None) -> store.FlareObject:
+    """Finds an object of this tree's library, or makes it, which takes minutes."""
+    return store.Store(COMPILER, ROOT, OBJECTS).find_or_make(
+        recipe or store.recipe_of(()),
+        lambda what: print(f"  object: {what}", flush=True),
     )
 
 

@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mojo_flare import terminal
+from mojo_flare.compiler import Compiler
 from mojo_flare.object import store
 from mojo_flare.outcome import CommandError, ExitCode
 
 COMPILER_VERSION = "1.2"
 """The compiler that the library is written for, without its last number."""
+IMPORT_PATH = "MODULAR_MOJO_MAX_IMPORT_PATH"
+"""Where the compiler looks for packages before any `-I`."""
+_SHIPPED = Path(__file__).parent / "objects"
+"""What a wheel for one platform has."""
 
 
 @dataclass(frozen=True)
@@ -63,30 +68,39 @@ class Toolchain:
         """The options that make the compiler find the library: none, if installed."""
         return ("-I", str(self.repository)) if self.repository else ()
 
-    def object(self, options: tuple[str, ...]) -> store.FlareObject | None:
-        """Finds the object for a program with some options, if it was made."""
-        folder = _store()
-        if sys.platform != "linux" or not folder.is_dir():
+    @property
+    def objects(self) -> store.Store | None:
+        """Where objects of the library are, or can be; none where none is made."""
+        if sys.platform != "linux":
             return None
-        return store.find(self._compiler(), store.recipe_of(options), folder)
+        compiler = Compiler(self.mojo, self.environment())
+        return store.Store(compiler, self.flare.parent, _objects(), _SHIPPED)
 
     def make_object(self, options: tuple[str, ...]) -> store.FlareObject:
         """Finds the object for a program with some options, or makes it."""
-        if sys.platform != "linux":
+        objects, recipe = self.objects, store.recipe_of(options)
+        if objects is None or recipe is None:
             raise CommandError(
-                "objects are made on Linux alone",
-                "programs are built here with the library's sources, without one",
+                f"there is no object for {' '.join(options) or sys.platform}",
+                "such programs are built with the library's sources (flare build --whole)",
             )
-        if found := self.object(options):
+        if found := objects.find(recipe):
             return found
-        recipe = store.recipe_of(options)
-        with terminal.progress("compiling the library, which takes minutes") as done:
-            made = store.find_or_make(self._compiler(), recipe, _store(), lambda _: None)
-            done("compiled the library")
+        what = f"compiling the library for {recipe.name}, once, which takes minutes"
+        with terminal.progress(what) as done:
+            made = objects.find_or_make(recipe, lambda _: None)
+            done(f"compiled the library for {recipe.name}")
         return made
 
-    def _compiler(self) -> store.Compiler:
-        return store.Compiler(self.mojo, self.environment(), self.flare.parent)
+    def object_for(self, options: tuple[str, ...]) -> store.FlareObject | None:
+        """Finds or makes what a program is built with; none if that cannot be."""
+        if self.objects is None or store.recipe_of(options) is None:
+            return None
+        try:
+            return self.make_object(options)
+        except OSError as error:
+            terminal.say(f"building with the library's sources: {error}", "yellow")
+            return None
 
     def options(self, made: store.FlareObject | None) -> tuple[str, ...]:
         """The options that make the compiler find the library."""
@@ -100,7 +114,7 @@ class Toolchain:
             "MODULAR_MAX_PACKAGE_ROOT": str(self.root),
             "MODULAR_MOJO_MAX_PACKAGE_ROOT": str(self.root),
             "MODULAR_MOJO_MAX_DRIVER_PATH": str(self.mojo),
-            "MODULAR_MOJO_MAX_IMPORT_PATH": ",".join(map(str, packages)),
+            IMPORT_PATH: ",".join(map(str, packages)),
             "MODULAR_TELEMETRY_ENABLED": "0",
         }
 
@@ -123,7 +137,7 @@ class Toolchain:
                 ExitCode.NO_TOOLCHAIN,
             )
         output.parent.mkdir(parents=True, exist_ok=True)
-        made = None if whole else self.object(options)
+        made = None if whole else self.object_for(options)
         found = self.options(made)
         return self.call(
             *("build", *options, *found, str(source), "-o", str(output)), made=made
@@ -133,22 +147,11 @@ class Toolchain:
         self, *arguments: str, made: store.FlareObject | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Runs the compiler, and takes what it says as one text."""
-        result = subprocess.run(
-            [str(self.mojo), *arguments],
-            env=self.environment(made),
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        lines = result.stdout.splitlines()
-        result.stdout = "\n".join(x for x in lines if "Crashpad" not in x)
-        return result
+        return Compiler(self.mojo, self.environment(made)).call(*arguments)
 
 
-def _store() -> Path:
-    """The folder where objects are kept."""
+def _objects() -> Path:
+    """The folder where objects are made and kept."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "flare" / "objects"
 

@@ -9,18 +9,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [path for path in (str(ROOT / "tools"), str(ROOT / "cli")) if path not in sys.path]
 
-from toolchain import BUILD, build  # noqa: E402
+from toolchain import BUILD, CACHE, build  # noqa: E402
 
 FOLDER = BUILD / "cli"
 TIMEOUT_S = 600
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment of the command: a cache of the tests' own, 80 columns."""
+    """The environment of the command: a cache of the tests' own, 80 columns.
+
+    The cache is the one where `make test` has made the object."""
     return {
         **os.environ,
         "PYTHONPATH": str(ROOT / "cli"),
-        "XDG_CACHE_HOME": str(FOLDER / "cache"),
+        "XDG_CACHE_HOME": str(CACHE),
         "COLUMNS": "80",
         **more,
     }

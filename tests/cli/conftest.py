@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "cli")]
 
 import package  # noqa: E402
+from toolchain import CACHE  # noqa: E402
 
 TIMEOUT_S = 300
 
@@ -52,7 +53,12 @@ def flare(binaries: Path) -> Flare:
         return subprocess.run(
             [str(binaries / "flare"), *words],
             cwd=folder,
-            env={**os.environ, "COLUMNS": "100", **environment},
+            env={
+                **os.environ,
+                "COLUMNS": "100",
+                "XDG_CACHE_HOME": str(CACHE),
+                **environment,
+            },
             text=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -12,8 +12,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "cli")]
 
 from mojo_flare.object import source, store  # noqa: E402
-from mojo_flare.object.interface import Interface, Library, Unit  # noqa: E402
-from toolchain import build, environment, flare_object, mojo  # noqa: E402
+from mojo_flare.object.interface import Interface, Unit  # noqa: E402
+from mojo_flare.object.library import Library  # noqa: E402
+from toolchain import CACHE, COMPILER, build, environment, flare_object, mojo  # noqa: E402
 
 LIBRARY = {
     "flare/__init__.mojo": "from flare.shop.till import EMPTY, Till, count_coins\n",
@@ -260,13 +261,67 @@ def test_a_program_that_passes_values_otherwise_is_refused(
     assert kind in done.stderr
 
 
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="levels of x86-64")
+@pytest.mark.parametrize(
+    ("cpu", "level"),
+    [
+        ("x86-64-v2", "x86-64-v2"),
+        ("x86-64-v3", "x86-64-v3"),
+        ("x86-64-v4", "x86-64-v3"),
+        ("znver4", "x86-64-v2"),
+        ("native", store.host_level()),
+        ("x86-64", None),
+    ],
+)
+def test_the_object_is_for_no_newer_cpu_than_the_program(cpu: str, level: str | None) -> None:
+    recipe = store.recipe_of(("--target-cpu", cpu))
+    assert (recipe and recipe.cpu) == level
+
+
+@pytest.mark.parametrize(
+    "options", [("-O0",), ("--sanitize", "thread"), ("--target-triple", "aarch64-linux-gnu")]
+)
+def test_programs_that_no_object_fits_are_built_whole(options: tuple[str, ...]) -> None:
+    assert store.recipe_of(options) is None
+
+
 def test_recipes() -> None:
-    assert store.recipe_of(("--target-cpu", "x86-64-v2")).cpu == "x86-64-v2"
     assert store.recipe_of(("-D", "ASSERT=all")) == store.recipe_of(())
     sanitized = store.recipe_of(("--sanitize", "address"))
     assert sanitized.options == ("--sanitize", "address", "-g1")
 
 
 def test_the_version_names_the_compiler() -> None:
-    compiler = store.Compiler(Path(mojo.__globals__["MOJO"]), environment(), ROOT)
-    assert re.fullmatch(r"Mojo \d+\.\d+\.\d+ \(\w+\)", store.compiler_version(compiler))
+    assert re.fullmatch(r"Mojo \d+\.\d+\.\d+ \(\w+\)", COMPILER.version)
+
+
+CODE = [
+    "var shown = String(",
+    '    """',
+    "# no comment",
+    "",
+    '    """',
+    ")",
+    "",
+    "# One.",
+    "return shown",
+]
+
+
+def test_longer_strings_stay_as_they_are() -> None:
+    assert source.code_lines(CODE, has_docs=False) == [*CODE[:6], CODE[8]]
+
+
+def test_docstrings_and_comments_are_left_out() -> None:
+    lines = ["var count: Int", '"""How', "", 'many."""', "# Not so.", "var size: Int"]
+    assert source.code_lines(lines) == [lines[0], lines[5]]
+
+
+def test_the_environment_puts_the_interface_first() -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "mojo_flare", "flags", "--env"],
+        cwd=ROOT, text=True, stdout=subprocess.PIPE, check=True,
+        env={**environment(), "PYTHONPATH": "cli", "XDG_CACHE_HOME": str(CACHE)},
+    ).stdout
+    first = re.fullmatch(r"export MODULAR_MOJO_MAX_IMPORT_PATH=([^,]+),.*\n", told)
+    assert first and Path(first[1]) == flare_object().include

@@ -1,11 +1,21 @@
 """What is released: the same octets each time, and nothing that does not belong."""
 
+import os
 import shutil
 import subprocess
 import zipfile
 from pathlib import Path
 
 import package
+import pytest
+from toolchain import CACHE, flare_object
+
+PROGRAM = """from flare.url import Url
+
+
+def main() raises:
+    print(Url.parse("http://[::1]:8080/a").port())
+"""
 
 
 def test_the_archives_hold_what_is_in_git(archives: tuple[Path, Path]) -> None:
@@ -73,6 +83,7 @@ def test_the_conda_package_passes_its_own_test(
         "MODULAR_MOJO_MAX_PACKAGE_ROOT": str(prefix),
         "MODULAR_MOJO_MAX_IMPORT_PATH": str(prefix / "lib" / "mojo"),
         "MODULAR_TELEMETRY_ENABLED": "0",
+        "XDG_CACHE_HOME": str(CACHE),
     }
     for script in ("build.sh", "test.sh"):
         done = subprocess.run(
@@ -81,3 +92,36 @@ def test_the_conda_package_passes_its_own_test(
         )
         assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == f"{package.version()} [::1]:8080"
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the wheel is for x86-64")
+def test_the_wheel_for_linux_brings_the_object(
+    archives: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Nothing is compiled but the program, and by hand as by the command."""
+    made = flare_object()
+    wheel = package.with_objects(archives[1], [made])
+    more = wheel.stat().st_size - archives[1].stat().st_size
+    assert more * len(package.SHIPPED_CPUS) < 15_000_000
+    binaries = package.fresh_environment(tmp_path / "venv", wheel, reuse=True)
+    empty = tmp_path / "cache"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(empty), "COLUMNS": "300"}
+    environment["PATH"] = f"{binaries}:{environment['PATH']}"
+    (tmp_path / "app.mojo").write_text(PROGRAM)
+
+    def sh(text: str) -> str:
+        return subprocess.run(
+            ["bash", "-ec", text], cwd=tmp_path, env=environment, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True,
+        ).stdout
+
+    installed = Path(sh("flare object").split(": ")[1].strip())
+    assert installed.is_relative_to(binaries.parent)
+    assert (installed / "flare.o").read_bytes() == (made.folder / "flare.o").read_bytes()
+    assert sh("flare build app.mojo && ./app") == "8080\n"
+    by_hand = 'eval "$(flare flags --env)"; mojo build app.mojo -o by_hand $(flare flags)'
+    assert sh(f"{by_hand} && ./by_hand") == "8080\n"
+    symbol = made.facts["identity"].split()[0].encode()
+    assert symbol in (tmp_path / "app").read_bytes()
+    assert symbol in (tmp_path / "by_hand").read_bytes()
+    assert not empty.exists()

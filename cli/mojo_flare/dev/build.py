@@ -9,10 +9,9 @@ from pathlib import Path
 from mojo_flare import instantiation
 from mojo_flare.toolchain import Toolchain
 
-_DEV_OPTIONS = ("-D", "FLARE_DEV=1")
-if sys.platform == "linux":
-    # For a server that was compiled before; see flare/runtime/dev_handover.mojo.
-    _DEV_OPTIONS += ("-Xlinker", "--defsym=flare_dev_build=1")
+# For a server that was compiled before; see flare/runtime/dev_handover.mojo.
+_DEV_SYMBOL = ("-Xlinker", "--defsym=flare_dev_build=1")
+_DEV_OPTIONS = ("-D", "FLARE_DEV=1", *(_DEV_SYMBOL if sys.platform == "linux" else ()))
 """What makes the library take its listeners over, and hand them on."""
 
 _HEAD = re.compile(r"^(?P<place>.+?:\d+:\d+): (?P<kind>error|warning|note): (?P<text>.*)")

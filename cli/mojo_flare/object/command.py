@@ -1,5 +1,6 @@
 """`flare object` and `flare flags`: the library compiled once, and how to use it."""
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -24,9 +25,10 @@ _Sanitizer = Annotated[
 def object_(target_cpu: _Cpu = None, sanitize: _Sanitizer = None) -> None:
     """Compile the library, once for all programs.
 
-    That takes some minutes. From then on run, dev, build and test compile a
-    program without the library, in a fraction of the time, until compiler or
-    library change; build --whole does not.
+    That takes some minutes, and is done by run, dev, build, test and bench, too,
+    if they need it: the package for Linux on x86-64 brings objects, so they do
+    not. Programs are compiled without the library, in a fraction of the time,
+    until compiler or library change; build --whole compiles it with them.
 
     [bold]Examples[/bold]
 
@@ -39,18 +41,36 @@ def object_(target_cpu: _Cpu = None, sanitize: _Sanitizer = None) -> None:
     terminal.out.print(f"{made.facts['identity']}, {size}: {made.folder}")
 
 
-def flags(target_cpu: _Cpu = None, sanitize: _Sanitizer = None) -> None:
+def flags(
+    target_cpu: _Cpu = None,
+    sanitize: _Sanitizer = None,
+    env: Annotated[
+        bool,
+        typer.Option(
+            "--env",
+            help="Print the environment that puts it before the installed sources.",
+        ),
+    ] = False,
+) -> None:
     """Print the options with which `mojo build` uses the compiled library.
 
-    It is compiled first if it was not.
+    It is compiled first if it was not. Where flare is installed, the compiler
+    looks at the installed sources before all that options name, unless it is
+    told otherwise by its environment.
 
     [bold]Examples[/bold]
 
+      eval "$(flare flags --env)"
+
       mojo build app.mojo $(flare flags)
     """
-    options = _options(target_cpu, sanitize)
-    made = toolchain.find().make_object(options)
-    terminal.out.print(" ".join((*options, *made.options)))
+    options, found = _options(target_cpu, sanitize), toolchain.find()
+    made = found.make_object(options)
+    if env:
+        path = found.environment(made)[toolchain.IMPORT_PATH]
+        terminal.out.print(f"export {toolchain.IMPORT_PATH}={shlex.quote(path)}")
+    else:
+        terminal.out.print(" ".join((*options, *made.options)))
 
 
 def _options(cpu: str | None, sanitizer: str | None) -> tuple[str, ...]:

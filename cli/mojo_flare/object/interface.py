@@ -11,12 +11,22 @@ that the compiler does not read it again with each program.
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mojo_flare.object.border import Border, Row
 from mojo_flare.object.library import Library
-from mojo_flare.object.source import Definition, Module, blank, signature, words
+from mojo_flare.object.source import (
+    Definition,
+    Module,
+    blank,
+    bracket_end,
+    code_lines,
+    docs_end,
+    signature,
+    words,
+)
 
 SHORT_LEN = 2
 """Most lines of a body that stays as it is, since a call would be no shorter."""
@@ -46,7 +56,7 @@ class Node:
 
     module: str
     name: str
-    frame: Part = field(default_factory=lambda: Part([], set()))
+    frame_names: set[str] = field(default_factory=set)
     functions: list[tuple[Definition, Part]] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
 
@@ -167,16 +177,11 @@ class Interface:
             if made.kind == "def":
                 node.functions.append((made, self._function(module, made, None)))
                 continue
-            frame, at = [], made.start
-            for member in made.members:
-                if member.kind != "def":
-                    continue
-                frame += _code(module, at, member.start, made)
-                at = member.end
-                node.functions.append((member, self._function(module, member, made)))
-            frame += _code(module, at, made.end, made)
-            node.frame.lines += frame
-            node.frame.names |= words(blank("\n".join(frame)))
+            for piece in _pieces(module, made):
+                if isinstance(piece, Definition):
+                    node.functions.append((piece, self._function(module, piece, made)))
+                else:
+                    node.frame_names |= words(blank("\n".join(piece)))
 
     def _function(
         self, module: Module, made: Definition, owner: Definition | None
@@ -186,7 +191,7 @@ class Interface:
             row = self._row(module, made, owner)
         header = module.lines[made.start : made.body]
         if row is None:
-            body = _without_docs(module.lines[made.body : made.end], made.indent + 4)
+            body = _body_lines(module.lines[made.body : made.end], made.indent + 4)
             lines = header + body
             return Part(lines, words(blank("\n".join(lines))))
         names = words(blank("\n".join(header))) | words(row.type)
@@ -209,7 +214,7 @@ class Interface:
             return False
         if owner and (owner.kind != "struct" or made.name == "__deinit__"):
             return False
-        body = _without_docs(module.code[made.body : made.end], made.indent + 4)
+        body = _body_lines(module.code[made.body : made.end], made.indent + 4)
         return len([x for x in body if x.strip()]) > SHORT_LEN
 
     def _row(
@@ -273,7 +278,7 @@ class Interface:
                     queue.append((place, index))
                 else:
                     waiting[made.name].append((place, index))
-            use(place[0], node.frame.names)
+            use(place[0], node.frame_names)
             for star in self.library.modules[place[0]].stars:
                 if star in self.library.modules:
                     for made in self.library.modules[star].definitions:
@@ -462,16 +467,14 @@ class Interface:
         parts = {id(d): (i, p) for i, (d, p) in enumerate(node.functions)}
         if made.kind == "def":
             return self._part_lines(made, parts[id(made)][1])
-        lines, at = [], made.start
-        for member in made.members:
-            if member.kind != "def":
-                continue
-            lines += _code(module, at, member.start, made)
-            at = member.end
-            index, part = parts[id(member)]
-            if index in kept:
-                lines += [""] + self._part_lines(member, part)
-        lines += _code(module, at, made.end, made)
+        lines: list[str] = []
+        for piece in _pieces(module, made):
+            if isinstance(piece, Definition):
+                index, part = parts[id(piece)]
+                if index in kept:
+                    lines += [""] + self._part_lines(piece, part)
+            else:
+                lines += piece
         has_body = any(
             x.startswith(" ") for x in lines[made.body - made.start :] if x.strip()
         )
@@ -488,8 +491,6 @@ class Interface:
 
 
 def _import_line(source: str, there: str, here: str) -> str:
-    if source == "flare" and there == here and False:
-        return ""
     return f"from {source} import {there}" + (f" as {here}" if here != there else "")
 
 
@@ -514,15 +515,8 @@ def _comptime_statements(module: Module) -> list[str]:
     found = []
     for at, line in enumerate(module.code):
         if re.match(r"\s*comptime\b", line):
-            end, depth = at, 0
-            while True:
-                depth += sum(module.code[end].count(c) for c in "([{")
-                depth -= sum(module.code[end].count(c) for c in ")]}")
-                end += 1
-                if depth <= 0 or end >= len(module.code):
-                    break
-            statement = " ".join(module.code[at:end])
             # The body of a `comptime if` is no part of its condition.
+            statement = " ".join(module.code[at : bracket_end(module.code, at)])
             owners = [x for x in module.definitions if x.start <= at < x.end]
             if owners and owners[0].kind != "def":
                 statement = _SELF.sub(owners[0].name, statement)
@@ -530,35 +524,20 @@ def _comptime_statements(module: Module) -> list[str]:
     return found
 
 
-def _without_docs(lines: list[str], indent: int) -> list[str]:
-    """Leaves the docstring at the start of a body out, and comments."""
-    at = 0
-    while at < len(lines) and not lines[at].strip():
-        at += 1
-    if at < len(lines) and lines[at].strip().startswith('"""'):
-        count = lines[at].count('"""')
-        at += 1
-        while count % 2 and at < len(lines):
-            count += lines[at].count('"""')
-            at += 1
-        rest = [x for x in lines[at:] if x.strip() and not x.strip().startswith("#")]
-        return rest if rest else [" " * indent + "pass"]
-    return [x for x in lines if x.strip() and not x.strip().startswith("#")]
+def _pieces(module: Module, made: Definition) -> Iterator[Definition | list[str]]:
+    """Gives a definition in order: its functions, and the code around them, which
+    is its header and its fields."""
+    at = made.start
+    for member in made.members:
+        if member.kind == "def":
+            yield code_lines(module.lines[at : member.start])
+            yield member
+            at = member.end
+    yield code_lines(module.lines[at : made.end])
 
 
-def _code(module: Module, start: int, end: int, made: Definition) -> list[str]:
-    """Gives what is no function of a definition: its header and fields."""
-    lines, at = [], start
-    while at < end:
-        line = module.lines[at]
-        if line.strip().startswith('"""'):
-            count = line.count('"""')
-            at += 1
-            while count % 2 and at < end:
-                count += module.lines[at].count('"""')
-                at += 1
-            continue
-        if line.strip() and not line.strip().startswith("#"):
-            lines.append(line)
-        at += 1
-    return lines
+def _body_lines(lines: list[str], indent: int) -> list[str]:
+    """Gives a body without its docstring and comments."""
+    at = next((n for n, line in enumerate(lines) if line.strip()), 0)
+    rest = code_lines(lines[docs_end(lines, at) :], has_docs=False)
+    return rest if rest else [" " * indent + "pass"]

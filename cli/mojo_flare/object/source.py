@@ -141,7 +141,7 @@ class Module:
         while at < len(self.code):
             line = self.code[at]
             if line.startswith("from "):
-                end = _bracket_end(self.code, at)
+                end = bracket_end(self.code, at)
                 self._import(at, end)
                 at = end
             elif line.startswith("@") or _START.match(line) and line[0] != " ":
@@ -164,7 +164,7 @@ class Module:
             self.imports[(here or there).strip()] = (found["module"], there.strip())
 
 
-def _bracket_end(code: list[str], at: int) -> int:
+def bracket_end(code: list[str], at: int) -> int:
     """The line behind the one on which all brackets are closed again."""
     depth = 0
     while at < len(code):
@@ -180,21 +180,21 @@ def _definition(code: list[str], at: int, indent: int) -> Definition:
     """Reads one definition that begins at a line, perhaps with decorators."""
     start, decorators = at, []
     while code[at].lstrip().startswith("@"):
-        end = _bracket_end(code, at)
+        end = bracket_end(code, at)
         decorators.append(" ".join(code[at:end]).strip())
         at = end
     found = _START.match(code[at])
     if not found:  # a decorator of something that is not read
         return Definition("other", "", indent, start, at, at + 1, at + 1, decorators, "")
     kind, line = found["kind"], at
-    body = _bracket_end(code, at)
+    body = bracket_end(code, at)
     if kind in ("comptime", "var"):
-        end = _docs_end(code, body, indent)
+        end = docs_end(code, body)
         header = " ".join(code[line:body])
         return Definition(kind, found["name"], indent, start, line, body, end, decorators, header)
     # The colon may stand behind further brackets, as of a result's type.
     while not code[body - 1].rstrip().endswith(":") and not _has_inline_body(code[body - 1]):
-        body = _bracket_end(code, body)
+        body = bracket_end(code, body)
     end = body
     while end < len(code) and (
         not code[end].strip() or len(code[end]) - len(code[end].lstrip()) > indent
@@ -215,8 +215,34 @@ def _has_inline_body(line: str) -> bool:
     return bool(re.search(r":\s+\S", line)) and "(" not in line.split(":")[-1]
 
 
-def _docs_end(code: list[str], at: int, indent: int) -> int:
-    """Takes a docstring behind a constant or field along with it."""
+def code_lines(lines: list[str], has_docs: bool = True) -> list[str]:
+    """Leaves comments and blank lines out, and docstrings; what stands in a longer
+    string stays as it is.
+
+    Args:
+        lines: The code.
+        has_docs: False if a string at the start of a line is an expression.
+    """
+    found, at = [], 0
+    while at < len(lines):
+        text = lines[at].strip()
+        end = docs_end(lines, at)
+        if end > at:
+            found += [] if has_docs else lines[at:end]
+            at = end
+            continue
+        end = at + 1
+        while text.count('"""') % 2 and end < len(lines):
+            text += lines[end]
+            end += 1
+        if text and not text.startswith("#"):
+            found += lines[at:end]
+        at = end
+    return found
+
+
+def docs_end(code: list[str], at: int) -> int:
+    """The line behind a docstring, if one begins at a line; else that line."""
     if at < len(code) and code[at].strip().startswith('"""'):
         opening = code[at].count('"""')
         at += 1

@@ -7,18 +7,23 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 import tomllib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from mojo_flare.object.interface import Interface, Library, Unit
+from mojo_flare.compiler import Compiler
+from mojo_flare.object.interface import Interface, Unit
+from mojo_flare.object.library import Library
 from mojo_flare.outcome import CommandError, ExitCode
 
 _HERE = Path(__file__).parent
+_FACTS = "object.json"
+_WITHOUT = "flare build --whole builds without an object"
 _LEVELS = {"x86-64-v2": ["v2", "v3"], "x86-64-v3": ["v3"], "generic": ["generic"]}
+# They change how values are passed, or what for.
+_NO_OBJECT = frozenset(("-O0", "-O1", "-O2", "--target-triple", "--target-features"))
 Progress = Callable[[str], None]
 
 
@@ -55,29 +60,34 @@ class FlareObject:
     @property
     def facts(self) -> dict:
         """What was noted when it was made."""
-        return json.loads((self.folder / "object.json").read_text())
+        return json.loads((self.folder / _FACTS).read_text())
 
 
-@dataclass(frozen=True)
-class Compiler:
-    """What an object is made with."""
-
-    mojo: Path
-    environment: dict[str, str]
-    sources: Path
-    """The folder that has the package `flare`."""
-
-
-def recipe_of(options: tuple[str, ...]) -> Recipe:
-    """Chooses the object for a program with some options of the compiler."""
+def recipe_of(options: tuple[str, ...]) -> Recipe | None:
+    """Chooses the object for a program with some options of the compiler; none if
+    no object fits."""
     cpu, more = host_level(), []
     for at, option in enumerate(options):
         value = options[at + 1] if at + 1 < len(options) else ""
         if option == "--target-cpu":
-            cpu = value if value in _LEVELS else host_level()
+            cpu = _level_of(value)
         elif option == "--sanitize":
             more += [option, value, "-g1"]
-    return Recipe(cpu, tuple(more))
+        if option in _NO_OBJECT or (option == "--sanitize" and value != "address"):
+            return None
+    return Recipe(cpu, tuple(more)) if cpu else None
+
+
+def _level_of(cpu: str) -> str:
+    """The object for programs for a CPU; "" if there is none."""
+    if os.uname().machine != "x86_64":
+        return "generic"
+    if cpu in ("x86-64", "generic"):
+        return ""
+    if cpu == "native":
+        return host_level()
+    # What v2 has, all others have, too.
+    return {"x86-64-v3": "x86-64-v3", "x86-64-v4": "x86-64-v3"}.get(cpu, "x86-64-v2")
 
 
 def host_level() -> str:
@@ -92,131 +102,133 @@ def host_level() -> str:
     return "x86-64-v3" if wanted <= set(flags.split()) else "x86-64-v2"
 
 
-def find(compiler: Compiler, recipe: Recipe, store: Path) -> FlareObject | None:
-    """Finds an object in a store."""
-    folder = store / _digest(compiler, recipe)
-    return FlareObject(folder) if (folder / "object.json").exists() else None
+@dataclass(frozen=True)
+class Store:
+    """The objects of one library by one compiler."""
 
+    compiler: Compiler
+    sources: Path
+    """The folder that has the package `flare`."""
+    folder: Path
+    """Where objects are made; it need not be there."""
+    shipped: Path | None = None
+    """Where objects came with the package, if they did."""
 
-def find_or_make(
-    compiler: Compiler, recipe: Recipe, store: Path, tell: Progress
-) -> FlareObject:
-    """Finds an object in a store, or makes it there."""
-    digest = _digest(compiler, recipe)
-    folder = store / digest
-    if (folder / "object.json").exists():
-        return FlareObject(folder)
-    store.mkdir(parents=True, exist_ok=True)
-    with (store / f"{digest}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "object.json").exists():
-            _make(compiler, recipe, folder, digest, tell)
-    return FlareObject(folder)
+    def find(self, recipe: Recipe) -> FlareObject | None:
+        """Finds an object that was made, or came with the package."""
+        return self._find(self.digest(recipe))
 
+    def find_or_make(self, recipe: Recipe, tell: Progress) -> FlareObject:
+        """Finds an object, or makes it."""
+        digest = self.digest(recipe)
+        if found := self._find(digest):
+            return found
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / f"{digest}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not self._find(digest):
+                self._make(recipe, self.folder / digest, tell)
+        return FlareObject(self.folder / digest)
 
-def _digest(compiler: Compiler, recipe: Recipe) -> str:
-    """Names an object by all that it is made of."""
-    digest = hashlib.sha256(repr((recipe.cpu, recipe.options)).encode())
-    digest.update(compiler_version(compiler).encode())
-    ours = [path for path in _HERE.iterdir() if path.is_file()]
-    for path in sorted(ours) + sorted((compiler.sources / "flare").rglob("*.mojo")):
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    def _find(self, digest: str) -> FlareObject | None:
+        for place in (self.shipped, self.folder):
+            if place and (place / digest / _FACTS).exists():
+                return FlareObject(place / digest)
+        return None
 
+    def digest(self, recipe: Recipe) -> str:
+        """Names an object by all that it is made of."""
+        digest = hashlib.sha256(repr((recipe.cpu, recipe.options)).encode())
+        digest.update(self.compiler.version.encode())
+        for path in sorted(path for path in _HERE.iterdir() if path.is_file()):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        digest.update(tree_digest(self.sources, "flare").encode())
+        return digest.hexdigest()[:16]
 
-def compiler_version(compiler: Compiler) -> str:
-    result = _call(compiler, "--version")
-    return result.stdout.strip()
+    def _make(self, recipe: Recipe, folder: Path, tell: Progress) -> None:
+        """Makes an object; parts that an earlier one had, too, are taken from there."""
+        version = self.compiler.version
+        parts = self.folder / "parts"
+        parts.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix="making-") as place:
+            making = Path(place)
+            interface = self._interface()
+            included = making / "include"
+            interface.write_interface(included)
+            table = (_HERE / "object_table.template").read_text()
+            words = (recipe.name, version, table, tree_digest(included))
+            symbol = hashlib.sha256(repr(words).encode()).hexdigest()[:16]
+            identity = f"{symbol} ({recipe.name}, {version})"
+            table = table.replace("{IDENTITY}", identity)
+            table = table.replace("{SYMBOL}", f"flare_object_{symbol}")
+            kind = "_O3_asan" if "--sanitize" in recipe.options else "_O3"
+            symbols = [f"flare_object_{symbol}_{x}{kind}" for x in _LEVELS[recipe.cpu]]
+            (included / "flare" / "object_table.mojo").write_text(table)
+            cpu = () if recipe.cpu == "generic" else ("--target-cpu", recipe.cpu)
+            jobs: list[_Job] = []
+            for unit in interface.units:
+                root = making / unit
+                root.mkdir()
+                main = interface.write_unit(unit, root, identity, symbols)
+                (root / "flare" / "object_table.mojo").write_text(table)
+                # One thread each: more take twice the time in all, and no less of it.
+                command = ("build", "-j", "1", "--emit", "object", *cpu, *recipe.options)
+                jobs.append(_Job(unit, (*command, "-I", str(root), str(main)), root, ".o"))
+            package = str(included / "flare")
+            jobs.append(_Job("interface", ("precompile", package), included, ".mojoc"))
 
+            def run(job: _Job) -> Path:
+                words = (recipe.name, version, job.name, tree_digest(job.tree))
+                name = hashlib.sha256(repr(words).encode()).hexdigest()[:16]
+                part = parts / f"{job.name}-{name}{job.ending}"
+                if not part.exists():
+                    tell(f"compiling {job.name}")
+                    # A package keeps the name of the file that it is written to.
+                    stem = "flare" if job.ending == ".mojoc" else job.name
+                    made = making / (stem + job.ending)
+                    self._compile(job, made)
+                    made.rename(part)
+                return part
 
-def _call(compiler: Compiler, *arguments: str) -> subprocess.CompletedProcess[str]:
-    result = subprocess.run(
-        [str(compiler.mojo), *arguments],
-        env=compiler.environment,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    lines = result.stdout.splitlines()
-    result.stdout = "\n".join(x for x in lines if "Crashpad" not in x)
-    return result
+            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+                *codes, package = pool.map(run, jobs)
+            done = making / "done"
+            (done / "include").mkdir(parents=True)
+            shutil.copy2(package, done / "include" / "flare.mojoc")
+            _link(codes, done / "flare.o")
+            facts = {
+                "identity": identity,
+                "cpu": recipe.cpu,
+                "options": list(recipe.options),
+                "compiler": version,
+                "octets": (done / "flare.o").stat().st_size,
+            }
+            (done / _FACTS).write_text(json.dumps(facts, indent=1) + "\n")
+            shutil.rmtree(folder, ignore_errors=True)
+            done.rename(folder)
 
+    def _compile(self, job: "_Job", output: Path) -> None:
+        result = self.compiler.call(*job.command, "-o", str(output))
+        if result.returncode:
+            raise CommandError(
+                f"the object's part '{job.name}' does not compile:\n"
+                + result.stdout[-4000:],
+                _WITHOUT,
+                ExitCode.DOES_NOT_COMPILE,
+            )
 
-def _make(
-    compiler: Compiler, recipe: Recipe, folder: Path, digest: str, tell: Progress
-) -> None:
-    """Makes an object; parts that an earlier one had, too, are taken from there."""
-    began = time.monotonic()
-    version = compiler_version(compiler)
-    parts = folder.parent / "parts"
-    parts.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="making-") as place:
-        making = Path(place)
-        interface = _interface(compiler)
-        included = making / "include"
-        interface.write_interface(included)
-        words = (recipe.name, version, _tree_digest(included))
-        symbol = hashlib.sha256(repr(words).encode()).hexdigest()[:16]
-        identity = f"{symbol} ({recipe.name}, {version})"
-        table = (_HERE / "object_table.template").read_text()
-        table = table.replace("{IDENTITY}", identity)
-        table = table.replace("{SYMBOL}", f"flare_object_{symbol}")
-        kind = "_O3_asan" if "--sanitize" in recipe.options else "_O3"
-        levels = [f"flare_object_{symbol}_{x}{kind}" for x in _LEVELS[recipe.cpu]]
-        (included / "flare" / "object_table.mojo").write_text(table)
-        cpu = () if recipe.cpu == "generic" else ("--target-cpu", recipe.cpu)
-        jobs: list[_Job] = []
-        for unit in interface.units:
-            root = making / unit
-            root.mkdir()
-            main = interface.write_unit(unit, root, identity, levels)
-            (root / "flare" / "object_table.mojo").write_text(table)
-            # One thread each: more take twice the time in all, and no less of it.
-            command = ("build", "-j", "1", "--emit", "object", *cpu, *recipe.options)
-            jobs.append(_Job(unit, (*command, "-I", str(root), str(main)), root, ".o"))
-        package = str(included / "flare")
-        jobs.append(_Job("interface", ("precompile", package), included, ".mojoc"))
-
-        def run(job: _Job) -> Path:
-            name = hashlib.sha256(
-                repr((recipe.name, version, job.name, _tree_digest(job.tree))).encode()
-            ).hexdigest()[:16]
-            part = parts / f"{job.name}-{name}{job.ending}"
-            if not part.exists():
-                tell(f"compiling {job.name}")
-                # A package keeps the name of the file that it is written to.
-                made = making / (f"{job.name}.o" if job.ending == ".o" else "flare.mojoc")
-                result = _call(compiler, *job.command, "-o", str(made))
-                if result.returncode:
-                    raise CommandError(
-                        f"the object's part '{job.name}' does not compile:\n"
-                        + result.stdout[-4000:],
-                        "flare build --whole builds without an object",
-                        ExitCode.DOES_NOT_COMPILE,
-                    )
-                made.rename(part)
-            return part
-
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            made = list(pool.map(run, jobs))
-        done = making / "done"
-        (done / "include").mkdir(parents=True)
-        shutil.copy2(made[-1], done / "include" / "flare.mojoc")
-        _link(made[:-1], done / "flare.o")
-        facts = {
-            "identity": identity,
-            "cpu": recipe.cpu,
-            "options": list(recipe.options),
-            "compiler": version,
-            "octets": (done / "flare.o").stat().st_size,
-            "seconds": round(time.monotonic() - began, 1),
-        }
-        (done / "object.json").write_text(json.dumps(facts, indent=1) + "\n")
-        shutil.rmtree(folder, ignore_errors=True)
-        done.rename(folder)
+    def _interface(self) -> Interface:
+        wanted = tomllib.loads((_HERE / "object.toml").read_text())
+        library = Library(self.sources)
+        return Interface(
+            library,
+            library.exported(tuple(wanted["exported"])),
+            {name for row in wanted["kept"] for name in row["names"]},
+            {
+                name: Unit(tuple(unit["holds"]), tuple(unit.get("inside", ())))
+                for name, unit in wanted["units"].items()
+            },
+        )
 
 
 @dataclass(frozen=True)
@@ -229,26 +241,11 @@ class _Job:
     ending: str
 
 
-def _interface(compiler: Compiler) -> Interface:
-    wanted = tomllib.loads((_HERE / "object.toml").read_text())
-    library = Library(compiler.sources)
-    return Interface(
-        library,
-        library.exported(tuple(wanted["exported"])),
-        {name for row in wanted["kept"] for name in row["names"]},
-        {
-            name: Unit(tuple(unit["holds"]), tuple(unit.get("inside", ())))
-            for name, unit in wanted["units"].items()
-        },
-    )
-
-
-def _tree_digest(root: Path) -> str:
+def tree_digest(root: Path, below: str = "") -> str:
     """Names a tree of sources by what it says."""
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.mojo")):
-        digest.update(str(path.relative_to(root)).encode())
-        digest.update(path.read_bytes())
+    for path in sorted((root / below).rglob("*.mojo")):
+        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
@@ -262,6 +259,6 @@ def _link(codes: list[Path], output: Path) -> None:
     if linked.returncode:
         raise CommandError(
             f"the parts of the object cannot be linked:\n{linked.stdout[-2000:]}",
-            "flare build --whole builds without an object",
+            _WITHOUT,
             ExitCode.DOES_NOT_COMPILE,
         )
