@@ -1,11 +1,12 @@
 """Programs that `flare dev` replaces while they serve.
 
 `flare dev` builds with `-D FLARE_DEV=1`, and links with the symbol
-`flare_dev_build`. In such a program alone, and by the protocol of service managers: `HttpServer.bind` takes its listening socket from
-`LISTEN_FDS` or hands a copy of the one it makes to the manager (`FDSTORE=1`),
-all workers accept from that one socket, and `serve` says `READY=1`. So the
-queue of new connections outlives each version of the program. Any other build
-has none of this, and looks into no environment.
+`flare_dev_build`. In such a program alone, and by the protocol of service
+managers: `HttpServer.bind` takes its listening socket from `LISTEN_FDS` or hands
+a copy of the one it makes to the manager (`FDSTORE=1`), all workers accept from
+that one socket, and `serve` says `READY=1`. So the queue of new connections
+outlives each version of the program. Any other build does none of this, and
+looks into no environment.
 """
 
 from flare.net.raw_socket import RawSocket

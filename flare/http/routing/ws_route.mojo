@@ -14,6 +14,7 @@ from flare.http.message.response import (
     set_field,
 )
 from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.websocket.any_handler import AnyWsHandler, SharedWsHandler
 from flare.http.websocket.handler import WsConfig, WsHandler
 from flare.http.websocket.outbox import WsOutbox, WsSender
 from flare.http.websocket.session import WsSession
@@ -38,9 +39,7 @@ struct WsRoute[H: WsHandler](Handler):
         H: The handler's type.
     """
 
-    var _handler: ArcPointer[Self.H]
-    var _config: ArcPointer[WsConfig]
-    var _handshake: ServerHandshake
+    var _opening: _Opening
 
     def __init__(
         out self, var handler: Self.H, var config: WsConfig = WsConfig()
@@ -54,12 +53,9 @@ struct WsRoute[H: WsHandler](Handler):
         Raises:
             Error: If the configuration makes no sense.
         """
-        config.check()
-        self._handshake = ServerHandshake(
-            config.subprotocols.copy(), config.compression
+        self._opening = _Opening(
+            SharedWsHandler(AnyWsHandler(handler^)), config^
         )
-        self._handler = ArcPointer(handler^)
-        self._config = ArcPointer(config^)
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Says that a handshake takes no time.
@@ -93,6 +89,27 @@ struct WsRoute[H: WsHandler](Handler):
         Raises:
             Error: What the handler raises in `on_open`.
         """
+        return self._opening.serve(req)
+
+
+struct _Opening(Movable):
+    """What answers handshakes, whatever the handler's type is."""
+
+    var _handler: SharedWsHandler
+    var _config: ArcPointer[WsConfig]
+    var _handshake: ServerHandshake
+
+    def __init__(
+        out self, var handler: SharedWsHandler, var config: WsConfig
+    ) raises:
+        config.check()
+        self._handshake = ServerHandshake(
+            config.subprotocols.copy(), config.compression
+        )
+        self._handler = handler^
+        self._config = ArcPointer(config^)
+
+    def serve(self, req: Request) raises -> Response:
         if not self._lets_in(req):
             return forbidden(
                 "this Origin may not connect; see WsConfig.origins\n"

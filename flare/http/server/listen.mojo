@@ -5,7 +5,7 @@ from flare.bytes.text import Text
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.net.raw_socket import Accepted, RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.runtime.dev_handover import is_dev_build, dev_listeners
+from flare.runtime.dev_handover import dev_listeners, is_dev_build
 from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
 from flare.runtime.service_manager import inherited_listeners

@@ -5,7 +5,8 @@ from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.bytes.utf8 import lossy_text
 from flare.http.message.body import Poll, StreamWaker, UpgradedProtocol
-from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
+from flare.http.websocket.any_handler import SharedWsHandler
+from flare.http.websocket.handler import WsConfig, WsIncoming
 from flare.http.websocket.outbox import (
     WsOutbox,
     WsSender,
@@ -33,18 +34,15 @@ comptime _TURN_EVENT_COUNT_MAX = 256
 comptime _NEVER_MS = Int.MAX
 
 
-struct WsSession[H: WsHandler](UpgradedProtocol):
+struct WsSession(UpgradedProtocol):
     """What goes on behind the 101 of a WebSocket route.
 
     A client's messages are answered in turns, which end when enough was made,
     heard, or time has passed. What is left of a batch waits here until the
     client has taken the answers, and other clients had theirs.
-
-    Parameters:
-        H: The handler's type.
     """
 
-    var _handler: ArcPointer[Self.H]
+    var _handler: SharedWsHandler
     var _box: Mutex[WsOutbox]
     # Lent to the handler with each message: a copy would be counted.
     var _sender: WsSender
@@ -62,7 +60,7 @@ struct WsSession[H: WsHandler](UpgradedProtocol):
 
     def __init__(
         out self,
-        handler: ArcPointer[Self.H],
+        handler: SharedWsHandler,
         box: Mutex[WsOutbox],
         config: ArcPointer[WsConfig],
     ):

@@ -5,6 +5,7 @@ from flare.bytes.buffer import Buffer
 from flare.http.message.body import Poll
 from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.outbox import WsOutbox, WsSender
+from flare.http.websocket.any_handler import AnyWsHandler, SharedWsHandler
 from flare.http.websocket.session import WsSession
 from flare.sys.mutex import Mutex
 from flare.ws.core.frame import FrameHeader, MaskingKey, Opcode, write_frame
@@ -42,7 +43,7 @@ struct Scene(Movable):
 
     var box: Mutex[WsOutbox]
     var log: ArcPointer[String]
-    var session: WsSession[Parrot]
+    var session: WsSession
 
     def __init__(
         out self,
@@ -55,7 +56,9 @@ struct Scene(Movable):
             waiting_len_max=waiting_len_max, cuts=True, message_len_max=100_000
         )
         self.session = WsSession(
-            ArcPointer(Parrot(self.log)), self.box, ArcPointer(config^)
+            SharedWsHandler(AnyWsHandler(Parrot(self.log))),
+            self.box,
+            ArcPointer(config^),
         )
 
     def hear(mut self, octets: Span[UInt8, _]) raises -> String:

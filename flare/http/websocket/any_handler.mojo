@@ -1,0 +1,108 @@
+"""WebSocket handlers of any type behind one, so that a session knows none."""
+
+from flare.http.message.body import Erased, destroy, erase
+from flare.http.message.request import Request
+from flare.http.websocket.handler import WsHandler, WsIncoming
+from flare.http.websocket.outbox import WsSender
+from std.memory import ArcPointer
+
+comptime _OpenCall = def[o: ImmOrigin](
+    Erased, Request[o], WsSender
+) raises thin -> None
+comptime _MessageCall = def[o: ImmOrigin](
+    Erased, WsIncoming[o], WsSender
+) raises thin -> None
+comptime _CloseCall = def[o: ImmOrigin](
+    Erased, Int, StringSpan[o], WsSender
+) thin -> None
+
+
+def _open[
+    H: WsHandler, o: ImmOrigin
+](handler: Erased, req: Request[o], sender: WsSender) raises:
+    # SAFETY: the pointer was made from an H, and who keeps it keeps the handler.
+    handler.unsafe_bitcast[H]()[].on_open(req, sender)
+
+
+def _message[
+    H: WsHandler, o: ImmOrigin
+](handler: Erased, message: WsIncoming[o], sender: WsSender) raises:
+    # SAFETY: as for `_open`.
+    handler.unsafe_bitcast[H]()[].on_message(message, sender)
+
+
+def _close[
+    H: WsHandler, o: ImmOrigin
+](handler: Erased, code: Int, reason: StringSpan[o], sender: WsSender):
+    # SAFETY: as for `_open`.
+    handler.unsafe_bitcast[H]()[].on_close(code, reason, sender)
+
+
+struct AnyWsHandler(WsHandler):
+    """Owns a WebSocket handler of any type, and calls it through pointers."""
+
+    # SAFETY: `_handler` points to memory that this value owns; the functions
+    # were made for the type that it holds.
+    var _handler: Erased
+    var _open: _OpenCall
+    var _message: _MessageCall
+    var _close: _CloseCall
+    var _destroy: def(Erased) thin -> None
+
+    def __init__[H: WsHandler](out self, var handler: H):
+        """Takes a handler.
+
+        Parameters:
+            H: Its type.
+
+        Args:
+            handler: The handler.
+        """
+        self._handler = erase(handler^)
+        self._open = _open[H, ...]
+        self._message = _message[H, ...]
+        self._close = _close[H, ...]
+        self._destroy = destroy[H]
+
+    def __deinit__(deinit self):
+        """Releases the handler."""
+        self._destroy(self._handler)
+
+    def on_open(self, req: Request, sender: WsSender) raises:
+        """Lets the handler hear of a new connection.
+
+        Args:
+            req: The request that opened it.
+            sender: Sends to the client.
+
+        Raises:
+            Error: What the handler raises.
+        """
+        self._open(self._handler, req, sender)
+
+    @always_inline
+    def on_message(self, message: WsIncoming, sender: WsSender) raises:
+        """Lets the handler answer a message.
+
+        Args:
+            message: The message.
+            sender: Sends to the client.
+
+        Raises:
+            Error: What the handler raises.
+        """
+        self._message(self._handler, message, sender)
+
+    def on_close(self, code: Int, reason: StringSpan, sender: WsSender):
+        """Lets the handler hear of the end.
+
+        Args:
+            code: The client's close code.
+            reason: The client's reason.
+            sender: Cannot send any more.
+        """
+        self._close(self._handler, code, reason, sender)
+
+
+comptime SharedWsHandler = ArcPointer[AnyWsHandler]
+"""A handler that several connections call; it ends with the last of them."""
