@@ -25,6 +25,8 @@ TARGET = (
     "--target-cpu",
     "x86-64-v3",
 )
+
+
 def line_count(text: str) -> int:
     """Counts the lines that are not blank."""
     return sum(1 for line in text.splitlines() if line.strip())
