@@ -10,11 +10,11 @@ import package
 import pytest
 from toolchain import CACHE, flare_object
 
-PROGRAM = """from flare.url import Url
+PROGRAM = """from flare.net import SocketAddr
 
 
 def main() raises:
-    print(Url.parse("http://[::1]:8080/a").port())
+    print(SocketAddr.parse("[::1]:8080"))
 """
 
 
@@ -118,10 +118,11 @@ def test_the_wheel_for_linux_brings_the_object(
     installed = Path(sh("flare object").split(": ")[1].strip())
     assert installed.is_relative_to(binaries.parent)
     assert (installed / "flare.o").read_bytes() == (made.folder / "flare.o").read_bytes()
-    assert sh("flare build app.mojo && ./app") == "8080\n"
+    assert sh("flare build app.mojo && ./app") == "[::1]:8080\n"
     by_hand = 'eval "$(flare flags --env)"; mojo build app.mojo -o by_hand $(flare flags)'
-    assert sh(f"{by_hand} && ./by_hand") == "8080\n"
+    assert sh(f"{by_hand} && ./by_hand") == "[::1]:8080\n"
     symbol = made.facts["identity"].split()[0].encode()
     assert symbol in (tmp_path / "app").read_bytes()
     assert symbol in (tmp_path / "by_hand").read_bytes()
-    assert not empty.exists()
+    # The compiler keeps things of its own there.
+    assert not (empty / "flare").exists()
