@@ -20,9 +20,9 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from toolchain import BUILD, ROOT, flare_object
+from toolchain import BUILD, COMPILER, ROOT, tell_part
 
-from mojo_flare.object.store import FlareObject, Recipe
+from mojo_flare.object.store import FlareObject, Recipe, Store
 
 VENV = ROOT / ".venv"
 DIST = BUILD / "dist"
@@ -310,8 +310,9 @@ def main() -> int:
     words = sys.argv[1:]
     if words == ["wheel"]:
         sdist, wheel = build(DIST)
-        objects = [flare_object(Recipe(cpu)) for cpu in SHIPPED_CPUS]
-        tell(sdist, wheel, with_objects(wheel, objects))
+        objects = Store(COMPILER, ROOT, BUILD / "shipped", hides_paths=True)
+        made = [objects.find_or_make(Recipe(cpu), tell_part) for cpu in SHIPPED_CPUS]
+        tell(sdist, wheel, with_objects(wheel, made))
         return 0
     if words[:1] == ["check"] and set(words[1:]) <= {"--reuse"}:
         return check("--reuse" in words)

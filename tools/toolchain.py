@@ -51,12 +51,15 @@ def build(
 
 
 @cache
-def flare_object(recipe: store.Recipe | None = None) -> store.FlareObject:
-    """Finds an object of this tree's library, or makes it, which takes minutes."""
+def flare_object() -> store.FlareObject:
+    """Finds the object of this tree's library, or makes it, which takes minutes."""
     return store.Store(COMPILER, ROOT, OBJECTS).find_or_make(
-        recipe or store.recipe_of(()),
-        lambda what: print(f"  object: {what}", flush=True),
+        store.recipe_of(()), tell_part
     )
+
+
+def tell_part(what: str) -> None:
+    print(f"  object: {what}", flush=True)
 
 
 def mojo_sources(*folders: str) -> list[Path]:

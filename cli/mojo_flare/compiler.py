@@ -1,9 +1,13 @@
 """Calls the Mojo compiler."""
 
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+
+
+IMPORT_PATH = "MODULAR_MOJO_MAX_IMPORT_PATH"
+"""The variable with the folders where packages are looked for before any `-I`."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,15 @@ class Compiler:
         lines = result.stdout.splitlines()
         result.stdout = "\n".join(x for x in lines if "Crashpad" not in x)
         return result
+
+    def looking_first(self, folder: Path) -> "Compiler":
+        """The same compiler, that finds packages of a folder before installed ones."""
+        known = self.environment.get(IMPORT_PATH)
+        if known is None:
+            return self
+        return replace(
+            self, environment={**self.environment, IMPORT_PATH: f"{folder},{known}"}
+        )
 
     @cached_property
     def version(self) -> str:

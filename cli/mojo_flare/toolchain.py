@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mojo_flare import terminal
-from mojo_flare.compiler import Compiler
+from mojo_flare.compiler import IMPORT_PATH, Compiler
 from mojo_flare.object import store
 from mojo_flare.outcome import CommandError, ExitCode
 
 COMPILER_VERSION = "1.2"
 """The compiler that the library is written for, without its last number."""
-IMPORT_PATH = "MODULAR_MOJO_MAX_IMPORT_PATH"
-"""Where the compiler looks for packages before any `-I`."""
 _SHIPPED = Path(__file__).parent / "objects"
 """What a wheel for one platform has."""
 
@@ -33,6 +31,8 @@ class Toolchain:
     """The copy of the repository that this command is run from, if it is."""
     other_packages: tuple[Path, ...] = ()
     """Where packages are that wheels for all platforms bring, if elsewhere."""
+    has_objects: bool = sys.platform == "linux"
+    """False if the library is compiled with each program."""
 
     @property
     def mojo(self) -> Path:
@@ -71,7 +71,7 @@ class Toolchain:
     @property
     def objects(self) -> store.Store | None:
         """Where objects of the library are, or can be; none where none is made."""
-        if sys.platform != "linux":
+        if not self.has_objects:
             return None
         compiler = Compiler(self.mojo, self.environment())
         return store.Store(compiler, self.flare.parent, _objects(), _SHIPPED)

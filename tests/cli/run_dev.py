@@ -22,4 +22,4 @@ settings = session.Settings(
     addresses=guess_addresses(source),
     ready_s=float(options.get("ready_s", 30)),
 )
-session.run_session(settings, Toolchain(root))
+session.run_session(settings, Toolchain(root, has_objects=False))

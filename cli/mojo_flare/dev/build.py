@@ -68,7 +68,7 @@ class Builder:
         self._count += 1
         binary = self._folder / f"{self._source.stem}-{self._count}"
         began = asyncio.get_running_loop().time()
-        made = await asyncio.to_thread(self._toolchain.object, tuple(self._options))
+        made = await asyncio.to_thread(self._toolchain.object_for, tuple(self._options))
         process = await asyncio.create_subprocess_exec(
             str(self._toolchain.mojo),
             "build",

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from mojo_flare import terminal, toolchain
+from mojo_flare.compiler import IMPORT_PATH
 
 _Cpu = Annotated[
     str | None,
@@ -67,8 +68,8 @@ def flags(
     options, found = _options(target_cpu, sanitize), toolchain.find()
     made = found.make_object(options)
     if env:
-        path = found.environment(made)[toolchain.IMPORT_PATH]
-        terminal.out.print(f"export {toolchain.IMPORT_PATH}={shlex.quote(path)}")
+        path = found.environment(made)[IMPORT_PATH]
+        terminal.out.print(f"export {IMPORT_PATH}={shlex.quote(path)}")
     else:
         terminal.out.print(" ".join((*options, *made.options)))
 

@@ -20,6 +20,7 @@ from mojo_flare.outcome import CommandError, ExitCode
 
 _HERE = Path(__file__).parent
 _FACTS = "object.json"
+_PRECOMPILE = ("precompile", "flare")
 _WITHOUT = "flare build --whole builds without an object"
 _LEVELS = {"x86-64-v2": ["v2", "v3"], "x86-64-v3": ["v3"], "generic": ["generic"]}
 # They change how values are passed, or what for.
@@ -82,12 +83,11 @@ def _level_of(cpu: str) -> str:
     """The object for programs for a CPU; "" if there is none."""
     if os.uname().machine != "x86_64":
         return "generic"
-    if cpu in ("x86-64", "generic"):
-        return ""
     if cpu == "native":
         return host_level()
-    # What v2 has, all others have, too.
-    return {"x86-64-v3": "x86-64-v3", "x86-64-v4": "x86-64-v3"}.get(cpu, "x86-64-v2")
+    # Others may have less than a level, or more, or may not be.
+    levels = {x: x for x in _LEVELS} | {"x86-64-v4": "x86-64-v3", "generic": ""}
+    return levels.get(cpu, "")
 
 
 def host_level() -> str:
@@ -113,6 +113,9 @@ class Store:
     """Where objects are made; it need not be there."""
     shipped: Path | None = None
     """Where objects came with the package, if they did."""
+    hides_paths: bool = False
+    """Whether objects are made that do not tell where the sources were, which
+    takes a fifth longer."""
 
     def find(self, recipe: Recipe) -> FlareObject | None:
         """Finds an object that was made, or came with the package."""
@@ -147,51 +150,13 @@ class Store:
 
     def _make(self, recipe: Recipe, folder: Path, tell: Progress) -> None:
         """Makes an object; parts that an earlier one had, too, are taken from there."""
-        version = self.compiler.version
-        parts = self.folder / "parts"
-        parts.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="making-") as place:
-            making = Path(place)
-            interface = self._interface()
-            included = making / "include"
-            interface.write_interface(included)
-            table = (_HERE / "object_table.template").read_text()
-            words = (recipe.name, version, table, tree_digest(included))
-            symbol = hashlib.sha256(repr(words).encode()).hexdigest()[:16]
-            identity = f"{symbol} ({recipe.name}, {version})"
-            table = table.replace("{IDENTITY}", identity)
-            table = table.replace("{SYMBOL}", f"flare_object_{symbol}")
-            kind = "_O3_asan" if "--sanitize" in recipe.options else "_O3"
-            symbols = [f"flare_object_{symbol}_{x}{kind}" for x in _LEVELS[recipe.cpu]]
-            (included / "flare" / "object_table.mojo").write_text(table)
-            cpu = () if recipe.cpu == "generic" else ("--target-cpu", recipe.cpu)
-            jobs: list[_Job] = []
-            for unit in interface.units:
-                root = making / unit
-                root.mkdir()
-                main = interface.write_unit(unit, root, identity, symbols)
-                (root / "flare" / "object_table.mojo").write_text(table)
-                # One thread each: more take twice the time in all, and no less of it.
-                command = ("build", "-j", "1", "--emit", "object", *cpu, *recipe.options)
-                jobs.append(_Job(unit, (*command, "-I", str(root), str(main)), root, ".o"))
-            package = str(included / "flare")
-            jobs.append(_Job("interface", ("precompile", package), included, ".mojoc"))
-
-            def run(job: _Job) -> Path:
-                words = (recipe.name, version, job.name, tree_digest(job.tree))
-                name = hashlib.sha256(repr(words).encode()).hexdigest()[:16]
-                part = parts / f"{job.name}-{name}{job.ending}"
-                if not part.exists():
-                    tell(f"compiling {job.name}")
-                    # A package keeps the name of the file that it is written to.
-                    stem = "flare" if job.ending == ".mojoc" else job.name
-                    made = making / (stem + job.ending)
-                    self._compile(job, made)
-                    made.rename(part)
-                return part
-
+            making = Path(place).resolve()
+            identity, jobs = self._lay_out(recipe, making)
             with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-                *codes, package = pool.map(run, jobs)
+                *codes, package = pool.map(
+                    lambda job: self._part(recipe, job, tell), jobs
+                )
             done = making / "done"
             (done / "include").mkdir(parents=True)
             shutil.copy2(package, done / "include" / "flare.mojoc")
@@ -200,15 +165,67 @@ class Store:
                 "identity": identity,
                 "cpu": recipe.cpu,
                 "options": list(recipe.options),
-                "compiler": version,
+                "compiler": self.compiler.version,
                 "octets": (done / "flare.o").stat().st_size,
             }
             (done / _FACTS).write_text(json.dumps(facts, indent=1) + "\n")
             shutil.rmtree(folder, ignore_errors=True)
             done.rename(folder)
 
-    def _compile(self, job: "_Job", output: Path) -> None:
-        result = self.compiler.call(*job.command, "-o", str(output))
+    def _lay_out(self, recipe: Recipe, making: Path) -> tuple[str, list["_Job"]]:
+        """Writes the sources of all parts; gives the object's identity, and what
+        makes the parts: the units of code, then the interface."""
+        interface = self._interface()
+        included = making / "include"
+        interface.write_interface(included)
+        table = (_HERE / "object_table.template").read_text()
+        words = (recipe.name, self.compiler.version, table, tree_digest(included))
+        symbol = hashlib.sha256(repr(words).encode()).hexdigest()[:16]
+        identity = f"{symbol} ({recipe.name}, {self.compiler.version})"
+        table = table.replace("{IDENTITY}", identity)
+        table = table.replace("{SYMBOL}", f"flare_object_{symbol}")
+        (included / "flare" / "object_table.mojo").write_text(table)
+        kind = "_O3_asan" if "--sanitize" in recipe.options else "_O3"
+        symbols = [f"flare_object_{symbol}_{x}{kind}" for x in _LEVELS[recipe.cpu]]
+        cpu = () if recipe.cpu == "generic" else ("--target-cpu", recipe.cpu)
+        jobs: list[_Job] = []
+        for unit in interface.units:
+            root = making / unit
+            root.mkdir()
+            main = interface.write_unit(unit, root, identity, symbols)
+            (root / "flare" / "object_table.mojo").write_text(table)
+            # One thread each: more take twice the time in all, and no less of it.
+            command = ("build", "-j", "1", "--emit", "object", *cpu, *recipe.options)
+            jobs.append(_Job(unit, (*command, "-I", ".", main.name), root, ".o"))
+        jobs.append(_Job("interface", _PRECOMPILE, included, ".mojoc"))
+        return identity, jobs
+
+    def _part(self, recipe: Recipe, job: "_Job", tell: Progress) -> Path:
+        """Finds a part among those of earlier objects, or makes it."""
+        words = (
+            *(recipe.name, self.compiler.version, self.hides_paths),
+            *(job.name, tree_digest(job.tree)),
+        )
+        name = hashlib.sha256(repr(words).encode()).hexdigest()[:16]
+        parts = self.folder / "parts"
+        parts.mkdir(exist_ok=True)
+        part = parts / f"{job.name}-{name}{job.ending}"
+        if not part.exists():
+            tell(f"compiling {job.name}")
+            # A package keeps the name of the file that it is written to.
+            package = job.tree / "flare.mojoc"
+            made = package if job.command == _PRECOMPILE else job.tree / "unit.o"
+            if self.hides_paths and made != package:
+                # What is read from a package has paths within the package.
+                self._compile(job, _PRECOMPILE, package)
+                (job.tree / "flare").rename(job.tree / "read")
+            self._compile(job, job.command, made)
+            made.rename(part)
+        return part
+
+    def _compile(self, job: "_Job", command: tuple[str, ...], output: Path) -> None:
+        compiler = self.compiler.looking_first(job.tree)
+        result = compiler.call(*command, "-o", str(output), folder=job.tree)
         if result.returncode:
             raise CommandError(
                 f"the object's part '{job.name}' does not compile:\n"
