@@ -1,7 +1,8 @@
 """Tells where the lines of a program's unoptimised IR come from.
 
-    .venv/bin/python tools/ir_report.py PROGRAM.mojo [--top N] [--find TEXT]
+    .venv/bin/python tools/ir_report.py PROGRAM.mojo [--top N] [--find TEXT] [--whole]
 
+Built beside the object that programs are built with, or with the library.
 Four lists, each with the most lines first:
 
 functions   each function with its own lines, and the lines that only exist
@@ -181,13 +182,15 @@ def main() -> None:
     parser.add_argument("program", type=Path)
     parser.add_argument("--top", type=int, default=60)
     parser.add_argument("--find")
+    parser.add_argument("--whole", action="store_true", help="without the object")
     parser.add_argument("--sites")
     options = parser.parse_args()
     path = options.program
     if path.suffix != ".ll":
         path = BUILD / "ir" / f"{options.program.stem}.ll"
         result = build(
-            options.program.resolve(), path, "--emit", "llvm", "-g1"
+            *(options.program.resolve(), path, "--emit", "llvm", "-g1"),
+            whole=options.whole,
         )
         if result.returncode:
             sys.exit(result.stdout)

@@ -42,21 +42,30 @@ def release_options(cpu: str | None) -> tuple[str, ...]:
     return (*target, "-Xlinker", "-s") if sys.platform == "linux" else target
 
 
-def build(toolchain: Toolchain, program: Program, name: str = "") -> None:
+def build(
+    toolchain: Toolchain,
+    program: Program,
+    name: str = "",
+    doing: tuple[str, str] = ("building", "built"),
+) -> None:
     """Builds a program with progress; errors and warnings are shown.
 
     Args:
         toolchain: Builds it.
         program: What is built.
         name: What it is to the user, if not its file.
+        doing: What is said to be going on, and to have been done.
     """
     what = name or str(program.source)
-    with terminal.progress(f"building {what}") as done:
+    if not program.whole:
+        # With a progress of its own.
+        toolchain.object_for(program.options)
+    with terminal.progress(f"{doing[0]} {what}") as done:
         result = toolchain.build(
             program.source, program.output, *program.options, whole=program.whole
         )
         if result.returncode == 0:
-            done(f"built {what}")
+            done(f"{doing[1]} {what}")
     said = instantiation.shortened(result.stdout, toolchain)
     show_diagnostics(said)
     if result.returncode:

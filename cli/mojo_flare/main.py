@@ -12,6 +12,7 @@ import typer
 from mojo_flare import terminal, toolchain
 from mojo_flare.bench.command import bench
 from mojo_flare.build import build
+from mojo_flare.check import check
 from mojo_flare.completion import completion
 from mojo_flare.describe.command import openapi, routes
 from mojo_flare.dev.command import dev
@@ -40,6 +41,7 @@ _PASSED_ON = {"allow_interspersed_args": False}
 app.command(context_settings=_PASSED_ON)(run)
 app.command(context_settings=_PASSED_ON)(dev)
 app.command()(build)
+app.command()(check)
 app.command()(test)
 app.command()(new)
 for _command in (routes, openapi, bench, flags, doctor, completion):

@@ -35,6 +35,17 @@ def main() raises:
 BROKEN = """def main():
     prin("x")
 """
+WRONG_HANDLER = """from flare.http import Request, Response, Router, ok
+
+
+def page(req: Request, more: Int) raises -> Response:
+    return ok("hello")
+
+
+def main() raises:
+    var router = Router()
+    router.get("/", page)
+"""
 DEADLINE_S = 20
 
 
@@ -256,3 +267,25 @@ def test_a_run_path_without_room_is_told(tmp_path: Path) -> None:
         ["readelf", "-d", str(binary)], text=True, capture_output=True
     ).stdout
     assert "[/b]" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (BROKEN, "main.mojo:2:5: error: use of unknown declaration 'prin'"),
+        (WRONG_HANDLER, "has not the form of a handler; write"),
+    ],
+)
+def test_check_tells_what_is_wrong(flare, tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "main.mojo").write_text(text)
+    done = flare(tmp_path, "check")
+    assert done.returncode == 4
+    assert said in " ".join(done.stdout.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["main.mojo"]
+
+
+def test_check_leaves_nothing_behind(flare, tmp_path: Path) -> None:
+    (tmp_path / "main.mojo").write_text(PROGRAM)
+    done = flare(tmp_path, "check", "main.mojo")
+    assert (done.returncode, done.stdout[:21]) == (0, "checked main.mojo in ")
+    assert [path.name for path in tmp_path.iterdir()] == ["main.mojo"]
