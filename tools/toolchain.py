@@ -50,12 +50,20 @@ def build(
     )
 
 
+def objects() -> store.Store:
+    """The objects of this tree's library."""
+    return store.Store(COMPILER, ROOT, OBJECTS)
+
+
+def found_object() -> store.FlareObject | None:
+    """Finds the object for this machine, if it was made."""
+    return objects().find(store.recipe_of(()))
+
+
 @cache
 def flare_object() -> store.FlareObject:
-    """Finds the object of this tree's library, or makes it, which takes minutes."""
-    return store.Store(COMPILER, ROOT, OBJECTS).find_or_make(
-        store.recipe_of(()), tell_part
-    )
+    """Finds the object for this machine, or makes it, which takes minutes."""
+    return objects().find_or_make(store.recipe_of(()), tell_part)
 
 
 def tell_part(what: str) -> None:
