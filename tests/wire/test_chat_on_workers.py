@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from browser import Browser, Page
+from browser import Browser, Page, executable
 from conftest import ROOT, wait_until
 from processes import next_line
 from redis_servers import RedisServer
@@ -24,6 +24,8 @@ IS_LIVE = "document.getElementById('state')?.classList.contains('live')"
 @pytest.fixture(params=["shared memory", "redis-server"])
 def url(request, tmp_path):
     """The room's address, by either backplane."""
+    # Skips before a program is begun that would be stopped before it serves.
+    executable()
     redis = None
     options = ["--port", "0"]
     if request.param == "redis-server":
