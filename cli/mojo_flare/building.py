@@ -57,12 +57,11 @@ def build(
         doing: What is said to be going on, and to have been done.
     """
     what = name or str(program.source)
-    if not program.whole:
-        # With a progress of its own.
-        toolchain.object_for(program.options)
+    # With a progress of its own.
+    made = None if program.whole else toolchain.object_for(program.options)
     with terminal.progress(f"{doing[0]} {what}") as done:
         result = toolchain.build(
-            program.source, program.output, *program.options, whole=program.whole
+            program.source, program.output, *program.options, made=made
         )
         if result.returncode == 0:
             done(f"{doing[1]} {what}")

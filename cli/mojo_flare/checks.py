@@ -19,12 +19,12 @@ from enum import Enum
 from importlib import metadata
 from pathlib import Path
 
+from mojo_flare.compiler import IMPORT_PATH
 from mojo_flare.toolchain import COMPILER_VERSION, Toolchain
 
 DESCRIPTORS_MIN = 4_096
 """Below this a server that is under load refuses connections."""
 DISTRIBUTION = "mojo-flare"
-IMPORT_PATH = "MODULAR_MOJO_MAX_IMPORT_PATH"
 _PACKAGES = ("flare", "flare.mojo", "flare.mojoc", "flare.mojopkg")
 _OPENSSL_3 = 0x30000000
 

@@ -119,7 +119,11 @@ class Toolchain:
         }
 
     def build(
-        self, source: Path, output: Path, *options: str, whole: bool = False
+        self,
+        source: Path,
+        output: Path,
+        *options: str,
+        made: store.FlareObject | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Builds a program; what the compiler says is in `stdout`.
 
@@ -127,7 +131,8 @@ class Toolchain:
             source: The program.
             output: The binary.
             options: More options of the compiler.
-            whole: True to compile the library with the program.
+            made: The object it is built beside; none to compile the library with
+                the program.
         """
         if shutil.which("cc") is None:
             raise CommandError(
@@ -137,7 +142,6 @@ class Toolchain:
                 ExitCode.NO_TOOLCHAIN,
             )
         output.parent.mkdir(parents=True, exist_ok=True)
-        made = None if whole else self.object_for(options)
         found = self.options(made)
         return self.call(
             *("build", *options, *found, str(source), "-o", str(output)), made=made

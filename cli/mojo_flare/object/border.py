@@ -5,9 +5,7 @@ import re
 from dataclasses import dataclass
 
 from mojo_flare.object.library import ORIGINS, Library, origin_kinds
-from mojo_flare.object.source import Definition, Signature, split_top, words
-
-_SELF = re.compile(r"\bSelf\b")
+from mojo_flare.object.source import SELF, Definition, Signature, split_top, words
 
 
 @dataclass
@@ -97,7 +95,7 @@ class Border:
             return None
         origins = f"[{', '.join(self.origins)}]" if self.origins else ""
         raises = f" {known.raises}" if known.raises else ""
-        raises = _SELF.sub(own.split("[")[0], raises) if own else raises
+        raises = SELF.sub(own.split("[")[0], raises) if own else raises
         type_ = f"def{origins}({', '.join(r[1] for r in taken)}) thin{raises} -> {result or 'None'}"
         head = f"def _object_{{N}}{origins}({', '.join(r[0] for r in taken)}){raises}"
         head += f" -> {result}:" if result else ":"
@@ -138,7 +136,7 @@ class Border:
                 name = part.partition(":")[0].strip()
                 text = re.sub(rf"\bSelf\.{name}\b", name, text)
         text = re.sub(r"\bSelf\.", f"{base}.", text)
-        return _SELF.sub(own, text)
+        return SELF.sub(own, text)
 
     def _origin(self, kind: str) -> str:
         name = f"o{len(self.origins)}_"

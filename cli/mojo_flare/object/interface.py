@@ -18,6 +18,7 @@ from pathlib import Path
 from mojo_flare.object.border import Border, Row
 from mojo_flare.object.library import Library
 from mojo_flare.object.source import (
+    SELF,
     Definition,
     Module,
     blank,
@@ -36,7 +37,6 @@ _KNOWN_TRAITS = frozenset(
     " TrivialRegisterPassable Defaultable Hashable Sized Boolable Writer".split()
 )
 _KEPT_DECORATORS = ("@always_inline", "@inline", "@export", "@parameter")
-_SELF = re.compile(r"\bSelf\b")
 _METHOD = re.compile(r"\.([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\(")
 _CALL = re.compile(r"\b([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\(")
 
@@ -131,7 +131,7 @@ class Interface:
                 ]
                 for run in runs:
                     text = module.blanked(run.line, run.end)
-                    self._follow(module, _SELF.sub(made.name, text), found, queue)
+                    self._follow(module, SELF.sub(made.name, text), found, queue)
         self.comptime_names = found
 
     def _follow(
@@ -153,7 +153,7 @@ class Interface:
                 if member.name in methods and id(member) not in self.comptime_methods:
                     self.comptime_methods.add(id(member))
                     within = other.blanked(member.line, member.end)
-                    within = _SELF.sub(made.name, within)
+                    within = SELF.sub(made.name, within)
                     self._follow(other, within, found, queue)
 
     def _structs_of(self, module: Module) -> list[tuple[Module, Definition]]:
@@ -519,7 +519,7 @@ def _comptime_statements(module: Module) -> list[str]:
             statement = " ".join(module.code[at : bracket_end(module.code, at)])
             owners = [x for x in module.definitions if x.start <= at < x.end]
             if owners and owners[0].kind != "def":
-                statement = _SELF.sub(owners[0].name, statement)
+                statement = SELF.sub(owners[0].name, statement)
             found.append(statement)
     return found
 

@@ -7,6 +7,7 @@ each definition begins and ends; nothing within a body is read.
 import re
 from dataclasses import dataclass, field
 
+SELF = re.compile(r"\bSelf\b")
 _TOKEN = re.compile(r"#[^\n]*|\"\"\"|'''|\"|'")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _START = re.compile(
