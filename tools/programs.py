@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from report import Report
-from toolchain import build
+from toolchain import Recipe, build
 
 BATCH_COUNT = 2
 MAIN = re.compile(r"^def main\(", re.MULTILINE)
@@ -63,16 +63,20 @@ def write_together(main: Path, programs: dict[str, str]) -> None:
 
 
 def build_together(
-    programs: dict[Path, Path], together: Path, *options: str, whole: bool = True
+    programs: dict[Path, Path],
+    together: Path,
+    *options: str,
+    whole: bool = True,
+    recipe: Recipe | None = None,
 ) -> subprocess.CompletedProcess:
     """Builds programs, sources by the paths they shall have, as one file, which
-    gets those paths too."""
+    gets those paths too; `whole` and `recipe` are those of `build`."""
     for path in programs:
         path.unlink(missing_ok=True)
     main = together.with_suffix(".mojo")
     texts = {source.stem: source.read_text() for source in programs.values()}
     write_together(main, texts)
-    result = build(main, together, *options, whole=whole)
+    result = build(main, together, *options, whole=whole, recipe=recipe)
     if result.returncode == 0:
         for path in programs:
             os.link(together, path)

@@ -1,8 +1,11 @@
 """The Mojo compiler as the other tools call it."""
 
+import fcntl
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +21,7 @@ sys.path.insert(0, str(ROOT / "cli"))
 
 from mojo_flare.compiler import Compiler  # noqa: E402
 from mojo_flare.object import store  # noqa: E402
+from mojo_flare.object.store import Recipe  # noqa: E402
 
 
 def environment() -> dict[str, str]:
@@ -25,6 +29,13 @@ def environment() -> dict[str, str]:
 
 
 COMPILER = Compiler(MOJO, environment())
+ASAN_OPTIONS = ("--sanitize", "address", "-g1")
+# An empty list literal of octets has an address that the sanitizer's call for
+# marking spare room refuses, so that marking is off; leaks and heap are watched.
+ASAN_ENVIRONMENT = {
+    "ASAN_OPTIONS": "detect_container_overflow=0",
+    "LSAN_OPTIONS": f"suppressions={ROOT / 'tools' / 'asan_kept.txt'}",
+}
 
 
 def mojo(*arguments: str, timeout_s: int = 900) -> subprocess.CompletedProcess:
@@ -33,21 +44,34 @@ def mojo(*arguments: str, timeout_s: int = 900) -> subprocess.CompletedProcess:
 
 
 def build(
-    source: Path, output: Path, *options: str, whole: bool = True
+    source: Path,
+    output: Path,
+    *options: str,
+    whole: bool = True,
+    recipe: Recipe | None = None,
 ) -> subprocess.CompletedProcess:
     """Builds a program against the library in this tree: compiled with it, or
-    once for all programs."""
+    once for all programs, by a recipe or as for this machine."""
     output.parent.mkdir(parents=True, exist_ok=True)
     found = ("-I", str(ROOT))
     if not whole and sys.platform == "linux":
         # The interface stands before the sources: what is no part of it, such
         # as modules of tests, is found behind.
-        found = (*flare_object().options, *found)
+        found = (*flare_object(recipe).options, *found)
     # Programs are built two at a time, each by one thread: more threads of one
     # compiler take up to twice the time in all.
     return mojo(
         "build", "-j", "1", *found, *options, str(source), "-o", str(output)
     )
+
+
+@contextmanager
+def alone(output: Path) -> Iterator[None]:
+    """Keeps other processes from making the same file meanwhile."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with output.with_name(f"{output.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def objects() -> store.Store:
@@ -61,9 +85,10 @@ def found_object() -> store.FlareObject | None:
 
 
 @cache
-def flare_object() -> store.FlareObject:
-    """Finds the object for this machine, or makes it, which takes minutes."""
-    return objects().find_or_make(store.recipe_of(()), tell_part)
+def flare_object(recipe: Recipe | None = None) -> store.FlareObject:
+    """Finds the object by a recipe, or for this machine, or makes it, which takes
+    minutes."""
+    return objects().find_or_make(recipe or store.recipe_of(()), tell_part)
 
 
 def tell_part(what: str) -> None:

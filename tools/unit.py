@@ -13,7 +13,7 @@ from pathlib import Path
 
 from programs import shares
 from report import Report
-from toolchain import BUILD, ROOT, build, environment
+from toolchain import ASAN_ENVIRONMENT, ASAN_OPTIONS, BUILD, ROOT, build, environment
 
 BATCH_COUNT = 4
 # What ASan adds makes the compiler's time grow faster than the program.
@@ -22,13 +22,6 @@ TEST_TIMEOUT_S = 300
 TEST = re.compile(r"^def (test_\w+)\(\)", re.MULTILINE)
 # What must hold is asserted (`debug_assert`), and tests count on it.
 ASSERTIONS = ["-D", "ASSERT=all"]
-ASAN_OPTIONS = ["--sanitize", "address", "-g1"]
-# An empty list literal of octets has an address that the sanitizer's call for
-# marking spare room refuses, so that marking is off; leaks and heap are watched.
-ASAN_ENVIRONMENT = {
-    "ASAN_OPTIONS": "detect_container_overflow=0",
-    "LSAN_OPTIONS": f"suppressions={ROOT / 'tools' / 'asan_kept.txt'}",
-}
 # They judge resident memory, and the sanitizer keeps what is freed.
 NOT_UNDER_ASAN = {"test_hundred_starts_and_stops_leave_nothing"}
 
@@ -154,7 +147,7 @@ def run(report: Report, asan: bool = False, below: str = "tests") -> None:
         names = write_main(source, batches[index], tests, asan)
         binary = folder / f"batch_{index}"
         began = time.monotonic()
-        options = ASSERTIONS + (ASAN_OPTIONS if asan else [])
+        options = [*ASSERTIONS, *(ASAN_OPTIONS if asan else ())]
         result = build(source, binary, *options)
         report.timed(f"build {binary.name}", time.monotonic() - began)
         print(f"  {binary.name}: built, {len(names)} tests", flush=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [path for path in (str(ROOT / "tools"), str(ROOT / "cli")) if path not in sys.path]
 
-from toolchain import BUILD, CACHE, build  # noqa: E402
+from toolchain import BUILD, CACHE, alone, build  # noqa: E402
 
 FOLDER = BUILD / "cli"
 TIMEOUT_S = 600
@@ -70,6 +70,9 @@ def built_server() -> Path:
     """Builds the server of the tests as `flare dev` builds it."""
     binary = FOLDER / "dev_server"
     source = ROOT / "tests" / "cli" / "programs" / "dev_server.mojo"
-    result = build(source, binary, "-D", "FLARE_DEV=1")
-    assert result.returncode == 0, result.stdout
+    with alone(binary):
+        made = binary.with_suffix(".part")
+        result = build(source, made, "-D", "FLARE_DEV=1")
+        assert result.returncode == 0, result.stdout
+        made.rename(binary)
     return binary

@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -278,13 +279,15 @@ def test_a_program_without_a_server_is_stopped_and_started(dev):
     wait(lambda: not Path(f"/proc/{first}").exists(), running.text)
 
 
-def test_nothing_is_left_behind(dev, server):
-    running = dev(program(server, "v0", 0, "processes"))
+def test_nothing_is_left_behind(dev, server, tmp_path):
+    own = tmp_path / "server"  # others may run the same program now
+    shutil.copy2(server, own)
+    running = dev(program(own, "v0", 0, "processes"))
     host, port = running.served()
     running.stop()
     with pytest.raises(OSError):
         socket.create_connection((host, port), timeout=1)
-    assert str(server) not in subprocess.run(
+    assert str(own) not in subprocess.run(
         ["ps", "ax", "-o", "args"], capture_output=True, text=True
     ).stdout.replace("pytest", "")
 

@@ -36,6 +36,11 @@ def pytest_addoption(parser):
         " something happens that must not",
     )
     parser.addoption(
+        "--asan",
+        action="store_true",
+        help="build the servers, and an object for them, with AddressSanitizer",
+    )
+    parser.addoption(
         "--whole",
         action="store_true",
         help="compile the library with each server, in place of once for all",
@@ -45,6 +50,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if config.getoption("asserts"):
         wire_programs.OPTIONS += ["-D", "ASSERT=all"]
+    if config.getoption("asan"):
+        wire_programs.sanitize()
     if config.getoption("whole"):
         wire_programs.WHOLE.append("whole")
     config.addinivalue_line("markers", "nightly: takes minutes")
@@ -52,9 +59,21 @@ def pytest_configure(config):
 
 def pytest_collection_finish(session):
     """Builds all programs at once if most of them are wanted."""
+    if hasattr(session.config, "workerinput"):
+        return
     if len({item.path for item in session.items}) > MANY_FILES:
-        if errors := build_all():
-            raise pytest.UsageError("\n".join(errors))
+        build_programs()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes():
+    """Builds all programs before several processes share the tests."""
+    build_programs()
+
+
+def build_programs() -> None:
+    if errors := build_all():
+        raise pytest.UsageError("\n".join(errors))
 
 
 class Server:

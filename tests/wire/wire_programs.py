@@ -1,12 +1,24 @@
 """Builds the programs of the wire tests, each once for a state of the library."""
 
 import hashlib
+import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
 from programs import build_together
-from toolchain import BUILD, ROOT, build, flare_object, mojo_sources
+from toolchain import (
+    ASAN_ENVIRONMENT,
+    ASAN_OPTIONS,
+    BUILD,
+    ROOT,
+    alone,
+    build,
+    flare_object,
+    mojo_sources,
+    store,
+)
 
 WIRE = ROOT / "tests" / "wire"
 # Built together, to take less time: two thirds of what each of two halves takes.
@@ -32,6 +44,25 @@ OPTIONS: list[str] = []
 WHOLE: list[str] = []
 
 
+# Present to have AddressSanitizer watch the programs; see `--asan`.
+SANITIZED: list[str] = []
+
+
+def sanitize() -> None:
+    """Has AddressSanitizer watch the programs, and the library in them."""
+    start = BUILD / "wire" / "asan_start.o"
+    start.parent.mkdir(parents=True, exist_ok=True)
+    source = WIRE / "asan_start.c"
+    subprocess.run(["cc", "-c", str(source), "-o", str(start)], check=True)
+    SANITIZED.extend([*ASAN_OPTIONS, "-Xlinker", str(start)])
+    os.environ.update(ASAN_ENVIRONMENT)
+
+
+def recipe() -> store.Recipe | None:
+    """Says what object the programs are built beside; None for this machine's."""
+    return store.recipe_of(ASAN_OPTIONS) if SANITIZED else None
+
+
 def is_whole() -> bool:
     """Tells whether the library is compiled with each program, as it is with
     options that it has to be compiled with, too."""
@@ -49,8 +80,14 @@ def built_program(source: Path, *folders: str) -> Path:
     """Builds a program unless neither it nor a file of the folders changed."""
     binary = binary_of(source, *folders)
     if not binary.exists():
-        result = build(source, binary, *OPTIONS, whole=is_whole())
-        assert result.returncode == 0, result.stdout
+        with alone(binary):
+            if not binary.exists():
+                made = binary.with_name(f"{binary.name}.part")
+                result = build(
+                    source, made, *OPTIONS, *SANITIZED, whole=is_whole(), recipe=recipe()
+                )
+                assert result.returncode == 0, result.stdout
+                made.rename(binary)
     return binary
 
 
@@ -58,10 +95,10 @@ def built_program(source: Path, *folders: str) -> Path:
 def binary_of(source: Path, *folders: str) -> Path:
     """Names the binary of a program and of all that it is made of; they are read
     once, since every start of a server asks."""
-    digest = hashlib.sha256(" ".join(WHOLE + OPTIONS).encode())
+    digest = hashlib.sha256(" ".join(WHOLE + OPTIONS + SANITIZED).encode())
     digest.update(source.read_bytes())
     if not is_whole():
-        digest.update(flare_object().folder.name.encode())
+        digest.update(flare_object(recipe()).folder.name.encode())
     for path in mojo_sources(*folders):
         digest.update(path.read_bytes())
     return BUILD / "wire" / f"{source.stem}-{digest.hexdigest()[:16]}"
@@ -95,7 +132,9 @@ def build_all() -> list[str]:
             programs,
             BUILD / "wire" / f"programs_{number}",
             *OPTIONS,
+            *SANITIZED,
             whole=is_whole(),
+            recipe=recipe(),
         )
         return result.stdout if result.returncode else ""
 

@@ -39,6 +39,7 @@ _KNOWN_TRAITS = frozenset(
 _KEPT_DECORATORS = ("@always_inline", "@inline", "@export", "@parameter")
 _METHOD = re.compile(r"\.([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\(")
 _CALL = re.compile(r"\b([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\(")
+_MEMBER = re.compile(r"\.([A-Za-z_]\w*)")
 
 
 @dataclass
@@ -46,8 +47,21 @@ class Part:
     """A function, or the rest of a definition, as the interface has it."""
 
     lines: list[str]
-    names: set[str]
+    names: "Names"
     row: Row | None = None
+
+
+@dataclass
+class Names:
+    """What a text names."""
+
+    all: set[str] = field(default_factory=set)
+    members: set[str] = field(default_factory=set)
+    """Those behind a dot, so that they may be methods."""
+
+    def add(self, text: str) -> None:
+        self.all |= words(text)
+        self.members.update(_MEMBER.findall(text))
 
 
 @dataclass
@@ -56,7 +70,7 @@ class Node:
 
     module: str
     name: str
-    frame_names: set[str] = field(default_factory=set)
+    frame_names: Names = field(default_factory=Names)
     functions: list[tuple[Definition, Part]] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
 
@@ -84,7 +98,7 @@ class Interface:
         units: dict[str, "Unit"],
     ) -> None:
         self.library = library
-        self.kept = kept
+        self.kept = kept | library.below(tuple(kept))
         self.units = {name: library.below(unit.holds) for name, unit in units.items()}
         taken = set().union(*self.units.values())
         free = set(library.modules) - library.fronts - taken
@@ -96,6 +110,13 @@ class Interface:
         self.comptime_names: set[tuple[str, str]] = set()
         for module in library.modules.values():
             self._note_nodes(module)
+        self._asked_by_traits = {
+            member.name
+            for module in library.modules.values()
+            for made in module.definitions
+            if made.kind == "trait"
+            for member in made.members
+        }
         self._note_comptime()
         for node in self.nodes.values():
             self._make(node)
@@ -181,7 +202,7 @@ class Interface:
                 if isinstance(piece, Definition):
                     node.functions.append((piece, self._function(module, piece, made)))
                 else:
-                    node.frame_names |= words(blank("\n".join(piece)))
+                    node.frame_names.add(blank("\n".join(piece)))
 
     def _function(
         self, module: Module, made: Definition, owner: Definition | None
@@ -189,12 +210,17 @@ class Interface:
         row = None
         if self._may_move(module, made, owner):
             row = self._row(module, made, owner)
+        names = Names()
         header = module.lines[made.start : made.body]
         if row is None:
             body = _body_lines(module.lines[made.body : made.end], made.indent + 4)
             lines = header + body
-            return Part(lines, words(blank("\n".join(lines))))
-        names = words(blank("\n".join(header))) | words(row.type)
+            names.add(blank("\n".join(lines)))
+            if owner and owner.kind == "trait":
+                names.members.add(made.name)  # what conforms to it has it
+            return Part(lines, names)
+        names.add(blank("\n".join(header)))
+        names.add(row.type)
         return Part(header, names, row)
 
     def _may_move(
@@ -231,7 +257,7 @@ class Interface:
 
     def _needs_of_units(self) -> list[tuple[str, str]]:
         """Lists what units name of each other."""
-        self.words_of_units: set[str] = set()
+        self._members: dict[str, set[str]] = {unit: set() for unit in self.units}
         found = set()
         for unit in self.units:
             inside = self.inside(unit)
@@ -247,7 +273,7 @@ class Interface:
                     if star in self.library.modules and star not in inside:
                         outside = True
                 if outside:
-                    self.words_of_units |= words("\n".join(module.code))
+                    self._members[unit].update(_MEMBER.findall("\n".join(module.code)))
         return sorted(found)
 
     # What is reached.
@@ -256,17 +282,19 @@ class Interface:
         """Walks from the roots; gives the functions kept of each definition."""
         reached: dict[tuple[str, str], set[int]] = {}
         exported = set(roots)
-        used: set[str] = set(self.words_of_units)
-        waiting: dict[str, list[tuple[tuple[str, str], int]]] = defaultdict(list)
+        used: set[tuple[str, str]] = set()
+        waiting: dict[tuple[str, str], list[tuple[tuple[str, str], int]]] = defaultdict(list)
         queue: list[tuple[tuple[str, str], int]] = []
 
-        def use(module: str, names: set[str]) -> None:
-            for name in names:
+        def use(module: str, names: Names) -> None:
+            for name in names.all:
                 if place := self.library.find(module, name):
                     enter(place)
-                if name not in used:
-                    used.add(name)
-                    queue.extend(waiting.pop(name, ()))
+            for name in names.members:
+                member = self._member(module, name)
+                if member not in used:
+                    used.add(member)
+                    queue.extend(waiting.pop(member, ()))
 
         def enter(place: tuple[str, str]) -> None:
             if place in reached:
@@ -277,7 +305,7 @@ class Interface:
                 if self._is_needed(node, made, place in exported, used):
                     queue.append((place, index))
                 else:
-                    waiting[made.name].append((place, index))
+                    waiting[self._member(place[0], made.name)].append((place, index))
             use(place[0], node.frame_names)
             for star in self.library.modules[place[0]].stars:
                 if star in self.library.modules:
@@ -308,10 +336,18 @@ class Interface:
             if len(reached) == before and not queue:
                 return reached
 
+    def _member(self, module: str, name: str) -> tuple[str, str]:
+        """Tells methods apart: only its own module calls a private one, unless a
+        trait asks for it."""
+        is_private = name.startswith("_") and name not in self._asked_by_traits
+        return (module if is_private else "", name)
+
     def _is_needed(
-        self, node: Node, made: Definition, is_exported: bool, used: set[str]
+        self, node: Node, made: Definition, is_exported: bool, used: set[tuple[str, str]]
     ) -> bool:
-        if made.indent == 0 or made.name.startswith("__") or made.name in used:
+        if made.indent == 0 or made.name.startswith("__"):
+            return True
+        if self._member(node.module, made.name) in used or self._is_named_elsewhere(node, made):
             return True
         if made.name in ("write_to", "write_repr_to", "write_string"):
             return True
@@ -319,6 +355,13 @@ class Interface:
         is_trait = first.kind in ("trait", "__extension")
         is_trait = is_trait or bool(self._foreign_traits(node.module, first))
         return is_trait or (is_exported and not made.name.startswith("_"))
+
+    def _is_named_elsewhere(self, node: Node, made: Definition) -> bool:
+        """Tells whether a unit names a method that is compiled outside of it."""
+        return not made.name.startswith("_") and any(
+            made.name in members and node.module not in self.inside(unit)
+            for unit, members in self._members.items()
+        )
 
     def _foreign_traits(self, module: str, made: Definition) -> set[str]:
         """Names the traits of a struct that may ask for methods of any name."""
