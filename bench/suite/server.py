@@ -47,6 +47,7 @@ def filled(program: Program, words: list[str], **more: object) -> list[str]:
         "mojo": MOJO,
         "certs": CERTS,
         "prefork": BENCH / "prefork.py",
+        "build_flare": BENCH / "build_flare.py",
         **more,
     }
     try:

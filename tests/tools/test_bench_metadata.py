@@ -75,7 +75,7 @@ def test_every_server_of_the_suite_reads():
     assert rows[0].name == "C epoll, no parsing" and parses == sorted(parses)
     names = {row.name for row in rows}
     for wanted in (
-        "flare", "flare, 2 threads", "flare, prefork 1", "flare, prefork 2",
+        "flare", "flare, whole", "flare, 2 threads", "flare, prefork 1", "flare, prefork 2",
         "nginx", "nginx, 2 workers", "Go net/http", "Go net/http, GOMAXPROCS 2",
         "fasthttp", "fasthttp, prefork 1", "fasthttp, prefork 2", "C epoll, no parsing",
         "C io_uring, no parsing", "h2o", "haproxy", "actix-web", "hyper", "axum",
