@@ -33,6 +33,8 @@ CROSS_TARGETS = [
 # A fast machine looks no further than a slow one: what fails fails on both.
 FUZZ_RUNS = 50_000
 FUZZ_SECONDS = 10
+# Two processes share the files of tests that wait for more than they compute.
+TOGETHER = ("-n", "2", "--dist", "loadfile")
 
 
 def check_format(report: Report) -> None:
@@ -167,7 +169,7 @@ def run_pytest(report: Report, folder: str, *options: str) -> None:
 
 
 def wire(report: Report) -> None:
-    run_pytest(report, "tests/wire", "-m", "not nightly")
+    run_pytest(report, "tests/wire", *TOGETHER, "-m", "not nightly")
 
 
 def examples_and_pages(report: Report) -> None:
@@ -178,12 +180,12 @@ def examples_and_pages(report: Report) -> None:
 
 def cli(report: Report) -> None:
     """Tests the wheel and the command, with projects of all templates."""
-    run_pytest(report, "tests/cli", "-m", "not nightly")
+    run_pytest(report, "tests/cli", *TOGETHER, "-m", "not nightly")
 
 
 def whole(report: Report) -> None:
     """Runs the wire tests with servers that the library is compiled with."""
-    run_pytest(report, "tests/wire", "--whole", "-m", "not nightly")
+    run_pytest(report, "tests/wire", *TOGETHER, "--whole", "-m", "not nightly")
 
 
 def nightly(report: Report) -> None:
